@@ -1,0 +1,46 @@
+# The two commands that matter: `make demo` and `make test`. Both set themselves up.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
+
+.PHONY: demo test bench clean
+
+demo: $(VENV)/installed
+	$(PY) -m readlet demo
+
+# Tests run against the installed package, so a file missing from the wheel is found here.
+test: $(VENV)/installed-dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m pytest -n 2 --dist worksteal
+
+bench: $(VENV)/installed-dev
+	$(PY) benchmarks/rates.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Readlet needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet -c constraints.txt hatchling
+	touch $@
+
+$(VENV)/dependencies: pyproject.toml constraints.txt $(VENV)/created
+	$(PY) -m pip install --quiet --no-build-isolation -c constraints.txt .
+	touch $@
+
+$(VENV)/dependencies-dev: pyproject.toml constraints.txt $(VENV)/created
+	$(PY) -m pip install --quiet --no-build-isolation -c constraints.txt ".[dev]"
+	touch $@ $(VENV)/dependencies
+
+$(VENV)/installed: $(VENV)/dependencies $(SOURCES)
+	$(PY) -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/dependencies-dev $(SOURCES)
+	$(PY) -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
+	touch $@ $(VENV)/installed

@@ -1,0 +1,5 @@
+"""`python -m readlet` is the `readlet` command."""
+
+from readlet.cli import main
+
+main()

@@ -1,0 +1,236 @@
+"""The lexical baseline: no training, no model, an honest floor under every later table.
+
+The best window is the sentence whose words, weighted by how rare they are in the passage (idf),
+overlap most with the question's. The span is the piece of that window whose kind the question
+asks for, nearest to the shared words.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from readlet.encoding.function_words import FUNCTION_WORDS
+from readlet.encoding.words import word_spans
+from readlet.metrics.question_types import question_type
+from readlet.types import Candidate, Prediction
+
+# Below this share of the question's weight found in one sentence, the baseline says "no answer".
+# Low on purpose: a higher bar gains points only by refusing nearly every question.
+MIN_COVERAGE = 0.2
+N_BEST = 5
+
+_FUNCTION = frozenset().union(*FUNCTION_WORDS.values()) | frozenset(
+    "a an i do does did has have had been will would can could its their he she they we you or but "
+    "not also into than then there these those when who how what why where".split()
+)
+_MONTHS = frozenset(
+    "january february march april may june july august september october november december "
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre "
+    "januar februar märz juni juli oktober dezember".split()
+)
+_NUMBERS = frozenset(
+    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty "
+    "sixty seventy eighty ninety hundred thousand million billion half dozen "
+    "dos tres cuatro cinco seis siete ocho nueve diez deux trois quatre cinq sept huit neuf dix "
+    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf mil cent mille tausend".split()
+)
+_REASON = frozenset(
+    "because since to so due owing porque para debido parce pour car weil da um".split()
+)
+_MANNER = frozenset("by with through using mediante con par avec en durch mit indem".split())
+_PLACE = frozenset("in at from near to into around on en desde à dans de bei aus nach".split())
+_JOINS_NAMES = frozenset("of de la von der du del and &".split())
+# "What year" asks when, "which city" asks where.
+_ASKED_KIND = {
+    "when": "year date century month day decade año siglo année siècle jahr jahrhundert",
+    "where": "city country town place continent region ciudad país ville pays stadt land ort",
+    "who": "person scientist man woman king queen inventor engineer author",
+    "how many": "number percentage percent share height length distance age",
+}
+_SENTENCE_END = frozenset(".!?。！？…")
+_YEAR = re.compile(r"1\d{3}s?|20\d\ds?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """The words of a context: as written, in lower case, as stems, and cut into sentences."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+    words: Sequence[str]
+    stems: Sequence[str]
+    sentences: Sequence[range]
+
+
+class LexicalBaseline:
+    """Answers like any reader, by counting words. It keeps the last passage it has read."""
+
+    name = "baseline"
+
+    def __init__(self) -> None:
+        self._last: _Passage | None = None
+
+    def answer(self, question: str, context: str) -> Prediction:
+        if self._last is None or self._last.text != context:
+            self._last = _read(context)
+        return _answer(question, self._last)
+
+    def answer_batch(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Prediction]:
+        """Predictions in order, one at a time: any number of questions fits in memory."""
+        for question, context in pairs:
+            yield self.answer(question, context)
+
+
+def _read(context: str) -> _Passage:
+    spans = word_spans(context)
+    words = [context[start:end] for start, end in spans]
+    sentences, first = [], 0
+    for index, word in enumerate(words, 1):
+        if word in _SENTENCE_END or index == len(words):
+            sentences.append(range(first, index))
+            first = index
+    return _Passage(context, spans, words, [_stem(word) for word in words], sentences)
+
+
+def _stem(word: str) -> str:
+    """Six letters are enough to see that "invented" and "inventor" belong together."""
+    return word.casefold()[:6]
+
+
+def _answer(question: str, passage: _Passage) -> Prediction:
+    asked = _weights(question, passage)
+    kind = _kind(question)
+    total = sum(asked.values())
+    found: list[tuple[float, range]] = []
+    coverage = 0.0
+    for sentence in passage.sentences:
+        matched = {passage.stems[i] for i in sentence} & asked.keys()
+        # In the order of the question: a sum must not depend on the order of a set.
+        overlap = sum(weight for stem, weight in asked.items() if stem in matched)
+        coverage = max(coverage, overlap / total if total else 0.0)
+        for span, prior in _candidates(kind, sentence, passage, asked):
+            found.append((overlap + prior + _nearness(span, sentence, passage, asked), span))
+    no_answer = 1.0 - coverage
+    best = _n_best(found, passage, coverage)
+    if not best or coverage < MIN_COVERAGE:
+        return Prediction("", 0, 0, no_answer, no_answer, best)
+    top = best[0]
+    return Prediction(top.text, top.start, top.end, top.score, no_answer, best)
+
+
+def _weights(question: str, passage: _Passage) -> dict[str, float]:
+    """The idf of the question's content words, with the passage's sentences as documents."""
+    in_sentences = Counter(
+        stem for sentence in passage.sentences for stem in {passage.stems[i] for i in sentence}
+    )
+    count = len(passage.sentences)
+    # A dict, not a set: it keeps the order of the question, in every process.
+    said = dict.fromkeys(question[start:end].casefold() for start, end in word_spans(question))
+    return {
+        _stem(word): math.log1p(count / in_sentences.get(_stem(word), 0.5))
+        for word in said
+        if word not in _FUNCTION and word[0].isalnum()
+    }
+
+
+def _kind(question: str) -> str:
+    kind = question_type(question)
+    if kind in ("what", "which"):
+        first = question.casefold().split()[:4]
+        for asked, nouns in _ASKED_KIND.items():
+            if any(word.strip("¿?,") in nouns.split() for word in first):
+                return asked
+    return kind
+
+
+def _candidates(
+    kind: str, sentence: range, passage: _Passage, asked: dict[str, float]
+) -> Iterator[tuple[range, float]]:
+    """Pieces of a sentence that could answer this kind of question, each with a prior."""
+    words = passage.words
+    if kind in ("why", "how"):
+        markers = _REASON if kind == "why" else _MANNER
+        for i in sentence:
+            if words[i].casefold() in markers:
+                piece = _clause(i + 1, sentence, words)
+                if len(piece) > 1:
+                    yield piece, 1.5
+    tests: dict[str, Callable[[str], bool]] = {
+        "when": lambda word: bool(_YEAR.fullmatch(word)) or word.casefold() in _MONTHS,
+        "how many": lambda word: word[0].isdigit() or word.casefold() in _NUMBERS,
+        "who": lambda word: word[0].isupper(),
+        "where": lambda word: word[0].isupper(),
+    }
+    test = tests.get(kind)
+    if test is not None:
+        for run in _runs(sentence, words, test, asked):
+            before = words[run.start - 1].casefold() if run.start > sentence.start else ""
+            opens = run.start == sentence.start and len(run) == 1  # any word is capital there
+            yield run, 2.0 - opens + (kind == "where" and before in _PLACE)
+    for run in _runs(sentence, words, lambda word: word.casefold() not in _FUNCTION, asked):
+        yield run, 0.5 * (len(run) <= 4)
+
+
+def _runs(
+    sentence: range, words: Sequence[str], test: Callable[[str], bool], asked: dict[str, float]
+) -> Iterator[range]:
+    """Maximal runs of fitting words that the question does not already hold."""
+    first = None
+    for i in (*sentence, sentence.stop):
+        fits = (
+            i < sentence.stop
+            and words[i][0].isalnum()
+            and _stem(words[i]) not in asked
+            and (test(words[i]) or (first is not None and _joins(i, sentence, words, test)))
+        )
+        if fits and first is None:
+            first = i
+        elif not fits and first is not None:
+            yield range(first, i)
+            first = None
+
+
+def _joins(i: int, sentence: range, words: Sequence[str], test: Callable[[str], bool]) -> bool:
+    """A small word inside a name: University *of* Paris."""
+    return words[i] in _JOINS_NAMES and i + 1 < sentence.stop and test(words[i + 1])
+
+
+def _clause(first: int, sentence: range, words: Sequence[str]) -> range:
+    stop = first
+    while stop < sentence.stop and words[stop] not in ",;:.!?()" and stop - first < 12:
+        stop += 1
+    return range(first, stop)
+
+
+def _nearness(span: range, sentence: range, passage: _Passage, asked: dict[str, float]) -> float:
+    """Shared words pull more the nearer they stand."""
+    return sum(
+        asked[passage.stems[i]] / (1 + min(abs(i - span.start), abs(i - span.stop + 1)))
+        for i in sentence
+        if passage.stems[i] in asked
+    )
+
+
+def _n_best(
+    found: list[tuple[float, range]], passage: _Passage, coverage: float
+) -> tuple[Candidate, ...]:
+    """The best candidates without duplicates; their scores share out the coverage."""
+    found.sort(key=lambda item: (-item[0], item[1].start, len(item[1])))
+    best: dict[tuple[int, int], float] = {}
+    for score, span in found:
+        place = passage.spans[span.start][0], passage.spans[span.stop - 1][1]
+        if place not in best:
+            best[place] = score
+        if len(best) == N_BEST:
+            break
+    # Relative to the best: the exponent of a long question's score would overflow.
+    top = next(iter(best.values()), 0.0)
+    powers = {place: math.exp(score - top) for place, score in best.items()}
+    total = sum(powers.values())
+    return tuple(
+        Candidate(passage.text[start:end], start, end, coverage * power / total)
+        for (start, end), power in powers.items()
+    )

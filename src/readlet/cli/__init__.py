@@ -1,0 +1,58 @@
+"""The `readlet` command. Each file here parses words and calls one function."""
+
+import os
+import sys
+
+import typer
+
+from readlet import __version__
+from readlet.cli import ask, data, demo, evaluate
+from readlet.errors import ReadletError
+
+app = typer.Typer(
+    name="readlet",
+    help="Train, compare, calibrate and serve small reading-comprehension models.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(name="demo")(demo.demo)
+app.command(name="ask")(ask.ask)
+app.command(name="evaluate")(evaluate.evaluate_command)
+app.add_typer(data.app, name="data")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Print the version."
+    ),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command; bad input is one line on standard error and exit code 2."""
+    debug = "--debug" in sys.argv
+    if debug:  # it may stand anywhere, not only before the subcommand
+        sys.argv = [word for word in sys.argv if word != "--debug"]
+    try:
+        app()
+    except ReadletError as error:
+        if debug:
+            raise
+        print(f"readlet: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("readlet: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # `readlet ... | head` is not a fault
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,57 @@
+"""`readlet ask`: one question about one passage."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from readlet.cli.console import console, highlighted
+from readlet.types import Prediction
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    passage: Annotated[str, typer.Argument(help="A text file, or - for standard input.")],
+    reader: Annotated[str, typer.Option(help="Which reader answers.")] = "baseline",
+    n_best: Annotated[int, typer.Option(min=1, help="How many answers to show.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Find the answer to a question in a passage, or say that it is not there."""
+    from readlet.errors import ReadletError
+    from readlet.files import text_chunks
+    from readlet.reader import load_reader
+
+    text = sys.stdin.read() if passage == "-" else "".join(text_chunks(Path(passage)))
+    if not question.strip() or not text.strip():
+        raise ReadletError("the question or the passage is empty; give some text for both")
+    prediction = load_reader(reader).answer(question, text)
+    if as_json:
+        best = [asdict(candidate) for candidate in prediction.n_best[:n_best]]
+        print(json.dumps(asdict(prediction) | {"n_best": best}, ensure_ascii=False))
+    else:
+        show_answer(question, text, prediction, n_best)
+
+
+def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 1) -> None:
+    """The passage with the answer marked in it, then the answer and how sure it is."""
+    place = [(prediction.start, prediction.end)] if prediction.is_answer else []
+    console.print(highlighted(text.strip("\n"), _shifted(place, text)))
+    console.print(f"\n[bold]Q[/bold] {question}")
+    if prediction.is_answer:
+        sure = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
+        console.print(f"[bold]A[/bold] {prediction.text}  [dim]({sure})[/dim]")
+    else:
+        console.print(f"[bold]A[/bold] no answer here  [dim]({prediction.no_answer:.2f})[/dim]")
+    for rank, candidate in enumerate(prediction.n_best[:n_best] if n_best > 1 else (), 1):
+        shown = candidate.text or "(no answer)"
+        console.print(f"  {rank}. {candidate.score:.2f}  {shown}  [dim]at {candidate.start}[/dim]")
+    console.print()
+
+
+def _shifted(places: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+    """Places in the text without the line ends before it."""
+    lead = len(text) - len(text.lstrip("\n"))
+    return [(start - lead, end - lead) for start, end in places]

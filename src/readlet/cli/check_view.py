@@ -1,0 +1,73 @@
+"""The tables of `readlet data check`."""
+
+from collections.abc import Mapping
+
+from rich.table import Table
+
+from readlet.cli.console import console
+from readlet.inspection.check import EDGES, FileReport, Report
+from readlet.inspection.faults import Fault
+from readlet.inspection.repair import Changes
+
+_EXAMPLES = 3  # findings shown of each kind, unless all are asked for
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def show_report(report: Report, *, list_all: bool) -> None:
+    for file in report.files:
+        console.print(_overview(file))
+        if file.findings:
+            console.print(_problems(file, list_all))
+        console.print()
+    if report.is_wrong:
+        console.print("[bold red]Something is wrong[/bold red]: see the rows marked ✗ above.")
+    else:
+        console.print("[bold green]Nothing wrong.[/bold green]")
+
+
+def show_changes(changes: Changes, out: str, *, list_all: bool) -> None:
+    console.print(f"Wrote {out}: {changes.written} examples.")
+    for verb, reasons in (("changed", changes.changed), ("left out", changes.dropped)):
+        for reason, ids in reasons.items():
+            shown = ids if list_all else ids[:_EXAMPLES]
+            more = f" and {len(ids) - len(shown)} more" if len(ids) > len(shown) else ""
+            console.print(f"  {verb}: {len(ids)} × {reason} ({', '.join(shown)}{more})")
+
+
+def _overview(file: FileReport) -> Table:
+    table = Table(title=file.source, title_justify="left", show_header=False, box=None)
+    table.add_column(style="dim")
+    table.add_column()
+    if file.sentences:
+        labels = ", ".join(f"{n} of label {label}" for label, n in sorted(file.labels.items()))
+        table.add_row("sentences", f"{file.sentences:,}: {labels}")
+    else:
+        share = file.unanswerable / max(file.questions, 1)
+        table.add_row("questions", f"{file.questions:,} on {file.contexts:,} contexts")
+        table.add_row("answers", f"{file.answers:,}")
+        table.add_row("without answer", f"{file.unanswerable:,} ({share:.1%})")
+    table.add_row("languages", ", ".join(f"{k} {n:,}" for k, n in file.languages.most_common(8)))
+    for what in EDGES:
+        if file.lengths[what]:
+            table.add_row(f"{what} words", _histogram(file.histogram(what)))
+    return table
+
+
+def _histogram(bins: Mapping[str, int]) -> str:
+    top = max(bins.values())
+    bars = {name: _BLOCKS[-(-8 * count // top)] for name, count in bins.items()}
+    return "  ".join(f"{name} {bars[name]} {count:,}" for name, count in bins.items() if count)
+
+
+def _problems(file: FileReport, list_all: bool) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("", "problem", "count", "id", "detail"):
+        table.add_column(name, justify="right" if name == "count" else "left", overflow="fold")
+    counts = file.counts()
+    for fault in Fault:
+        found = [finding for finding in file.findings if finding.fault is fault]
+        mark = "[red]✗[/red]" if fault.is_wrong else "[yellow]•[/yellow]"
+        for number, finding in enumerate(found if list_all else found[:_EXAMPLES]):
+            first = (mark, fault.label, f"{counts[fault]:,}") if number == 0 else ("", "", "")
+            table.add_row(*first, finding.id, finding.detail)
+    return table

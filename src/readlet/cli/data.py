@@ -1,0 +1,94 @@
+"""`readlet data`: look at data and repair it before training on it."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from readlet.cli.console import console, highlighted
+
+app = typer.Typer(help="Check, repair and look at data.", no_args_is_help=True)
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Data, or hub:NAME@SPLIT.")]
+ColumnPairs = Annotated[
+    list[str],
+    typer.Option("--column", metavar="FIELD=NAME", help="Another name of a column, repeatable."),
+]
+
+
+@app.command()
+def check(
+    files: Files,
+    fix: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT", help="Write the repaired file (.json or .jsonl, or .gz)."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List every finding by id.")] = False,
+    column: ColumnPairs = [],  # noqa: B006  typer copies it
+) -> None:
+    """Say what the files hold and what is wrong with them.
+
+    Exit code 1 when something is wrong (with --fix: when it could not be repaired), 2 for files
+    that cannot be read.
+    """
+    from readlet.cli.check_view import show_changes, show_report
+    from readlet.formats.rows import parse_columns
+    from readlet.inspection.check import check as check_files
+    from readlet.inspection.repair import repair_file
+
+    columns = parse_columns(column)
+    if fix is not None and len(files) != 1:
+        raise typer.BadParameter("--fix repairs one file at a time")
+    report = check_files(files, columns)
+    changes = repair_file(files[0], fix, columns) if fix is not None else None
+    if as_json:
+        result = report.as_json()
+        if changes is not None:
+            result["fixed"] = changes.as_json()
+        print(json.dumps(result, ensure_ascii=False, indent=1))
+    else:
+        show_report(report, list_all=list_all)
+        if changes is not None:
+            show_changes(changes, str(fix), list_all=list_all)
+    raise typer.Exit(int(report.is_wrong and fix is None))
+
+
+@app.command()
+def show(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Data, or hub:NAME@SPLIT.")],
+    n: Annotated[int, typer.Option("--n", min=1, help="How many examples.")] = 3,
+    identity: Annotated[
+        list[str], typer.Option("--id", help="Show these questions instead, repeatable.")
+    ] = [],  # noqa: B006
+    column: ColumnPairs = [],  # noqa: B006
+) -> None:
+    """Print examples with their answers highlighted in the passage."""
+    from itertools import islice
+
+    from readlet.errors import ReadletError
+    from readlet.formats import read
+    from readlet.formats.rows import parse_columns
+    from readlet.types import Sentence
+
+    wanted = set(identity)
+    found = (item for item in read(file, parse_columns(column)) if not wanted or item.id in wanted)
+    shown = 0
+    for item in islice(found, len(wanted) or n):
+        shown += 1
+        console.rule(f"{item.id}", style="dim", align="left")
+        if isinstance(item, Sentence):
+            console.print(
+                f"{item.label}  {item.text}" + (f"\n   {item.second}" * bool(item.second))
+            )
+            continue
+        if item.title or item.language:
+            console.print(" · ".join(filter(None, (item.title, item.language))), style="dim")
+        places = [(a.start, a.end) for a in item.answers if a.is_in(item.context)]
+        console.print(highlighted(item.context, places))
+        console.print(f"\n[bold]Q[/bold] {item.question}")
+        golds = dict.fromkeys(answer.text for answer in item.answers)
+        console.print(f"[bold]A[/bold] {' | '.join(golds) or 'no answer in this passage'}\n")
+    if not shown:
+        raise ReadletError(f"{file}: nothing to show; check the ids given with --id")

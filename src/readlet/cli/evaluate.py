@@ -1,0 +1,82 @@
+"""`readlet evaluate`: official scores of a reader or of a file of predictions."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+def evaluate_command(
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="[READER] DATA", help="A reader and the data; or only the data."),
+    ],
+    predictions: Annotated[
+        Path | None, typer.Option(help='Score these instead: {"id": "answer", ...}.')
+    ] = None,
+    na_probs: Annotated[
+        Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
+    ] = None,
+    na_threshold: Annotated[
+        float, typer.Option(help="Refuse questions whose probability is above this.")
+    ] = 1.0,
+    against: Annotated[
+        Path | None, typer.Option(help="Other predictions, for a paired comparison.")
+    ] = None,
+    rules: Annotated[
+        Literal["1.1", "2.0"] | None,
+        typer.Option(help="Official rules; 2.0 if any question is impossible."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save-predictions", help="Write the reader's predictions.")
+    ] = None,
+    allow_missing: Annotated[
+        bool, typer.Option(help="Exit with 0 although predictions are missing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    column: Annotated[
+        list[str], typer.Option("--column", metavar="FIELD=NAME", help="Another column name.")
+    ] = [],  # noqa: B006  typer copies it
+) -> None:
+    """Score a reader, or predictions made elsewhere, exactly as the official scripts do.
+
+    GLUE files are scored by their own metrics. Exit code 1 when predictions are missing.
+    """
+    from readlet.cli.evaluation_view import show_evaluation, show_glue
+    from readlet.errors import ReadletError
+    from readlet.evaluation import evaluate_questions, evaluate_sentences
+    from readlet.formats import task_of
+    from readlet.formats.rows import parse_columns
+
+    reader = targets[0] if len(targets) == 2 else None
+    if len(targets) > 2 or (reader is None) == (predictions is None):
+        raise ReadletError("give READER DATA, or --predictions FILE DATA")
+    data = targets[-1]
+    task = task_of(data)
+    if task is not None:
+        if predictions is None:
+            raise ReadletError(f"{data}: a GLUE file; give its predictions with --predictions")
+        scores, missing = evaluate_sentences(data, task, predictions)
+        if as_json:
+            print(json.dumps(scores | {"missing": missing}))
+        else:
+            show_glue(task, scores, missing)
+    else:
+        evaluation = evaluate_questions(
+            data,
+            reader=reader,
+            predictions=predictions,
+            na_probs=na_probs,
+            na_threshold=na_threshold,
+            against=against,
+            rules=rules,
+            save=save,
+            columns=parse_columns(column),
+        )
+        missing = evaluation.missing
+        if as_json:
+            print(json.dumps(evaluation.as_json()))
+        else:
+            show_evaluation(evaluation)
+    raise typer.Exit(int(bool(missing) and not allow_missing))

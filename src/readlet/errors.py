@@ -1,0 +1,13 @@
+"""The one kind of error that a user is meant to read."""
+
+from pathlib import Path
+
+
+class ReadletError(ValueError):
+    """Bad input: one line that names the place and the remedy. The command line exits with 2."""
+
+
+def bad_input(source: str | Path, place: str, fault: str, remedy: str) -> ReadletError:
+    """Every complaint about a file has the same four parts, in the same order."""
+    where = f"{source}: {place}: " if place else f"{source}: "
+    return ReadletError(" ".join(f"{where}{fault}; {remedy}".splitlines()))

@@ -1,0 +1,112 @@
+"""From files or a reader to an evaluation: what `readlet evaluate` calls."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import bad_input
+from readlet.files import atomic_text, text_chunks
+from readlet.formats import read_examples, read_sentences
+from readlet.formats.glue import Task
+from readlet.formats.rows import Columns
+from readlet.metrics.evaluation import Evaluation, evaluate
+from readlet.metrics.glue import glue_scores
+from readlet.metrics.squad import Rules
+from readlet.progress import track
+from readlet.reader import Answerer, load_reader
+from readlet.types import Example, Prediction
+
+
+def evaluate_questions(
+    data: str,
+    *,
+    reader: str | None = None,
+    predictions: Path | None = None,
+    na_probs: Path | None = None,
+    na_threshold: float = 1.0,
+    against: Path | None = None,
+    rules: Rules | None = None,
+    save: Path | None = None,
+    columns: Columns | None = None,
+) -> Evaluation:
+    """Score a reader, or a file of predictions, on the questions of a file."""
+    given = read_predictions(predictions) if predictions else {}
+    probabilities = read_probabilities(na_probs) if na_probs else None
+    other = read_predictions(against) if against else None
+    examples = list(read_examples(data, columns or {}))
+    if not examples:
+        raise bad_input(data, "", "holds no question", "give data with questions")
+    if reader is not None:
+        said = predict(load_reader(reader), examples)
+        given = {key: prediction.text for key, prediction in said.items()}
+        if probabilities is None:
+            probabilities = {
+                identity: prediction.no_answer for identity, prediction in said.items()
+            }
+        if save is not None:
+            write_predictions(save, given)
+    return evaluate(
+        examples,
+        given,
+        na_probs=probabilities,
+        na_threshold=na_threshold,
+        against=other,
+        rules=rules,
+    )
+
+
+def evaluate_sentences(
+    data: str, task: Task, predictions: Path
+) -> tuple[dict[str, float], list[str]]:
+    """GLUE scores and the ids without prediction, which count as wrong."""
+    given = _read_json_object(predictions, "0 or 1 for every id", lambda v: v in (0, 1))
+    rows = list(read_sentences(data))
+    missing = [row.id for row in rows if row.id not in given]
+    said = [int(given.get(row.id, 1 - row.label)) for row in rows]
+    return glue_scores(task, [row.label for row in rows], said), missing
+
+
+def predict(reader: Answerer, examples: Sequence[Example]) -> dict[str, Prediction]:
+    """What the reader says to every question, by id, under a progress bar."""
+    answers = reader.answer_batch((e.question, e.context) for e in examples)
+    said = track(answers, len(examples), reader.name)
+    return {e.id: prediction for e, prediction in zip(examples, said, strict=True)}
+
+
+def read_predictions(path: Path) -> dict[str, str]:
+    return _read_json_object(path, "a text for every id", lambda v: isinstance(v, str))
+
+
+def read_probabilities(path: Path) -> dict[str, float]:
+    def is_number(value: Any) -> bool:
+        # NaN compares with nothing: it would silently spoil the thresholds. True is an int.
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        return abs(value) <= sys.float_info.max
+
+    return _read_json_object(path, "a number for every id", is_number)
+
+
+def write_predictions(path: Path, predictions: Mapping[str, str]) -> None:
+    with atomic_text(path) as stream:
+        json.dump(predictions, stream, ensure_ascii=False, indent=0)
+
+
+def _read_json_object(path: Path, wanted: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+    text = "".join(text_chunks(path))
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise bad_input(path, place, error.msg, "write one JSON object") from None
+    except (RecursionError, ValueError):  # nested a thousandfold, or a number of 5,000 digits
+        raise bad_input(path, "", f"is not {wanted}", "write one JSON object") from None
+    if not isinstance(values, dict):
+        raise bad_input(path, "", f"is a {type(values).__name__}", f"write an object: {wanted}")
+    for identity, value in values.items():
+        if not is_right(value):
+            fault = f"is {value!r:.40}"
+            raise bad_input(path, f"id {identity!r}", fault, f"give {wanted}")
+    return values

@@ -1,0 +1,108 @@
+"""Files to Examples and back. `read` looks at the content, never at the name of a file."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from readlet.errors import ReadletError, bad_input
+from readlet.files import atomic_text, open_bytes, text_chunks
+from readlet.formats.glue import Task, glue_task, read_glue
+from readlet.formats.hub import PREFIX, read_hub
+from readlet.formats.rows import Columns, read_csv, read_jsonl, read_parquet, write_jsonl
+from readlet.formats.squad import read_squad, write_squad
+from readlet.types import Example, Sentence, Span
+
+__all__ = ["nearest_place", "read", "read_examples", "read_sentences", "task_of", "write_examples"]
+
+# An unescaped key "data" with a list can only be SQuAD's own: inside a text its quotes are escaped.
+_SQUAD = re.compile(r'(?<!\\)"data"\s*:\s*\[')
+_HEAD = 1 << 16
+_NO_COLUMNS: Columns = {}
+
+
+def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example | Sentence]:
+    """Stream whatever the source holds, as it stands: nothing is repaired or left out."""
+    if str(source).startswith(PREFIX):
+        yield from read_hub(str(source), columns)
+        return
+    path = Path(source)
+    with open_bytes(path) as stream:
+        is_parquet = stream.read(4) == b"PAR1"
+    if is_parquet:
+        yield from read_parquet(path, columns)
+        return
+    head = _head(path)
+    task = glue_task(head.split("\n", 1)[0])
+    if head.lstrip().startswith("{"):
+        if _SQUAD.search(head):
+            yield from read_squad(path)
+        else:
+            yield from read_jsonl(path, columns)
+    elif task:
+        yield from read_glue(path, task)
+    elif re.search(r"[,\t]", head.split("\n", 1)[0]) and not head.lstrip().startswith("["):
+        yield from read_csv(path, columns)
+    else:
+        fault = f"starts with {head.strip()[:20]!r}: no format that Readlet knows"
+        remedy = "give SQuAD JSON, JSONL, CSV, Parquet or a GLUE file"
+        raise bad_input(path, "", fault, remedy)
+
+
+def read_examples(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example]:
+    """Stream questions whose answers all stand where the file says (law 1), or complain."""
+    for item in read(source, columns):
+        if not isinstance(item, Example):
+            raise bad_input(source, "", "holds sentences, not questions", "give it question data")
+        for answer in item.answers:
+            if not answer.is_in(item.context):
+                raise _misplaced(source, item, answer)
+        yield item
+
+
+def read_sentences(source: str | Path) -> Iterator[Sentence]:
+    for item in read(source):
+        if not isinstance(item, Sentence):
+            raise bad_input(source, "", "holds questions, not sentences", "give it a GLUE file")
+        yield item
+
+
+def task_of(source: str | Path) -> Task | None:
+    """The GLUE task whose file this is, or None for question data."""
+    if str(source).startswith(PREFIX):
+        return None
+    with open_bytes(Path(source)) as stream:
+        if stream.read(4) == b"PAR1":
+            return None
+    return glue_task(_head(Path(source)).split("\n", 1)[0])
+
+
+def write_examples(path: Path, examples: Iterable[Example]) -> None:
+    """SQuAD JSON for `.json`, rows for `.jsonl`, each also with `.gz`; whole or not at all."""
+    suffix = path.name.removesuffix(".gz").rpartition(".")[2]
+    writer = {"json": write_squad, "jsonl": write_jsonl}.get(suffix)
+    if writer is None:
+        raise bad_input(path, "", "no format for this name", "end it in .json or .jsonl (or .gz)")
+    with atomic_text(path) as stream:
+        writer(stream, examples)
+
+
+def nearest_place(context: str, span: Span) -> int | None:
+    """Where the span's text really stands, as near as possible to where it should; or None."""
+    if not span.text:
+        return None
+    before = context.rfind(span.text, 0, max(span.start, 0) + len(span.text))
+    after = context.find(span.text, max(span.start, 0))
+    places = [place for place in (before, after) if place >= 0]
+    return min(places, key=lambda place: abs(place - span.start)) if places else None
+
+
+def _head(path: Path) -> str:
+    return next(text_chunks(path))[:_HEAD]
+
+
+def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
+    place = nearest_place(example.context, answer)
+    where = f"nearest at {place}" if place is not None else "it is nowhere in the context"
+    fault = f"answer {answer.text!r:.60} is not at {answer.start} ({where})"
+    remedy = "repair it with `readlet data check --fix OUT`"
+    return bad_input(source, f"question {example.id!r}", fault, remedy)

@@ -1,0 +1,133 @@
+"""One large JSON object read piece by piece: the items of its list, never the whole file."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import ReadletError, bad_input
+from readlet.files import MAX_PIECE
+
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\n\r]*")
+# What may stand between a number and the end of a chunk when the number goes on in the next.
+_OPEN_NUMBER = re.compile(r"(?:\.|[eE][+-]?)?\Z")
+# The decoder notices a cut at most this far before the end: inside -Infinity, or \ud83d\ude00.
+_CUT = 16
+
+
+class _Buffer:
+    """A window over the text; it grows only as far as the value being read demands."""
+
+    def __init__(self, path: Path, chunks: Iterable[str]) -> None:
+        self.path = path
+        self._chunks = iter(chunks)
+        self._text = ""
+        self.at = 0
+        self._line = 1  # line and column of the window's first character
+        self._column = 1
+
+    def peek(self) -> str:
+        """The next character that is not white space; empty at the end of the file."""
+        while True:
+            match = _SPACE.match(self._text, self.at)
+            assert match is not None
+            self.at = match.end()
+            if self.at < len(self._text):
+                return self._text[self.at]
+            if not self._grow(1):
+                return ""
+
+    def take(self, expected: str) -> None:
+        if self.peek() != expected:
+            raise self.fault(self.at, f"expected {expected!r}")
+        self.at += 1
+
+    def value(self) -> Any:
+        """Decode one value; an incomplete one is tried again with twice as much text."""
+        if not self.peek():
+            raise self.fault(self.at, "ends early")
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self.at)
+            except json.JSONDecodeError as error:
+                is_open = error.msg.startswith("Unterminated")  # its place is the string's start
+                if not is_open and error.pos < len(self._text) - _CUT:
+                    raise self.fault(error.pos, error.msg) from None
+                length = len(self._text) - self.at
+                if length > MAX_PIECE:
+                    fault = f"one value is longer than {MAX_PIECE >> 20} MiB"
+                    raise self.fault(self.at, fault, "split it into articles") from None
+                place = error.pos - self.at  # growing moves the window to the value's start
+                if not self._grow(min(length, MAX_PIECE + 1 - length)):
+                    raise self.fault(place, error.msg) from None
+            except RecursionError:
+                raise self.fault(self.at, "nested too deeply") from None
+            except ValueError:  # Python's own limit on the digits of an integer
+                raise self.fault(self.at, "holds a number of too many digits") from None
+            else:
+                # A number may go on in the next chunk; every other value ends for certain.
+                is_open = isinstance(value, (int, float)) and _OPEN_NUMBER.match(self._text, end)
+                if is_open and self._grow(1):
+                    continue
+                self.at = end
+                return value
+
+    def fault(self, at: int, fault: str, remedy: str = "") -> ReadletError:
+        line, column = self._place(at)
+        place = f"line {line}, column {column}"
+        remedy = remedy or "the JSON is damaged or cut off: export or download it again"
+        return bad_input(self.path, place, fault, remedy)
+
+    def _place(self, at: int) -> tuple[int, int]:
+        """Line and column, from 1, of a character of the window."""
+        lines = self._text.count("\n", 0, at)
+        if not lines:
+            return self._line, self._column + at
+        return self._line + lines, at - self._text.rfind("\n", 0, at)
+
+    def _grow(self, wanted: int) -> bool:
+        added = []
+        for chunk in self._chunks:
+            added.append(chunk)
+            wanted -= len(chunk)
+            if wanted <= 0:
+                break
+        self._line, self._column = self._place(self.at)
+        self._text = self._text[self.at :] + "".join(added)
+        self.at = 0
+        return bool(added)
+
+
+def stream_list(path: Path, chunks: Iterable[str], key: str) -> Iterator[Any]:
+    """Yield the items of `{..., key: [item, ...], ...}`, checking the object around them."""
+    buffer = _Buffer(path, chunks)
+    buffer.take("{")
+    found = False
+    while buffer.peek() != "}":
+        if buffer.peek() != '"':
+            raise buffer.fault(buffer.at, "expected a key in quotes")
+        name = buffer.value()
+        buffer.take(":")
+        if name == key:
+            found = True
+            yield from _items(buffer)
+        else:
+            buffer.value()
+        if buffer.peek() != "}":
+            buffer.take(",")
+    buffer.take("}")
+    if buffer.peek():
+        raise buffer.fault(buffer.at, "text after the end of the JSON object", "remove it")
+    if not found:
+        raise bad_input(path, "", f"its object has no list {key!r}", f"name its list {key!r}")
+
+
+def _items(buffer: _Buffer) -> Iterator[Any]:
+    buffer.take("[")
+    while buffer.peek() != "]":
+        yield buffer.value()
+        if buffer.peek() != "]":
+            buffer.take(",")
+    buffer.take("]")

@@ -1,0 +1,196 @@
+"""Flat files, one example a row: JSONL, CSV, TSV and Parquet with named columns."""
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from readlet.errors import ReadletError, bad_input
+from readlet.files import MAX_PIECE, text_lines
+from readlet.formats.fields import flag_field, offset, spans, text_field
+from readlet.formats.squad import span_records
+from readlet.types import Example, Span
+
+FIELDS = (
+    "id",
+    "question",
+    "context",
+    "answers",
+    "answer",
+    "answer_start",
+    "is_impossible",
+    "plausible_answers",
+    "title",
+    "language",
+)
+# `{"context": "passage"}`: the file calls our `context` by the name `passage`.
+Columns = Mapping[str, str]
+
+
+def read_jsonl(path: Path, columns: Columns) -> Iterator[Example]:
+    for number, line in enumerate(text_lines(path), 1):
+        if line.isspace():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            place = f"line {number}, column {error.colno}"
+            remedy = "write one whole JSON object on each line"
+            raise bad_input(path, place, error.msg, remedy) from None
+        except (RecursionError, ValueError):  # a ValueError is an integer of thousands of digits
+            fault = "nested too deeply, or a number of too many digits"
+            raise bad_input(path, f"line {number}", fault, "look at this line") from None
+        if not isinstance(row, dict):
+            fault = f"is a {type(row).__name__}, not an object"
+            raise bad_input(path, f"line {number}", fault, "write one object a line, or SQuAD JSON")
+        yield row_example(path, number, row, columns)
+
+
+def read_csv(path: Path, columns: Columns) -> Iterator[Example]:
+    """Commas or tabs, told by the header; cells quoted as spreadsheets do."""
+    lines = text_lines(path)
+    header = next(lines)
+    delimiter = "\t" if header.count("\t") > header.count(",") else ","
+    csv.field_size_limit(MAX_PIECE)
+    names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter))]
+    _require(path, names, columns)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    number = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            fault, place = f"not valid CSV ({error})", f"line {reader.line_num + 1}"
+            raise bad_input(path, place, fault, "check its quotes") from None
+        if cells is None:
+            return
+        if not cells:
+            continue
+        number += 1
+        if len(cells) != len(names):
+            fault = f"{len(cells)} cells under {len(names)} column names"
+            raise bad_input(path, f"row {number}", fault, "check its quotes and separators")
+        # An empty cell is a missing value: CSV cannot tell the two apart.
+        row = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
+        row.setdefault(columns.get("question", "question"), "")
+        row.setdefault(columns.get("context", "context"), "")
+        yield row_example(path, number, row, columns)
+
+
+def read_parquet(path: Path, columns: Columns) -> Iterator[Example]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        remedy = "pip install 'readlet[parquet]'"
+        raise bad_input(path, "", "Parquet needs pyarrow", remedy) from None
+    try:
+        with parquet.ParquetFile(path) as table:
+            _require(path, table.schema_arrow.names, columns)
+            number = 0
+            for batch in table.iter_batches(1024):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield row_example(path, number, row, columns)
+    except (ArrowException, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None
+
+
+def row_example(
+    source: str | Path, number: int, row: Mapping[str, Any], columns: Columns
+) -> Example:
+    """The example in one row, whatever kind of file held it."""
+    named = {field: row.get(columns.get(field, field)) for field in FIELDS}
+    # A start of NaN beside an answer is a fault of its own, told by `offset`.
+    present = {
+        field: value
+        for field, value in named.items()
+        if (field == "answer_start" and value is not None) or not _is_missing(value)
+    }
+    for field in ("question", "context"):
+        if field not in present:
+            _require(source, list(row), columns)
+    place = f"row {number}"
+    context = text_field(source, place, present, "context")
+    answers = _answers(source, place, present, context)
+    impossible = _parse(present.get("is_impossible", not answers))
+    return Example(
+        id=str(present.get("id", number)),
+        question=text_field(source, place, present, "question"),
+        context=context,
+        answers=answers,
+        is_impossible=flag_field(source, place, impossible, "is_impossible"),
+        plausible_answers=spans(source, place, _parse(present.get("plausible_answers", []))),
+        title=str(present.get("title", "")),
+        language=str(present.get("language", "")),
+    )
+
+
+def write_jsonl(stream: TextIO, examples: Iterable[Example]) -> None:
+    for example in examples:
+        row: dict[str, Any] = {
+            "id": example.id,
+            "question": example.question,
+            "context": example.context,
+            "answers": span_records(example.answers),
+            "is_impossible": example.is_impossible,
+        }
+        if example.plausible_answers:
+            row["plausible_answers"] = span_records(example.plausible_answers)
+        if example.title:
+            row["title"] = example.title
+        if example.language:
+            row["language"] = example.language
+        json.dump(row, stream, ensure_ascii=False)
+        stream.write("\n")
+
+
+def _answers(
+    source: str | Path, place: str, row: Mapping[str, Any], context: str
+) -> tuple[Span, ...]:
+    if "answers" in row:
+        return spans(source, place, _parse(row["answers"]))
+    if "answer" not in row:
+        return ()
+    text = text_field(source, place, row, "answer")
+    if "answer_start" in row:
+        return (Span(offset(source, place, _parse(row["answer_start"])), text),)
+    # Without a start only a single occurrence is certain; -1 is reported and can be repaired.
+    return (Span(context.find(text) if context.count(text) == 1 else -1, text),)
+
+
+def _parse(value: Any) -> Any:
+    """CSV cells are text: lists, numbers and flags in them are written as JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value if value not in ("True", "False") else value.lower())
+    except (RecursionError, ValueError):
+        return value
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _require(source: str | Path, names: list[str], columns: Columns) -> None:
+    for field in ("question", "context"):
+        name = columns.get(field, field)
+        if name not in names:
+            known = ", ".join(f"{name:.40}" for name in names[:12])
+            remedy = f"name the right one with --column {field}=NAME"
+            raise bad_input(source, "", f"no column {name!r} (it has {known})", remedy)
+
+
+def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
+    """`context=passage` from the command line."""
+    columns = {}
+    for pair in pairs:
+        field, _, name = pair.partition("=")
+        if field not in FIELDS or not name:
+            known = ", ".join(FIELDS)
+            raise ReadletError(f"--column {pair}: write FIELD=NAME, with FIELD one of {known}")
+        columns[field] = name
+    return columns

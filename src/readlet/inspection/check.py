@@ -1,0 +1,169 @@
+"""Look through files of questions or sentences and report what they hold and what is wrong."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from readlet.encoding.words import word_spans
+from readlet.formats import read
+from readlet.formats.rows import Columns
+from readlet.inspection.faults import (
+    Fault,
+    Finding,
+    context_faults,
+    control_faults,
+    example_faults,
+)
+from readlet.inspection.languages import guess_language
+from readlet.types import Example, Sentence
+
+# Lengths in words; the last bin is open.
+EDGES = {
+    "context": (0, 50, 100, 150, 200, 300, 400, 600),
+    "question": (0, 5, 10, 15, 20, 30, 50),
+    "answer": (0, 2, 3, 4, 6, 11, 21, 31),
+    "sentence": (0, 5, 10, 15, 20, 30, 50),
+}
+
+
+@dataclass
+class FileReport:
+    """What one file holds. Lengths are counted in words."""
+
+    source: str
+    questions: int = 0
+    contexts: int = 0
+    answers: int = 0
+    unanswerable: int = 0
+    sentences: int = 0
+    labels: Counter[int] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+    lengths: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    findings: list[Finding] = field(default_factory=list)
+
+    def histogram(self, what: str) -> dict[str, int]:
+        """Counts per bin of EDGES; a bin is named by its first and last length."""
+        edges = EDGES[what]
+        bins = {
+            (f"{low}-{high - 1}" if high else f"{low}+"): (low, high or float("inf"))
+            for low, high in zip(edges, (*edges[1:], 0), strict=True)
+        }
+        counted = self.lengths[what]
+        return {
+            name: sum(count for length, count in counted.items() if low <= length < high)
+            for name, (low, high) in bins.items()
+        }
+
+    def counts(self) -> dict[Fault, int]:
+        return Counter(finding.fault for finding in self.findings)
+
+
+@dataclass
+class Report:
+    files: list[FileReport]
+
+    @property
+    def is_wrong(self) -> bool:
+        return any(finding.fault.is_wrong for file in self.files for finding in file.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"wrong": self.is_wrong, "files": [_file_json(file) for file in self.files]}
+
+
+def check(sources: Sequence[str], columns: Columns) -> Report:
+    """Read every source once and compare them with each other."""
+    seen: dict[int, str] = {}  # hash of a context or sentence -> the file it was first seen in
+    return Report([_check_file(source, read(source, columns), seen) for source in sources])
+
+
+def check_examples(source: str, items: Iterable[Example | Sentence]) -> FileReport:
+    """The same for examples that are in memory already."""
+    return _check_file(source, items, {})
+
+
+def _check_file(
+    source: str, items: Iterable[Example | Sentence], seen: dict[int, str]
+) -> FileReport:
+    report = FileReport(source)
+    ids: set[str] = set()
+    asked: set[int] = set()
+    contexts: set[int] = set()
+    context, spans = None, word_spans("")
+    for item in items:
+        _unique(report, ids, item.id)
+        if isinstance(item, Sentence):
+            _add_sentence(report, item, asked, seen)
+            continue
+        if item.context != context:  # neighbours mostly share their context
+            context, spans = item.context, word_spans(item.context)
+        if hash(context) not in contexts:
+            contexts.add(hash(context))
+            report.contexts += 1
+            report.lengths["context"][len(spans)] += 1
+            report.findings += context_faults(item.id, item.context)
+            _shared(report, item.id, f"context {item.context.strip()[:40]!r}", hash(context), seen)
+            report.languages[item.language or guess_language(item.context)] += 1
+        _repeated(report, item.id, item.question, hash((item.question, context)), asked)
+        report.questions += 1
+        report.answers += len(item.answers)
+        report.unanswerable += not item.answers
+        report.lengths["question"][len(word_spans(item.question))] += 1
+        for answer in item.answers:
+            report.lengths["answer"][len(word_spans(answer.text))] += 1
+        report.findings += example_faults(item, spans)
+    return report
+
+
+def _add_sentence(report: FileReport, row: Sentence, asked: set[int], seen: dict[int, str]) -> None:
+    text = row.text if row.second is None else f"{row.text}\t{row.second}"
+    report.sentences += 1
+    report.labels[row.label] += 1
+    report.languages[guess_language(text)] += 1
+    report.lengths["sentence"][len(word_spans(text))] += 1
+    if not row.text.strip() or (row.second is not None and not row.second.strip()):
+        report.findings.append(Finding(Fault.EMPTY, row.id, "a sentence has no text"))
+    report.findings += control_faults(row.id, "sentence", text)
+    _repeated(report, row.id, row.text, hash(text), asked)
+    _shared(report, row.id, f"sentence {row.text[:40]!r}", hash(text), seen)
+
+
+def _unique(report: FileReport, ids: set[str], identity: str) -> None:
+    if identity in ids:
+        report.findings.append(Finding(Fault.SAME_ID, identity, "used before in this file"))
+    ids.add(identity)
+
+
+def _repeated(report: FileReport, identity: str, text: str, key: int, asked: set[int]) -> None:
+    if key in asked:
+        report.findings.append(Finding(Fault.REPEATED, identity, f"{text!r:.60}"))
+    asked.add(key)
+
+
+def _shared(report: FileReport, identity: str, what: str, key: int, seen: dict[int, str]) -> None:
+    other = seen.setdefault(key, report.source)
+    if other != report.source:
+        report.findings.append(Finding(Fault.SHARED, identity, f"{what} is also in {other}"))
+
+
+def _file_json(file: FileReport) -> dict[str, Any]:
+    counted = {
+        "questions": file.questions,
+        "contexts": file.contexts,
+        "answers": file.answers,
+        "unanswerable": file.unanswerable,
+        "share_unanswerable": file.unanswerable / file.questions if file.questions else 0.0,
+        "sentences": file.sentences,
+        "labels": {str(label): count for label, count in sorted(file.labels.items())},
+    }
+    return {
+        "file": file.source,
+        **counted,
+        "languages": dict(file.languages.most_common()),
+        "lengths": {what: file.histogram(what) for what in EDGES if file.lengths[what]},
+        "problems": {fault.label: count for fault, count in file.counts().items()},
+        "findings": [
+            {"problem": f.fault.label, "wrong": f.fault.is_wrong, "id": f.id, "detail": f.detail}
+            for f in file.findings
+        ],
+    }

@@ -1,0 +1,90 @@
+"""The kinds of fault, and how each is recognised in one example."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import regex
+
+from readlet.encoding.words import snap
+from readlet.formats import nearest_place
+from readlet.types import Example, Span
+
+# Tabs and line ends are ordinary; U+FFFD is what a failed conversion leaves behind.
+CONTROL = regex.compile(r"[\p{Cc}\uFEFF\uFFFD--[\t\n\r]]", regex.VERSION1)
+
+
+class Fault(Enum):
+    """A kind of fault: its name, whether it makes the data wrong, and what it means."""
+
+    MISPLACED = ("misplaced answer", True, "the text is elsewhere in the context")
+    NOWHERE = ("answer not in context", True, "the text is nowhere in the context")
+    EMPTY = ("empty field", True, "a question, context or answer without text")
+    CONTROL = ("control character", True, "invisible or broken characters")
+    FLAG = ("contradictory flag", True, "is_impossible does not agree with the answers")
+    SAME_ID = ("duplicate id", True, "two questions with one id")
+    SHARED = ("text in two files", True, "a context or sentence that two files share")
+    CUT = ("answer cuts a word", False, "training and scores will use whole words")
+    SPACE = ("space around answer", False, "white space at the answer's ends")
+    REPEATED = ("repeated question", False, "the same question about the same context")
+
+    def __init__(self, label: str, is_wrong: bool, meaning: str) -> None:
+        self.label = label
+        self.is_wrong = is_wrong
+        self.meaning = meaning
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    fault: Fault
+    id: str
+    detail: str
+
+
+def context_faults(identity: str, context: str) -> Iterator[Finding]:
+    """What is wrong with a context, told once however many questions share it."""
+    if not context.strip():
+        yield Finding(Fault.EMPTY, identity, "the context has no text")
+    yield from control_faults(identity, "context", context)
+
+
+def example_faults(example: Example, spans: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+    """What is wrong with a question and its answers, given the words of its context."""
+    if not example.question.strip():
+        yield Finding(Fault.EMPTY, example.id, "the question has no text")
+    yield from control_faults(example.id, "question", example.question)
+    if example.is_impossible and example.answers:
+        yield Finding(Fault.FLAG, example.id, "marked impossible but has answers")
+    if not example.is_impossible and not example.answers:
+        yield Finding(Fault.FLAG, example.id, "has no answer but is not marked impossible")
+    for answer in (*example.answers, *example.plausible_answers):
+        yield from _answer_faults(example, answer, spans)
+
+
+def _answer_faults(
+    example: Example, answer: Span, spans: Sequence[tuple[int, int]]
+) -> Iterator[Finding]:
+    shown = f"{answer.text!r:.60}"
+    if not answer.text.strip():
+        yield Finding(Fault.EMPTY, example.id, "an answer has no text")
+    elif not answer.is_in(example.context):
+        place = nearest_place(example.context, answer)
+        if place is None:
+            yield Finding(Fault.NOWHERE, example.id, f"{shown} at {answer.start}")
+        else:
+            yield Finding(Fault.MISPLACED, example.id, f"{shown} at {answer.start}, is at {place}")
+    else:
+        if answer.text != answer.text.strip():
+            yield Finding(Fault.SPACE, example.id, shown)
+        whole = snap(spans, answer.start, answer.end)
+        if whole is not None and whole.moved:
+            covering = example.context[spans[whole.first][0] : spans[whole.last][1]]
+            yield Finding(Fault.CUT, example.id, f"{shown} of {covering!r:.60}")
+
+
+def control_faults(identity: str, field: str, text: str) -> Iterator[Finding]:
+    match = CONTROL.search(text)
+    if match:
+        name = unicodedata.name(match[0], f"U+{ord(match[0]):04X}")
+        yield Finding(Fault.CONTROL, identity, f"{name} at {match.start()} of the {field}")

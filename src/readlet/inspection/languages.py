@@ -1,0 +1,39 @@
+"""Which language a text is in, by its script and its commonest words. A hint, not a verdict."""
+
+from collections import Counter
+
+import regex
+
+from readlet.encoding.function_words import FUNCTION_WORDS
+
+_SCRIPTS = {
+    "ja": regex.compile(r"[\p{Hiragana}\p{Katakana}]"),
+    "zh": regex.compile(r"\p{Han}"),
+    "ko": regex.compile(r"\p{Hangul}"),
+    "th": regex.compile(r"\p{Thai}"),
+    "ar": regex.compile(r"\p{Arabic}"),
+    "he": regex.compile(r"\p{Hebrew}"),
+    "el": regex.compile(r"\p{Greek}"),
+    "ru": regex.compile(r"\p{Cyrillic}"),
+    "hi": regex.compile(r"\p{Devanagari}"),
+}
+_LETTER = regex.compile(r"\p{L}")
+_SAMPLE = 400  # characters; more adds time, not certainty
+
+
+def guess_language(text: str) -> str:
+    """A two-letter code, or "?" when nothing tells. Cyrillic counts as ru, Arabic script as ar."""
+    sample = text[:_SAMPLE]
+    if not sample.isascii():
+        letters = len(_LETTER.findall(sample))
+        for code, script in _SCRIPTS.items():
+            found = len(script.findall(sample))
+            # Japanese mixes in Chinese characters, so a tenth of kana decides.
+            if found and found >= letters * (0.1 if code == "ja" else 0.4):
+                return code
+    counts = Counter[str]()
+    for word in sample.lower().replace("'", " ").replace("’", " ").split():
+        for code, common in FUNCTION_WORDS.items():
+            counts[code] += word in common
+    (best, hits), (_, second) = counts.most_common(2) if counts else (("?", 0), ("?", 0))
+    return best if hits > max(second, 1) else "?"

@@ -1,0 +1,140 @@
+"""A whole evaluation of question data: official scores, intervals, breakdowns, comparison."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from readlet.encoding.words import word_spans
+from readlet.errors import ReadletError
+from readlet.metrics.question_types import TYPES, question_type
+from readlet.metrics.significance import bootstrap_interval, paired_permutation
+from readlet.metrics.squad import (
+    QuestionScores,
+    Rules,
+    best_thresholds,
+    precision_recall,
+    refuse_above,
+    score_questions,
+    summary,
+)
+from readlet.types import Example
+
+_ANSWER_LENGTHS = {"none": (0, 1), "1": (1, 2), "2": (2, 3), "3-4": (3, 5), "5-9": (5, 10)}
+_ANSWER_LENGTHS |= {"10+": (10, 1 << 30)}
+_CONTEXT_LENGTHS = {"0-99": (0, 100), "100-149": (100, 150), "150-199": (150, 200)}
+_CONTEXT_LENGTHS |= {"200-299": (200, 300), "300+": (300, 1 << 30)}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everything that `readlet evaluate` prints; `official` has the official keys."""
+
+    official: dict[str, float]
+    missing: list[str]
+    intervals: dict[str, tuple[float, float]]
+    breakdown: dict[str, dict[str, dict[str, float]]]
+    against: dict[str, float] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The official keys stand at the top, so that other tools find them."""
+        extra: dict[str, Any] = {
+            "missing": self.missing,
+            "confidence_95": {name: list(bounds) for name, bounds in self.intervals.items()},
+            "breakdown": self.breakdown,
+        }
+        if self.against is not None:
+            extra["against"] = self.against
+        return self.official | extra
+
+
+def evaluate(
+    examples: Sequence[Example],
+    predictions: Mapping[str, str],
+    *,
+    na_probs: Mapping[str, float] | None = None,
+    na_threshold: float = 1.0,
+    against: Mapping[str, str] | None = None,
+    rules: Rules | None = None,
+) -> Evaluation:
+    """Score predictions; without `rules`, data with impossible questions is scored as 2.0."""
+    rules = rules or ("1.1" if all(example.answers for example in examples) else "2.0")
+    raw = score_questions(examples, predictions, rules)
+    scores = raw
+    official: dict[str, float] = {}
+    if na_probs is not None:
+        _require_probabilities(raw, na_probs)
+        scores = refuse_above(raw, na_probs, na_threshold)
+        official = best_thresholds(raw, na_probs) | precision_recall(raw, na_probs)
+    return Evaluation(
+        official=summary(scores) | official,
+        missing=raw.missing,
+        intervals={
+            "exact": bootstrap_interval(scores.exact),
+            "f1": bootstrap_interval(scores.f1),
+        },
+        breakdown=_breakdown(examples, scores),
+        against=_compare(examples, scores, against, rules) if against is not None else None,
+    )
+
+
+def _require_probabilities(scores: QuestionScores, na_probs: Mapping[str, float]) -> None:
+    absent = [identity for identity in scores.ids if identity not in na_probs]
+    if absent:
+        raise ReadletError(
+            f"no-answer probabilities: {len(absent)} questions have none, the first is "
+            f"{absent[0]!r}; give one for every question"
+        )
+
+
+def _compare(
+    examples: Sequence[Example], scores: QuestionScores, against: Mapping[str, str], rules: Rules
+) -> dict[str, float]:
+    other = score_questions(examples, against, rules)
+    theirs = summary(other)
+    ours = summary(scores)
+    return {
+        "exact": theirs["exact"],
+        "f1": theirs["f1"],
+        "exact_difference": ours["exact"] - theirs["exact"],
+        "f1_difference": ours["f1"] - theirs["f1"],
+        "exact_p": paired_permutation(scores.exact, other.exact),
+        "f1_p": paired_permutation(scores.f1, other.f1),
+        "missing": len(other.missing),
+    }
+
+
+def _breakdown(
+    examples: Iterable[Example], scores: QuestionScores
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Scores by kind of question and by length, in words; empty groups are left out."""
+    by_id = {example.id: example for example in examples}
+    rows = [by_id[identity] for identity in scores.ids]
+    context_words = {context: len(word_spans(context)) for context in {e.context for e in rows}}
+    groups: dict[str, tuple[Iterable[str], list[str]]] = {
+        "question type": (TYPES, [question_type(e.question) for e in rows]),
+        "answer words": (_ANSWER_LENGTHS, [_bin(_ANSWER_LENGTHS, _shortest(e)) for e in rows]),
+        "context words": (
+            _CONTEXT_LENGTHS,
+            [_bin(_CONTEXT_LENGTHS, context_words[e.context]) for e in rows],
+        ),
+    }
+    result: dict[str, dict[str, dict[str, float]]] = {}
+    for group, (names, member_of) in groups.items():
+        for name in names:
+            members = [row for row, member in enumerate(member_of) if member == name]
+            if members:
+                result.setdefault(group, {})[name] = {
+                    "total": len(members),
+                    "exact": 100.0 * sum(scores.exact[row] for row in members) / len(members),
+                    "f1": 100.0 * sum(scores.f1[row] for row in members) / len(members),
+                }
+    return result
+
+
+def _shortest(example: Example) -> int:
+    """Words of the shortest gold answer: the one a reader can most easily give."""
+    return min((len(word_spans(answer.text)) for answer in example.answers), default=0)
+
+
+def _bin(bins: Mapping[str, tuple[int, int]], length: int) -> str:
+    return next(name for name, (low, high) in bins.items() if low <= length < high)

@@ -1,0 +1,198 @@
+"""Exact match and F1 of SQuAD 1.1 and 2.0, equal to the official evaluations (law 8)."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from operator import add
+from typing import Literal
+
+from readlet.types import Example
+
+Rules = Literal["1.1", "2.0"]
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+# The official scripts know ASCII punctuation only: « or – stays part of an answer.
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+@lru_cache(maxsize=1 << 16)
+def normalise(text: str) -> str:
+    """Lower case, no ASCII punctuation, no English articles, single spaces."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+def exact_match(prediction: str, gold: str) -> float:
+    return float(normalise(prediction) == normalise(gold))
+
+
+def f1(prediction: str, gold: str, rules: Rules) -> float:
+    """Harmonic mean of precision and recall over normalised words, counted with repeats."""
+    predicted, wanted = normalise(prediction).split(), normalise(gold).split()
+    # Nothing against nothing is right in 2.0; 1.1 has no such case and scores it 0.
+    if rules == "2.0" and not (predicted and wanted):
+        return float(predicted == wanted)
+    common = (Counter(predicted) & Counter(wanted)).total()
+    if common == 0:
+        return 0.0
+    precision, recall = common / len(predicted), common / len(wanted)
+    return (2 * precision * recall) / (precision + recall)
+
+
+@dataclass
+class QuestionScores:
+    """One row per question, in the order of the data. Missing predictions score 0."""
+
+    ids: list[str]
+    exact: list[float]
+    f1: list[float]
+    has_answer: list[bool]
+    is_refusal: list[bool]  # the prediction is the empty text
+    missing: list[str]
+    rules: Rules
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def score_questions(
+    examples: Iterable[Example], predictions: Mapping[str, str], rules: Rules
+) -> QuestionScores:
+    """The best score over the gold answers, for every question. A repeated id counts once."""
+    rows: dict[str, tuple[float, float, bool, bool]] = {}
+    for example in examples:
+        has_answer = bool(example.answers)
+        prediction = predictions.get(example.id)
+        if prediction is None:
+            rows[example.id] = (0.0, 0.0, has_answer, False)
+            continue
+        golds = _golds(example, rules)
+        rows[example.id] = (
+            max(exact_match(prediction, gold) for gold in golds),
+            max(f1(prediction, gold, rules) for gold in golds),
+            has_answer,
+            not prediction,
+        )
+    columns = list(zip(*rows.values(), strict=True)) or [(), (), (), ()]
+    exact, f1_scores, has, refusals = map(list, columns)
+    missing = [identity for identity in rows if identity not in predictions]
+    return QuestionScores(list(rows), exact, f1_scores, has, refusals, missing, rules)
+
+
+def summary(scores: QuestionScores) -> dict[str, float]:
+    """The official keys: exact, f1, total, and the same for either kind of question."""
+    result = _averages("", scores, range(len(scores)))
+    answerable = [row for row, has in enumerate(scores.has_answer) if has]
+    impossible = [row for row, has in enumerate(scores.has_answer) if not has]
+    if answerable:
+        result |= _averages("HasAns_", scores, answerable)
+    if impossible:
+        result |= _averages("NoAns_", scores, impossible)
+    return result
+
+
+def refuse_above(
+    scores: QuestionScores, na_probs: Mapping[str, float], threshold: float
+) -> QuestionScores:
+    """The scores if every question with a no-answer probability above the threshold is refused."""
+    refused = [na_probs[identity] > threshold for identity in scores.ids]
+
+    def applied(values: Sequence[float]) -> list[float]:
+        rows = zip(values, refused, scores.has_answer, strict=True)
+        return [float(not has) if no else value for value, no, has in rows]
+
+    return QuestionScores(
+        scores.ids,
+        applied(scores.exact),
+        applied(scores.f1),
+        scores.has_answer,
+        [empty or no for empty, no in zip(scores.is_refusal, refused, strict=True)],
+        scores.missing,
+        scores.rules,
+    )
+
+
+def best_thresholds(scores: QuestionScores, na_probs: Mapping[str, float]) -> dict[str, float]:
+    """The best score that any no-answer threshold gives, and the smallest that gives it."""
+    best_exact, exact_threshold = _best(scores, scores.exact, na_probs)
+    best_f1, f1_threshold = _best(scores, scores.f1, na_probs)
+    return {
+        "best_exact": best_exact,
+        "best_exact_thresh": exact_threshold,
+        "best_f1": best_f1,
+        "best_f1_thresh": f1_threshold,
+    }
+
+
+def precision_recall(scores: QuestionScores, na_probs: Mapping[str, float]) -> dict[str, float]:
+    """Average precision when questions are answered from the surest to the least sure."""
+    if not any(scores.has_answer):
+        return {}
+    oracle = [float(has) for has in scores.has_answer]
+    return {
+        "pr_exact_ap": _average_precision(scores, scores.exact, na_probs),
+        "pr_f1_ap": _average_precision(scores, scores.f1, na_probs),
+        "pr_oracle_ap": _average_precision(scores, oracle, na_probs),
+    }
+
+
+def _golds(example: Example, rules: Rules) -> list[str]:
+    golds = [answer.text for answer in example.answers]
+    if rules == "2.0":
+        golds = [gold for gold in golds if normalise(gold)]
+    return golds or [""]
+
+
+def _averages(prefix: str, scores: QuestionScores, rows: Sequence[int]) -> dict[str, float]:
+    # In the order of the data: another order may differ in the last digit. The script of 1.1 adds
+    # one by one; that of 2.0 calls sum(), which rounds less often since Python 3.12.
+    def added(values: Iterable[float]) -> float:
+        return reduce(add, values, 0.0) if scores.rules == "1.1" else sum(values)
+
+    total = len(rows)
+    return {
+        f"{prefix}exact": 100.0 * added(scores.exact[row] for row in rows) / max(total, 1),
+        f"{prefix}f1": 100.0 * added(scores.f1[row] for row in rows) / max(total, 1),
+        f"{prefix}total": total,
+    }
+
+
+def _by_confidence(scores: QuestionScores, na_probs: Mapping[str, float]) -> list[int]:
+    """Rows from the lowest no-answer probability up; ties stay in the order of `na_probs`."""
+    rows = {identity: row for row, identity in enumerate(scores.ids)}
+    return [rows[key] for key in sorted(na_probs, key=lambda key: na_probs[key]) if key in rows]
+
+
+def _best(
+    scores: QuestionScores, values: Sequence[float], na_probs: Mapping[str, float]
+) -> tuple[float, float]:
+    # Refusing everything is right for the impossible questions; then answer one by one.
+    current: float = sum(not has for has in scores.has_answer)
+    best, threshold = current, 0.0
+    for row in _by_confidence(scores, na_probs):
+        if scores.has_answer[row]:
+            current += values[row]
+        elif not scores.is_refusal[row]:
+            current -= 1
+        if current > best:
+            best, threshold = current, na_probs[scores.ids[row]]
+    return 100.0 * best / max(len(scores), 1), threshold
+
+
+def _average_precision(
+    scores: QuestionScores, values: Sequence[float], na_probs: Mapping[str, float]
+) -> float:
+    order = _by_confidence(scores, na_probs)
+    answerable = sum(scores.has_answer)
+    true_positives = precision_sum = last_recall = 0.0
+    for rank, row in enumerate(order, 1):
+        if scores.has_answer[row]:
+            true_positives += values[row]
+        recall = true_positives / answerable
+        tie = rank < len(order) and (na_probs[scores.ids[row]] == na_probs[scores.ids[order[rank]]])
+        if not tie:  # a point of the curve is a change of the threshold
+            precision_sum += true_positives / rank * (recall - last_recall)
+            last_recall = recall
+    return 100.0 * precision_sum

@@ -1,0 +1,42 @@
+"""Multi-head self-attention over the kept positions of a sequence."""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class SelfAttention(nn.Module):
+    """Every kept position looks at every kept position; padded positions come out as zeros.
+
+    The inner width is `heads * head_width` and need not equal `width`: the small reader of 96
+    features uses 5 heads of 96 each.
+    """
+
+    def __init__(self, width: int, heads: int, head_width: int, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.head_width = head_width
+        self.dropout = dropout
+        inner = heads * head_width
+        # One product for query, key and value: small networks are bound by kernel launches.
+        # No bias: on the keys it would shift a whole row of scores, which softmax ignores.
+        self.qkv = nn.Linear(width, 3 * inner, bias=False)
+        self.output = nn.Linear(inner, width)
+
+    def forward(self, x: Tensor, keep: Tensor) -> Tensor:
+        """x (B, L, D), keep (B, L) -> (B, L, D)."""
+        batch, length, _ = x.shape
+        qkv = self.qkv(x).view(batch, length, 3, self.heads, self.head_width)  # (B, L, 3, H, E)
+        query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # 3 of (B, H, L, E)
+        # An example that keeps nothing attends to everything: any answer will do, since it is
+        # zeroed below, as long as neither the answer nor its gradient is NaN.
+        safe = keep | ~keep.any(dim=1, keepdim=True)  # (B, L)
+        mixed = F.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=safe[:, None, None, :],  # (B, 1, 1, L)
+            dropout_p=self.dropout if self.training else 0.0,
+        )  # (B, H, L, E)
+        joined = mixed.transpose(1, 2).reshape(batch, length, -1)  # (B, L, H * E)
+        projected: Tensor = self.output(joined)  # (B, L, D)
+        return projected.masked_fill(~keep.unsqueeze(-1), 0.0)  # (B, L, D)

@@ -1,0 +1,40 @@
+"""A vector for a word from its characters."""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+PADDING = 0
+
+
+class CharacterConvolution(nn.Module):
+    """Embedding, convolution along the word, ReLU, and the maximum over the word's characters.
+
+    The vector depends on the word alone, not on the width it was padded to. A caller with many
+    repeated words may pass each distinct word once, (N, W), and gather the rows afterwards.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        character_width: int,
+        filters: int,
+        kernel: int,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        if kernel % 2 == 0:
+            raise ValueError(f"kernel must be odd to keep the word's length, not {kernel}")
+        # The padding row is zero and gets no gradient, so padding looks like the zeros that the
+        # convolution sees beyond the end of the array.
+        self.embedding = nn.Embedding(vocabulary_size, character_width, padding_idx=PADDING)
+        self.convolution = nn.Conv1d(character_width, filters, kernel, padding=kernel // 2)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """ids (..., W), 0 is padding -> (..., filters); a word of only padding gives zeros."""
+        words = ids.reshape(-1, ids.shape[-1])  # (N, W)
+        embedded = self.dropout(self.embedding(words))  # (N, W, C)
+        found = F.relu(self.convolution(embedded.transpose(1, 2)))  # (N, F, W)
+        # After ReLU nothing is below zero, so zeros in the padding cannot win the maximum.
+        found = found.masked_fill((words == PADDING).unsqueeze(1), 0.0)  # (N, F, W)
+        return found.amax(dim=-1).view(*ids.shape[:-1], found.shape[1])  # (..., F)

@@ -1,0 +1,48 @@
+"""Context-query attention with the trilinear similarity (Seo et al. 2017, Yu et al. 2018)."""
+
+import torch
+from torch import Tensor, nn
+
+from readlet.nn.softmax import masked_softmax
+
+
+class ContextQueryAttention(nn.Module):
+    """What each context word learns from the question: [c; a; c * a; c * b].
+
+    S = w . [c; q; c * q] scores every pair of words. S1 is its softmax over the question, S2 over
+    the context; A = S1 Q and B = S1 S2' C. Dropout acts on what S sees, not on what is mixed.
+    """
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        # The three parts of w. No bias: it would be added to every score and softmax ignores it.
+        self.context_weight = nn.Parameter(torch.empty(width))  # (D,)
+        self.question_weight = nn.Parameter(torch.empty(width))  # (D,)
+        self.product_weight = nn.Parameter(torch.empty(width))  # (D,)
+        self.dropout = nn.Dropout(dropout)
+        bound = (3 * width) ** -0.5  # as a linear layer from 3 D features to one score would have
+        for weight in self.parameters():
+            nn.init.uniform_(weight, -bound, bound)
+
+    def forward(
+        self, context: Tensor, question: Tensor, context_keep: Tensor, question_keep: Tensor
+    ) -> Tensor:
+        """(B, Lc, D), (B, Lq, D), (B, Lc), (B, Lq) -> (B, Lc, 4 D).
+
+        At padded context words a and b are zero, so zeros in the context stay zeros.
+        """
+        scores = self.similarity(self.dropout(context), self.dropout(question))  # (B, Lc, Lq)
+        keep = context_keep.unsqueeze(2) & question_keep.unsqueeze(1)  # (B, Lc, Lq)
+        over_question = masked_softmax(scores, keep, dim=2)  # S1 (B, Lc, Lq)
+        over_context = masked_softmax(scores, keep, dim=1)  # S2 (B, Lc, Lq)
+        a = over_question @ question  # (B, Lc, D)
+        # S1 (S2' C), not (S1 S2') C: the (B, Lc, Lc) matrix is never made.
+        b = over_question @ (over_context.transpose(1, 2) @ context)  # (B, Lc, D)
+        return torch.cat([context, a, context * a, context * b], dim=-1)  # (B, Lc, 4 D)
+
+    def similarity(self, context: Tensor, question: Tensor) -> Tensor:
+        """S, part by part, so that the (B, Lc, Lq, 3 D) array of all pairs is never made."""
+        from_context = (context @ self.context_weight).unsqueeze(2)  # (B, Lc, 1)
+        from_question = (question @ self.question_weight).unsqueeze(1)  # (B, 1, Lq)
+        pairs = (context * self.product_weight) @ question.transpose(1, 2)  # (B, Lc, Lq)
+        return pairs + from_context + from_question  # (B, Lc, Lq)

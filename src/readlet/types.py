@@ -1,0 +1,73 @@
+"""The nouns that every room speaks: Span, Example, Sentence, Prediction."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a context, in characters of the original text, half-open: [start, end)."""
+
+    start: int
+    text: str
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    def is_in(self, context: str) -> bool:
+        """Law 1: the span's text stands in the context at exactly this place."""
+        return self.start >= 0 and context.startswith(self.text, self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question about a context, with every gold answer; none when it cannot be answered."""
+
+    id: str
+    question: str
+    context: str
+    answers: tuple[Span, ...] = ()
+    # What the data itself says; `data check` compares it with `answers`.
+    is_impossible: bool = False
+    # Wrong answers that tempt a reader (SQuAD 2.0 lists them for impossible questions).
+    plausible_answers: tuple[Span, ...] = ()
+    title: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, or a pair of them, with its class: a row of a GLUE task."""
+
+    id: str
+    text: str
+    label: int
+    second: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One of the answers that a reader considered. The empty span stands for "no answer"."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a reader says: `context[start:end] == text`, or no answer (empty text, place 0)."""
+
+    text: str
+    start: int
+    end: int
+    # Probability-like confidence in this very answer, between 0 and 1.
+    score: float
+    # Probability-like belief that the passage holds no answer, whatever `text` says.
+    no_answer: float
+    n_best: tuple[Candidate, ...] = field(default=())
+
+    @property
+    def is_answer(self) -> bool:
+        return bool(self.text)
