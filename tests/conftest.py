@@ -1,15 +1,38 @@
-"""What the tests of the tensor room share."""
+"""What the tests share: random states, data in memory and in files, and ways to run `readlet`."""
 
+import json
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
 from torch import Tensor, nn
+
+from readlet.types import Example, Span
+
+# A shared machine is now and then slow: time is asserted where it is the point, and nowhere else.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 # Some virtual machines announce AMX and then kill the process that uses it, which bfloat16
 # products do. oneDNN reads this limit at its first product, after all conftests are loaded.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
+# Tests run side by side: threads that wait for each other would cost more than they bring.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+torch.set_num_threads(1)
+
+# Results are compared to the bit, which only a processor gives; unset it to train elsewhere.
+os.environ.setdefault("ACCELERATE_USE_CPU", "true")
 
 
 @pytest.fixture(autouse=True)
@@ -30,3 +53,229 @@ def every_parameter_learns() -> Callable[[nn.Module, Tensor], None]:
             assert parameter.grad.abs().sum() > 0, name
 
     return check
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of public datasets beside the repository; most machines do not have it."""
+    folder = Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the public datasets are not beside this repository")
+    return folder
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def readlet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """Run `readlet WORDS...` in this process, through the same entry as the real command."""
+    from readlet.cli import main
+
+    def run(*words: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["readlet", *map(str, words)])
+        capsys.readouterr()  # what was printed before is not this command's
+        with pytest.raises(SystemExit) as ending:
+            main()
+        printed = capsys.readouterr()
+        return Outcome(int(ending.value.code or 0), printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def readlet_process() -> Callable[..., Outcome]:
+    """Run `readlet WORDS...` as its own process; slower, and exactly what a user gets."""
+
+    def run(*words: object, **options: Any) -> Outcome:
+        command = [sys.executable, "-m", "readlet", *map(str, words)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, encoding="utf-8", check=False, **options
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def sound() -> list[Example]:
+    """A few examples with which nothing is wrong: titles, languages, several golds, no answer."""
+    lamp = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
+    puente = "El puente viejo une las dos orillas del río. Se abrió en 1904."
+    return [
+        Example(
+            "lamp-1",
+            "Who lit the lamp?",
+            lamp,
+            (Span(33, "Ada Brook"), Span(33, "Ada Brook in 1881")),
+            title="Cape Wick",
+            language="en",
+        ),
+        Example(
+            "lamp-2",
+            "Who sold the oil?",
+            lamp,
+            is_impossible=True,
+            plausible_answers=(Span(52, "Fishermen"),),
+            title="Cape Wick",
+            language="en",
+        ),
+        Example("puente-1", "¿Cuándo se abrió?", puente, (Span(57, "1904"),), language="es"),
+    ]
+
+
+@st.composite
+def _texts(draw: DrawFn) -> str:
+    """Text with what breaks careless readers: quotes, odd line ends, invisible characters."""
+    invisible = ["\x00", "\x1f", "\x85", "\u2028", "\ufeff", "\ufffd", "\r", "\n", "\t", " "]
+    visible = ['"', "\\", '"data": [', "NaN", ",", "e\u0301", "👩🏽\u200d🚀", "🇫🇷", "水", "don't"]
+    odd = st.sampled_from([*invisible, *visible])
+    return "".join(draw(st.lists(odd | st.text(max_size=4), max_size=6)))
+
+
+@st.composite
+def _spans(draw: DrawFn, context: str) -> Span:
+    """A piece of the context; or one that is shifted, or foreign, or empty."""
+    start = draw(st.integers(0, len(context)))
+    end = draw(st.integers(start, len(context)))
+    kind = draw(st.sampled_from(["right", "right", "right", "shifted", "foreign"]))
+    if kind == "right":
+        return Span(start, context[start:end])
+    if kind == "shifted":
+        return Span(draw(st.integers(-9, 40)), context[start:end])
+    return Span(draw(st.integers(-9, 40)), draw(_texts()))
+
+
+@st.composite
+def _example_lists(draw: DrawFn) -> list[Example]:
+    contexts = draw(st.lists(_texts(), min_size=1, max_size=3))
+    titles = draw(st.lists(st.just("") | _texts(), min_size=1, max_size=2))
+    examples: list[Example] = []
+    for _ in range(draw(st.integers(0, 6))):
+        if examples and draw(st.integers(0, 5)) == 0:
+            examples.append(draw(st.sampled_from(examples)))  # an exact copy
+            continue
+        context = draw(st.sampled_from(contexts))
+        examples.append(
+            Example(
+                id=draw(st.sampled_from(["", "a", "a-2", "b"]) | _texts()),
+                question=draw(_texts()),
+                context=context,
+                answers=tuple(draw(st.lists(_spans(context), max_size=3))),
+                is_impossible=draw(st.booleans()),
+                plausible_answers=tuple(draw(st.lists(_spans(context), max_size=2))),
+                title=draw(st.sampled_from(titles)),
+                language=draw(st.sampled_from(["", "en", "pt-BR"])),
+            )
+        )
+    return examples
+
+
+@pytest.fixture(scope="session")
+def example_lists() -> SearchStrategy[list[Example]]:
+    """Arbitrary lists of examples, sound or not: repeated ids and contexts, misplaced answers."""
+    return _example_lists()
+
+
+@pytest.fixture(scope="session")
+def squad_text() -> Callable[..., str]:
+    """The text of a SQuAD file with one article of one paragraph."""
+
+    def text(context: str, questions: Sequence[dict[str, Any]], **top: Any) -> str:
+        paragraph = {"context": context, "qas": list(questions)}
+        return json.dumps({"data": [{"title": "", "paragraphs": [paragraph]}], **top})
+
+    return text
+
+
+@pytest.fixture(scope="session")
+def random_reader() -> Callable[..., Any]:
+    """Readers of tiny width that know the words of the given texts and have learnt nothing."""
+    from readlet.calibration import Calibration
+    from readlet.encoding.vocabulary import build_vocabulary, frozen_table
+    from readlet.encoding.words import words
+    from readlet.models.qacnn import QACNN
+    from readlet.reader import Reader
+    from readlet.recipe import Recipe
+
+    def build(*texts: str, null: bool = False, seed: int = 0, **data: Any) -> Reader:
+        recipe = Recipe.model_validate(
+            {
+                "name": "tiny-random",
+                "data": {"max_context": 24, "overlap": 8, "max_question": 12, **data},
+                "model": {
+                    "width": 8,
+                    "character_width": 4,
+                    "character_filters": 4,
+                    "blocks": 1,
+                    "convolutions": 1,
+                    "embedding_convolutions": 1,
+                    "heads": 2,
+                    "head_width": 4,
+                    "feed_forward": 8,
+                },
+            }
+        )
+        counts = Counter(word for text in texts for word in words(text))
+        torch.manual_seed(seed)
+        listed = sorted(counts)[::2]  # every second word has a vector
+        vectors = torch.randn(len(listed), 6).numpy()  # (words, 6)
+        known = build_vocabulary(
+            counts, listed, trainable_words=99, min_count=1, min_character_count=1, max_characters=8
+        )
+        frozen = torch.from_numpy(frozen_table(known, vectors, 6))  # (rows, 6)
+        model = QACNN(recipe.model, frozen, known.trainable_rows, known.character_count).eval()
+        with torch.no_grad():  # scores of an untrained model are nearly equal
+            model.start.weight *= 4
+            model.end.weight *= 4
+        return Reader(model, known, recipe, Calibration(), null)
+
+    return build
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nothing is read from, or left in, the user's cache; processes that are started inherit it."""
+    os.environ["READLET_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def short_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Bundled questions about the beginnings of their passages: a training of seconds."""
+    from readlet.bundled import corpus
+    from readlet.formats import read_examples, write_examples
+
+    kept = []
+    for example in read_examples(corpus("train")):
+        beginning = " ".join(example.context.split(" ")[:50])
+        answers = tuple(span for span in example.answers if span.end <= len(beginning))
+        if len(answers) == len(example.answers):
+            kept.append(replace(example, context=beginning, answers=answers, plausible_answers=()))
+    path = tmp_path_factory.mktemp("short") / "train.json"
+    write_examples(path, kept)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_training(short_corpus: Path) -> list[str]:
+    """Changes to the recipe `tiny`: a very small model, with everything random turned on."""
+    return [
+        f'data.train=["{short_corpus}"]',
+        f"data.dev={short_corpus}",
+        *("data.max_context=80", "data.overlap=20", "data.max_question=24", "words.width=16"),
+        *("model.width=16", "model.character_width=4", "model.character_filters=8"),
+        *("model.blocks=1", "model.heads=2", "model.head_width=8", "model.feed_forward=16"),
+        *("model.embedding_convolutions=1", "model.convolutions=1"),
+        *("model.dropout=0.1", "model.character_dropout=0.05", "model.last_survival=0.8"),
+    ]

@@ -1,11 +1,26 @@
-"""Readers by name. Whatever answers questions looks the same from outside."""
+"""Reader: load, answer, save. The one object that most users touch."""
 
+import json
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from readlet.baseline import LexicalBaseline
-from readlet.errors import ReadletError
-from readlet.types import Prediction
+from readlet.errors import ReadletError, bad_input
+from readlet.files import atomic_text
+from readlet.types import Example, Prediction
+
+if TYPE_CHECKING:
+    from readlet.calibration import Calibration
+    from readlet.encoding.vocabulary import Vocabulary
+    from readlet.models.qacnn import QACNN
+    from readlet.recipe import Recipe
+
+FORMAT = 1
+# Questions encoded at once: enough to sort them by length, few enough to bound the memory.
+_CHUNK = 512
 
 
 class Answerer(Protocol):
@@ -19,8 +34,151 @@ class Answerer(Protocol):
     def answer_batch(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Prediction]: ...
 
 
+@dataclass
+class Reader:
+    """A trained reader: the model, the words it knows, and how sure it may be."""
+
+    model: "QACNN"
+    vocabulary: "Vocabulary"
+    recipe: "Recipe"
+    calibration: "Calibration"
+    null: bool
+    metrics: dict[str, Any] = field(default_factory=dict)
+    n_best: int = 5
+
+    @property
+    def name(self) -> str:
+        return self.recipe.name
+
+    def answer(self, question: str, context: str) -> Prediction:
+        """The answer to a question, with its place in the context, or "no answer"."""
+        return next(self.answer_batch([(question, context)]))
+
+    def answer_batch(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Prediction]:
+        """Predictions in the order of the pairs; any number of them in constant memory."""
+        from readlet.encoding.features import Windows, encode
+        from readlet.predicting import Predictor
+
+        data = self.recipe.data
+        windows = Windows(data.max_context, data.overlap, data.max_question)
+        remaining = iter(pairs)
+        while chunk := list(islice(remaining, _CHUNK)):
+            examples = [Example(str(i), q, c) for i, (q, c) in enumerate(chunk)]
+            features = encode(examples, self.vocabulary, windows)
+            size = min(len(features), 32)
+            yield from Predictor(
+                self.model, data, self.null, self.calibration, size, self.n_best
+            ).predict(examples, features)
+
+    def save(self, folder: Path) -> None:
+        """Write the reader's folder. `config.json` comes last: with it the folder is whole."""
+        from readlet.model_card import model_card
+        from readlet.training.checkpoint import detached, save_tensors
+
+        folder.mkdir(parents=True, exist_ok=True)
+        save_tensors(folder / "model.safetensors", detached(dict(self.model.state_dict())))
+        known = self.vocabulary
+        _write_json(
+            folder / "vocabulary.json",
+            {
+                "trainable": known.trainable,
+                "frozen": known.frozen,
+                "characters": known.characters,
+                "max_characters": known.max_characters,
+            },
+        )
+        _write_json(folder / "calibration.json", self.calibration.model_dump())
+        _write_json(folder / "metrics.json", self.metrics)
+        with atomic_text(folder / "README.md") as stream:
+            stream.write(model_card(self))
+        _write_json(
+            folder / "config.json",
+            {
+                "format": FORMAT,
+                "architecture": "qacnn",
+                "null_answer": self.null,
+                "recipe": self.recipe.model_dump(),
+            },
+        )
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Reader":
+        """Read a reader's folder; nothing in it is executed."""
+        from safetensors.torch import load_file
+
+        from readlet.calibration import Calibration
+        from readlet.encoding.vocabulary import Vocabulary
+        from readlet.models.qacnn import QACNN
+        from readlet.recipe import parse_recipe
+
+        path = Path(folder)
+        config = _read_json(path / "config.json")
+        if config.get("format") != FORMAT or config.get("architecture") != "qacnn":
+            fault = f"format {config.get('format')} of {config.get('architecture')!r}"
+            raise bad_input(path / "config.json", "", fault, "use a matching version of readlet")
+        with _told_of(path / "config.json"):
+            recipe = parse_recipe(config["recipe"], str(path / "config.json"))
+            null = bool(config["null_answer"])
+        with _told_of(path / "vocabulary.json"):
+            listed = _read_json(path / "vocabulary.json")
+            vocabulary = Vocabulary(
+                tuple(listed["trainable"]),
+                tuple(listed["frozen"]),
+                listed["characters"],
+                int(listed["max_characters"]),
+            )
+        with _told_of(path / "model.safetensors"):
+            weights = load_file(path / "model.safetensors")
+            frozen = weights["embedding.frozen"]  # (words, width)
+            if len(frozen) != vocabulary.trainable_rows + len(vocabulary.frozen):
+                raise ValueError(f"{len(frozen)} words do not match vocabulary.json")
+            model = QACNN(
+                recipe.model, frozen, vocabulary.trainable_rows, vocabulary.character_count
+            )
+            model.load_state_dict(weights)
+        with _told_of(path / "calibration.json"):
+            calibration = Calibration(**_read_json(path / "calibration.json"))
+        metrics = _read_json(path / "metrics.json")
+        return cls(model.eval(), vocabulary, recipe, calibration, null, metrics)
+
+
 def load_reader(name: str) -> Answerer:
-    """The reader of that name; `baseline` needs no training."""
+    """A reader by name or folder; `baseline` needs no training."""
     if name == "baseline":
+        from readlet.baseline import LexicalBaseline
+
         return LexicalBaseline()
-    raise ReadletError(f"no reader {name!r}; use `baseline`")
+    if not (Path(name) / "config.json").is_file():
+        raise ReadletError(f"{name}: no reader there; give a reader's folder, or `baseline`")
+    return Reader.load(name)
+
+
+@contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    """Whatever is wrong inside is told as a fault of this file."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except ReadletError:
+        raise
+    except (OSError, SafetensorError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        fault = " ".join(f"is damaged ({type(error).__name__}: {error})".split())
+        raise bad_input(path, "", f"{fault:.200}", "copy the folder again") from None
+
+
+def _write_json(path: Path, values: Any) -> None:
+    with atomic_text(path) as stream:
+        json.dump(values, stream, ensure_ascii=False, indent=1)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise bad_input(path, "", "is missing", "give the folder of a whole reader") from None
+    except (OSError, ValueError) as error:
+        raise bad_input(path, "", f"is damaged ({error})", "copy the folder again") from None
+    if not isinstance(values, dict):
+        raise bad_input(path, "", "is not an object", "copy the folder again")
+    return values

@@ -24,7 +24,7 @@ def padded(words: list[list[int]], width: int) -> Tensor:
 def oracle(module: CharacterConvolution, word: list[int]) -> np.ndarray:
     """One word that was never padded; every character looks two to either side."""
     embedding = module.embedding.weight.detach().numpy()
-    weight = module.convolution.weight.detach().numpy()  # (FILTERS, WIDTH, KERNEL)
+    weight = module.convolution.weight.detach().numpy()[:, :, 0]  # (FILTERS, WIDTH, KERNEL)
     assert module.convolution.bias is not None
     bias = module.convolution.bias.detach().numpy()
     best = np.zeros(FILTERS)

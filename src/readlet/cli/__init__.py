@@ -1,12 +1,13 @@
 """The `readlet` command. Each file here parses words and calls one function."""
 
+import io
 import os
 import sys
 
 import typer
 
 from readlet import __version__
-from readlet.cli import ask, data, demo, evaluate
+from readlet.cli import ask, data, demo, evaluate, train
 from readlet.errors import ReadletError
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
 app.command(name="demo")(demo.demo)
 app.command(name="ask")(ask.ask)
 app.command(name="evaluate")(evaluate.evaluate_command)
+app.command(name="train")(train.train)
 app.add_typer(data.app, name="data")
 
 
@@ -43,6 +45,9 @@ def main() -> None:
     debug = "--debug" in sys.argv
     if debug:  # it may stand anywhere, not only before the subcommand
         sys.argv = [word for word in sys.argv if word != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is no fault
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except ReadletError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from readlet.cli.console import console, highlighted
 from readlet.types import Prediction
@@ -20,11 +21,18 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Find the answer to a question in a passage, or say that it is not there."""
-    from readlet.errors import ReadletError
+    from readlet.errors import ReadletError, bad_input
     from readlet.files import text_chunks
     from readlet.reader import load_reader
 
-    text = sys.stdin.read() if passage == "-" else "".join(text_chunks(Path(passage)))
+    try:
+        if passage == "-":
+            text = sys.stdin.buffer.read().decode()
+        else:
+            text = "".join(text_chunks(Path(passage)))
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start}"
+        raise bad_input("standard input", place, "not UTF-8 text", "convert it to UTF-8") from None
     if not question.strip() or not text.strip():
         raise ReadletError("the question or the passage is empty; give some text for both")
     prediction = load_reader(reader).answer(question, text)
@@ -39,14 +47,14 @@ def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 
     """The passage with the answer marked in it, then the answer and how sure it is."""
     place = [(prediction.start, prediction.end)] if prediction.is_answer else []
     console.print(highlighted(text.strip("\n"), _shifted(place, text)))
-    console.print(f"\n[bold]Q[/bold] {question}")
+    console.print(f"\n[bold]Q[/bold] {escape(question)}")
     if prediction.is_answer:
         sure = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
-        console.print(f"[bold]A[/bold] {prediction.text}  [dim]({sure})[/dim]")
+        console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({sure})[/dim]")
     else:
         console.print(f"[bold]A[/bold] no answer here  [dim]({prediction.no_answer:.2f})[/dim]")
     for rank, candidate in enumerate(prediction.n_best[:n_best] if n_best > 1 else (), 1):
-        shown = candidate.text or "(no answer)"
+        shown = escape(candidate.text) or "(no answer)"
         console.print(f"  {rank}. {candidate.score:.2f}  {shown}  [dim]at {candidate.start}[/dim]")
     console.print()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from rich.markup import escape
 from rich.table import Table
 
 from readlet.cli.console import console
@@ -26,16 +27,16 @@ def show_report(report: Report, *, list_all: bool) -> None:
 
 
 def show_changes(changes: Changes, out: str, *, list_all: bool) -> None:
-    console.print(f"Wrote {out}: {changes.written} examples.")
+    console.print(f"Wrote {escape(out)}: {changes.written} examples.")
     for verb, reasons in (("changed", changes.changed), ("left out", changes.dropped)):
         for reason, ids in reasons.items():
             shown = ids if list_all else ids[:_EXAMPLES]
             more = f" and {len(ids) - len(shown)} more" if len(ids) > len(shown) else ""
-            console.print(f"  {verb}: {len(ids)} × {reason} ({', '.join(shown)}{more})")
+            console.print(f"  {verb}: {len(ids)} × {reason} ({escape(', '.join(shown))}{more})")
 
 
 def _overview(file: FileReport) -> Table:
-    table = Table(title=file.source, title_justify="left", show_header=False, box=None)
+    table = Table(title=escape(file.source), title_justify="left", show_header=False, box=None)
     table.add_column(style="dim")
     table.add_column()
     if file.sentences:
@@ -46,11 +47,15 @@ def _overview(file: FileReport) -> Table:
         table.add_row("questions", f"{file.questions:,} on {file.contexts:,} contexts")
         table.add_row("answers", f"{file.answers:,}")
         table.add_row("without answer", f"{file.unanswerable:,} ({share:.1%})")
-    table.add_row("languages", ", ".join(f"{k} {n:,}" for k, n in file.languages.most_common(8)))
+    table.add_row("languages", _languages(file))
     for what in EDGES:
         if file.lengths[what]:
             table.add_row(f"{what} words", _histogram(file.histogram(what)))
     return table
+
+
+def _languages(file: FileReport) -> str:
+    return escape(", ".join(f"{code} {n:,}" for code, n in file.languages.most_common(8)))
 
 
 def _histogram(bins: Mapping[str, int]) -> str:
@@ -69,5 +74,5 @@ def _problems(file: FileReport, list_all: bool) -> Table:
         mark = "[red]✗[/red]" if fault.is_wrong else "[yellow]•[/yellow]"
         for number, finding in enumerate(found if list_all else found[:_EXAMPLES]):
             first = (mark, fault.label, f"{counts[fault]:,}") if number == 0 else ("", "", "")
-            table.add_row(*first, finding.id, finding.detail)
+            table.add_row(*first, escape(finding.id), escape(finding.detail))
     return table

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-console = Console(highlight=False)
+# No emoji: a text with :snake: in it is shown as it stands.
+console = Console(highlight=False, emoji=False)
 
 
 def highlighted(text: str, spans: Iterable[tuple[int, int]]) -> Text:

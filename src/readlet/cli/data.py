@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from readlet.cli.console import console, highlighted
 
@@ -77,18 +78,21 @@ def show(
     shown = 0
     for item in islice(found, len(wanted) or n):
         shown += 1
-        console.rule(f"{item.id}", style="dim", align="left")
+        console.rule(escape(item.id), style="dim", align="left")
         if isinstance(item, Sentence):
             console.print(
-                f"{item.label}  {item.text}" + (f"\n   {item.second}" * bool(item.second))
+                f"{item.label}  {item.text}" + (f"\n   {item.second}" * bool(item.second)),
+                markup=False,
             )
             continue
         if item.title or item.language:
-            console.print(" · ".join(filter(None, (item.title, item.language))), style="dim")
+            heading = " · ".join(filter(None, (item.title, item.language)))
+            console.print(heading, style="dim", markup=False)
         places = [(a.start, a.end) for a in item.answers if a.is_in(item.context)]
         console.print(highlighted(item.context, places))
-        console.print(f"\n[bold]Q[/bold] {item.question}")
+        console.print(f"\n[bold]Q[/bold] {escape(item.question)}")
         golds = dict.fromkeys(answer.text for answer in item.answers)
-        console.print(f"[bold]A[/bold] {' | '.join(golds) or 'no answer in this passage'}\n")
+        shown_golds = escape(" | ".join(golds)) or "no answer in this passage"
+        console.print(f"[bold]A[/bold] {shown_golds}\n")
     if not shown:
         raise ReadletError(f"{file}: nothing to show; check the ids given with --id")

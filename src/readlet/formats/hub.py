@@ -17,10 +17,13 @@ def read_hub(source: str, columns: Columns) -> Iterator[Example]:
         raise ReadletError(f"{source}: needs `datasets`; pip install 'readlet[hub]'") from None
     name, _, split = source.removeprefix(PREFIX).partition("@")
     try:
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what fails is told here, once
         rows = datasets.load_dataset(name, split=split or "train", streaming=True)
-    except (OSError, ValueError, RuntimeError) as error:
-        first = str(error).splitlines()[0]
-        remedy = "check NAME and SPLIT in hub:NAME@SPLIT, and the network"
-        raise bad_input(source, "", first, remedy) from None
-    for number, row in enumerate(rows, 1):
-        yield row_example(source, number, row, columns)
+        for number, row in enumerate(rows, 1):
+            yield row_example(source, number, row, columns)
+    except ReadletError:
+        raise
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        fault = next(iter(str(error).splitlines()), type(error).__name__)
+        remedy = "check NAME and SPLIT in hub:NAME@SPLIT, its files and the network"
+        raise bad_input(source, "", fault, remedy) from None

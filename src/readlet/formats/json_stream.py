@@ -45,7 +45,7 @@ class _Buffer:
         self.at += 1
 
     def value(self) -> Any:
-        """Decode one value; an incomplete one is tried again with twice as much text."""
+        """Decode one value; an incomplete one is tried again with four times the text."""
         if not self.peek():
             raise self.fault(self.at, "ends early")
         while True:
@@ -60,7 +60,7 @@ class _Buffer:
                     fault = f"one value is longer than {MAX_PIECE >> 20} MiB"
                     raise self.fault(self.at, fault, "split it into articles") from None
                 place = error.pos - self.at  # growing moves the window to the value's start
-                if not self._grow(min(length, MAX_PIECE + 1 - length)):
+                if not self._grow(min(3 * length, MAX_PIECE + 1 - length)):
                     raise self.fault(place, error.msg) from None
             except RecursionError:
                 raise self.fault(self.at, "nested too deeply") from None
@@ -68,8 +68,8 @@ class _Buffer:
                 raise self.fault(self.at, "holds a number of too many digits") from None
             else:
                 # A number may go on in the next chunk; every other value ends for certain.
-                is_open = isinstance(value, (int, float)) and _OPEN_NUMBER.match(self._text, end)
-                if is_open and self._grow(1):
+                is_number = isinstance(value, (int, float))
+                if is_number and _OPEN_NUMBER.match(self._text, end) and self._grow(1):
                     continue
                 self.at = end
                 return value

@@ -34,7 +34,7 @@ def read_jsonl(path: Path, columns: Columns) -> Iterator[Example]:
         if line.isspace():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line.rstrip("\r\n"))  # or a fault at the end is a line too far
         except json.JSONDecodeError as error:
             place = f"line {number}, column {error.colno}"
             remedy = "write one whole JSON object on each line"

@@ -11,8 +11,9 @@ from readlet.encoding.words import snap
 from readlet.formats import nearest_place
 from readlet.types import Example, Span
 
-# Tabs and line ends are ordinary; U+FFFD is what a failed conversion leaves behind.
-CONTROL = regex.compile(r"[\p{Cc}\uFEFF\uFFFD--[\t\n\r]]", regex.VERSION1)
+# Tabs and line ends are ordinary; U+FFFD and half a surrogate pair are what a failed conversion
+# leaves behind.
+CONTROL = regex.compile(r"[\p{Cc}\p{Cs}\uFEFF\uFFFD--[\t\n\r]]", regex.VERSION1)
 
 
 class Fault(Enum):

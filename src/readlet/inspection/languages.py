@@ -1,6 +1,6 @@
 """Which language a text is in, by its script and its commonest words. A hint, not a verdict."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import regex
 
@@ -17,6 +17,10 @@ _SCRIPTS = {
     "ru": regex.compile(r"\p{Cyrillic}"),
     "hi": regex.compile(r"\p{Devanagari}"),
 }
+_LANGUAGES_OF: dict[str, list[str]] = defaultdict(list)  # of a common word
+for _code, _common in FUNCTION_WORDS.items():
+    for _word in _common:
+        _LANGUAGES_OF[_word].append(_code)
 _LETTER = regex.compile(r"\p{L}")
 _SAMPLE = 400  # characters; more adds time, not certainty
 
@@ -31,9 +35,7 @@ def guess_language(text: str) -> str:
             # Japanese mixes in Chinese characters, so a tenth of kana decides.
             if found and found >= letters * (0.1 if code == "ja" else 0.4):
                 return code
-    counts = Counter[str]()
-    for word in sample.lower().replace("'", " ").replace("’", " ").split():
-        for code, common in FUNCTION_WORDS.items():
-            counts[code] += word in common
-    (best, hits), (_, second) = counts.most_common(2) if counts else (("?", 0), ("?", 0))
+    sample_words = sample.lower().replace("'", " ").replace("’", " ").split()
+    counts = Counter(code for word in sample_words for code in _LANGUAGES_OF.get(word, ()))
+    (best, hits), (_, second) = [*counts.most_common(2), ("?", 0), ("?", 0)][:2]
     return best if hits > max(second, 1) else "?"

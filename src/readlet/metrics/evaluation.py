@@ -14,6 +14,7 @@ from readlet.metrics.squad import (
     best_thresholds,
     precision_recall,
     refuse_above,
+    rules_of,
     score_questions,
     summary,
 )
@@ -57,7 +58,7 @@ def evaluate(
     rules: Rules | None = None,
 ) -> Evaluation:
     """Score predictions; without `rules`, data with impossible questions is scored as 2.0."""
-    rules = rules or ("1.1" if all(example.answers for example in examples) else "2.0")
+    rules = rules or rules_of(examples)
     raw = score_questions(examples, predictions, rules)
     scores = raw
     official: dict[str, float] = {}

@@ -11,16 +11,15 @@ class SelfAttention(nn.Module):
     features uses 5 heads of 96 each.
     """
 
-    def __init__(self, width: int, heads: int, head_width: int, dropout: float) -> None:
+    def __init__(self, width: int, heads: int, head_width: int) -> None:
         super().__init__()
         self.heads = heads
         self.head_width = head_width
-        self.dropout = dropout
         inner = heads * head_width
         # One product for query, key and value: small networks are bound by kernel launches.
         # No bias: on the keys it would shift a whole row of scores, which softmax ignores.
         self.qkv = nn.Linear(width, 3 * inner, bias=False)
-        self.output = nn.Linear(inner, width)
+        self.output = nn.Linear(inner, width, bias=False)
 
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
         """x (B, L, D), keep (B, L) -> (B, L, D)."""
@@ -35,7 +34,6 @@ class SelfAttention(nn.Module):
             key,
             value,
             attn_mask=safe[:, None, None, :],  # (B, 1, 1, L)
-            dropout_p=self.dropout if self.training else 0.0,
         )  # (B, H, L, E)
         joined = mixed.transpose(1, 2).reshape(batch, length, -1)  # (B, L, H * E)
         projected: Tensor = self.output(joined)  # (B, L, D)

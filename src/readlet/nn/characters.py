@@ -27,14 +27,18 @@ class CharacterConvolution(nn.Module):
         # The padding row is zero and gets no gradient, so padding looks like the zeros that the
         # convolution sees beyond the end of the array.
         self.embedding = nn.Embedding(vocabulary_size, character_width, padding_idx=PADDING)
-        self.convolution = nn.Conv1d(character_width, filters, kernel, padding=kernel // 2)
+        self.convolution = nn.Conv2d(
+            character_width, filters, (1, kernel), padding=(0, kernel // 2)
+        )
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, ids: Tensor) -> Tensor:
         """ids (..., W), 0 is padding -> (..., filters); a word of only padding gives zeros."""
         words = ids.reshape(-1, ids.shape[-1])  # (N, W)
         embedded = self.dropout(self.embedding(words))  # (N, W, C)
-        found = F.relu(self.convolution(embedded.transpose(1, 2)))  # (N, F, W)
+        # An image of height 1 whose features lie last in memory: nothing has to be moved.
+        image = embedded.transpose(1, 2).unsqueeze(2)  # (N, C, 1, W)
+        found = F.relu(self.convolution(image)).squeeze(2)  # (N, F, W)
         # After ReLU nothing is below zero, so zeros in the padding cannot win the maximum.
         found = found.masked_fill((words == PADDING).unsqueeze(1), 0.0)  # (N, F, W)
-        return found.amax(dim=-1).view(*ids.shape[:-1], found.shape[1])  # (..., F)
+        return found.max(dim=-1).values.view(*ids.shape[:-1], found.shape[1])  # (..., F)

@@ -1,5 +1,6 @@
 """Depthwise separable convolution over a padded sequence."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -15,16 +16,30 @@ class SeparableConvolution(nn.Module):
         super().__init__()
         if kernel % 2 == 0:
             raise ValueError(f"kernel must be odd to keep the length, not {kernel}")
-        # The pointwise bias is enough: one here would only be mixed into it.
-        self.depthwise = nn.Conv1d(
-            width_in, width_in, kernel, padding=kernel // 2, groups=width_in, bias=False
+        # No biases: a LayerNorm stands before, and its bias passes through both products.
+        self.depthwise = nn.Conv2d(
+            width_in, width_in, (1, kernel), padding=(0, kernel // 2), groups=width_in, bias=False
         )
-        self.pointwise = nn.Linear(width_in, width_out)
+        self.pointwise = nn.Linear(width_in, width_out, bias=False)
         nn.init.kaiming_normal_(self.pointwise.weight, nonlinearity="relu")
-        nn.init.zeros_(self.pointwise.bias)
 
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
         """x (B, L, D), keep (B, L) -> (B, L, width_out); padded positions hold no meaning."""
         clean = x.masked_fill(~keep.unsqueeze(-1), 0.0)  # (B, L, D)
-        filtered = self.depthwise(clean.transpose(1, 2)).transpose(1, 2)  # (B, L, D)
-        return F.relu(self.pointwise(filtered))  # (B, L, width_out)
+        return F.relu(self.pointwise(self._filter(clean)))  # (B, L, width_out)
+
+    def _filter(self, x: Tensor) -> Tensor:
+        """The depthwise part, (B, L, D) -> (B, L, D), without moving the features in memory."""
+        if torch.compiler.is_compiling():
+            # A sum of shifted copies: the compiler makes one kernel of it and of its neighbours.
+            kernel, length = self.depthwise.kernel_size[1], x.shape[1]
+            weight = self.depthwise.weight.view(-1, kernel)  # (D, K)
+            padded = F.pad(x, (0, 0, kernel // 2, kernel // 2))  # (B, L + K - 1, D)
+            total = padded[:, :length] * weight[:, 0]  # (B, L, D)
+            for k in range(1, kernel):
+                total = total + padded[:, k : k + length] * weight[:, k]  # (B, L, D)
+            return total
+        # An image of height 1 whose features lie last in memory: the fastest layout by far.
+        image = x.transpose(1, 2).unsqueeze(2)  # (B, D, 1, L)
+        filtered: Tensor = self.depthwise(image)  # (B, D, 1, L)
+        return filtered.squeeze(2).transpose(1, 2)  # (B, L, D)

@@ -44,9 +44,12 @@ class EncoderBlock(nn.Module):
         self.convolutions = nn.ModuleList(
             SeparableConvolution(width, width, kernel) for _ in range(convolutions)
         )
-        self.attention = SelfAttention(width, heads, head_width, dropout)
+        self.attention = SelfAttention(width, heads, head_width)
+        # No biases: the LayerNorms have them, and each costs a reduction in the backward pass.
         self.feed_forward = nn.Sequential(
-            nn.Linear(width, feed_forward), nn.ReLU(), nn.Linear(feed_forward, width)
+            nn.Linear(width, feed_forward, bias=False),
+            nn.ReLU(),
+            nn.Linear(feed_forward, width, bias=False),
         )
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(count))
         self.depths = nn.ModuleList(

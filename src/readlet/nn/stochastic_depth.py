@@ -20,11 +20,14 @@ class StochasticDepth(nn.Module):
     As in the paper nothing is rescaled during training; evaluation uses the expectation of b.
     """
 
+    survival: Tensor
+
     def __init__(self, survival: float) -> None:
         super().__init__()
         if not 0.0 < survival <= 1.0:
             raise ValueError(f"survival must be above 0 and at most 1, not {survival}")
-        self.survival = survival
+        # A buffer, not a number: blocks that differ only in it share one compiled program.
+        self.register_buffer("survival", torch.tensor(survival), persistent=False)  # ()
 
     def forward(self, residual: Tensor, update: Tensor) -> Tensor:
         """residual (B, L, D), update (B, L, D) -> (B, L, D)."""

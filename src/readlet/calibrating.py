@@ -1,0 +1,106 @@
+"""Fit a reader's calibration on held-out questions."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from readlet.calibration import Calibration, expected_calibration_error, fit_temperature
+from readlet.decoding import best_spans
+from readlet.encoding.features import Features
+from readlet.metrics.squad import best_thresholds, exact_match, score_questions
+from readlet.predicting import Predictor
+from readlet.types import Example
+
+# More questions change the second digit of the temperature at most, and cost memory.
+MAX_QUESTIONS = 2000
+# With fewer questions of a kind the fit would follow chance: the defaults are better.
+MIN_QUESTIONS = 30
+
+
+def calibrate(predictor: Predictor, examples: Sequence[Example], features: Features) -> Calibration:
+    """Temperature by the answerable questions, threshold by all of them."""
+    predictor = replace(predictor, calibration=Calibration(no_answer_threshold=1.0))
+    said = predictor.predict(examples, features)
+    # A passage without words or an empty question is refused whatever the temperature.
+    answerable = [n for n, e in enumerate(examples) if e.answers and said[n].n_best]
+    if len(answerable) < MIN_QUESTIONS:
+        return Calibration()
+    correct = [
+        max(exact_match(said[number].text, gold.text) for gold in examples[number].answers)
+        for number in answerable
+    ]
+    evidence = _evidence(predictor, features, answerable)
+
+    def confidences(temperature: float) -> list[float]:
+        return [_confidence(*evidence[number], temperature) for number in answerable]
+
+    temperature = fit_temperature(confidences, correct)
+    fitted = Calibration(
+        temperature=temperature,
+        no_answer_threshold=1.0,
+        questions=len(examples),
+        error_before=expected_calibration_error(confidences(1.0), correct),
+        error_after=expected_calibration_error(confidences(temperature), correct),
+    )
+    threshold = _threshold(replace(predictor, calibration=fitted), examples, features)
+    return fitted.model_copy(update={"no_answer_threshold": threshold})
+
+
+def _threshold(predictor: Predictor, examples: Sequence[Example], features: Features) -> float:
+    """The no-answer probability above which refusing gives the best F1."""
+    impossible = sum(not e.answers for e in examples)
+    if not predictor.null or impossible < MIN_QUESTIONS:
+        return Calibration().no_answer_threshold
+    said = predictor.predict(examples, features)
+    answers = {e.id: p.text for e, p in zip(examples, said, strict=True)}
+    na_probs = {e.id: p.no_answer for e, p in zip(examples, said, strict=True)}
+    return best_thresholds(score_questions(examples, answers, "2.0"), na_probs)["best_f1_thresh"]
+
+
+def _evidence(
+    predictor: Predictor, features: Features, wanted: Sequence[int]
+) -> dict[int, tuple[float, Tensor, Tensor]]:
+    """The best span's score, and start and end scores of all places of all windows, end to end."""
+    best: dict[int, float] = {}
+    parts: dict[int, list[tuple[Tensor, Tensor]]] = defaultdict(list)
+    chosen = set(wanted)
+    for rows, scores in predictor.scores(features):
+        allowed = scores.keep.clone()  # (B, L)
+        if predictor.null:
+            allowed[:, 0] = False
+        # Window by window: a span must not reach from one into another.
+        found = best_spans(scores.start, scores.end, allowed, predictor.data.max_answer, 1)
+        for i, row in enumerate(rows.tolist()):
+            example = int(features.row_example[row]) if row >= 0 else -1
+            if example in chosen:
+                keep = scores.keep[i]  # (L,)
+                parts[example].append((scores.start[i][keep], scores.end[i][keep]))
+                top = float(found.score[i, 0])
+                best[example] = max(best.get(example, top), top)
+    return {
+        example: (
+            best[example],
+            torch.cat([start for start, _ in pairs]),
+            torch.cat([end for _, end in pairs]),
+        )
+        for example, pairs in parts.items()
+    }
+
+
+def _confidence(best: float, start: Tensor, end: Tensor, temperature: float) -> float:
+    """The probability that the predictor gives its first answer at this temperature."""
+    total = (start / temperature).logsumexp(0) + (end / temperature).logsumexp(0)  # ()
+    return math.exp(min(best / temperature - float(total), 0.0))
+
+
+def held_out_contexts(examples: Sequence[Example], share: float, seed: int) -> set[str]:
+    """Contexts kept aside: whole contexts, so that no passage is on both sides."""
+    contexts = sorted({example.context for example in examples})
+    count = max(1, round(share * len(contexts)))
+    chosen = np.random.default_rng(seed).permutation(len(contexts))[:count]
+    return {contexts[int(i)] for i in chosen}

@@ -1,0 +1,43 @@
+"""`readlet train`: from a recipe to a reader."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from readlet.cli.console import console
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped recipe.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the reader.", show_default="runs/NAME")
+    ] = None,
+    changes: Annotated[
+        list[str], typer.Option("--set", metavar="FIELD=VALUE", help="training.epochs=3, ...")
+    ] = [],  # noqa: B006  typer copies it
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where it stopped.")] = False,
+) -> None:
+    """Train a reader, calibrate it, score it, and save it with its model card.
+
+    Ctrl-C leaves a state that --resume continues. Several processes: accelerate launch -m readlet
+    train ...
+    """
+    from readlet.recipe import load_recipe
+
+    chosen = load_recipe(recipe, changes)
+    folder = out or Path("runs") / chosen.name
+
+    from readlet.train_reader import train_reader  # heavy: only after the recipe is right
+    from readlet.training.loop import is_main_process
+
+    reader = train_reader(chosen, folder, resume=resume)
+    if not is_main_process():
+        return
+    scores = reader.metrics["dev"]
+    console.print(
+        f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f} on {reader.metrics['dev_source']}; "
+        f"the reader is in {folder}",
+        soft_wrap=True,  # a path that can be copied
+        markup=False,
+    )

@@ -1,0 +1,78 @@
+"""Arrays kept on disk under a key of everything that determined them, so never served stale."""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
+
+
+def cache_folder() -> Path:
+    """`READLET_CACHE`, or the user's cache folder."""
+    given = os.environ.get("READLET_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(given) if given else Path(base) / "readlet"
+
+
+def cache_key(paths: list[Path], settings: dict[str, Any]) -> str:
+    """Digest of the files' content, the settings, and the code that encodes."""
+    digest = hashlib.sha256(_code_version().encode())
+    digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
+    for path in paths:
+        with path.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()[:32]
+
+
+def cached(key: str, build: Callable[[], Stored]) -> Stored:
+    """What was stored under the key, or what `build` makes, stored for the next time."""
+    folder = cache_folder() / key
+    if folder.is_dir():
+        try:
+            return _load(folder)
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+            print(f"readlet: cache entry {key} is damaged ({error}); made anew", file=sys.stderr)
+            shutil.rmtree(folder, ignore_errors=True)
+    arrays, meta = build()
+    try:
+        _store(folder, arrays, meta)
+    except OSError as error:  # a full disk must not stop the training
+        print(f"readlet: not cached: {error}", file=sys.stderr)
+    return arrays, meta
+
+
+def _load(folder: Path) -> Stored:
+    meta = json.loads((folder / "meta.json").read_text("utf-8"))
+    arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in meta["arrays"]}
+    return arrays, meta["content"]
+
+
+def _store(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
+    """Written beside its place and moved there when whole."""
+    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        draft.mkdir(parents=True)
+        for name, array in arrays.items():
+            np.save(draft / f"{name}.npy", array, allow_pickle=False)
+        content = json.dumps({"arrays": list(arrays), "content": meta})
+        (draft / "meta.json").write_text(content, "utf-8")
+        if not folder.exists():
+            draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _code_version() -> str:
+    """Changes whenever a file of this room changes."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

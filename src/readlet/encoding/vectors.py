@@ -1,0 +1,103 @@
+"""Word vectors from text files: GloVe and fastText, plain or gzip."""
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from readlet.errors import bad_input
+from readlet.files import text_lines
+
+Matrix = NDArray[np.float32]
+_BLOCK = 4096  # lines parsed at a time
+
+
+def read_vectors(path: Path, max_words: int) -> tuple[list[str], Matrix]:
+    """Words in the order of the file and their vectors, (words, width)."""
+    lines = text_lines(path)
+    first = next(lines)
+    promised = _header(first)
+    if promised is None:
+        lines = chain([first], lines)
+        width = len(first.rstrip().split(" ")) - 1
+    else:
+        width = promised[1]
+    if width < 2:
+        raise bad_input(path, "line 1", "no word and numbers", "give GloVe or fastText text")
+    words: list[str] = []
+    blocks: list[Matrix] = []
+    line_number = 1 if promised is None else 2
+    for block in _blocks(islice(lines, max_words)):
+        names, numbers = _parse(path, block, width, line_number)
+        words += names
+        blocks.append(numbers)
+        line_number += len(block)
+    if promised is not None and len(words) < min(promised[0], max_words):
+        fault = f"ends after {len(words)} of {promised[0]} words"
+        raise bad_input(path, "", fault, "copy or download it again")
+    if not words:
+        raise bad_input(path, "", "holds no word", "give GloVe or fastText text")
+    return words, np.concatenate(blocks)
+
+
+def concatenate_vectors(paths: list[Path], max_words: int) -> tuple[list[str], Matrix]:
+    """One table from several files: a word of any of them; zeros where a file lacks it."""
+    tables = [read_vectors(path, max_words) for path in paths]
+    rows = {word: None for words, _ in tables for word in words}
+    index = {word: row for row, word in enumerate(islice(rows, max_words))}
+    parts = []
+    for words, vectors in tables:
+        part = np.zeros((len(index), vectors.shape[1]), np.float32)  # (words, width)
+        sources = [row for row, word in enumerate(words) if word in index]
+        part[[index[words[row]] for row in sources]] = vectors[sources]
+        parts.append(part)
+    return list(index), np.concatenate(parts, axis=1)
+
+
+def _header(line: str) -> tuple[int, int] | None:
+    """fastText's first line: number of words and width."""
+    cells = line.split()
+    if len(cells) == 2 and all(cell.isdigit() for cell in cells):
+        return int(cells[0]), int(cells[1])
+    return None
+
+
+def _blocks(lines: Iterator[str]) -> Iterator[list[str]]:
+    while block := list(islice(lines, _BLOCK)):
+        yield block
+
+
+def _parse(path: Path, block: list[str], width: int, first_line: int) -> tuple[list[str], Matrix]:
+    # From the right: a word may hold odd white space, a number never does.
+    cut = [line.rstrip().rsplit(" ", width) for line in block]
+    for number, cells in enumerate(cut, first_line):
+        # The last piece of a word is no number: if it is one, the line holds too many of them.
+        too_many = " " in cells[0] and _is_number(cells[0].rsplit(" ", 1)[1])
+        if len(cells) != width + 1 or too_many:
+            count = f"more than {width}" if too_many else f"{len(cells) - 1}"
+            fault = f"{count} numbers instead of {width}"
+            remedy = "every vector has the width of the first; is the file whole?"
+            raise bad_input(path, f"line {number}", fault, remedy)
+    try:
+        numbers = np.array([cells[1:] for cells in cut], dtype=np.float32)  # (block, width)
+    except ValueError:
+        for number, cells in enumerate(cut, first_line):
+            for cell in cells[1:]:
+                if not _is_number(cell):
+                    fault, remedy = f"{cell!r:.40} is not a number", "is it a file of this width?"
+                    raise bad_input(path, f"line {number}", fault, remedy) from None
+        raise
+    if not np.isfinite(numbers).all():
+        line = first_line + int(np.argmin(np.isfinite(numbers).all(axis=1)))
+        raise bad_input(path, f"line {line}", "a number is not finite", "mend or remove it")
+    return [cells[0] for cells in cut], numbers
+
+
+def _is_number(text: str) -> bool:
+    try:
+        np.float32(text)
+    except ValueError:
+        return False
+    return True

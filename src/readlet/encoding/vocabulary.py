@@ -1,0 +1,98 @@
+"""Which words and characters have a number of their own.
+
+Word numbers: 0 padding, 1 unknown, 2 the null place, then words with trainable vectors, then words
+with frozen ones. Character numbers: 0 padding, 1 unknown, then the known characters.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from readlet.encoding.vectors import Matrix
+
+PADDING, UNKNOWN, NULL = 0, 1, 2
+SPECIAL_WORDS = 3
+SPECIAL_CHARACTERS = 2
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Lists in the order of their numbers, after the special ones."""
+
+    trainable: tuple[str, ...]
+    frozen: tuple[str, ...]
+    characters: str
+    max_characters: int
+
+    @cached_property
+    def _words(self) -> dict[str, int]:
+        listed = (*self.trainable, *self.frozen)
+        return {word: number for number, word in enumerate(listed, SPECIAL_WORDS)}
+
+    @cached_property
+    def _characters(self) -> dict[str, int]:
+        return {char: number for number, char in enumerate(self.characters, SPECIAL_CHARACTERS)}
+
+    @property
+    def trainable_rows(self) -> int:
+        return SPECIAL_WORDS + len(self.trainable)
+
+    @property
+    def character_count(self) -> int:
+        return SPECIAL_CHARACTERS + len(self.characters)
+
+    def word_number(self, word: str) -> int:
+        """As written, else in lower case with a plain apostrophe, else unknown."""
+        number = self._words.get(word)
+        if number is None:
+            number = self._words.get(plain(word), UNKNOWN)
+        return number
+
+    def character_numbers(self, word: str) -> list[int]:
+        known = self._characters
+        numbers = [known.get(char, UNKNOWN) for char in word[: self.max_characters]]
+        return numbers + [PADDING] * (self.max_characters - len(numbers))
+
+
+def plain(word: str) -> str:
+    """The form under which vector files list a word."""
+    return word.lower().replace("’", "'")
+
+
+def build_vocabulary(
+    counts: Counter[str],
+    vector_words: list[str],
+    *,
+    trainable_words: int,
+    min_count: int,
+    min_character_count: int,
+    max_characters: int,
+) -> Vocabulary:
+    """`counts` are the words of the training questions and contexts, as written."""
+    with_vector = frozenset(vector_words)
+    characters: Counter[str] = Counter()
+    without: Counter[str] = Counter()
+    for word, count in counts.items():
+        for character in word:
+            characters[character] += count
+        if word not in with_vector and plain(word) not in with_vector:
+            without[plain(word)] += count
+    frequent = [word for word, count in _ordered(without) if count >= min_count]
+    seen = [char for char, count in _ordered(characters) if count >= min_character_count]
+    return Vocabulary(
+        tuple(frequent[:trainable_words]), tuple(vector_words), "".join(seen), max_characters
+    )
+
+
+def frozen_table(vocabulary: Vocabulary, vectors: Matrix | None, width: int) -> Matrix:
+    """(rows, width): zeros for the trainable rows, then the given vectors."""
+    top = np.zeros((vocabulary.trainable_rows, width), np.float32)
+    return top if vectors is None else np.concatenate([top, vectors])
+
+
+def _ordered(counts: Counter[str]) -> Iterable[tuple[str, int]]:
+    """Most frequent first; ties by the word, so that the order never depends on the data's."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,0 +1,1 @@
+"""Models: building blocks of `nn` put together."""

@@ -1,0 +1,180 @@
+"""QACNNnet: QANet (Yu et al. 2018) made smaller. Convolutions, attention, no recurrence."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from readlet.encoding.batches import Batch, FormTables
+from readlet.encoding.features import PADDING_FORM
+from readlet.nn.characters import CharacterConvolution
+from readlet.nn.encoder_block import EncoderBlock, sublayer_count
+from readlet.nn.highway import Highway
+from readlet.nn.softmax import masked_log_softmax
+from readlet.nn.trilinear import ContextQueryAttention
+from readlet.recipe import Model
+
+
+class SpanScores(NamedTuple):
+    """Scores of every context position as first and as last word of the answer."""
+
+    start: Tensor  # (B, Lc)
+    end: Tensor  # (B, Lc)
+    keep: Tensor  # (B, Lc)
+
+
+class Embedding(nn.Module):
+    """Words and characters, projected to the model's width, then highway layers."""
+
+    frozen: Tensor
+
+    def __init__(
+        self, recipe: Model, frozen: Tensor, trainable_rows: int, character_count: int
+    ) -> None:
+        super().__init__()
+        # Rows of trainable words are zero here, and rows of frozen words are absent there.
+        self.register_buffer("frozen", frozen)  # (V, E)
+        self.trainable = nn.Embedding(trainable_rows, frozen.shape[1], padding_idx=0)
+        nn.init.normal_(self.trainable.weight, std=0.1)
+        nn.init.zeros_(self.trainable.weight[0])
+        self.characters = CharacterConvolution(
+            character_count,
+            recipe.character_width,
+            recipe.character_filters,
+            recipe.character_kernel,
+            recipe.character_dropout,
+        )
+        # A feature more for context words: whether they stand in the question. Zero for questions.
+        self.match_features = recipe.match_features
+        inputs = frozen.shape[1] + recipe.character_filters + recipe.match_features
+        self.project = nn.Linear(inputs, recipe.width, bias=False)
+        self.highway = Highway(recipe.width, recipe.highway_layers, recipe.dropout)
+        self.dropout = nn.Dropout(recipe.dropout)
+
+    def forward(self, words: Tensor, characters: Tensor, match: Tensor) -> Tensor:
+        """(B, L), (B, L, W), (B, L) -> (B, L, D)."""
+        is_trainable = words < self.trainable.num_embeddings  # (B, L)
+        row = torch.where(is_trainable, words, 0)  # (B, L)
+        vectors = self.frozen[words].to(self.trainable.weight.dtype)  # (B, L, E)
+        parts = [
+            self.dropout(vectors + self.trainable(row)),  # (B, L, E)
+            self.dropout(self.characters(characters)),  # (B, L, C)
+        ]
+        if self.match_features:
+            parts.append(match.unsqueeze(-1).to(parts[0].dtype))  # (B, L, 1)
+        joined: Tensor = self.highway(self.project(torch.cat(parts, dim=-1)))  # (B, L, D)
+        return joined
+
+
+class QACNN(nn.Module):
+    """Question and context share the encoder; the model encoder runs three times (M0, M1, M2)."""
+
+    def __init__(
+        self, recipe: Model, frozen: Tensor, trainable_rows: int, character_count: int
+    ) -> None:
+        super().__init__()
+        self.embedding = Embedding(recipe, frozen, trainable_rows, character_count)
+
+        def block(convolutions: int, kernel: int, number: int, of: int) -> EncoderBlock:
+            sublayers = sublayer_count(convolutions)
+            return EncoderBlock(
+                width=recipe.width,
+                convolutions=convolutions,
+                kernel=kernel,
+                heads=recipe.heads,
+                head_width=recipe.head_width,
+                feed_forward=recipe.feed_forward,
+                dropout=recipe.dropout,
+                first_sublayer=number * sublayers + 1,
+                total_sublayers=of * sublayers,
+                last_survival=recipe.last_survival,
+            )
+
+        self.encoder = block(recipe.embedding_convolutions, recipe.embedding_kernel, 0, 1)
+        self.attention = ContextQueryAttention(recipe.width, recipe.dropout)
+        self.resize = nn.Linear(4 * recipe.width, recipe.width, bias=False)
+        self.blocks = nn.ModuleList(
+            block(recipe.convolutions, recipe.kernel, i, recipe.blocks)
+            for i in range(recipe.blocks)
+        )
+        self.dropout = nn.Dropout(recipe.dropout)
+        # No bias: one number added to every position changes no probability.
+        self.start = nn.Linear(2 * recipe.width, 1, bias=False)
+        self.end = nn.Linear(2 * recipe.width, 1, bias=False)
+
+    def compile_blocks(self) -> None:
+        """Compile the blocks in place, once for all lengths; those that look alike share it."""
+        for block in (self.encoder, *self.blocks):
+            block.compile(dynamic=True)
+
+    def forward(self, batch: Batch, tables: FormTables) -> SpanScores:
+        context_keep = batch.context != PADDING_FORM  # (B, Lc)
+        question_keep = batch.question != PADDING_FORM  # (B, Lq)
+        in_question = _match(tables.keys[batch.context], tables.keys[batch.question])  # (B, Lc)
+        no_match = torch.zeros_like(question_keep)  # (B, Lq)
+        context = self._encode(batch.context, in_question, context_keep, tables)  # (B, Lc, D)
+        question = self._encode(batch.question, no_match, question_keep, tables)  # (B, Lq, D)
+        mixed = self.attention(context, question, context_keep, question_keep)  # (B, Lc, 4 D)
+        m0 = self._model_encoder(self.resize(mixed), context_keep)  # (B, Lc, D)
+        m1 = self._model_encoder(m0, context_keep)  # (B, Lc, D)
+        m2 = self._model_encoder(m1, context_keep)  # (B, Lc, D)
+        start = self.start(torch.cat([m0, m1], dim=-1)).squeeze(-1)  # (B, Lc)
+        end = self.end(torch.cat([m0, m2], dim=-1)).squeeze(-1)  # (B, Lc)
+        return SpanScores(start.float(), end.float(), context_keep)
+
+    def _encode(self, forms: Tensor, match: Tensor, keep: Tensor, tables: FormTables) -> Tensor:
+        embedded = self.embedding(tables.words[forms], tables.characters[forms], match)
+        encoded: Tensor = self.encoder(embedded, keep)  # (B, L, D)
+        return encoded
+
+    def _model_encoder(self, x: Tensor, keep: Tensor) -> Tensor:
+        x = self.dropout(x)  # (B, Lc, D)
+        for block in self.blocks:
+            x = block(x, keep)  # (B, Lc, D)
+        return x
+
+
+class SpanLoss(nn.Module):
+    """What training needs: a module that turns a batch into a loss."""
+
+    def __init__(self, model: QACNN, tables: FormTables, label_smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.tables = tables
+        self.label_smoothing = label_smoothing
+
+    def forward(self, batch: Batch) -> Tensor:
+        return span_loss(self.model(batch, self.tables), batch, self.label_smoothing)
+
+
+def span_loss(scores: SpanScores, batch: Batch, label_smoothing: float) -> Tensor:
+    """Weighted sum of -log p_start - log p_end over the rows."""
+    loss = batch.weight.new_zeros(())  # ()
+    for side, logits in enumerate((scores.start, scores.end)):
+        of_row = _cross_entropy(logits, scores.keep, batch.labels[:, side], label_smoothing)  # (B,)
+        loss = loss + (of_row * batch.weight).sum()  # ()
+    return loss
+
+
+def _cross_entropy(logits: Tensor, keep: Tensor, labels: Tensor, smoothing: float) -> Tensor:
+    log_p = masked_log_softmax(logits, keep)  # (B, L)
+    gold = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1)  # (B,)
+    if smoothing == 0.0:
+        return gold
+    count = keep.sum(dim=1).clamp(min=1)  # (B,)
+    spread = -log_p.masked_fill(~keep, 0.0).sum(dim=1) / count  # (B,)
+    return (1 - smoothing) * gold + smoothing * spread
+
+
+def _match(context_keys: Tensor, question_keys: Tensor) -> Tensor:
+    """Which context words stand in the question. Keys 0 and 1, padding and null, match nothing."""
+    same = context_keys.unsqueeze(2) == question_keys.unsqueeze(1)  # (B, Lc, Lq)
+    return (same & (question_keys > 1).unsqueeze(1)).any(dim=2)  # (B, Lc)
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Trainable numbers only: frozen word vectors do not count."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+__all__ = ["QACNN", "SpanLoss", "SpanScores", "count_parameters", "span_loss"]

@@ -1,0 +1,255 @@
+"""The recipe: everything that determines a training run, typed, with a sentence under each field.
+
+The same object is read from a TOML file, changed by `--set section.field=value`, and stored with
+the reader that it made.
+"""
+
+import tomllib
+from collections.abc import Iterable
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from readlet.errors import ReadletError, bad_input
+from readlet.files import text_chunks
+
+
+def _odd(value: int) -> int:
+    if value % 2 == 0:
+        raise ValueError("Input should be odd")
+    return value
+
+
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+Odd = Annotated[int, Field(ge=1, le=31), AfterValidator(_odd)]
+Precision = Literal["float32", "bfloat16", "float16"]
+ScheduleName = Literal["constant", "log", "linear", "cosine"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
+
+
+class Data(_Section):
+    """What is read, and how much of it at once."""
+
+    train: tuple[str, ...] = ("bundled:train",)
+    """Files of training questions; `bundled:train` is the corpus of the package."""
+    dev: str = "bundled:dev"
+    """File on which progress is measured; empty: the held-out questions."""
+    held_out: Annotated[float, Field(gt=0.0, lt=0.5)] = 0.05
+    """Share of the training contexts kept aside to fit the calibration."""
+    max_context: Annotated[int, Field(ge=16, le=4096)] = 400
+    """Longest piece of a context, in words; a longer context is read in windows."""
+    overlap: Annotated[int, Field(ge=0)] = 128
+    """Words that two neighbouring windows share."""
+    max_question: Annotated[int, Field(ge=4, le=512)] = 50
+    """Longest question, in words; the rest of a longer one is not read."""
+    max_answer: Annotated[int, Field(ge=1, le=512)] = 30
+    """Longest answer that is given, in words."""
+
+    @model_validator(mode="after")
+    def _windows_advance(self) -> "Data":
+        if self.overlap >= self.max_context:
+            raise ValueError("data.overlap must be smaller than data.max_context")
+        return self
+
+
+class Words(_Section):
+    """Which words and characters the reader knows."""
+
+    vectors: tuple[str, ...] = ()
+    """Files of word vectors (GloVe or fastText text, also .gz); several are concatenated."""
+    max_words: Positive = 200_000
+    """At most this many words get a frozen vector, the first of the files."""
+    trainable_words: Annotated[int, Field(ge=0)] = 5_000
+    """At most this many frequent words without a vector get a trainable one."""
+    min_count: Positive = 5
+    """A word without a vector must occur this often in training to get a trainable one."""
+    width: Positive = 100
+    """Features of a word when no vectors are given."""
+    max_characters: Annotated[int, Field(ge=4, le=64)] = 16
+    """Characters of a word that are read."""
+    min_character_count: Positive = 5
+    """A rarer character is unknown."""
+
+
+class Model(_Section):
+    """The numbers of QACNNnet; `qacnn-paper` has those of its paper."""
+
+    width: Annotated[int, Field(ge=4, le=2048)] = 128
+    """Features of every word after the embedding (d)."""
+    character_width: Positive = 200
+    """Features of a character."""
+    character_filters: Positive = 128
+    """Filters of the character convolution: features that characters add to a word."""
+    character_kernel: Odd = 5
+    """Characters that a filter sees."""
+    highway_layers: Positive = 2
+    """Highway layers after the projection."""
+    embedding_convolutions: Positive = 4
+    """Convolutions of the embedding encoder block."""
+    embedding_kernel: Odd = 7
+    """Words that a convolution of the embedding encoder sees."""
+    blocks: Positive = 7
+    """Model encoder blocks; the same ones are run three times."""
+    convolutions: Positive = 2
+    """Convolutions of each model encoder block."""
+    kernel: Odd = 5
+    """Words that a convolution of a model encoder block sees."""
+    heads: Positive = 8
+    """Attention heads."""
+    head_width: Positive = 16
+    """Features of one attention head."""
+    feed_forward: Positive = 128
+    """Inner width of the feed-forward sublayers."""
+    match_features: bool = True
+    """Tell each context word whether it stands in the question too."""
+    null_answer: bool = True
+    """A place for "no answer"; used only when the training data has such questions."""
+    dropout: Share = 0.1
+    """Dropout of words and layers."""
+    character_dropout: Share = 0.05
+    """Dropout of characters."""
+    last_survival: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
+    """Stochastic depth: probability that the last layer is kept."""
+
+
+class Training(_Section):
+    """How the weights are found."""
+
+    epochs: Positive = 30
+    """Passes over the training questions."""
+    batch_size: Positive = 32
+    """Questions in a step of one process."""
+    accumulate: Positive = 1
+    """Batches whose gradients are added up before a step."""
+    precision: Precision = "float32"
+    """Arithmetic of the forward pass; weights stay in float32."""
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
+    """The highest learning rate."""
+    schedule: ScheduleName = "log"
+    """`log`: QANet's warm-up, then constant; `linear` and `cosine` fall to zero at the end."""
+    warmup_steps: Annotated[int, Field(ge=0)] = 1000
+    """Steps until the highest learning rate is reached."""
+    restarts: Annotated[int, Field(ge=0)] = 0
+    """Hard restarts of the cosine schedule."""
+    beta1: Share = 0.8
+    """Adam's decay of the mean gradient."""
+    beta2: Share = 0.999
+    """Adam's decay of the squared gradient."""
+    epsilon: Annotated[float, Field(gt=0.0)] = 1e-7
+    """Adam's epsilon."""
+    l2: Annotated[float, Field(ge=0.0)] = 3e-7
+    """Weight of the squared norm of the weights."""
+    clip: Annotated[float, Field(gt=0.0)] = 5.0
+    """Largest norm of a gradient."""
+    label_smoothing: Share = 0.0
+    """Share of the target spread evenly over the passage."""
+    ema: Share = 0.9999
+    """Decay of the averaged weights, which are the ones kept; 0 turns averaging off."""
+    evaluate_every: Annotated[float, Field(gt=0.0)] = 1.0
+    """Epochs between two evaluations."""
+    patience: Annotated[int, Field(ge=0)] = 0
+    """Stop after so many evaluations without a better F1; 0: never."""
+    checkpoint_every: Positive = 500
+    """Steps between two checkpoints."""
+    log_every: Positive = 50
+    """Steps between two lines of the log, and two looks of the guard."""
+    spike: Annotated[float, Field(gt=1.0)] = 3.0
+    """Roll back when the loss exceeds its running mean by this factor, or is not a number."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of everything random."""
+
+
+class Recipe(_Section):
+    """A whole training run."""
+
+    name: str = "custom"
+    """What the recipe is called."""
+    data: Data = Data()
+    words: Words = Words()
+    model: Model = Model()
+    training: Training = Training()
+
+
+def shipped_recipes() -> list[str]:
+    """Names of the recipes that come with the package."""
+    folder = files("readlet") / "recipes"
+    names = (entry.name for entry in folder.iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
+def load_recipe(source: str, changes: Iterable[str] = ()) -> Recipe:
+    """A recipe by shipped name or file, with changes of the form `section.field=value`."""
+    if source in shipped_recipes():
+        text = (files("readlet") / "recipes" / f"{source}.toml").read_text("utf-8")
+    elif Path(source).is_file():
+        text = "".join(text_chunks(Path(source)))
+    else:
+        known = ", ".join(shipped_recipes())
+        raise bad_input(source, "", "no such recipe", f"give a TOML file or one of: {known}")
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise bad_input(source, "", f"not valid TOML ({error})", "mend that line") from None
+    for change in changes:
+        _apply(values, change)
+    return parse_recipe(values, source)
+
+
+def parse_recipe(values: dict[str, Any], source: str) -> Recipe:
+    """The typed recipe, or one line about the first wrong field and what is allowed there."""
+    try:
+        return Recipe.model_validate(values)
+    except ValidationError as error:
+        raise _complaint(error, source) from None
+
+
+def _apply(values: dict[str, Any], change: str) -> None:
+    path, equals, text = change.partition("=")
+    if not equals or not path:
+        raise ReadletError(f"--set {change}: write section.field=value")
+    *sections, field = path.strip().split(".")
+    place = values
+    for section in sections:
+        place = place.setdefault(section, {})
+        if not isinstance(place, dict):
+            raise ReadletError(f"--set {change}: {section!r} is not a section of the recipe")
+    try:
+        place[field] = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        place[field] = text  # a bare word needs no quotes
+
+
+def _complaint(error: ValidationError, source: str) -> ReadletError:
+    first = error.errors()[0]
+    path = [str(part) for part in first["loc"]]
+    # A tuple here is a list in TOML.
+    fault = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list, [...]")
+    if first["type"] == "extra_forbidden":
+        section: Any = Recipe
+        for part in path[:-1]:
+            section = section.model_fields[part].annotation
+        known = list(section.model_fields)
+        near = get_close_matches(path[-1], known, n=1)
+        fault = "no such field"
+        remedy = f"did you mean {near[0]!r}?" if near else f"fields here: {', '.join(known)}"
+    elif isinstance(first["input"], dict):  # two fields that do not go together
+        remedy = "change one of them"
+    else:
+        remedy = f"it is {first['input']!r:.60}"
+    return bad_input(source, ".".join(path), fault, remedy)

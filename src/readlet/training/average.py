@@ -1,0 +1,48 @@
+"""The exponential moving average (EMA) of the weights: the weights that are kept."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+class Average:
+    """shadow = d * shadow + (1 - d) * weight, with d = min(decay, (1 + t) / (10 + t)).
+
+    The warm-up of the decay lets the first steps be forgotten quickly.
+    """
+
+    def __init__(self, parameters: dict[str, nn.Parameter], decay: float) -> None:
+        self.decay = decay
+        self._weights: list[Tensor] = list(parameters.values())
+        self.shadow = {name: p.detach().clone() for name, p in parameters.items()}
+
+    def rate(self, step: int) -> float:
+        """1 - d at this step: how far the average moves towards the weights."""
+        return 1.0 - min(self.decay, (1 + step) / (10 + step)) if self.decay else 1.0
+
+    @torch.no_grad()
+    def update(self, rate: Tensor) -> None:
+        """shadow += rate * (weight - shadow); `rate` is a tensor so that a graph can replay it."""
+        shadow = list(self.shadow.values())
+        if not self.decay:  # the weights themselves, to the bit
+            torch._foreach_copy_(shadow, self._weights)
+            return
+        difference = torch._foreach_sub(self._weights, shadow)
+        torch._foreach_mul_(difference, rate)
+        torch._foreach_add_(shadow, difference)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The model has the averaged weights inside, and its own again afterwards."""
+        own = [weight.detach().clone() for weight in self._weights]
+        self._copy(list(self.shadow.values()))
+        try:
+            yield
+        finally:
+            self._copy(own)
+
+    @torch.no_grad()
+    def _copy(self, values: list[Tensor]) -> None:
+        torch._foreach_copy_(self._weights, values)

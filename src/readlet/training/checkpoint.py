@@ -1,0 +1,115 @@
+"""Checkpoints: written beside their place, moved there when whole, so that one is always valid."""
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from readlet.errors import ReadletError, bad_input
+
+_PREFIX = "checkpoint-"
+
+
+@dataclass
+class Progress:
+    """Where training stands. All randomness is drawn from seed and step, so none is stored."""
+
+    step: int = 0  # optimiser steps that are done
+    mean_loss: float | None = None  # running mean, for the guard
+    window_loss: float = 0.0  # sum of the losses since the last look of the guard
+    window_steps: int = 0
+    rollbacks: int = 0
+    best_f1: float = -1.0
+    evaluations_since_best: int = 0
+
+
+@dataclass
+class Checkpoint:
+    progress: Progress
+    tensors: dict[str, Tensor]
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+    """Afterwards this is the only checkpoint; if the disk is full, the previous one is."""
+    final = folder / f"{_PREFIX}{checkpoint.progress.step:08d}"
+    draft = folder / f".{final.name}.{os.getpid()}"
+    try:
+        draft.mkdir(parents=True)
+        save_file(checkpoint.tensors, draft / "state.safetensors")
+        (draft / "progress.json").write_text(json.dumps(asdict(checkpoint.progress)))
+        _flush(draft / "state.safetensors")
+        _flush(draft / "progress.json")
+        older = [path for path in folder.glob(f"{_PREFIX}*") if path != final]
+        if final.exists():  # the same step again, after a rollback
+            shutil.rmtree(final)
+        draft.rename(final)
+    except (OSError, SafetensorError) as error:
+        raise ReadletError(
+            f"{final}: not written ({error}); the previous checkpoint is valid: free some space "
+            "and go on with --resume"
+        ) from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    for path in (*older, *folder.glob(f".{_PREFIX}*")):  # also drafts of runs that were killed
+        shutil.rmtree(path)
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write one file that is whole or absent."""
+    draft = path.with_name(f".{path.name}")
+    try:
+        save_file(tensors, draft)
+        draft.replace(path)
+    except (OSError, SafetensorError) as error:
+        raise ReadletError(
+            f"{path}: not written ({error}); free some space and go on with --resume"
+        ) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def find_checkpoint(folder: Path) -> Path | None:
+    """The newest whole checkpoint."""
+    found = sorted(folder.glob(f"{_PREFIX}*"))
+    return found[-1] if found else None
+
+
+def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
+    """Read a checkpoint and make sure that it is one of this very model."""
+    try:
+        tensors = load_file(path / "state.safetensors")
+        progress = Progress(**json.loads((path / "progress.json").read_text()))
+    except (OSError, SafetensorError, ValueError, TypeError) as error:
+        fault = f"a damaged checkpoint ({error})"
+        raise bad_input(path, "", fault, "remove it and train anew") from None
+    for name, tensor in like.items():
+        if name not in tensors or tensors[name].shape != tensor.shape:
+            fault = f"has no {name!r} of shape {tuple(tensor.shape)}: another architecture"
+            raise bad_input(path, "", fault, "resume with the recipe that it was made with")
+    return Checkpoint(progress, tensors)
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def detached(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Copies on the CPU, that later steps cannot change."""
+    return {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
+
+
+__all__ = [
+    "Checkpoint",
+    "Progress",
+    "detached",
+    "find_checkpoint",
+    "load_checkpoint",
+    "save_checkpoint",
+    "save_tensors",
+]

@@ -1,0 +1,313 @@
+"""The training loop: it can be stopped at any moment, and goes on as if it had not been."""
+
+import json
+import math
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator, PartialState
+from accelerate.utils import DistributedDataParallelKwargs
+from safetensors.torch import load_file
+from torch import nn
+
+from readlet.encoding.batches import Batch, Batches, Shape
+from readlet.encoding.features import Ints
+from readlet.errors import ReadletError
+from readlet.progress import TrainingBar
+from readlet.recipe import Training
+from readlet.training.average import Average
+from readlet.training.checkpoint import (
+    Checkpoint,
+    Progress,
+    detached,
+    find_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+    save_tensors,
+)
+from readlet.training.guard import is_bad, running_mean
+from readlet.training.precision import MixedPrecision
+from readlet.training.schedule import learning_rate
+from readlet.training.signals import stop_signals
+from readlet.training.state import TrainingState
+from readlet.training.step import EagerStep, GraphStep, make_optimizer
+from readlet.training.window import Window
+
+_MAX_ROLLBACKS = 5
+_BEST = "best.safetensors"
+
+Scores = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a finished run tells; the module holds the averaged weights."""
+
+    steps: int
+    last_scores: Scores
+    rollbacks: int
+
+
+def make_accelerator() -> Accelerator:
+    """One process or many, whatever `accelerate launch` has set up. Precision is our own."""
+    # The frozen word vectors are the same everywhere: no need to send them before every step.
+    kwargs = DistributedDataParallelKwargs(broadcast_buffers=False)
+    return Accelerator(mixed_precision="no", kwargs_handlers=[kwargs])
+
+
+def is_main_process() -> bool:
+    """Whether this is the only process, or the one that writes and tells."""
+    return bool(PartialState().is_main_process)
+
+
+class TrainingLoop:
+    """Runs `module(batch) -> loss` over the epochs. `evaluate` scores the averaged weights."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        batches: Batches,
+        settings: Training,
+        folder: Path,
+        evaluate: Callable[[], Scores],
+        accelerator: Accelerator,
+    ) -> None:
+        self.settings = settings
+        self.batches = batches
+        self.folder = folder
+        self.evaluate = evaluate
+        self.accelerator = accelerator
+        device = accelerator.device
+        module.to(device)
+        parameters = {n: p for n, p in module.named_parameters() if p.requires_grad}
+        self.optimizer = make_optimizer(list(parameters.values()), settings)
+        self.average = Average(parameters, settings.ema)
+        precision = MixedPrecision(settings.precision, device)
+        self.module = module
+        self.state = TrainingState(parameters, self.optimizer, self.average, precision.scaler)
+        self.take_step = self._make_step(precision)
+        self.progress = Progress()
+        self._epochs: dict[int, list[tuple[Shape, Ints]]] = {}  # only the current epoch's
+        per_epoch = len(batches.epoch(0))
+        if not per_epoch:
+            raise ReadletError("data.train: no answer that can be learned; name other files")
+        self.steps_per_epoch = -(-per_epoch // settings.accumulate)
+        self.total_steps = self.steps_per_epoch * settings.epochs
+
+    def _make_step(self, precision: MixedPrecision) -> EagerStep:
+        """Captured where that is possible: on a GPU of its own, a batch a step, no scaling."""
+        module = self.accelerator.prepare_model(self.module)
+        parts = (module, self.optimizer, self.average, precision, self.settings.clip)
+        alone = self.accelerator.num_processes == 1 and self.settings.accumulate == 1
+        if self.accelerator.device.type == "cuda" and alone and not precision.is_scaled:
+            return GraphStep(*parts, self.state)
+        return EagerStep(*parts)
+
+    def resume(self) -> None:
+        """Go on from the newest checkpoint, if there is one."""
+        path = find_checkpoint(self.folder)
+        if path is not None:
+            checkpoint = load_checkpoint(path, self.state.tensors())
+            self.state.restore(checkpoint.tensors)
+            self.progress = checkpoint.progress
+        self._shorten_log()
+
+    def run(self) -> Outcome:
+        """Train to the end; afterwards the module has the averaged weights."""
+        good = self.state.tensors()
+        scores: Scores = {}
+        window = Window(self.accelerator.device, self.progress)
+        every = max(1, round(self.settings.evaluate_every * self.steps_per_epoch))
+        self.warm_up()
+        with stop_signals() as stopped, self._bar() as bar:
+            while self.progress.step < self.total_steps and not self._is_exhausted():
+                window.add(*self.advance())
+                step, last = self.progress.step, self.progress.step == self.total_steps
+                if step % self.settings.log_every == 0 or last:
+                    self._look(window, good, bar)
+                with window.paused():
+                    if step % every == 0 or last:
+                        scores = self._evaluate(bar)
+                    halted = self._is_halted(stopped)
+                    if step % self.settings.checkpoint_every == 0 or last or halted:
+                        good = self._save(window, good)
+                if halted:
+                    bar.say(f"stopped at step {step}; go on with --resume")
+                    raise KeyboardInterrupt
+        self._keep_weights()
+        return Outcome(self.progress.step, scores, self.progress.rollbacks)
+
+    def _keep_weights(self) -> None:
+        """The averaged weights; those of the best evaluation when training may stop early."""
+        kept = self.average.shadow
+        self.accelerator.wait_for_everyone()  # the main process writes the best ones
+        if self.settings.patience:
+            kept = load_file(self.folder / _BEST, device=str(self.accelerator.device))
+        with torch.no_grad():
+            for name, parameter in self.module.named_parameters():
+                if name in kept:
+                    parameter.copy_(kept[name])
+
+    def warm_up(self) -> None:
+        """Prepare the step for every shape of batch, so that training then has an even pace."""
+        for shape, rows in dict(self.batches.epoch(0)).items():
+            self.take_step.prepare(self._batch(shape, rows))
+
+    def advance(self) -> tuple[torch.Tensor, int]:
+        """Take one step. The loss, still on the device, and the questions of all processes."""
+        step = self.progress.step + 1
+        # Every step draws its own random numbers from its number: nothing to save, or to lose.
+        torch.manual_seed(_mix(self.settings.seed, step, self.accelerator.process_index))
+        self.module.train()
+        listed = self._next_batches(step)
+        batches = [self._batch(shape, rows) for shape, rows in listed]
+        loss = self.take_step(batches, self._rate(step), step)
+        self.progress.step = step
+        return loss, sum(len(rows) for _, rows in listed)  # filler rows are no questions
+
+    def _rate(self, step: int) -> float:
+        return learning_rate(self.settings, step, self.total_steps)
+
+    def _next_batches(self, step: int) -> list[tuple[Shape, Ints]]:
+        epoch, position = divmod(step - 1, self.steps_per_epoch)
+        if epoch not in self._epochs:
+            self._epochs = {epoch: self.batches.epoch(epoch)}
+        first = position * self.settings.accumulate
+        return self._epochs[epoch][first : first + self.settings.accumulate]
+
+    def _batch(self, shape: Shape, rows: Ints) -> Batch:
+        whole = self.batches.make(shape, rows)
+        part = whole.part(self.accelerator.process_index, self.accelerator.num_processes)
+        return part.to(self.accelerator.device)
+
+    def _is_exhausted(self) -> bool:
+        patience = self.settings.patience
+        return bool(patience) and self.progress.evaluations_since_best >= patience
+
+    def _is_halted(self, stopped: list[int]) -> bool:
+        """Whether to stop now: all processes at the same step, or they would wait for ever."""
+        if self.accelerator.num_processes == 1:
+            return bool(stopped)
+        if self.progress.step % self.settings.log_every:  # asking the others takes time
+            return False
+        told = torch.tensor(float(bool(stopped)), device=self.accelerator.device)
+        return float(self.accelerator.reduce(told, "sum")) > 0
+
+    def _look(self, window: Window, good: dict[str, Any], bar: TrainingBar) -> None:
+        """Read the losses since the last look; roll back if something went wrong."""
+        loss = self._loss_of(window)
+        if is_bad(loss, self.progress.mean_loss, self.settings.spike):
+            self.progress.rollbacks += 1
+            if self.progress.rollbacks > _MAX_ROLLBACKS:
+                raise ReadletError(
+                    f"training diverges: {_MAX_ROLLBACKS} rollbacks; lower training.learning_rate "
+                    "or raise training.warmup_steps"
+                )
+            self.state.restore(good)
+            number = loss if math.isfinite(loss) else None  # JSON has no NaN
+            self._log({"rollback": True, "loss": number, "mean_loss": self.progress.mean_loss})
+            before = self.progress.mean_loss
+            usual = "" if before is None else f", usually {before:.3f}"
+            bar.say(
+                f"step {self.progress.step}: loss {loss:.3f}{usual}: "
+                "rolled back to the last good weights"
+            )
+        else:
+            self.progress.mean_loss = running_mean(self.progress.mean_loss, loss)
+            speed = window.examples / window.seconds()
+            self._log(
+                {
+                    "loss": loss,
+                    "learning_rate": self._rate(self.progress.step),
+                    "examples_per_second": speed,
+                    "memory_mib": _memory_mib(self.accelerator.device),
+                }
+            )
+            bar.show(self.progress.step, f"loss {loss:.3f}, {speed:.0f} examples/s")
+        window.clear()
+
+    def _loss_of(self, window: Window) -> float:
+        """Mean loss of the window over all processes."""
+        total = float(self.accelerator.reduce(window.total, "mean"))
+        return total / max(window.steps, 1)
+
+    def _evaluate(self, bar: TrainingBar) -> Scores:
+        scores: Scores = {}
+        if self.accelerator.is_main_process:
+            self.module.eval()
+            with self.average.applied(), torch.no_grad():
+                scores = self.evaluate()
+            self._log(scores)
+            bar.say(
+                f"epoch {self.progress.step / self.steps_per_epoch:.1f}: "
+                + ", ".join(f"{name} {value:.2f}" for name, value in scores.items())
+            )
+        f1 = torch.tensor(scores.get("f1", 0.0), device=self.accelerator.device)
+        best = float(self.accelerator.reduce(f1, "sum"))  # only the main process has a score
+        improved = best > self.progress.best_f1
+        self.progress.evaluations_since_best = (
+            0 if improved else self.progress.evaluations_since_best + 1
+        )
+        self.progress.best_f1 = max(best, self.progress.best_f1)
+        if improved and self.settings.patience and self.accelerator.is_main_process:
+            save_tensors(self.folder / _BEST, detached(self.average.shadow))
+        return scores
+
+    def _save(self, window: Window, good: dict[str, Any]) -> dict[str, Any]:
+        """A checkpoint of here; not of a state that the next look will roll back."""
+        loss = self._loss_of(window)
+        if is_bad(loss, self.progress.mean_loss, self.settings.spike):
+            return good
+        self.progress.window_loss = float(self.accelerator.reduce(window.total, "mean"))
+        self.progress.window_steps = window.steps
+        tensors = self.state.tensors()
+        if self.accelerator.is_main_process:
+            save_checkpoint(self.folder, Checkpoint(self.progress, tensors))
+        self.accelerator.wait_for_everyone()
+        return tensors
+
+    def _log(self, values: dict[str, Any]) -> None:
+        if self.accelerator.is_main_process:
+            epoch = self.progress.step / self.steps_per_epoch
+            line = json.dumps({"step": self.progress.step, "epoch": round(epoch, 4)} | values)
+            with (self.folder / "log.jsonl").open("a") as stream:
+                stream.write(line + "\n")
+
+    def _shorten_log(self) -> None:
+        """Steps after the checkpoint will be made again: their lines would stand twice."""
+        path = self.folder / "log.jsonl"
+        if self.accelerator.is_main_process and path.exists():
+            lines = path.read_text().splitlines(keepends=True)
+            kept = [line for line in lines if _step_of(line) <= self.progress.step]
+            path.write_text("".join(kept))
+
+    @contextmanager
+    def _bar(self) -> Iterator[TrainingBar]:
+        shown = self.accelerator.is_main_process
+        with TrainingBar(self.total_steps, self.progress.step, shown=shown) as bar:
+            yield bar
+
+
+def _mix(seed: int, step: int, process: int) -> int:
+    """A seed for every step of every process."""
+    return (seed * 1_000_003 + step) * 1_009 + process
+
+
+def _memory_mib(device: torch.device) -> float:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def _step_of(line: str) -> int:
+    """A line cut off by a crash counts as too late."""
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError):
+        return sys.maxsize

@@ -1,0 +1,126 @@
+"""One optimiser step: gradients of some batches, clipped, applied, averaged.
+
+On a GPU this network is bound by kernel launches, not by arithmetic. So there the whole step is
+captured once for every shape of batch as a CUDA graph, and replayed with one launch.
+"""
+
+from dataclasses import fields, replace
+
+import torch
+from torch import Tensor, nn
+
+from readlet.encoding.batches import Batch
+from readlet.recipe import Training
+from readlet.training.average import Average
+from readlet.training.precision import MixedPrecision
+from readlet.training.state import TrainingState
+
+
+def make_optimizer(parameters: list[nn.Parameter], settings: Training) -> torch.optim.Adam:
+    """Adam with the paper's L2 term as weight decay: the same gradient, without a loss term."""
+    on_gpu = parameters[0].is_cuda
+    return torch.optim.Adam(
+        parameters,
+        # A tensor, so that a captured step reads the rate anew.
+        lr=torch.tensor(settings.learning_rate, device=parameters[0].device),
+        fused=on_gpu,
+        capturable=on_gpu,
+        betas=(settings.beta1, settings.beta2),
+        eps=settings.epsilon,
+        weight_decay=settings.l2,
+    )
+
+
+class EagerStep:
+    """The plain way to take a step; it runs everywhere."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        optimizer: torch.optim.Adam,
+        average: Average,
+        precision: MixedPrecision,
+        clip: float,
+    ) -> None:
+        self.module = module
+        self.optimizer = optimizer
+        self.average = average
+        self.precision = precision
+        self.clip = clip
+        self._rate: Tensor = optimizer.param_groups[0]["lr"]  # ()
+        self._average_rate = torch.zeros_like(self._rate)  # ()
+
+    def __call__(self, batches: list[Batch], learning_rate: float, step: int) -> Tensor:
+        """The mean loss of the batches, still on the device: reading it would wait for it."""
+        self._rate.fill_(learning_rate)
+        self._average_rate.fill_(self.average.rate(step))
+        return self._compute(batches)
+
+    def prepare(self, batch: Batch) -> None:
+        """Do now what the first step with such a batch would do."""
+
+    def _compute(self, batches: list[Batch]) -> Tensor:
+        total = torch.zeros_like(self._rate)  # ()
+        self.optimizer.zero_grad(set_to_none=True)
+        for batch in batches:
+            with self.precision.autocast():
+                loss = self.module(batch) / len(batches)  # ()
+            self.precision.backward(loss)
+            total += loss.detach()
+        self.precision.clip(self.optimizer, self.clip)
+        self.precision.step(self.optimizer)
+        self.average.update(self._average_rate)
+        return total
+
+
+class GraphStep(EagerStep):
+    """The same step as a CUDA graph per shape. Needs one batch a step, and no loss scaling."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        optimizer: torch.optim.Adam,
+        average: Average,
+        precision: MixedPrecision,
+        clip: float,
+        state: TrainingState,
+    ) -> None:
+        super().__init__(module, optimizer, average, precision, clip)
+        self._state = state
+        self._captured: dict[tuple[int, ...], tuple[Batch, torch.cuda.CUDAGraph, Tensor]] = {}
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, batches: list[Batch], learning_rate: float, step: int) -> Tensor:
+        (batch,) = batches
+        self.prepare(batch)
+        inputs, graph, loss = self._captured[_shape(batch)]
+        for field in fields(batch):
+            getattr(inputs, field.name).copy_(getattr(batch, field.name), non_blocking=True)
+        self._rate.fill_(learning_rate)
+        self._average_rate.fill_(self.average.rate(step))
+        graph.replay()
+        return loss.clone()  # the next replay writes over it
+
+    def prepare(self, batch: Batch) -> None:
+        if _shape(batch) not in self._captured:
+            self._captured[_shape(batch)] = self._capture(batch)
+
+    def _capture(self, batch: Batch) -> tuple[Batch, torch.cuda.CUDAGraph, Tensor]:
+        """Record a step. The steps that warm it up leave no trace in the weights."""
+        before = self._state.tensors()
+        inputs = replace(batch, **{f.name: getattr(batch, f.name).clone() for f in fields(batch)})
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(2):  # compiles, allocates, chooses kernels
+                self._compute([inputs])
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool):
+            loss = self._compute([inputs])
+        self._state.restore(before)
+        return inputs, graph, loss
+
+
+def _shape(batch: Batch) -> tuple[int, ...]:
+    return (*batch.context.shape, batch.question.shape[1])

@@ -1,0 +1,84 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+PASSAGE = "\nThe old kiln stands in Hollow Lane. Ada Brook built it in 1881.\n"
+
+
+@pytest.fixture
+def passage(tmp_path: Path) -> Path:
+    path = tmp_path / "passage.txt"
+    path.write_text(PASSAGE)
+    return path
+
+
+def test_answer_is_a_piece_of_the_passage(readlet: Run, passage: Path) -> None:
+    done = readlet("ask", "Who built the kiln?", passage, "--json", "--n-best", 3)
+    assert done.code == 0
+    answer = done.json()
+    assert answer["text"] == "Ada Brook"
+    assert PASSAGE[answer["start"] : answer["end"]] == answer["text"]
+    assert 0 <= answer["score"] <= 1
+    assert 1 < len(answer["n_best"]) <= 3
+
+
+def test_answer_is_marked_in_the_passage(readlet: Run, passage: Path) -> None:
+    done = readlet("ask", "Who built the kiln?", passage)
+    assert done.code == 0
+    assert "[Ada Brook] built it" in " ".join(done.out.split())
+    several = readlet("ask", "Who built the kiln?", passage, "--n-best", 2)
+    assert "  2. " in several.out
+
+
+def test_square_brackets_are_text(readlet: Run, tmp_path: Path) -> None:
+    path = tmp_path / "passage.txt"
+    path.write_text("The [/b] bell was cast by [bold] Ada Brook [/x].")
+    done = readlet("ask", "Who cast the [/i] bell?", path, "--n-best", 5)
+    assert done.code == 0
+    assert "Who cast the [/i] bell?" in done.out
+
+
+def test_passage_from_standard_input(readlet_process: Run) -> None:
+    done = readlet_process("ask", "Who built the kiln?", "-", "--json", input=PASSAGE)
+    assert done.code == 0
+    assert done.json()["text"] == "Ada Brook"
+
+
+@pytest.mark.parametrize(
+    ("question", "content", "complaint"),
+    [
+        (" ", b"Some text.", "the question or the passage is empty"),
+        ("Who?", b" \n", "the question or the passage is empty"),
+        ("Who?", b"", "the file is empty"),
+        ("Who?", b"caf\xe9", "byte 3: not UTF-8 text"),
+    ],
+)
+def test_bad_input(
+    readlet: Run, tmp_path: Path, question: str, content: bytes, complaint: str
+) -> None:
+    path = tmp_path / "passage.txt"
+    path.write_bytes(content)
+    done = readlet("ask", question, path)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert complaint in line
+
+
+def test_invalid_utf8_on_standard_input(readlet_process: Run, tmp_path: Path) -> None:
+    path = tmp_path / "latin"
+    path.write_bytes(b"caf\xe9")
+    with path.open("rb") as stream:
+        done = readlet_process("ask", "Who?", "-", stdin=stream)
+    assert done.code == 2
+    assert done.err == "readlet: standard input: byte 3: not UTF-8 text; convert it to UTF-8\n"
+
+
+def test_unknown_reader(readlet: Run, passage: Path) -> None:
+    done = readlet("ask", "Who?", passage, "--reader", "nobody")
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert "nobody" in done.err

@@ -1,0 +1,221 @@
+"""Bad input: exit code 2, one line that names the file, the place and a remedy, and no output."""
+
+import gzip
+import json
+import resource
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+ROW = '{"id": "1", "question": "Who?", "context": "Ada came.", "answers": []}\n'
+SQUAD = (
+    '{"data": [{"title": "t", "paragraphs": [{"context": "Ada came.", "qas": [{"id": "q1", '
+    '"question": "Who?", "answers": [{"text": "Ada", "answer_start": START}]}]}]}]}'
+)
+GOOD_SQUAD = SQUAD.replace("START", "0")
+MEBI = 1 << 20
+
+# The content of a file, and how the complaint about it goes on after the file's name.
+CASES: dict[str, tuple[bytes, str]] = {
+    "truncated JSON": (GOOD_SQUAD[:90].encode(), "line 1, column "),
+    "truncated JSON, at the very end": (
+        GOOD_SQUAD[:-1].encode(),
+        f"line 1, column {len(GOOD_SQUAD)}",
+    ),
+    "truncated JSONL": ((ROW + ROW[:40]).encode(), "line 2, column "),
+    "a list": (b'[{"question": "Who?", "context": "Ada came."}]', "starts with '[{"),
+    "a number": (b"42", "starts with '42'"),
+    "a string": (b'"just text"', "starts with "),
+    "an object without data": (b'{"version": "1.1"}', "no column 'question'"),
+    "an empty file": (b"", "the file is empty"),
+    "only a byte order mark": (b"\xef\xbb\xbf", "the file is empty"),
+    "invalid UTF-8": (GOOD_SQUAD.encode().replace(b"Ada c", b"Ad\xe9 c"), "byte 55: not UTF-8"),
+    "invalid UTF-8 later": (
+        ROW.encode() * (MEBI // len(ROW) + 1) + b"\xff",
+        f"byte {(MEBI // len(ROW) + 1) * len(ROW)}: not UTF-8",
+    ),
+    "NaN offset in SQuAD JSON": (
+        SQUAD.replace("START", "NaN").encode(),
+        "question 'q1', answer 1: 'answer_start' is nan",
+    ),
+    "NaN offset in JSONL": (
+        (ROW + ROW.replace("[]", '[{"text": "Ada", "answer_start": NaN}]')).encode(),
+        "row 2, answer 1: 'answer_start' is nan",
+    ),
+    "NaN offset in flat JSONL": (
+        ROW.replace('"answers": []', '"answer": "Ada", "answer_start": NaN').encode(),
+        "row 1: 'answer_start' is nan",
+    ),
+    "NaN offset in CSV": (
+        b"question,context,answer,answer_start\nWho?,Ada came.,Ada,NaN\n",
+        "row 2: 'answer_start' is nan",
+    ),
+    "nan offset in CSV": (
+        b"question,context,answer,answer_start\nWho?,Ada came.,Ada,nan\n",
+        "row 2: 'answer_start' is 'nan'",
+    ),
+    "a gz that ends early": (gzip.compress(GOOD_SQUAD.encode())[:-9], "the gzip data is damaged"),
+    "CSV without the column": (
+        b"id,question,passage\n1,Who?,Ada came.\n",
+        "no column 'context' (it has id, question, passage); name the right one with --column",
+    ),
+    "a ragged CSV row": (
+        b"question,context\nWho?,Ada came.\nWho?,Ada, came.\n",
+        "row 3: 3 cells under 2 column names",
+    ),
+    "a key with a line end": (b'{"a\\nb": 1}', "no column 'question' (it has a b)"),
+}
+
+
+@pytest.fixture
+def is_refused(tmp_path: Path) -> Callable[[Any, str, str], None]:
+    before = set(tmp_path.iterdir())
+
+    def check(done: Any, source: str, complaint: str) -> None:
+        assert done.code == 2
+        (line,) = done.err.splitlines()  # exactly one
+        assert line.startswith(f"readlet: {source}: {complaint}")
+        assert "; " in line.removeprefix(f"readlet: {source}: ")  # a remedy follows
+        assert done.out == ""
+        left = {path.name for path in set(tmp_path.iterdir()) - before}
+        assert left <= {Path(source).name}  # neither an output nor a part of one
+
+    return check
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_file(
+    readlet: Run, tmp_path: Path, case: str, is_refused: Callable[[Any, str, str], None]
+) -> None:
+    content, complaint = CASES[case]
+    path, out = tmp_path / "given", tmp_path / "out.json"
+    path.write_bytes(content)
+    is_refused(readlet("data", "check", path), str(path), complaint)
+    is_refused(readlet("data", "check", path, "--fix", out, "--json"), str(path), complaint)
+    is_refused(
+        readlet("evaluate", "baseline", path, "--save-predictions", out), str(path), complaint
+    )
+
+
+@pytest.mark.parametrize("command", [["data", "check"], ["data", "show"], ["evaluate", "baseline"]])
+def test_directory_and_missing_file(
+    readlet: Run,
+    tmp_path: Path,
+    command: list[str],
+    is_refused: Callable[[Any, str, str], None],
+) -> None:
+    missing = tmp_path / "missing.json"
+    is_refused(readlet(*command, missing), str(missing), "no such file; check the path")
+    is_refused(readlet(*command, tmp_path), str(tmp_path), "is a directory; name a file inside it")
+
+
+def test_answer_that_is_not_in_the_context(
+    readlet: Run, tmp_path: Path, is_refused: Callable[[Any, str, str], None]
+) -> None:
+    """To score against a wrong answer is refused; to check is to be told, with exit code 1."""
+    path, out = tmp_path / "off.json", tmp_path / "predictions.json"
+    path.write_text(SQUAD.replace("START", "2"))
+    done = readlet("evaluate", "baseline", path, "--save-predictions", out)
+    is_refused(done, str(path), "question 'q1': answer 'Ada' is not at 2 (nearest at 0); repair")
+    done = readlet("data", "check", path)
+    assert (done.code, done.err) == (1, "")
+    assert "'Ada' at 2, is at 0" in done.out
+
+
+def test_bad_column(readlet: Run, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(ROW)
+    for pair in ("colour=red", "context", "context="):
+        done = readlet("data", "check", path, "--column", pair)
+        assert done.code == 2
+        (line,) = done.err.splitlines()
+        assert line.startswith(f"readlet: --column {pair}: write FIELD=NAME")
+    done = readlet("data", "check", path, "--column", "context=passage")
+    assert done.code == 2
+    assert "no column 'passage'" in done.err
+
+
+@pytest.mark.parametrize("name", ["out.csv", "no/folder/out.json", ""])
+def test_output_that_cannot_be_written(readlet: Run, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "good.json"
+    path.write_text(GOOD_SQUAD)
+    done = readlet("data", "check", path, "--fix", tmp_path / name)
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("case", ["truncated JSON", "a gz that ends early", "NaN offset in CSV"])
+def test_as_a_process(
+    readlet_process: Run, tmp_path: Path, case: str, is_refused: Callable[[Any, str, str], None]
+) -> None:
+    """What the interpreter itself might add on its way out is seen only from outside."""
+    content, complaint = CASES[case]
+    path = tmp_path / "given"
+    path.write_bytes(content)
+    done = readlet_process("data", "check", path, "--fix", tmp_path / "out.json.gz")
+    is_refused(done, str(path), complaint)
+
+
+def test_traceback_only_for_debugging(readlet_process: Run, tmp_path: Path) -> None:
+    path = tmp_path / "missing.json"
+    for words in (["--debug", "data", "check", path], ["data", "check", path, "--debug"]):
+        done = readlet_process(*words)
+        assert done.code != 0
+        assert "Traceback" in done.err
+        assert "no such file" in done.err
+
+
+@pytest.fixture
+def huge(tmp_path: Path) -> Iterator[Callable[[str, str], Path]]:
+    """A real file of 200 MB that never ends what it begins; removed soon, for the disk's sake."""
+    path = tmp_path / "huge"
+
+    def write(beginning: str, filling: str) -> Path:
+        block = filling.encode() * (MEBI // len(filling.encode()))
+        with path.open("wb") as stream:
+            stream.write(beginning.encode())
+            for _ in range(200):
+                stream.write(block)
+        return path
+
+    yield write
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("beginning", "filling", "complaint"),
+    [
+        (ROW + '{"context": "', "long ", "line 2: longer than 64 MiB; put one record on each line"),
+        (
+            '{"version": "2",\n "data": [{"title": "',
+            "wide 🦉",
+            "line 2, column 11: one value is longer than 64 MiB; split it into articles",
+        ),
+        (
+            '{"data": [{"paragraphs": [{"context": "c", "qas": [',
+            json.dumps({"id": "i", "question": "Why? " * 50, "answers": []}) + ",",
+            "line 1, column 11: one value is longer than 64 MiB; split it into articles",
+        ),
+    ],
+    ids=["a line of JSONL", "a text in an article", "an article of many questions"],
+)
+def test_200_megabytes_in_one_piece(
+    readlet_process: Run,
+    huge: Callable[[str, str], Path],
+    beginning: str,
+    filling: str,
+    complaint: str,
+    is_refused: Callable[[Any, str, str], None],
+) -> None:
+    path = huge(beginning, filling)
+
+    def limit_memory() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    done = readlet_process("data", "check", path, preexec_fn=limit_memory, timeout=30)
+    is_refused(done, str(path), complaint)

@@ -1,0 +1,107 @@
+"""Exit codes of `readlet evaluate`; the scores themselves are tested where they are made."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.formats import write_examples
+from readlet.types import Example
+
+Run = Callable[..., Any]
+
+RIGHT = {"lamp-1": "Ada Brook", "lamp-2": "", "puente-1": "1904"}
+
+
+@pytest.fixture
+def data(tmp_path: Path, sound: list[Example]) -> Path:
+    write_examples(tmp_path / "dev.json", sound)
+    return tmp_path / "dev.json"
+
+
+def saved(folder: Path, content: object) -> Path:
+    path = folder / "predictions.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_reader(readlet: Run, tmp_path: Path, data: Path) -> None:
+    out = tmp_path / "said.json"
+    done = readlet("evaluate", "baseline", data, "--json", "--save-predictions", out)
+    assert done.code == 0
+    assert isinstance(done.json(), dict)
+    assert set(json.loads(out.read_text())) == set(RIGHT)
+    again = readlet("evaluate", data, "--predictions", out)
+    assert again.code == 0
+    assert "with answer" in again.out
+
+
+def test_right_predictions(readlet: Run, tmp_path: Path, data: Path) -> None:
+    done = readlet("evaluate", data, "--predictions", saved(tmp_path, RIGHT))
+    assert done.code == 0
+    assert "100.00" in done.out
+
+
+def test_missing_predictions(readlet: Run, tmp_path: Path, data: Path) -> None:
+    path = saved(tmp_path, {"lamp-1": "Ada Brook"})
+    done = readlet("evaluate", data, "--predictions", path)
+    assert done.code == 1
+    assert "2 predictions are missing (scored 0): lamp-2, puente-1" in done.out
+    assert readlet("evaluate", data, "--predictions", path, "--allow-missing").code == 0
+
+
+def test_square_brackets_in_a_missing_id(
+    readlet: Run, tmp_path: Path, sound: list[Example]
+) -> None:
+    path = tmp_path / "dev.json"
+    write_examples(path, [replace(sound[0], id="[/b]7")])
+    done = readlet("evaluate", path, "--predictions", saved(tmp_path, {}))
+    assert done.code == 1
+    assert "1 predictions are missing (scored 0): [/b]7" in done.out
+
+
+def test_glue_file(readlet: Run, tmp_path: Path) -> None:
+    rows = tmp_path / "dev.tsv"
+    rows.write_text("sentence\tlabel\nfine\t1\npoor\t0\n")
+    assert readlet("evaluate", rows, "--predictions", saved(tmp_path, {"1": 1, "2": 0})).code == 0
+    done = readlet("evaluate", rows, "--predictions", saved(tmp_path, {"1": 1}), "--json")
+    assert done.code == 1
+    assert done.json()["missing"] == ["2"]
+    assert readlet("evaluate", "baseline", rows).code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (["Ada Brook"], "is a list; write an object"),
+        ({"lamp-1": 3}, "id 'lamp-1': is 3; give a text"),
+    ],
+)
+def test_bad_predictions(
+    readlet: Run, tmp_path: Path, data: Path, content: object, fault: str
+) -> None:
+    path = saved(tmp_path, content)
+    done = readlet("evaluate", data, "--predictions", path)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"readlet: {path}: {fault}")
+
+
+def test_neither_or_both_of_reader_and_predictions(
+    readlet: Run, tmp_path: Path, data: Path
+) -> None:
+    for words in ([data], ["baseline", data, "--predictions", saved(tmp_path, RIGHT)]):
+        done = readlet("evaluate", *words)
+        assert done.code == 2
+        assert "give READER DATA, or --predictions FILE DATA" in done.err
+
+
+def test_data_without_questions(readlet: Run, tmp_path: Path) -> None:
+    path = tmp_path / "none.json"
+    write_examples(path, [])
+    done = readlet("evaluate", "baseline", path)
+    assert done.code == 2
+    assert "holds no question" in done.err

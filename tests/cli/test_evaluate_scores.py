@@ -1,0 +1,224 @@
+"""What `readlet evaluate` prints, keeps and refuses, as a user meets it."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from readlet.bundled import corpus
+from readlet.cli import app
+from readlet.formats import read_examples
+
+TEST = str(corpus("test"))
+SQUAD_DEV = Path(__file__).parents[3] / "shared" / "data" / "squad" / "dev-v1.1.json.gz"
+SST2 = "sentence\tlabel\ngood\t1\nbad\t0\n"
+
+Write = Callable[[str, Any], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write an object as JSON, or a text as it is; returns the path."""
+
+    def write_file(name: str, content: Any) -> str:
+        path = tmp_path / name
+        text = content if isinstance(content, str) else json.dumps(content)
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write_file
+
+
+def evaluate(*words: str) -> Result:
+    return CliRunner().invoke(app, ["evaluate", *words])
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """The real program: its exit code and what it says on standard error."""
+    command = [sys.executable, "-m", "readlet", "evaluate", *words]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+
+
+def golds() -> dict[str, str]:
+    return {e.id: e.answers[0].text if e.answers else "" for e in read_examples(TEST)}
+
+
+def test_perfect_predictions_as_json(write: Write) -> None:
+    result = evaluate("--predictions", write("p.json", golds()), TEST, "--json")
+    assert result.exit_code == 0
+    shown = json.loads(result.stdout)  # one object and nothing else
+    total = len(golds())
+    impossible = sum(not text for text in golds().values())
+    assert {key: shown[key] for key in shown if key not in ("breakdown", "confidence_95")} == {
+        "exact": 100.0,
+        "f1": 100.0,
+        "total": total,
+        "HasAns_exact": 100.0,
+        "HasAns_f1": 100.0,
+        "HasAns_total": total - impossible,
+        "NoAns_exact": 100.0,
+        "NoAns_f1": 100.0,
+        "NoAns_total": impossible,
+        "missing": [],
+    }
+    assert shown["confidence_95"] == {"exact": [100.0, 100.0], "f1": [100.0, 100.0]}
+    assert set(shown["breakdown"]) == {"question type", "answer words", "context words"}
+
+
+def test_probabilities_add_their_keys(write: Write) -> None:
+    na_probs = {key: 0.1 if text else 0.9 for key, text in golds().items()}
+    result = evaluate(
+        *("--predictions", write("p.json", dict.fromkeys(golds(), "x")), TEST, "--json"),
+        *("--na-probs", write("n.json", na_probs)),
+    )
+    shown = json.loads(result.stdout)
+    assert shown["pr_oracle_ap"] == 100.0
+    assert shown["NoAns_exact"] == 0.0
+    assert shown["best_exact"] == 100.0 * shown["NoAns_total"] / shown["total"]
+    others = {"best_f1", "best_exact_thresh", "best_f1_thresh", "pr_exact_ap", "pr_f1_ap"}
+    assert others <= set(shown)
+
+
+def test_a_threshold_refuses(write: Write) -> None:
+    na_probs = {key: 0.1 if text else 0.9 for key, text in golds().items()}
+    result = evaluate(
+        *("--predictions", write("p.json", dict.fromkeys(golds(), "x")), TEST, "--json"),
+        *("--na-probs", write("n.json", na_probs), "--na-threshold", "0.5"),
+    )
+    assert json.loads(result.stdout)["NoAns_exact"] == 100.0
+
+
+def test_against_other_predictions(write: Write) -> None:
+    good, bad = write("p.json", golds()), write("q.json", dict.fromkeys(golds(), "x"))
+    shown = json.loads(evaluate("--predictions", good, TEST, "--against", bad, "--json").stdout)
+    assert shown["against"]["exact"] == 0.0
+    assert shown["against"]["exact_difference"] == 100.0
+    assert shown["against"]["exact_p"] < 0.01
+    same = json.loads(evaluate("--predictions", good, TEST, "--against", good, "--json").stdout)
+    assert same["against"]["f1_p"] == 1.0
+    assert same["against"]["f1_difference"] == 0.0
+    assert "p = 1.0000" in evaluate("--predictions", good, TEST, "--against", good).stdout
+
+
+def test_tables_for_people(write: Write) -> None:
+    na_probs = write("n.json", dict.fromkeys(golds(), 0.5))
+    result = evaluate("--predictions", write("p.json", golds()), "--na-probs", na_probs, TEST)
+    assert result.exit_code == 0
+    for expected in ("without answer", "95% interval", "100.00", "by question type", "how many"):
+        assert expected in result.stdout
+    assert "best threshold" in result.stdout
+    assert "missing" not in result.stdout
+
+
+def test_rules_can_be_chosen(write: Write) -> None:
+    row = {"id": "a", "question": "?", "context": "The end"}
+    rows = write("rows.jsonl", row | {"answers": [{"text": "The", "answer_start": 0}]})
+    said = write("p.json", {"a": ""})
+
+    def f1_by(rules: str) -> float:
+        result = evaluate("--predictions", said, rows, "--rules", rules, "--json")
+        return float(json.loads(result.stdout)["f1"])
+
+    assert (f1_by("1.1"), f1_by("2.0")) == (0.0, 100.0)
+
+
+def test_missing_predictions_are_listed_and_change_the_exit_code(write: Write) -> None:
+    absent = list(golds())[2:9]
+    some = write("p.json", {key: text for key, text in golds().items() if key not in absent})
+    as_json = run("--predictions", some, TEST, "--json")
+    assert as_json.returncode == 1
+    shown = json.loads(as_json.stdout)
+    assert shown["missing"] == absent
+    assert shown["exact"] == pytest.approx(100.0 * (1 - len(absent) / len(golds())))
+    allowed = run("--predictions", some, TEST, "--json", "--allow-missing")
+    assert allowed.returncode == 0
+    assert allowed.stdout == as_json.stdout
+
+
+def test_the_baseline_and_its_saved_predictions_score_the_same(tmp_path: Path) -> None:
+    saved = str(tmp_path / "saved.json")
+    live = evaluate("baseline", TEST, "--save-predictions", saved, "--json")
+    assert live.exit_code == 0
+    again = json.loads(evaluate("--predictions", saved, TEST, "--json").stdout)
+    assert again.items() <= json.loads(live.stdout).items()
+    assert again["total"] == len(golds())
+    assert again["missing"] == []
+    assert 0 < again["f1"] < 100
+
+
+def test_glue(write: Write) -> None:
+    data = write("dev.tsv", SST2)
+    full = evaluate("--predictions", write("p.json", {"1": 1, "2": 1}), data, "--json")
+    assert full.exit_code == 0
+    assert json.loads(full.stdout) == {"accuracy": 0.5, "total": 2, "missing": []}
+    some = evaluate("--predictions", write("p.json", {"1": 1}), data)
+    assert some.exit_code == 1
+    assert "accuracy 0.5000 (2 rows)" in some.stdout
+    assert "1 predictions are missing (scored 0): 2" in some.stdout
+    assert evaluate("--predictions", write("p.json", {}), data, "--allow-missing").exit_code == 0
+
+
+def complaint(*words: str) -> str:
+    """The one line of a run that was given bad input."""
+    done = run(*words)
+    assert done.returncode == 2, done
+    assert done.stdout == ""
+    assert done.stderr.startswith("readlet: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [("{", "line 1, column 2"), ("", "empty"), ({"marie-curie-12": None}, "is None")],
+    ids=["not JSON", "empty", "not a text"],
+)
+def test_bad_predictions(write: Write, content: Any, expected: str) -> None:
+    assert expected in complaint("--predictions", write("p.json", content), TEST)
+
+
+def test_bad_probabilities(write: Write) -> None:
+    said = write("p.json", golds())
+    sure = dict.fromkeys(golds(), 0.5)
+    first, second = list(golds())[:2]
+    nan = write("nan.json", sure | {first: float("nan")})
+    assert f"{first!r}: is nan" in complaint("--predictions", said, "--na-probs", nan, TEST)
+    del sure[second]
+    fewer = write("fewer.json", sure)
+    shown = complaint("--predictions", said, "--na-probs", fewer, TEST)
+    assert f"1 questions have none, the first is {second!r}" in shown
+
+
+def test_other_bad_input(write: Write, tmp_path: Path) -> None:
+    glue = write("dev.tsv", SST2)
+    assert "a GLUE file; give its predictions" in complaint("baseline", glue)
+    assert "give READER DATA" in complaint("baseline", TEST, TEST)
+    assert "no such file" in complaint("--predictions", str(tmp_path / "none.json"), TEST)
+    into = str(tmp_path / "no" / "folder.json")
+    assert "its folder does not exist" in complaint("baseline", TEST, "--save-predictions", into)
+
+
+def test_debug_shows_the_traceback(write: Write) -> None:
+    done = run("--predictions", write("p.json", []), TEST, "--debug")
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+@pytest.mark.skipif(not SQUAD_DEV.exists(), reason="the SQuAD 1.1 dev set is not here")
+def test_the_whole_dev_set(write: Write) -> None:
+    said = {e.id: e.answers[-1].text for e in read_examples(SQUAD_DEV)}
+    predictions = write("p.json", said)
+    start = time.perf_counter()
+    done = run("--predictions", predictions, str(SQUAD_DEV), "--json")
+    print(f"the command took {time.perf_counter() - start:.2f} s, start and reading included")
+    shown = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert (shown["exact"], shown["total"]) == (100.0, len(said))
+    # One gold is a full stop, which normalises to nothing: by the rules of 1.1 it has no F1.
+    assert shown["f1"] == pytest.approx(100.0 * (1 - 1 / len(said)))

@@ -1,0 +1,236 @@
+"""`readlet train` as a user meets it: complaints, interruption, several processes."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from readlet.reader import Reader
+from readlet.recipe import load_recipe
+from readlet.train_reader import train_reader
+
+Run = Callable[..., Any]
+
+# 60 steps, 15 an epoch; no checkpoint falls on the end of an epoch.
+KILLED = [
+    *("training.batch_size=8", "training.epochs=4", "training.evaluate_every=2"),
+    *("training.checkpoint_every=7", "training.log_every=2"),
+]
+# 48 steps, 8 an epoch, of two batches each but for the last of an epoch.
+INTERRUPTED = [
+    *("training.batch_size=8", "training.epochs=6", "training.accumulate=2"),
+    *("training.checkpoint_every=5", "training.log_every=3", "training.evaluate_every=3"),
+]
+
+
+def sets(changes: list[str]) -> list[str]:
+    return [word for change in changes for word in ("--set", change)]
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "log.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def lasting(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without what depends on the machine's pace."""
+    passing = ("examples_per_second", "memory_mib")
+    return [{k: v for k, v in line.items() if k not in passing} for line in lines]
+
+
+def checkpoints(folder: Path) -> list[int]:
+    return [int(path.name.rpartition("-")[2]) for path in folder.glob("checkpoint-*")]
+
+
+@contextmanager
+def started(folder: Path, changes: list[str]) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "readlet", "train", "tiny", "--out", str(folder)]
+    process = subprocess.Popen(
+        [*command, *sets(changes)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < until, "nothing happened"
+        time.sleep(0.005)
+
+
+def same_as_never_stopped(folder: Path, changes: list[str], reference: Path) -> None:
+    train_reader(load_recipe("tiny", changes), reference, resume=False)
+    assert lasting(read_log(folder)) == lasting(read_log(reference))
+    steps = [line["step"] for line in read_log(folder) if "loss" in line]
+    assert len(set(steps)) == len(steps)  # no line twice
+    for name in ("model.safetensors", "metrics.json", "calibration.json"):
+        assert (folder / name).read_bytes() == (reference / name).read_bytes(), name
+    left = {path.name for path in folder.iterdir()}
+    assert left == {path.name for path in reference.iterdir()}  # and no drafts
+
+
+def test_killed_and_resumed(readlet: Run, tmp_path: Path, small_training: list[str]) -> None:
+    """Law 6, the hard way: SIGKILL in the middle of an epoch."""
+    folder, changes = tmp_path / "killed", [*small_training, *KILLED]
+
+    def is_between_checkpoints() -> bool:
+        saved = checkpoints(folder)
+        logged = [line["step"] for line in read_log(folder)]
+        return bool(saved) and max(saved) >= 14 and logged[-1] > max(saved)
+
+    with started(folder, changes) as process:
+        wait_for(process, is_between_checkpoints)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait(timeout=60) == -signal.SIGKILL
+    assert max(checkpoints(folder)) < 60
+    assert not (folder / "config.json").exists()
+    done = readlet("train", "tiny", "--out", folder, "--resume", *sets(changes))
+    assert done.code == 0
+    same_as_never_stopped(folder, changes, tmp_path / "reference")
+
+
+def test_interrupted_and_resumed(readlet: Run, tmp_path: Path, small_training: list[str]) -> None:
+    """Ctrl-C: the step is finished, a checkpoint written, exit code 130."""
+    folder, changes = tmp_path / "interrupted", [*small_training, *INTERRUPTED]
+    with started(folder, changes) as process:
+        wait_for(process, lambda: any(line["step"] >= 9 for line in read_log(folder)))
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    (step,) = checkpoints(folder)
+    assert 9 <= step < 48
+    assert err.splitlines()[-1] == f"stopped at step {step}; go on with --resume"
+    assert max(line["step"] for line in read_log(folder)) <= step
+    refused = readlet("train", "tiny", "--out", folder, *sets(changes))
+    assert refused.code == 2
+    assert "holds a run already; go on with --resume" in refused.err
+    assert readlet("train", "tiny", "--out", folder, "--resume", *sets(changes)).code == 0
+    same_as_never_stopped(folder, changes, tmp_path / "reference")
+
+
+def test_two_processes_equal_one_with_the_double_batch(
+    tmp_path: Path, small_training: list[str]
+) -> None:
+    changes = [
+        *small_training,
+        *("model.dropout=0", "model.character_dropout=0", "model.last_survival=1"),
+        *("training.epochs=1", "training.log_every=5", "training.checkpoint_every=6"),
+        # Adam divides by the size of a gradient: with a tiny epsilon, gradients that are zero but
+        # for rounding would move their weights as far as any other.
+        "training.epsilon=0.001",
+    ]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    # `--cpu` would start a single process; so the flag is the one for several devices, and the
+    # environment says that the devices are processors.
+    launch = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
+    launch += ["--mixed_precision", "no", "--dynamo_backend", "no"]
+    launch += ["--main_process_port", str(port)]
+    two = tmp_path / "two"
+    train = ["-m", "readlet", "train", "tiny", "--out", str(two)]
+    command = [sys.executable, "-m", "accelerate.commands.launch", *launch, *train]
+    done = subprocess.run(
+        [*command, *sets([*changes, "training.batch_size=4"])],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("the reader is in") == 1  # told once, not by every process
+
+    one = tmp_path / "one"
+    recipe = load_recipe("tiny", [*changes, "training.batch_size=8"])
+    train_reader(recipe, one, resume=False)
+    found, expected = (load_file(path / "model.safetensors") for path in (two, one))
+    assert set(found) == set(expected)
+    for name, tensor in expected.items():
+        assert float((found[name] - tensor).abs().max()) < 1e-5, name
+    lines, others = read_log(two), read_log(one)
+    assert [line["step"] for line in lines] == [line["step"] for line in others] == [5, 10, 15, 15]
+    for line, other in zip(lines, others, strict=True):
+        for key in ("loss", "exact", "f1"):
+            assert line.get(key) == pytest.approx(other.get(key), abs=1e-4)
+    assert checkpoints(two) == [15]
+    assert Reader.load(two).metrics["steps"] == 15
+
+
+def test_trains_and_tells(
+    readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_training: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    few = ["training.epochs=1", "training.batch_size=64", "name=mine"]
+    done = readlet("train", "tiny", *sets([*small_training, *few]))
+    assert done.code == 0
+    folder = tmp_path / "runs" / "mine"  # where it goes unless told otherwise
+    scores = json.loads((folder / "metrics.json").read_text())["dev"]
+    (line,) = [line for line in done.out.splitlines() if line.startswith("EM ")]
+    assert line.startswith(f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f} on ")
+    assert line.endswith("; the reader is in runs/mine")
+    assert "epoch 1.0: exact" in done.err
+    assert Reader.load(folder).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["tinny"], "tinny: no such recipe; give a TOML file or one of: "),
+        (["tiny", "--set", "training.epoch=3"], "did you mean 'epochs'?"),
+        (["tiny", "--set", "training.epochs=0"], "greater than or equal to 1; it is 0"),
+        (["tiny", "--set", "training.epochs"], "--set training.epochs: write section.field=value"),
+        (["tiny", "--set", "name.x=1"], "'name' is not a section of the recipe"),
+        (["tiny", "--set", "data.overlap=300"], "data.overlap must be smaller than"),
+        (["tiny", "--set", "data.dev=missing.json"], "missing.json: no such file; check"),
+        (["tiny", "--set", 'words.vectors=["no.vec"]'], "no.vec: words.vectors: no such file"),
+        (["tiny", "--resume"], "no run to resume; leave --resume out"),
+    ],
+)
+def test_bad_words(
+    readlet: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = readlet("train", *words)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("readlet: ")
+    assert complaint in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_recipe_is_told_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "sys.argv[1:1] = ['train', 'tiny', '--set', 'training.epochs=0']\n"
+        "from readlet.cli import main\n"
+        "try: main()\n"
+        "finally: print('torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("readlet: tiny: training.epochs: ")
+    assert done.stdout == "False\n"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,193 @@
+"""Batches: every row once, few shapes, and a share in the loss that adds up."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readlet.encoding.batches import Batch, Batches, FormTables, Shape, shapes
+from readlet.encoding.features import NO_LABEL, NULL_FORM, Features, Windows, encode
+from readlet.encoding.vocabulary import Vocabulary
+from readlet.encoding.words import word_spans
+from readlet.types import Example, Span
+
+KNOWN = Vocabulary((), (), "abc", 4)
+MAX_CONTEXT, MAX_QUESTION = 150, 40
+
+
+def features_of(count: int = 23, longest: int = 400) -> Features:
+    """Contexts and questions of very different lengths; every third question has no answer."""
+    generator = np.random.default_rng(3)
+    examples = []
+    for number in range(count):
+        length = int(generator.integers(0 if number % 3 else 1, longest))
+        context = " ".join(f"c{i}" for i in range(length))
+        question = " ".join(f"q{i}" for i in range(int(generator.integers(1, 60))))
+        answers = ()
+        if number % 3 and length:
+            start, end = word_spans(context)[int(generator.integers(0, length))]
+            answers = (Span(start, context[start:end]),)
+        examples.append(Example(str(number), question, context, answers))
+    return encode(examples, KNOWN, Windows(MAX_CONTEXT, 20, MAX_QUESTION))
+
+
+FEATURES = features_of()
+
+
+def batches_of(null: bool = True, size: int = 4, seed: int = 0) -> Batches:
+    listed = shapes(MAX_CONTEXT, MAX_QUESTION, null=null)
+    return Batches(FEATURES, listed, size, null=null, seed=seed)
+
+
+@pytest.mark.parametrize("null", [False, True])
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_every_training_row_is_there_once_an_epoch(null: bool, size: int) -> None:
+    batches = batches_of(null, size)
+    wanted = batches.training_rows().tolist()
+    for epoch in range(3):
+        seen = [row for _, rows in batches.epoch(epoch) for row in rows.tolist()]
+        assert sorted(seen) == wanted
+    assert all(0 < len(rows) <= size for _, rows in batches.epoch(0))
+
+
+def test_what_there_is_to_learn_from() -> None:
+    has_label = FEATURES.row_label[:, 0] != NO_LABEL
+    assert has_label.any()
+    assert not has_label.all()
+    assert batches_of(null=False).training_rows().tolist() == np.flatnonzero(has_label).tolist()
+    either = has_label | FEATURES.row_impossible
+    assert batches_of(null=True).training_rows().tolist() == np.flatnonzero(either).tolist()
+
+
+def flat(epoch: list[tuple[Shape, np.ndarray]]) -> list[tuple[Shape, list[int]]]:
+    return [(shape, rows.tolist()) for shape, rows in epoch]
+
+
+def test_the_order_depends_on_seed_and_epoch_only() -> None:
+    batches = batches_of(seed=5)
+    first = flat(batches.epoch(0))
+    batches.epoch(7)
+    assert flat(batches.epoch(0)) == first == flat(batches_of(seed=5).epoch(0))
+    assert flat(batches.epoch(1)) != first
+    assert flat(batches_of(seed=6).epoch(0)) != first
+    # Other companions too, not only another order of the batches.
+    groups = {frozenset(rows) for _, rows in first}
+    assert groups != {frozenset(rows) for _, rows in flat(batches.epoch(1))}
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_prediction_sees_every_row_and_long_ones_first(null: bool) -> None:
+    order = batches_of(null).in_order()
+    assert sorted(r for _, rows in order for r in rows.tolist()) == list(range(len(FEATURES)))
+    sizes = [shape.context * shape.question for shape, _ in order]
+    assert sizes == sorted(sizes, reverse=True)
+    made = [batch.rows[batch.rows >= 0].tolist() for batch in batches_of(null)]
+    assert made == [rows.tolist() for _, rows in order]
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_rows_are_looked_up_whole_and_in_the_smallest_shape(null: bool) -> None:
+    batches, listed = batches_of(null), shapes(MAX_CONTEXT, MAX_QUESTION, null=null)
+    for shape, rows in batches.in_order():
+        assert shape in listed
+        batch = batches.make(shape, rows)
+        assert batch.context.shape == (4, shape.context)
+        assert batch.question.shape == (4, shape.question)
+        for i, row in enumerate(rows):
+            first, length = FEATURES.row_window[row]
+            forms = FEATURES.forms[FEATURES.text(FEATURES.row_context[row])]
+            expected = [NULL_FORM] * null + forms[first : first + length].tolist()
+            assert batch.context[i, : length + null].tolist() == expected
+            assert not batch.context[i, length + null :].any()
+            asked = FEATURES.forms[FEATURES.text(FEATURES.row_question[row])][:MAX_QUESTION]
+            assert batch.question[i, : len(asked)].tolist() == asked.tolist()
+            assert not batch.question[i, len(asked) :].any()
+            fitting = [s for s in listed if length + null <= s.context and len(asked) <= s.question]
+            assert shape == fitting[0]
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_labels(null: bool) -> None:
+    batches = batches_of(null)
+    places = 0
+    for shape, rows in batches.epoch(0):
+        batch = batches.make(shape, rows)
+        for i, row in enumerate(rows):
+            first, last = FEATURES.row_label[row].tolist()
+            if first == NO_LABEL:
+                assert null
+                assert batch.labels[i].tolist() == [0, 0]
+                places += 1
+                continue
+            assert batch.labels[i].tolist() == [first + null, last + null]
+            place = FEATURES.text(FEATURES.row_context[row]).start + FEATURES.row_window[row, 0]
+            assert batch.context[i, batch.labels[i, 0]] == FEATURES.forms[place + first]
+    assert (places > 0) == null
+
+
+def test_filler_rows_weigh_nothing() -> None:
+    batches = batches_of(size=4)
+    shape, rows = next((s, r) for s, r in batches.epoch(0) if len(r) < 4)
+    batch = batches.make(shape, rows)
+    count = len(rows)
+    assert batch.rows.tolist() == [*rows.tolist(), *[-1] * (4 - count)]
+    assert not batch.context[count:].any()
+    assert not batch.question[count:].any()
+    assert (batch.weight[count:] == 0).all()
+    torch.testing.assert_close(batch.weight[:count], torch.full((count,), 1 / count))
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 7])
+def test_weights_sum_to_one(size: int) -> None:
+    batches = batches_of(size=size)
+    for shape, rows in batches.epoch(0):
+        assert float(batches.make(shape, rows).weight.sum()) == pytest.approx(1, abs=1e-6)
+
+
+@given(st.integers(1, 4), st.integers(0, 99))
+def test_the_parts_average_to_the_whole(parts: int, epoch: int) -> None:
+    batches = batches_of(size=8)
+    for shape, rows in batches.epoch(epoch)[:3]:
+        batch = batches.make(shape, rows)
+        of_row = torch.rand(8)
+        cut = [batch.part(index, parts) for index in range(parts)]
+        losses = [float((of_row[i::parts] * p.weight).sum()) for i, p in enumerate(cut)]
+        assert sum(losses) / parts == pytest.approx(float((of_row * batch.weight).sum()), abs=1e-5)
+        assert sorted(r for p in cut for r in p.rows.tolist()) == sorted(batch.rows.tolist())
+        for i, p in enumerate(cut):
+            assert torch.equal(p.context, batch.context[i::parts])
+            assert torch.equal(p.labels, batch.labels[i::parts])
+
+
+def test_moving_keeps_everything() -> None:
+    batches = batches_of()
+    batch = batches.make(*batches.epoch(0)[0])
+    moved = batch.to(torch.device("cpu"))
+    for field in fields(Batch):
+        assert torch.equal(getattr(moved, field.name), getattr(batch, field.name))
+
+
+@given(st.integers(16, 600), st.integers(4, 100), st.booleans())
+def test_shapes_are_few_and_hold_everything(context: int, question: int, null: bool) -> None:
+    listed = shapes(context, question, null=null)
+    assert listed[-1] == (context + null, question)
+    assert len(set(listed)) == len(listed) <= 10
+    assert listed == sorted(listed, key=lambda shape: (shape.question, shape.context))
+    assert all(s.context <= context + null and s.question <= question for s in listed)
+
+
+def test_form_tables_move_with_the_module_and_are_not_parameters() -> None:
+    tables = FormTables(FEATURES)
+    assert list(tables.parameters()) == []
+    assert tables.words.tolist() == FEATURES.form_words.tolist()
+    assert tables.characters.tolist() == FEATURES.form_characters.tolist()
+    assert tables.keys.tolist() == FEATURES.form_keys.tolist()
+
+
+def test_an_empty_data_set_has_no_batches() -> None:
+    empty = encode([], KNOWN, Windows(MAX_CONTEXT, 20, MAX_QUESTION))
+    batches = Batches(empty, shapes(MAX_CONTEXT, MAX_QUESTION, null=True), 4, null=True)
+    assert batches.in_order() == batches.epoch(0) == []

@@ -1,0 +1,228 @@
+"""The cache: never stale, never half written, never in the way."""
+
+import errno
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from readlet import train_reader
+from readlet.encoding import cache
+from readlet.encoding.cache import Stored, cache_folder, cache_key, cached
+from readlet.recipe import Recipe
+
+ARRAYS = {"a": np.arange(6, dtype=np.int32).reshape(2, 3), "b": np.array([], np.float32)}
+META = {"ids": ["1", "río", "half a pair \ud83d"], "n": 3}
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("READLET_CACHE", str(tmp_path / "cache"))
+
+
+class Build:
+    """Makes the same thing every time and counts how often."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self) -> Stored:
+        self.calls += 1
+        return ARRAYS, META
+
+
+def check(stored: Stored) -> None:
+    arrays, meta = stored
+    assert meta == META
+    assert arrays.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        assert arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(arrays[name], array)
+
+
+def test_the_second_time_it_comes_from_disk(capsys: pytest.CaptureFixture[str]) -> None:
+    build = Build()
+    check(cached("key", build))
+    check(cached("key", build))
+    assert build.calls == 1
+    check(cached("other", build))
+    assert build.calls == 2
+    assert capsys.readouterr().err == ""
+    assert sorted(path.name for path in cache_folder().iterdir()) == ["key", "other"]
+
+
+def test_the_folder_follows_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert cache_folder() == tmp_path / "cache"
+    monkeypatch.delenv("READLET_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "readlet"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "readlet"
+
+
+def test_the_key_follows_content_settings_and_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("sea")
+    two.write_text("ship")
+    settings = {"max_words": 5, "part": "train"}
+    key = cache_key([one, two], settings)
+    assert key == cache_key([one, two], dict(reversed(settings.items())))
+    one.write_text("sea")  # touched, not changed
+    assert key == cache_key([one, two], settings)
+    others = [
+        cache_key([two, one], settings),
+        cache_key([one], settings),
+        cache_key([one, two], settings | {"max_words": 6}),
+        cache_key([one, two], {"max_words": 5}),
+    ]
+    one.write_text("Sea")
+    others.append(cache_key([one, two], settings))
+    one.write_text("sea")
+    monkeypatch.setattr(cache, "_code_version", lambda: "another")
+    others.append(cache_key([one, two], settings))
+    assert len({key, *others}) == 1 + len(others)
+
+
+def test_every_file_of_the_room_is_part_of_the_code_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("cache.py", "words.py"):
+        (tmp_path / name).write_text("1")
+    monkeypatch.setattr(cache, "__file__", str(tmp_path / "cache.py"))
+    before = cache._code_version()
+    (tmp_path / "words.py").write_text("2")
+    changed = cache._code_version()
+    (tmp_path / "new.py").write_text("3")
+    assert len({before, changed, cache._code_version()}) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("meta.json", b""),
+        ("meta.json", b'{"arrays": ["a"'),
+        ("meta.json", b"{}"),
+        ("meta.json", b"[]"),
+        ("meta.json", b"\xff\xfe"),
+        ("meta.json", None),
+        ("a.npy", b""),
+        ("a.npy", b"not an array"),
+        ("a.npy", b"half"),
+        ("a.npy", None),
+    ],
+)
+def test_a_damaged_entry_is_made_anew(
+    name: str, content: bytes | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build = Build()
+    cached("key", build)
+    path = cache_folder() / "key" / name
+    if content is None:
+        path.unlink()
+    elif content == b"half":
+        path.write_bytes(path.read_bytes()[:-5])
+    else:
+        path.write_bytes(content)
+    check(cached("key", build))
+    assert build.calls == 2
+    assert "key is damaged" in capsys.readouterr().err
+    check(cached("key", build))  # and the new one is whole
+    assert build.calls == 2
+
+
+@pytest.mark.parametrize("place", ["save", "write_text", "rename"])
+def test_a_full_disk_stops_nothing_and_leaves_nothing(
+    place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    build = Build()
+    with monkeypatch.context() as patch:
+        patch.setattr(np if place == "save" else Path, place, full)
+        check(cached("key", build))
+        assert "No space left" in capsys.readouterr().err
+    assert list(cache_folder().iterdir()) == []
+    check(cached("key", build))
+    check(cached("key", build))
+    assert build.calls == 2
+
+
+def test_a_short_write_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def short(*_: Any, **__: Any) -> None:
+        raise OSError("24 requested and 0 written")  # NumPy's own words; no errno
+
+    monkeypatch.setattr(np, "save", short)
+    check(cached("key", Build()))
+    assert "24 requested and 0 written" in capsys.readouterr().err
+
+
+def test_an_entry_appears_only_when_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    save = np.save
+
+    def watched(*given: Any, **options: Any) -> None:
+        save(*given, **options)
+        looks.append((cache_folder() / "key").exists())
+
+    monkeypatch.setattr(np, "save", watched)
+    cached("key", Build())
+    assert looks == [False, False]
+    assert (cache_folder() / "key").is_dir()
+
+
+def test_who_comes_second_leaves_the_first_alone() -> None:
+    """Two processes make the same entry at the same time."""
+    build = Build()
+
+    def slower() -> Stored:
+        check(cached("key", build))  # the other process finishes while this one builds
+        return build()
+
+    check(cached("key", slower))
+    check(cached("key", build))
+    assert build.calls == 2
+    assert [path.name for path in cache_folder().iterdir()] == ["key"]
+
+
+def test_squad_is_encoded_and_loaded_in_time(
+    real_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = [str(real_data / "vectors" / f"glove.{width}d.txt.gz") for width in (100, 50)]
+    recipe = Recipe.model_validate(
+        {
+            "data": {"train": [str(real_data / "squad" / "train-v1.1.json.gz")]},
+            "words": {"vectors": vectors},
+        }
+    )
+    start = time.perf_counter()
+    made = train_reader.prepare(recipe)
+    assert time.perf_counter() - start < 60
+    assert len({*made.train.row_example.tolist()}) + len(made.held_out_examples) > 80_000
+    assert made.frozen.shape[1] == 150
+
+    loading = []
+
+    def timed(key: str, build: Any) -> Stored:
+        begin = time.perf_counter()
+        found = cached(key, lambda: pytest.fail("not in the cache"))
+        loading.append(time.perf_counter() - begin)
+        return found
+
+    monkeypatch.setattr(train_reader, "cached", timed)
+    loaded = train_reader.prepare(recipe)
+    assert len(loading) == 4  # vocabulary, held-out, dev, train
+    assert sum(loading) < 5
+    assert loaded.vocabulary == made.vocabulary
+    assert loaded.train.notes == made.train.notes
+    for name, array in made.train.arrays().items():
+        np.testing.assert_array_equal(loaded.train.arrays()[name], array)

@@ -1,0 +1,238 @@
+"""Examples to rows: every word keeps its place, no text is cut, nothing changes unnoticed."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject, SearchStrategy
+
+from readlet.encoding.features import (
+    NO_LABEL,
+    NULL_FORM,
+    PADDING_FORM,
+    Features,
+    Windows,
+    count_words,
+    encode,
+)
+from readlet.encoding.vocabulary import NULL, PADDING, UNKNOWN, Vocabulary
+from readlet.encoding.words import word_spans, words
+from readlet.types import Example, Span
+
+KNOWN = Vocabulary(("lamp",), ("the", "by"), "abcdehlmpty", 4)
+WIDE = Windows(50, 10, 20)
+CUT = "answer cuts a word: taken with the whole word"
+EMPTY = "answer without a word: not trained on"
+LONG_CONTEXT = "long context: read in windows"
+LONG_QUESTION = "long question: only its first words are read"
+NO_WINDOW = "answer fits into no window: not trained on"
+
+
+def texts_of(features: Features) -> list[slice]:
+    return [features.text(number) for number in range(len(features.text_starts) - 1)]
+
+
+def labelled(features: Features, row: int, context: str) -> str:
+    """The text between the first and the last labelled word of a row."""
+    offsets = features.offsets[features.text(features.row_context[row])]
+    first, last = features.row_label[row] + features.row_window[row, 0]
+    return context[offsets[first, 0] : offsets[last, 1]]
+
+
+@given(st.data())
+def test_every_word_keeps_its_place(
+    example_lists: SearchStrategy[list[Example]], data: DataObject
+) -> None:
+    """Law 1, and that equal numbers mean equal words."""
+    examples = data.draw(example_lists)
+    features = encode(examples, KNOWN, Windows(16, 5, 8))
+    forms: dict[int, str] = {}
+    for row, number in enumerate(features.row_example):
+        example = examples[number]
+        for column, text in (
+            (features.row_context, example.context),
+            (features.row_question, example.question),
+        ):
+            place = features.text(column[row])
+            assert [tuple(pair) for pair in features.offsets[place]] == word_spans(text)
+            for form, (start, end) in zip(
+                features.forms[place].tolist(), features.offsets[place], strict=True
+            ):
+                assert form not in (PADDING_FORM, NULL_FORM)
+                assert forms.setdefault(form, text[start:end]) == text[start:end]
+    assert len(set(forms.values())) == len(forms)
+    assert set(features.row_example.tolist()) == set(range(len(examples)))  # none is left out
+    for form, word in forms.items():
+        assert features.form_words[form] == KNOWN.word_number(word)
+        assert features.form_characters[form].tolist() == KNOWN.character_numbers(word)
+
+
+@given(st.data())
+def test_labels_cover_the_gold_answer(
+    example_lists: SearchStrategy[list[Example]], data: DataObject
+) -> None:
+    examples = [e for e in data.draw(example_lists) if all(a.is_in(e.context) for a in e.answers)]
+    features = encode(examples, KNOWN, WIDE)
+    for row, number in enumerate(features.row_example):
+        example = examples[number]
+        has_label = features.row_label[row, 0] != NO_LABEL
+        assert not (has_label and features.row_impossible[row])
+        if not example.answers:
+            assert features.row_impossible[row]
+        if has_label:
+            gold = example.answers[0]
+            covered = labelled(features, row, example.context)
+            assert gold.text.strip() in covered
+            # Not a word too many: without its first or last word it covers less than the answer.
+            length = features.row_label[row, 1] - features.row_label[row, 0] + 1
+            assert length <= max(len(words(gold.text)), 1) + 1
+
+
+def test_the_answer_is_taken_where_it_is_said_to_be() -> None:
+    context = "by the lamp, the tall lamp, the lamp"
+    for start in (7, 22, 32):
+        (row,) = encode([Example("a", "?", context, (Span(start, "lamp"),))], KNOWN, WIDE).row_label
+        spans = word_spans(context)
+        assert row.tolist() == [spans.index((start, start + 4))] * 2
+
+
+def test_answers_that_cut_words_grow_outwards_and_are_noted() -> None:
+    context = "The 1880s lamp-lighters of Wick"
+    examples = [
+        Example("cut", "?", context, (Span(5, "880"),)),
+        Example("whole", "?", context, (Span(4, "1880s lamp"),)),
+        Example("spaces", "?", context, (Span(3, " 1880s "),)),
+        Example("nothing", "?", context, (Span(3, " "),)),
+        Example("none", "?", context, ()),
+    ]
+    features = encode(examples, KNOWN, WIDE)
+    assert [labelled(features, row, context) for row in range(3)] == [
+        "1880s",
+        "1880s lamp",
+        "1880s",
+    ]
+    assert (features.row_label[3:] == NO_LABEL).all()
+    # An answer that could not be labelled does not become "there is no answer".
+    assert features.row_impossible.tolist() == [False, False, False, False, True]
+    assert features.notes == {CUT: ["cut"], EMPTY: ["nothing"]}
+
+
+def test_the_first_gold_answer_is_the_label() -> None:
+    context = "Ada Brook in 1881"
+    golds = (Span(4, "Brook"), Span(0, "Ada Brook"))
+    assert encode([Example("a", "?", context, golds)], KNOWN, WIDE).row_label.tolist() == [[1, 1]]
+
+
+@given(st.integers(2, 40), st.integers(0, 39), st.integers(0, 300))
+def test_windows_cover_every_word_and_overlap_exactly(size: int, overlap: int, length: int) -> None:
+    overlap %= size
+    starts = Windows(size, overlap, 9).starts(length)
+    covered = [range(start, min(start + size, length)) for start in starts]
+    assert set().union(*covered) == set(range(length))
+    assert covered[-1].stop == length
+    for left, right in pairwise(covered):
+        assert len(left) == size
+        assert len(set(left) & set(right)) == overlap
+        assert right.stop > left.stop  # every window reads something new
+    if length <= size:
+        assert len(covered) == 1
+
+
+@given(st.integers(4, 12), st.integers(0, 11), st.integers(1, 60), st.integers(0, 59), st.data())
+def test_long_contexts_are_never_cut(
+    size: int, overlap: int, length: int, first: int, data: DataObject
+) -> None:
+    overlap, first = overlap % size, first % length
+    last = data.draw(st.integers(first, min(length - 1, first + 5)))
+    context = " ".join(f"w{number}" for number in range(length))
+    spans = word_spans(context)
+    answer = Span(spans[first][0], context[spans[first][0] : spans[last][1]])
+    features = encode(
+        [Example("long", "w1?", context, (answer,))], KNOWN, Windows(size, overlap, 3)
+    )
+    seen: Counter[int] = Counter()
+    for start, count in features.row_window:
+        assert count <= size
+        seen.update(range(start, start + count))
+    assert set(seen) == set(range(length))
+    assert (LONG_CONTEXT in features.notes) == (length > size)
+    held = 0
+    for row, (start, count) in enumerate(features.row_window):
+        if start <= first and last < start + count:
+            held += 1
+            assert features.row_label[row].tolist() == [first - start, last - start]
+            assert labelled(features, row, context) == answer.text
+            assert not features.row_impossible[row]
+        else:
+            assert (features.row_label[row] == NO_LABEL).all()
+    # Windows without the answer are impossible, unless no window has it: then none is told so.
+    assert features.row_impossible.sum() == (len(features) - held if held else 0)
+    assert features.notes.get(NO_WINDOW, []) == ([] if held else ["long"])
+    if last - first < overlap:
+        assert held
+
+
+def test_long_questions_are_noted_and_kept() -> None:
+    question = "who lit the lamp at the cape in the year of the storm"
+    features = encode([Example("q", question, "the lamp")], KNOWN, Windows(50, 10, 5))
+    assert features.notes == {LONG_QUESTION: ["q"]}
+    place = features.text(features.row_question[0])
+    assert place.stop - place.start == len(words(question))
+
+
+def test_texts_and_forms_are_numbered_once() -> None:
+    context = "The lamp. the LAMP"
+    examples = [Example(str(i), q, context) for i, q in enumerate(["lamp?", "the?", "lamp?"])]
+    features = encode(examples, KNOWN, WIDE)
+    assert len(texts_of(features)) == 3  # one context, two questions
+    assert features.row_question[0] == features.row_question[2] != features.row_question[1]
+    assert len(features.form_words) == 2 + len({"The", "lamp", ".", "the", "LAMP", "?"})
+    the, lamp, stop, small, capital = features.forms[features.text(features.row_context[0])]
+    keys = features.form_keys
+    assert keys[the] == keys[small] != keys[lamp] == keys[capital] != keys[stop]
+    assert min(keys[[the, lamp, stop]]) > 1 > keys[PADDING_FORM]
+    assert keys[NULL_FORM] == 1
+
+
+def test_special_forms() -> None:
+    # A text may hold any character, the one with number zero as well: it is a word like others.
+    features = encode([Example("a", "\0?", "\0 lamp")], KNOWN, WIDE)
+    assert features.form_words[:2].tolist() == [PADDING, NULL]
+    assert not features.form_characters[:2].any()
+    zero, lamp = features.forms[features.text(features.row_context[0])]
+    assert zero not in (PADDING_FORM, NULL_FORM)
+    assert features.form_words[[zero, lamp]].tolist() == [UNKNOWN, KNOWN.word_number("lamp")]
+
+
+@pytest.mark.parametrize(
+    ("question", "context"), [("", ""), (" ", "the"), ("who", ""), ("who", " \n")]
+)
+def test_empty_texts_have_a_row(question: str, context: str) -> None:
+    features = encode([Example("e", question, context)], KNOWN, WIDE)
+    assert len(features) == 1
+    assert features.row_window.tolist() == [[0, len(words(context))]]
+    assert features.row_impossible.all()
+
+
+def test_no_examples() -> None:
+    features = encode([], KNOWN, WIDE)
+    assert len(features) == 0
+    assert features.offsets.shape == features.row_window.shape == features.row_label.shape == (0, 2)
+    assert features.notes == {}
+
+
+def test_arrays_are_all_that_is_needed_to_make_the_features_again() -> None:
+    features = encode([Example("a", "who?", "by the lamp", (Span(3, "th"),))], KNOWN, WIDE)
+    again = Features(**features.arrays(), notes=features.notes)
+    assert again.arrays().keys() == features.arrays().keys()
+    for name, array in features.arrays().items():
+        assert array.dtype == (np.bool_ if name == "row_impossible" else np.int32), name
+        np.testing.assert_array_equal(again.arrays()[name], array)
+
+
+def test_count_words_counts_each_text_once() -> None:
+    examples = [Example(str(i), q, "The lamp the") for i, q in enumerate(["lamp", "oil"])]
+    assert count_words(examples) == Counter({"The": 1, "lamp": 2, "the": 1, "oil": 1})

@@ -1,0 +1,108 @@
+"""What holds for all formats: picked by content, and written files read back the same."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject, SearchStrategy
+
+from readlet.errors import ReadletError
+from readlet.formats import nearest_place, read, write_examples
+from readlet.types import Example, Span
+
+
+@pytest.mark.parametrize("written", ["a.json", "a.jsonl", "a.json.gz", "a.jsonl.gz"])
+@pytest.mark.parametrize("renamed", ["b.tsv", "b.parquet", "b"])
+def test_wrong_suffix_works(
+    tmp_path: Path, sound: list[Example], written: str, renamed: str
+) -> None:
+    write_examples(tmp_path / written, sound)
+    (tmp_path / written).rename(tmp_path / renamed)
+    assert list(read(tmp_path / renamed)) == sound
+
+
+def test_csv_under_a_json_name(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text("question,context\nWho?,Nobody came.\n")
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert (example.question, example.context) == ("Who?", "Nobody came.")
+
+
+def test_rows_that_quote_squad_are_still_rows(tmp_path: Path) -> None:
+    example = Example(
+        "1", 'What does "data": [ mean?', 'It says "data": [1].', (Span(8, '"data"'),)
+    )
+    write_examples(tmp_path / "rows.jsonl", [example])
+    assert list(read(tmp_path / "rows.jsonl")) == [example]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+@given(data=st.data())
+def test_read_write_read_is_the_identity(
+    data: DataObject,
+    name: str,
+    example_lists: SearchStrategy[list[Example]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    examples = data.draw(example_lists)
+    if not examples and "jsonl" in name:
+        return  # no row is no text, and an empty file is refused
+    path = tmp_path_factory.getbasetemp() / name
+    write_examples(path, examples)
+    once = list(read(path))
+    assert once == examples
+    first = path.read_bytes()
+    write_examples(path, [item for item in once if isinstance(item, Example)])
+    assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_half_a_surrogate_pair_survives(tmp_path: Path, name: str) -> None:
+    """JSON can spell it and UTF-8 cannot; programs that cut text in UTF-16 leave it behind."""
+    example = Example("\udc00", "Q\ud83d", "C \ud83d", (Span(2, "\ud83d"),))
+    write_examples(tmp_path / name, [example])
+    assert list(read(tmp_path / name)) == [example]
+
+
+def test_failed_reading_leaves_no_output(tmp_path: Path, sound: list[Example]) -> None:
+    def failing() -> object:
+        yield from sound
+        raise ReadletError("the source broke off")
+
+    for name in ("out.json", "out.jsonl.gz"):
+        with pytest.raises(ReadletError, match="broke off"):
+            write_examples(tmp_path / name, failing())  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out", "out.json.zip", "out.gz"])
+def test_unknown_name_is_not_written(tmp_path: Path, sound: list[Example], name: str) -> None:
+    with pytest.raises(ReadletError, match=r"end it in \.json or \.jsonl"):
+        write_examples(tmp_path / name, sound)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["[]", json.dumps([{"question": "Q"}]), "17", '"text"', "  \n"])
+def test_unknown_content(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(text)
+    with pytest.raises(ReadletError, match=r"odd\.json: starts with .*; give SQuAD JSON"):
+        list(read(path))
+
+
+def brute_nearest(context: str, span: Span) -> int | None:
+    places = [at for at in range(len(context)) if context.startswith(span.text, at)]
+    distances = [(abs(at - span.start), at) for at in places]
+    return min(distances)[1] if span.text and distances else None
+
+
+@given(
+    context=st.text(alphabet="ab ", max_size=20),
+    text=st.text(alphabet="ab", max_size=3),
+    start=st.integers(-5, 25),
+)
+def test_nearest_place_equals_brute_force(context: str, text: str, start: int) -> None:
+    assert nearest_place(context, Span(start, text)) == brute_nearest(context, Span(start, text))

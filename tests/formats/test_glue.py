@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.formats import read, read_examples, read_sentences, task_of
+from readlet.types import Sentence
+
+COLA = 'bk01\t1\t\tThe "door opened.\nbk01\t0\t*\tDoor the "opened, quickly.\n'
+SST2 = 'sentence\tlabel\na "dull, slow walk\t0\r\nbright and quick "\t1\n'
+MRPC = (
+    "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+    '1\t10\t11\tShe said "no.\tHer word was "no".\n'
+    "0\t12\t13\tRain fell.\tSnow melted."  # no newline at the end
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "rows"),
+    [
+        (
+            COLA,
+            "cola",
+            [
+                Sentence("1", 'The "door opened.', 1),
+                Sentence("2", 'Door the "opened, quickly.', 0),
+            ],
+        ),
+        (
+            SST2,
+            "sst2",
+            [Sentence("1", 'a "dull, slow walk', 0), Sentence("2", 'bright and quick "', 1)],
+        ),
+        (
+            MRPC,
+            "mrpc",
+            [
+                Sentence("1", 'She said "no.', 1, 'Her word was "no".'),
+                Sentence("2", "Rain fell.", 0, "Snow melted."),
+            ],
+        ),
+    ],
+)
+def test_a_quote_is_just_a_quote(
+    tmp_path: Path, text: str, task: str, rows: list[Sentence]
+) -> None:
+    path = tmp_path / "file.csv"  # the name lies
+    path.write_bytes(text.encode())
+    assert task_of(path) == task
+    assert list(read(path)) == list(read_sentences(path)) == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (COLA + "bk01\t1\tno star\n", "line 3: 3 cells instead of 4"),
+        (SST2 + "fine\tyes\n", "line 4: label 'yes'"),
+        (SST2 + "\n", "line 4: 1 cells instead of 2"),
+        (MRPC + "\textra", "line 3: 6 cells instead of 5"),
+    ],
+)
+def test_bad_line(tmp_path: Path, text: str, fault: str) -> None:
+    path = tmp_path / "dev.tsv"
+    path.write_text(text)
+    with pytest.raises(ReadletError, match=rf"dev\.tsv: {fault}; \w"):
+        list(read_sentences(path))
+
+
+def test_sentences_are_not_questions(tmp_path: Path) -> None:
+    path = tmp_path / "dev.tsv"
+    path.write_text(SST2)
+    with pytest.raises(ReadletError, match="holds sentences, not questions"):
+        list(read_examples(path))
+    path.write_text(
+        '{"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "i","question": "q"}]}]}]}'
+    )
+    assert task_of(path) is None
+    with pytest.raises(ReadletError, match="holds questions, not sentences"):
+        list(read_sentences(path))

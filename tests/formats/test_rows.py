@@ -1,0 +1,175 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.formats import read
+from readlet.formats.rows import parse_columns, read_csv, read_jsonl, read_parquet
+from readlet.types import Example, Span
+
+CONTEXT = 'The "Heron", a ferry, crosses\nthe bay daily.'
+FERRY = Example(
+    "f1",
+    "What crosses the bay?",
+    CONTEXT,
+    (Span(4, '"Heron"'), Span(4, '"Heron", a ferry')),
+    title="Ferries",
+    language="en",
+)
+NOBODY = Example("f2", "Who steers it?", CONTEXT, is_impossible=True, title="Ferries")
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows: list[dict[str, Any]] = [
+        {
+            "id": "f1",
+            "question": FERRY.question,
+            "context": CONTEXT,
+            "answers": [{"text": a.text, "answer_start": a.start} for a in FERRY.answers],
+            "title": "Ferries",
+            "language": "en",
+        },
+        {"id": "f2", "question": NOBODY.question, "context": CONTEXT, "title": "Ferries"},
+    ]
+    path.write_text("\n\n".join(map(json.dumps, rows)))  # blank lines are allowed
+    assert list(read_jsonl(path, {})) == [FERRY, NOBODY]
+
+
+def test_answers_in_columns_as_datasets_store_them(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    answers: dict[str, list[Any]] = {
+        "text": [a.text for a in FERRY.answers],
+        "answer_start": [a.start for a in FERRY.answers],
+    }
+    row = {"id": "f1", "question": FERRY.question, "context": CONTEXT, "answers": answers}
+    path.write_text(json.dumps(row))
+    assert next(read_jsonl(path, {})).answers == FERRY.answers
+    answers["answer_start"].pop()
+    path.write_text(json.dumps(row))
+    with pytest.raises(ReadletError, match="row 1: 2 answer texts but 1 starts"):
+        list(read_jsonl(path, {}))
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_csv_with_quotes_and_line_ends_in_cells(
+    tmp_path: Path, delimiter: str, line_end: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="", encoding="utf-8-sig") as stream:
+        writer = csv.writer(stream, delimiter=delimiter, lineterminator=line_end)
+        writer.writerow(["id", "question", "context", "answers", "is_impossible", "title"])
+        answers = json.dumps([{"text": a.text, "answer_start": a.start} for a in FERRY.answers])
+        writer.writerow(["f1", FERRY.question, CONTEXT, answers, "False", "Ferries"])
+        writer.writerow(["f2", NOBODY.question, CONTEXT, "", "true", "Ferries"])
+    ferry, nobody = read_csv(path, {})
+    assert ferry == Example("f1", FERRY.question, CONTEXT, FERRY.answers, title="Ferries")
+    assert nobody == NOBODY
+
+
+def test_csv_with_other_names_and_numbers_that_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("nr,ask,passage,gold,at\n1,When?,1904 it was,1904,0\n2,Why?,1904 it was,,\n")
+    columns = parse_columns(
+        ["id=nr", "question=ask", "context=passage", "answer=gold", "answer_start=at"]
+    )
+    assert list(read_csv(path, columns)) == [
+        Example("1", "When?", "1904 it was", (Span(0, "1904"),)),
+        Example("2", "Why?", "1904 it was", is_impossible=True),
+    ]
+
+
+def test_answer_without_start_needs_a_single_occurrence(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {"question": "Q", "context": "red, blue, red", "answer": answer}
+        for answer in ("blue", "red", "green")
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    starts = [example.answers[0].start for example in read_jsonl(path, {})]
+    assert starts == [5, -1, -1]  # -1 is found by the check, and can be repaired
+
+
+def test_parquet(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    spans = [{"text": a.text, "answer_start": a.start} for a in FERRY.answers]
+    table = arrow.table(
+        {
+            "id": ["f1", "f2"],
+            "question": [FERRY.question, NOBODY.question],
+            "passage": [CONTEXT, CONTEXT],
+            "answers": [spans, []],
+            "title": ["Ferries", "Ferries"],
+            "language": ["en", None],
+        }
+    )
+    path = tmp_path / "looks-like.json"
+    parquet.write_table(table, path)
+    assert list(read(path, {"context": "passage"})) == [FERRY, NOBODY]
+    with pytest.raises(ReadletError, match=r"no column 'context' .*--column context=NAME"):
+        list(read_parquet(path, {}))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ReadletError, match="damaged Parquet"):
+        list(read(path))
+
+
+def test_parquet_starts_with_gaps(tmp_path: Path) -> None:
+    """A column of whole numbers with a gap becomes floats: 4.0 is 4, NaN beside an answer not."""
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "rows.parquet"
+    columns = {"question": ["Q", "Q"], "context": ["the bay", "the bay"], "answer": ["bay", None]}
+    parquet.write_table(arrow.table(columns | {"answer_start": [4.0, None]}), path)
+    assert [example.answers for example in read(path)] == [(Span(4, "bay"),), ()]
+    parquet.write_table(arrow.table(columns | {"answer_start": [float("nan"), None]}), path)
+    with pytest.raises(ReadletError, match="row 1: 'answer_start' is nan, not a whole number"):
+        list(read(path))
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "fault"),
+    [
+        ('{"question": "Q", ', "line 2, column 19", "double quotes"),
+        ("[1, 2]", "line 2", "is a list, not an object"),
+        ("17", "line 2", "is a int, not an object"),
+        ('{"question": "Q", "context": 5}', "row 2", "'context' is 5, not text"),
+        ('{"question": null, "context": "c"}', "row 2", "'question' is missing"),
+        ('{"question": "Q", "context": "c", "is_impossible": 1}', "row 2", "'is_impossible' is 1"),
+        ("[" * 100_000, "line 2", "nested too deeply"),
+        ('{"id": ' + "1" * 5000 + "}", "line 2", "too many digits"),
+    ],
+)
+def test_bad_line_of_jsonl(tmp_path: Path, line: str, place: str, fault: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "Q", "context": "c"}\n' + line + "\n")
+    with pytest.raises(ReadletError, match=rf"rows\.jsonl: {place}: .*{fault}.*; \w"):
+        list(read_jsonl(path, {}))
+
+
+@pytest.mark.parametrize(
+    ("row", "place", "fault"),
+    [
+        ("a,b", "row 2", "2 cells under 3 column names"),
+        ("a,b,c,d", "row 2", "4 cells under 3 column names"),
+        ('a,"b"c,d', "line 2", "not valid CSV"),
+        ('a,"b,c', "line 2", "not valid CSV"),
+    ],
+)
+def test_bad_row_of_csv(tmp_path: Path, row: str, place: str, fault: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"id,question,context\n{row}\n")
+    with pytest.raises(ReadletError, match=rf"rows\.csv: {place}: {fault}.*; \w"):
+        list(read_csv(path, {}))
+
+
+@pytest.mark.parametrize("pair", ["context", "context=", "=passage", "colour=red"])
+def test_bad_column_pair(pair: str) -> None:
+    with pytest.raises(ReadletError, match=f"--column {pair}: write FIELD=NAME, with FIELD one of"):
+        parse_columns([pair])

@@ -1,0 +1,172 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from readlet.formats import write_examples
+from readlet.inspection.check import check, check_examples
+from readlet.inspection.faults import Fault
+from readlet.types import Example, Sentence, Span
+
+GOOD = Example("g", "Where is the kiln?", "The kiln is in Hollow Lane.", (Span(15, "Hollow Lane"),))
+
+
+def with_answer(start: int, text: str) -> Example:
+    return replace(GOOD, answers=(Span(start, text),))
+
+
+def test_nothing_is_found_in_sound_data(sound: list[Example]) -> None:
+    report = check_examples("sound", [GOOD, *sound])
+    assert report.findings == []
+    assert (report.questions, report.contexts, report.answers) == (4, 3, 4)
+    assert report.unanswerable == 1
+    assert report.languages == {"en": 2, "es": 1}
+
+
+CASES: list[tuple[Fault, list[Example], str]] = [
+    (Fault.MISPLACED, [with_answer(14, "Hollow Lane")], "'Hollow Lane' at 14, is at 15"),
+    (Fault.MISPLACED, [with_answer(-1, "kiln")], "'kiln' at -1, is at 4"),
+    (Fault.NOWHERE, [with_answer(15, "Hollow Road")], "'Hollow Road' at 15"),
+    (Fault.EMPTY, [replace(GOOD, question=" \n")], "the question has no text"),
+    (
+        Fault.EMPTY,
+        [replace(GOOD, context=" ", answers=(), is_impossible=True)],
+        "the context has no text",
+    ),
+    (Fault.EMPTY, [with_answer(8, "")], "an answer has no text"),
+    (Fault.CONTROL, [replace(GOOD, question="Where\x07?")], "U+0007 at 5 of the question"),
+    (
+        Fault.CONTROL,
+        [replace(GOOD, context=GOOD.context + "\ufffd")],
+        "REPLACEMENT CHARACTER at 27 of the context",
+    ),
+    (
+        Fault.CONTROL,
+        [replace(GOOD, context=GOOD.context + " \ud83d")],
+        "U+D83D at 28 of the context",
+    ),
+    (Fault.FLAG, [replace(GOOD, is_impossible=True)], "marked impossible but has answers"),
+    (Fault.FLAG, [replace(GOOD, answers=())], "has no answer but is not marked impossible"),
+    (Fault.SAME_ID, [GOOD, replace(GOOD, question="What kiln?")], "used before in this file"),
+    (Fault.CUT, [with_answer(15, "Hollow Lan")], "'Hollow Lan' of 'Hollow Lane'"),
+    (Fault.SPACE, [with_answer(14, " Hollow Lane")], "' Hollow Lane'"),
+    (Fault.REPEATED, [GOOD, replace(GOOD, id="h")], "'Where is the kiln?'"),
+    (
+        Fault.MISPLACED,
+        [replace(GOOD, plausible_answers=(Span(5, "kiln"),))],
+        "'kiln' at 5, is at 4",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "examples", "detail"), CASES)
+def test_each_fault_is_found_and_nothing_else(
+    fault: Fault, examples: list[Example], detail: str
+) -> None:
+    report = check_examples("memory", examples)
+    found = [(finding.fault, finding.id, finding.detail) for finding in report.findings]
+    assert found == [(fault, examples[-1].id, detail)]
+    assert report.counts() == {fault: 1}
+
+
+def test_every_fault_has_a_case() -> None:
+    covered = {fault for fault, _, _ in CASES} | {Fault.SHARED}  # shared: between files, below
+    assert covered == set(Fault)
+
+
+def test_nearest_of_several_places_is_named() -> None:
+    example = Example("n", "Which?", "bell and bell and bell", (Span(11, "bell"),))
+    (finding,) = check_examples("memory", [example]).findings
+    assert finding.detail == "'bell' at 11, is at 9"
+
+
+def test_fault_of_a_context_is_told_once() -> None:
+    bad = replace(GOOD, context=GOOD.context + "\x00")
+    again = replace(bad, id="h", question="Is there a kiln?")
+    assert check_examples("memory", [bad, again]).counts() == {Fault.CONTROL: 1}
+
+
+def test_every_cut_answer_is_counted() -> None:
+    """Whole words are used in training: each answer that must grow for it is counted."""
+    cut = replace(GOOD, answers=(Span(15, "Hollow"), Span(15, "Hollo"), Span(5, "iln")))
+    assert check_examples("memory", [cut]).counts() == {Fault.CUT: 2}
+
+
+def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None:
+    train, dev = tmp_path / "train.json", tmp_path / "dev.jsonl"
+    write_examples(train, sound)
+    write_examples(dev, [replace(sound[0], id="other", question="Who was Ada Brook?"), GOOD])
+    report = check([str(train), str(dev)], {})
+    assert report.is_wrong
+    assert report.files[0].findings == []
+    (finding,) = report.files[1].findings
+    assert finding.fault is Fault.SHARED
+    assert finding.id == "other"
+    assert finding.detail.endswith(f"is also in {train}")
+    # The same id in two files is no fault.
+    write_examples(dev, [replace(GOOD, id=sound[0].id)])
+    assert not check([str(train), str(dev)], {}).is_wrong
+
+
+def test_sentences() -> None:
+    rows = [
+        Sentence("1", "a fine day", 1),
+        Sentence("2", "a fine day", 0),
+        Sentence("3", " ", 0),
+        Sentence("4", "one", 1, second=""),
+        Sentence("5", "bell\x07", 1),
+    ]
+    report = check_examples("rows", rows)
+    assert (report.sentences, report.questions) == (5, 0)
+    assert report.labels == {1: 3, 0: 2}
+    found = [(finding.fault, finding.id) for finding in report.findings]
+    assert found == [
+        (Fault.REPEATED, "2"),
+        (Fault.EMPTY, "3"),
+        (Fault.EMPTY, "4"),
+        (Fault.CONTROL, "5"),
+    ]
+
+
+def test_sentence_in_two_files(tmp_path: Path) -> None:
+    for name in ("train.tsv", "dev.tsv"):
+        (tmp_path / name).write_text(f"sentence\tlabel\nthe same words\t1\nonly in {name}\t0\n")
+    report = check([str(tmp_path / "train.tsv"), str(tmp_path / "dev.tsv")], {})
+    (finding,) = report.files[1].findings
+    assert (finding.fault, finding.id) == (Fault.SHARED, "1")
+
+
+def test_lengths_are_words_in_bins(sound: list[Example]) -> None:
+    report = check_examples("sound", sound)
+    # Ada Brook (2), Ada Brook in 1881 (4), 1904 (1)
+    assert report.lengths["answer"] == {2: 1, 4: 1, 1: 1}
+    answers = report.histogram("answer")
+    assert {name: count for name, count in answers.items() if count} == {
+        "0-1": 1,
+        "2-2": 1,
+        "4-5": 1,
+    }
+    assert list(answers)[-1] == "31+"
+    for what, counted in report.lengths.items():
+        assert sum(report.histogram(what).values()) == counted.total()
+
+
+def test_report_as_json(tmp_path: Path, sound: list[Example]) -> None:
+    path = tmp_path / "a.json"
+    write_examples(path, [*sound, with_answer(14, "Hollow Lane")])
+    report = json.loads(json.dumps(check([str(path)], {}).as_json()))
+    assert report["wrong"] is True
+    (file,) = report["files"]
+    assert file["file"] == str(path)
+    assert (file["questions"], file["contexts"], file["unanswerable"]) == (4, 3, 1)
+    assert file["share_unanswerable"] == 0.25
+    assert file["problems"] == {"misplaced answer": 1}
+    assert file["findings"] == [
+        {
+            "problem": "misplaced answer",
+            "wrong": True,
+            "id": "g",
+            "detail": "'Hollow Lane' at 14, is at 15",
+        }
+    ]

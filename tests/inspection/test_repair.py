@@ -1,0 +1,180 @@
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject, SearchStrategy
+
+from readlet.errors import ReadletError
+from readlet.formats import read_examples, write_examples
+from readlet.inspection.check import check_examples
+from readlet.inspection.repair import Changes, repair, repair_file
+from readlet.types import Example, Span
+
+GOOD = Example("g", "Where is the kiln?", "The kiln is in Hollow Lane.", (Span(15, "Hollow Lane"),))
+
+
+def repaired(*examples: Example) -> tuple[list[Example], Changes]:
+    changes = Changes()
+    return list(repair(examples, changes)), changes
+
+
+@given(data=st.data())
+def test_nothing_wrong_is_left(
+    data: DataObject, example_lists: SearchStrategy[list[Example]]
+) -> None:
+    written, _ = repaired(*data.draw(example_lists))
+    assert [f for f in check_examples("repaired", written).findings if f.fault.is_wrong] == []
+
+
+@given(data=st.data())
+def test_second_repair_changes_nothing(
+    data: DataObject, example_lists: SearchStrategy[list[Example]]
+) -> None:
+    once, _ = repaired(*data.draw(example_lists))
+    twice, changes = repaired(*once)
+    assert twice == once
+    assert (dict(changes.changed), dict(changes.dropped)) == ({}, {})
+
+
+@given(data=st.data())
+def test_nothing_is_dropped_or_changed_silently(
+    data: DataObject, example_lists: SearchStrategy[list[Example]]
+) -> None:
+    """Law 7, example by example: written once or dropped once, and every difference listed."""
+    examples = data.draw(example_lists)
+    taken: list[Example] = []
+
+    def feed() -> Iterator[Example]:
+        for example in examples:
+            taken.append(example)
+            yield example
+
+    changes = Changes()
+    # Repair works one by one: what comes out was made of what went in last.
+    pairs = [(len(taken) - 1, written) for written in repair(feed(), changes)]
+    kept = [index for index, _ in pairs]
+    assert len(set(kept)) == len(kept) == changes.written
+
+    dropped = Counter(identity for ids in changes.dropped.values() for identity in ids)
+    absent = [example for index, example in enumerate(examples) if index not in set(kept)]
+    assert dropped == Counter(example.id for example in absent)
+
+    listed = Counter(identity for ids in changes.changed.values() for identity in ids)
+    differing = Counter(examples[index].id for index, new in pairs if new != examples[index])
+    assert differing <= listed
+    # And no change is claimed of an example that is as it was.
+    assert set(listed) <= set(differing) | set(dropped)
+
+
+@pytest.mark.parametrize(
+    ("example", "expected", "reason"),
+    [
+        (
+            replace(GOOD, answers=(Span(3, "Hollow Lane"),)),
+            GOOD,
+            "answer moved to the nearest place",
+        ),
+        (
+            replace(GOOD, answers=(Span(14, " Hollow Lane"),)),
+            GOOD,
+            "space around answer removed",
+        ),
+        (
+            replace(GOOD, answers=(Span(15, "Hollow Lane"), Span(3, "Mill"))),
+            GOOD,
+            "answer not in context removed",
+        ),
+        (
+            replace(GOOD, answers=(Span(15, "Hollow Lane"), Span(8, " "))),
+            GOOD,
+            "empty answer removed",
+        ),
+        (
+            replace(GOOD, is_impossible=True),
+            replace(GOOD, is_impossible=True, answers=(), plausible_answers=GOOD.answers),
+            "answers of an impossible question made plausible ones",
+        ),
+        (
+            replace(GOOD, question="\ufeffWhere is\x07 the kiln?"),
+            GOOD,
+            "control characters removed",
+        ),
+    ],
+)
+def test_what_is_mended(example: Example, expected: Example, reason: str) -> None:
+    written, changes = repaired(example)
+    assert written == [expected]
+    assert dict(changes.changed) == {reason: ["g"]}
+    assert not changes.dropped
+
+
+@pytest.mark.parametrize(
+    ("example", "reason"),
+    [
+        (replace(GOOD, question=" \x07"), "empty question"),
+        (replace(GOOD, context="\ufeff\n"), "empty context"),
+        (replace(GOOD, answers=()), "no answer and not marked impossible"),
+        (replace(GOOD, answers=(Span(0, "Mill"),)), "none of its answers is in the context"),
+    ],
+)
+def test_what_is_left_out(example: Example, reason: str) -> None:
+    written, changes = repaired(example)
+    assert written == []
+    assert dict(changes.dropped) == {reason: ["g"]}
+
+
+def test_offsets_follow_removed_characters() -> None:
+    """Answers move left by what was removed before them, not by what was inside or after."""
+    context = "\ufeffThe\x00 kiln \x07is in Hol\ufffdlow Lane\x1f."
+    golds = ["kiln", "Hol\ufffdlow", "Lane", "\x07is", "Lane\x1f."]
+    spans = tuple(Span(context.index(gold), gold) for gold in golds)
+    (written,), changes = repaired(replace(GOOD, context=context, answers=spans))
+    assert written.context == "The kiln is in Hollow Lane."
+    assert [answer.text for answer in written.answers] == ["kiln", "Hollow", "Lane", "is", "Lane."]
+    assert [answer.start for answer in written.answers] == [4, 15, 22, 9, 22]
+    assert dict(changes.changed) == {"control characters removed": ["g"]}
+
+
+def test_offset_chooses_among_repeated_words_after_removal() -> None:
+    context = "bell \x00\x00\x00bell bell"
+    (written,), _ = repaired(replace(GOOD, context=context, answers=(Span(8, "bell"),)))
+    assert written.answers == (Span(5, "bell"),)
+
+
+def test_duplicate_ids() -> None:
+    other = replace(GOOD, question="Which lane?")
+    taken = replace(GOOD, id="g-2", question="Is g-2 free?")
+    written, changes = repaired(GOOD, taken, GOOD, other)
+    assert [example.id for example in written] == ["g", "g-2", "g-3"]
+    assert written[2] == replace(other, id="g-3")
+    assert dict(changes.dropped) == {"exact copy of an earlier example": ["g"]}
+    assert dict(changes.changed) == {"duplicate id renamed": ["g"]}
+
+
+def test_repair_of_a_file_onto_itself(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    write_examples(path, [replace(GOOD, answers=(Span(0, "kiln"),)), replace(GOOD, id="h")])
+    changes = repair_file(str(path), path, {})
+    assert changes.written == 2
+    assert [example.answers[0].start for example in read_examples(path)] == [4, 15]
+
+
+def test_source_that_breaks_off_leaves_no_output(tmp_path: Path) -> None:
+    source, out = tmp_path / "data.jsonl", tmp_path / "out.json"
+    write_examples(source, [GOOD])
+    source.write_text(source.read_text() + '{"id": ')
+    with pytest.raises(ReadletError, match="line 2"):
+        repair_file(str(source), out, {})
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_sentences_are_not_repaired(tmp_path: Path) -> None:
+    source = tmp_path / "dev.tsv"
+    source.write_text("sentence\tlabel\nfine\t1\n")
+    with pytest.raises(ReadletError, match="only question data is repaired"):
+        repair_file(str(source), tmp_path / "out.json", {})
+    assert list(tmp_path.iterdir()) == [source]

@@ -1,0 +1,81 @@
+"""GLUE scores against scikit-learn, which the official GLUE evaluations use."""
+
+import random
+import warnings
+from collections.abc import Callable, Sequence
+
+import pytest
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
+from readlet.formats.glue import Task
+from readlet.metrics.glue import glue_scores
+
+
+def matthews(labels: Sequence[int], predicted: Sequence[int]) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns when there is one class only
+        return float(matthews_corrcoef(labels, predicted))
+
+
+def f1(labels: Sequence[int], predicted: Sequence[int]) -> float:
+    return float(f1_score(labels, predicted, zero_division=0.0))
+
+
+PEERS: dict[Task, dict[str, Callable[[Sequence[int], Sequence[int]], float]]] = {
+    "cola": {"matthews_correlation": matthews},
+    "sst2": {"accuracy": accuracy_score},
+    "mrpc": {"accuracy": accuracy_score, "f1": f1},
+}
+# One class only, in the labels, in the predictions or in both; all right; all wrong; one row.
+DEGENERATE = [
+    ([1, 1, 1], [1, 1, 1]),
+    ([0, 0, 0], [0, 0, 0]),
+    ([0, 0, 0], [1, 1, 1]),
+    ([1, 1, 1], [0, 0, 0]),
+    ([0, 1, 1], [1, 1, 1]),
+    ([0, 1, 1], [0, 0, 0]),
+    ([1, 1, 1], [0, 1, 0]),
+    ([0, 1, 0, 1], [0, 1, 0, 1]),
+    ([0, 1, 0, 1], [1, 0, 1, 0]),
+    ([1], [1]),
+    ([0], [1]),
+]
+
+
+def random_rows(seed: int) -> tuple[list[int], list[int]]:
+    draw = random.Random(seed)
+    number, share, skill = draw.randint(1, 200), draw.random(), draw.random()
+    labels = [int(draw.random() < share) for _ in range(number)]
+    return labels, [label if draw.random() < skill else 1 - label for label in labels]
+
+
+@pytest.mark.parametrize("task", PEERS)
+def test_equals_scikit_learn(task: Task) -> None:
+    for labels, predicted in [*DEGENERATE, *(random_rows(seed) for seed in range(150))]:
+        got = glue_scores(task, labels, predicted)
+        assert got.keys() == {*PEERS[task], "total"}
+        assert got["total"] == len(labels)
+        for name, peer in PEERS[task].items():
+            expected = peer(labels, predicted)
+            if name == "matthews_correlation":  # a square root may be rounded otherwise
+                expected = pytest.approx(expected, rel=1e-14, abs=1e-15)
+            assert got[name] == expected, (labels, predicted)
+
+
+def test_known_numbers() -> None:
+    labels, predicted = [1, 1, 1, 0, 0], [1, 1, 0, 0, 1]
+    # Two true and one false "yes", one true and one false "no".
+    assert glue_scores("sst2", labels, predicted) == {"accuracy": 0.6, "total": 5}
+    assert glue_scores("mrpc", labels, predicted) == {"accuracy": 0.6, "f1": 4 / 6, "total": 5}
+    expected = (2 * 1 - 1 * 1) / (3 * 3 * 2 * 2) ** 0.5
+    assert glue_scores("cola", labels, predicted)["matthews_correlation"] == expected
+
+
+@pytest.mark.parametrize("task", PEERS)
+def test_no_rows(task: Task) -> None:
+    assert set(glue_scores(task, [], []).values()) == {0}
+
+
+def test_rows_and_predictions_must_be_as_many() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        glue_scores("sst2", [1, 0], [1])

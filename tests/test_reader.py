@@ -1,0 +1,313 @@
+"""Reader: what it promises about every text, and that a folder gives the same reader again."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from readlet.baseline import LexicalBaseline
+from readlet.calibration import Calibration
+from readlet.errors import ReadletError
+from readlet.reader import Reader, load_reader
+from readlet.types import Prediction
+
+Build = Callable[..., Reader]
+
+LAMP = (
+    "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil, and the "
+    "keepers' houses stood empty for years. El puente viejo une las dos orillas del río; "
+    "東京は日本の首都です。 Its last keeper, Ines Calder, left in 1953."
+)
+PIECES = (
+    "Who lit the lamp ? in 1881 , . ¿ río straße 東京 はし ไทย العربية हिन्दी 한국어 l’eau don't "
+    "U.S. 12,5 👩🏽\u200d🚀 🇫🇷 e\u0301 \x00 \x1f \ufeff \u200b \ud83d \u2028 \n \t \u00a0"
+).split(" ")
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=60).map(" ".join) | st.text(max_size=80)
+
+
+def questions(count: int) -> list[tuple[str, str]]:
+    """Pairs of very different lengths."""
+    words = LAMP.split()
+    return [
+        (f"{words[i % len(words)]} {words[i * 7 % len(words)]}?", " ".join(words[: 1 + i * 5 % 47]))
+        for i in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def reader(random_reader: Build) -> Reader:
+    return random_reader(LAMP, null=False)
+
+
+@pytest.fixture(scope="module")
+def doubter(random_reader: Build) -> Reader:
+    """A reader that may refuse, and does about as often as not."""
+    reader = random_reader(LAMP, null=True, seed=3)
+    middle = median(p.no_answer for p in reader.answer_batch(questions(40)))
+    reader.calibration = Calibration(temperature=1.1, no_answer_threshold=middle, questions=9)
+    reader.metrics = {"dev": {"exact": 1.5, "f1": 2.25}, "dev_source": "río.json", "steps": 3}
+    return reader
+
+
+def check_promises(context: str, prediction: Prediction, n_best: int = 5) -> None:
+    """What holds for every prediction of every reader."""
+    assert 0 <= prediction.score <= 1
+    assert 0 <= prediction.no_answer <= 1
+    assert context[prediction.start : prediction.end] == prediction.text
+    if not prediction.is_answer:
+        assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
+    else:
+        assert prediction.n_best[0].text == prediction.text
+    for candidate in prediction.n_best:
+        assert candidate.text
+        assert context[candidate.start : candidate.end] == candidate.text
+        assert 0 <= candidate.score <= 1
+    texts = [candidate.text for candidate in prediction.n_best]
+    assert len(set(texts)) == len(texts) <= n_best
+    scores = [candidate.score for candidate in prediction.n_best]
+    assert scores == sorted(scores, reverse=True)
+
+
+@settings(max_examples=60)
+@given(TEXTS, TEXTS)
+@example("Who lit the lamp?", LAMP)
+@example("", LAMP)
+@example("?", "\ud83d half a pair")
+def test_promises(reader: Reader, doubter: Reader, question: str, context: str) -> None:
+    for one in (reader, doubter):
+        check_promises(context, one.answer(question, context))
+
+
+@pytest.mark.parametrize("context", ["", " \n\t", "\u2003"])
+def test_an_empty_passage_holds_no_answer(reader: Reader, context: str) -> None:
+    said = reader.answer("Who lit the lamp?", context)
+    assert (said.is_answer, said.no_answer, said.n_best) == (False, 1.0, ())
+
+
+@pytest.mark.parametrize("question", ["", "  "])
+def test_an_empty_question_has_no_answer(reader: Reader, question: str) -> None:
+    assert not reader.answer(question, LAMP).is_answer
+
+
+@pytest.mark.parametrize("text", ["ᚠᛇᚻ᛫ᛒᛦᚦ", "𐎠𐎢𐎼", "ꦲꦏ꧀ꦱꦫ ꦗꦮ", "🜁🜂🜃", "לוּחַ"])
+def test_an_unseen_script_is_read(reader: Reader, text: str) -> None:
+    said = reader.answer(f"{text}?", f"{text} {text[::-1]} {text}")
+    check_promises(f"{text} {text[::-1]} {text}", said)
+    assert said.is_answer
+
+
+def test_a_question_as_long_as_a_page(reader: Reader) -> None:
+    check_promises(LAMP, reader.answer("Who lit the lamp? " * 500, LAMP))
+
+
+def test_a_passage_of_a_million_characters(random_reader: Build) -> None:
+    reader = random_reader(LAMP, max_context=200, overlap=20)
+    context = LAMP * (1_000_000 // len(LAMP) + 1)
+    start = time.perf_counter()
+    said = reader.answer("Who lit the lamp?", context)
+    assert time.perf_counter() - start < 60
+    check_promises(context, said)
+    assert said.is_answer
+
+
+def near(one: Prediction, two: Prediction) -> bool:
+    return (
+        (one.text, one.start, one.end) == (two.text, two.start, two.end)
+        and one.score == pytest.approx(two.score, abs=1e-4)
+        and one.no_answer == pytest.approx(two.no_answer, abs=1e-4)
+        and [c.score for c in one.n_best] == pytest.approx([c.score for c in two.n_best], abs=1e-4)
+    )
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 512])
+def test_a_batch_is_in_order_and_says_what_single_questions_say(
+    reader: Reader, doubter: Reader, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("readlet.reader._CHUNK", chunk)
+    pairs = questions(40)
+    for one in (reader, doubter):
+        alone = [one.answer(*pair) for pair in pairs]
+        assert len({round(p.n_best[0].score, 6) for p in alone}) > 20  # not all the same
+        together = list(one.answer_batch(pairs))
+        assert all(near(a, b) for a, b in zip(together, alone, strict=True))
+        turned = list(one.answer_batch(pairs[::-1]))[::-1]
+        assert all(near(a, b) for a, b in zip(turned, alone, strict=True))
+    assert list(reader.answer_batch([])) == []
+
+
+def test_a_batch_reads_at_most_one_chunk_ahead(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("readlet.reader._CHUNK", 4)
+    taken = []
+
+    def endless() -> Iterator[tuple[str, str]]:
+        number = 0
+        while True:
+            taken.append(number)
+            yield f"Who lit lamp {number}?", LAMP
+            number += 1
+
+    answers = reader.answer_batch(endless())
+    assert taken == []
+    for given_back in range(1, 14):
+        next(answers)
+        assert given_back <= len(taken) < given_back + 4
+
+
+def test_as_many_answers_as_wanted(random_reader: Build) -> None:
+    reader = random_reader(LAMP)
+    for n in (1, 12):
+        reader.n_best = n
+        said = reader.answer("Who lit the lamp?", LAMP)
+        assert len(said.n_best) == n
+        check_promises(LAMP, said, n)
+
+
+@pytest.fixture
+def folder(doubter: Reader, tmp_path: Path) -> Path:
+    place = tmp_path / "a reader"
+    doubter.save(place)
+    return place
+
+
+def test_save_and_load_give_the_same_to_the_bit(doubter: Reader, folder: Path) -> None:
+    """Law 5."""
+    loaded = Reader.load(folder)
+    for one, two in (
+        (doubter.vocabulary, loaded.vocabulary),
+        (doubter.recipe, loaded.recipe),
+        (doubter.calibration, loaded.calibration),
+        (doubter.metrics, loaded.metrics),
+        (doubter.null, loaded.null),
+        (doubter.name, loaded.name),
+    ):
+        assert one == two
+    before, after = doubter.model.state_dict(), loaded.model.state_dict()
+    assert before.keys() == after.keys()
+    for name, tensor in before.items():
+        assert torch.equal(tensor, after[name]), name
+    pairs = questions(25)
+    said = list(doubter.answer_batch(pairs))
+    assert said == list(loaded.answer_batch(pairs))  # floats compared without tolerance
+    assert {p.is_answer for p in said} == {True, False}
+    assert not loaded.model.training
+
+
+def test_saved_twice_is_saved_once(doubter: Reader, folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    Reader.load(folder).save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_folder_is_whole_and_holds_no_pickle(folder: Path) -> None:
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "config.json",
+        "vocabulary.json",
+        "calibration.json",
+        "metrics.json",
+        "model.safetensors",
+        "README.md",
+    }
+    for path in folder.iterdir():
+        start = path.read_bytes()[:2]
+        assert start != b"PK", path.name  # what torch.save writes is a zip of pickles
+        assert start[:1] != b"\x80", path.name
+        if path.suffix == ".json":
+            assert isinstance(json.loads(path.read_text("utf-8")), dict)
+    card = (folder / "README.md").read_text("utf-8")
+    for told in ("bundled:train", "model.width", "f1 | 2.25", "torch ", "seed 0", "commit "):
+        assert told in card
+
+
+def test_words_of_any_kind_survive(random_reader: Build, tmp_path: Path) -> None:
+    reader = random_reader(" ".join(PIECES), " \ud83d half")
+    reader.save(tmp_path / "odd")
+    assert Reader.load(tmp_path / "odd").vocabulary == reader.vocabulary
+
+
+NAMES = ["config.json", "vocabulary.json", "calibration.json", "metrics.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "damage", ["missing", "empty", "half", "garbage", "list", "object", "folder"]
+)
+def test_a_damaged_piece_is_named(folder: Path, name: str, damage: str) -> None:
+    path = folder / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage != "missing":
+        half = content[: len(content) // 2]
+        kinds = {"empty": b"", "half": half, "garbage": b"\xff\x00\xfe", "list": b"[]"}
+        path.write_bytes(kinds.get(damage, b"{}"))
+    if damage == "object" and name in ("calibration.json", "metrics.json"):
+        Reader.load(folder)  # every field has a default
+        return
+    with pytest.raises(ReadletError) as caught:
+        Reader.load(folder)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def change(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "named"),
+    [
+        ("config.json", {"format": 2}, "config.json"),
+        ("config.json", {"architecture": "encoder"}, "config.json"),
+        ("config.json", {"recipe": {"model": {"widht": 8}}}, "widht"),
+        ("config.json", {"recipe": 3}, "config.json"),
+        # The weights are those of another width.
+        ("config.json", {"recipe": {}}, "model.safetensors"),
+        ("calibration.json", {"temperature": 0}, "calibration.json"),
+        ("calibration.json", {"temperature": "warm"}, "calibration.json"),
+        ("calibration.json", {"heat": 1}, "calibration.json"),
+        ("vocabulary.json", {"max_characters": None}, "vocabulary.json"),
+        ("vocabulary.json", {"trainable": 7}, "vocabulary.json"),
+        ("vocabulary.json", {"frozen": ["sea"]}, "vocabulary.json"),
+        ("vocabulary.json", {"trainable": []}, "vocabulary.json"),
+        ("vocabulary.json", {"characters": "ab"}, "model.safetensors"),
+    ],
+)
+def test_pieces_that_do_not_fit_are_refused(
+    folder: Path, name: str, values: dict[str, Any], named: str
+) -> None:
+    change(folder / name, **values)
+    with pytest.raises(ReadletError, match=named):
+        Reader.load(folder)
+
+
+def test_load_reader_by_name(folder: Path, tmp_path: Path) -> None:
+    assert isinstance(load_reader("baseline"), LexicalBaseline)
+    assert load_reader(str(folder)).name == "tiny-random"
+    with pytest.raises(ReadletError, match="no reader there"):
+        load_reader(str(tmp_path / "nothing"))
+
+
+def test_importing_the_class_loads_no_tensors() -> None:
+    program = (
+        "import sys\n"
+        "from readlet.reader import Reader, load_reader\n"
+        "load_reader('baseline')\n"
+        "print([name for name in ('torch', 'transformers', 'safetensors') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,314 @@
+"""From a recipe to a reader's folder."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from readlet.calibrating import held_out_contexts
+from readlet.errors import ReadletError
+from readlet.formats import read_examples, write_examples
+from readlet.reader import Reader
+from readlet.recipe import Recipe, load_recipe
+from readlet.train_reader import prepare, train_reader
+from readlet.types import Example, Span
+
+FILES = [
+    *("README.md", "calibration.json", "config.json", "log.jsonl", "metrics.json"),
+    *("model.safetensors", "notes.json", "recipe.json", "vocabulary.json"),
+]
+QUESTIONS = 48
+SHARE = 0.2
+
+
+@pytest.fixture(scope="module")
+def learned(
+    short_corpus: Path, small_training: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Reader, list[Example]]:
+    """A reader that was trained until it knew its questions by heart."""
+    folder = tmp_path_factory.mktemp("learned")
+    examples = list(read_examples(short_corpus))[:QUESTIONS]
+    aside = held_out_contexts(examples, SHARE, 0)
+    seen = [example for example in examples if example.context not in aside]
+    write_examples(folder / "train.json", examples)
+    write_examples(folder / "seen.json", seen)
+    changes = [
+        *small_training,
+        f'data.train=["{folder / "train.json"}"]',
+        f"data.dev={folder / 'seen.json'}",
+        f"data.held_out={SHARE}",
+        *("model.width=32", "model.character_filters=16", "model.character_width=8"),
+        *("model.heads=4", "model.feed_forward=32", "words.width=32"),
+        *("model.dropout=0", "model.character_dropout=0", "model.last_survival=1"),
+        *("words.min_count=1", "words.min_character_count=1"),
+        *("training.epochs=60", "training.evaluate_every=20", "training.learning_rate=0.003"),
+    ]
+    recipe = load_recipe("tiny", changes)
+    return folder / "run", train_reader(recipe, folder / "run", resume=False), seen
+
+
+def test_learns_its_questions_by_heart(learned: tuple[Path, Reader, list[Example]]) -> None:
+    folder, _, seen = learned
+    assert len(seen) > 30
+    assert {e.is_impossible for e in seen} == {True, False}
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    scores = [line for line in lines if "exact" in line]
+    assert (scores[-1]["exact"], scores[-1]["f1"]) == (100.0, 100.0)
+    assert scores[-1]["total"] == len(seen)
+    losses = [line["loss"] for line in lines if "loss" in line]
+    assert losses[-1] < 0.05 < 3 < losses[0]
+
+
+def test_folder_is_complete(learned: tuple[Path, Reader, list[Example]]) -> None:
+    folder, reader, _ = learned
+    names = sorted(path.name for path in folder.iterdir())
+    assert [name for name in names if not name.startswith("checkpoint-")] == FILES
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics == reader.metrics
+    assert metrics["dev_source"].endswith("seen.json")
+    assert metrics["rollbacks"] == 0
+    assert (
+        metrics["steps"] == json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["step"]
+    )
+    assert Recipe.model_validate_json((folder / "recipe.json").read_text()) == reader.recipe
+
+
+def test_loaded_reader_answers_as_the_trained_one(
+    learned: tuple[Path, Reader, list[Example]],
+) -> None:
+    folder, reader, seen = learned
+    loaded = Reader.load(folder)
+    state, other = reader.model.state_dict(), loaded.model.state_dict()
+    assert set(state) == set(other)
+    assert all(torch.equal(tensor, other[name]) for name, tensor in state.items())
+    assert (loaded.recipe, loaded.null, loaded.metrics) == (reader.recipe, True, reader.metrics)
+    pairs = [(example.question, example.context) for example in seen[:8]]
+    said = list(loaded.answer_batch(pairs))
+    assert said == list(reader.answer_batch(pairs))
+    for prediction, (_, context) in zip(said, pairs, strict=True):
+        assert context[prediction.start : prediction.end] == prediction.text
+
+
+def test_calibrated_on_the_held_out_questions(
+    learned: tuple[Path, Reader, list[Example]],
+) -> None:
+    _, reader, seen = learned
+    assert QUESTIONS - len(seen) > 5
+    assert reader.calibration.questions == QUESTIONS - len(seen)
+
+
+def test_second_run_is_refused(learned: tuple[Path, Reader, list[Example]]) -> None:
+    folder, reader, _ = learned
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    with pytest.raises(ReadletError) as caught:
+        train_reader(reader.recipe, folder, resume=False)
+    assert str(caught.value) == (
+        f"{folder}: holds a run already; go on with --resume, or give another --out"
+    )
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [["training.seed=1"], ["model.width=16", "data.max_answer=7"], ["words.min_count=3"]],
+)
+def test_changed_recipe_is_named(
+    learned: tuple[Path, Reader, list[Example]], changes: list[str]
+) -> None:
+    folder, reader, _ = learned
+    values = reader.recipe.model_dump()
+    for change in changes:
+        path, _, value = change.partition("=")
+        section, _, field = path.partition(".")
+        values[section][field] = int(value)
+    with pytest.raises(ReadletError) as caught:
+        train_reader(Recipe.model_validate(values), folder, resume=True)
+    line = str(caught.value)
+    assert line.startswith(f"{folder}: the run began with another ")
+    for change in changes:
+        assert change.partition("=")[0] in line
+    assert "training.epochs" not in line
+    assert line.endswith("; resume with the same recipe and --set")
+
+
+def test_finished_run_resumed_gives_the_same_reader(
+    learned: tuple[Path, Reader, list[Example]],
+) -> None:
+    folder, reader, _ = learned
+    names = ("model.safetensors", "calibration.json", "metrics.json", "log.jsonl", "config.json")
+    before = {name: (folder / name).read_bytes() for name in names}
+    train_reader(reader.recipe, folder, resume=True)
+    assert {name: (folder / name).read_bytes() for name in names} == before
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_nothing_to_resume(tmp_path: Path, exists: bool) -> None:
+    folder = tmp_path / "run"
+    if exists:
+        folder.mkdir()
+    with pytest.raises(ReadletError) as caught:
+        train_reader(load_recipe("tiny"), folder, resume=True)
+    assert str(caught.value) == f"{folder}: no run to resume; leave --resume out"
+
+
+def test_out_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("mine")
+    with pytest.raises(ReadletError, match=r"file: cannot be a folder .*; give another --out"):
+        train_reader(load_recipe("tiny"), path, resume=False)
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ('data.train=["missing.json"]', "missing.json: no such file; check data.train"),
+        ('data.train=["bundled:train", "gone.json"]', "gone.json: no such file; check data.train"),
+        ('data.train=["bundled:all"]', "no split 'all' in the bundled corpus; use one of"),
+        ("data.dev=missing.json", "missing.json: no such file; check data.train and data.dev"),
+        ('words.vectors=["no.vec"]', "no.vec: words.vectors: no such file; check the recipe"),
+    ],
+)
+def test_missing_files_are_told_before_work_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, complaint: str
+) -> None:
+    def work(*args: object) -> None:
+        raise AssertionError("work has started")
+
+    monkeypatch.setattr("readlet.train_reader.read_examples", work)
+    monkeypatch.setattr("readlet.train_reader.make_accelerator", work)
+    with pytest.raises(ReadletError) as caught:
+        train_reader(load_recipe("tiny", [change]), tmp_path / "run", resume=False)
+    assert str(caught.value).startswith(complaint)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.49])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_held_out_contexts_are_never_trained_on(
+    short_corpus: Path, small_training: list[str], share: float, seed: int
+) -> None:
+    changes = [f"data.held_out={share}", f"training.seed={seed}"]
+    corpus = prepare(load_recipe("tiny", [*small_training, *changes]))
+    everything = list(read_examples(short_corpus))
+    aside = {example.context for example in corpus.held_out_examples}
+    contexts = {example.context for example in everything}
+    assert len(aside) == max(1, round(share * len(contexts)))
+    held_out_ids = {example.id for example in corpus.held_out_examples}
+    assert held_out_ids == {e.id for e in everything if e.context in aside}
+    # One row for each of the other questions, and their contexts are the other contexts: a
+    # context has a row of its own in the table of texts, and the same length in words.
+    assert len(corpus.train) == len(everything) - len(held_out_ids)
+    assert len(set(corpus.train.row_context.tolist())) == len(contexts - aside)
+    trained = [e for e in everything if e.context not in aside]
+    for row, example in zip(corpus.train.row_context.tolist(), trained, strict=True):
+        last = corpus.train.offsets[corpus.train.text(row)][-1, 1]
+        assert last == len(example.context.rstrip())
+
+
+def test_held_out_words_stay_unknown(tmp_path: Path, small_training: list[str]) -> None:
+    """The vocabulary, too, is made of the training contexts alone."""
+    names = [f"Zaf{chr(97 + i)}" for i in range(6)]
+    examples = [
+        Example(name, f"Who is {name}?", f"{name} is here. {name}!", (Span(0, name),))
+        for name in names
+    ]
+    path = tmp_path / "names.json"
+    write_examples(path, examples)
+    changes = [f'data.train=["{path}"]', "data.dev=", "data.held_out=0.4", "words.min_count=1"]
+    corpus = prepare(load_recipe("tiny", [*small_training, *changes]))
+    aside = {example.id for example in corpus.held_out_examples}
+    assert len(aside) == 2
+    known = {word for word in corpus.vocabulary.trainable if word.lower().startswith("zaf")}
+    assert {word.lower() for word in known} == {n.lower() for n in names if n not in aside}
+
+
+def test_seeds_hold_other_contexts_out(short_corpus: Path) -> None:
+    examples = list(read_examples(short_corpus))
+    one, again, other = (held_out_contexts(examples, 0.3, seed) for seed in (0, 0, 1))
+    assert one == again != other
+    backwards = held_out_contexts(examples[::-1], 0.3, 0)
+    assert one == backwards  # the order of the file does not matter
+
+
+def test_without_dev_the_held_out_questions_are_scored(
+    short_corpus: Path, small_training: list[str]
+) -> None:
+    corpus = prepare(load_recipe("tiny", [*small_training, "data.dev="]))
+    assert corpus.dev_examples == corpus.held_out_examples
+
+
+Write = Callable[[list[Example]], Path]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Write:
+    def write(examples: list[Example]) -> Path:
+        write_examples(tmp_path / "given.json", examples)
+        return tmp_path / "given.json"
+
+    return write
+
+
+def test_too_little_to_train_on(
+    tmp_path: Path, written: Write, sound: list[Example], small_training: list[str]
+) -> None:
+    def refused(path: Path, *changes: str) -> str:
+        recipe = load_recipe("tiny", [*small_training, f'data.train=["{path}"]', *changes])
+        with pytest.raises(ReadletError) as caught:
+            train_reader(recipe, tmp_path / "run", resume=False)
+        return str(caught.value)
+
+    assert refused(written([])) == "data.train: no question in these files; name others"
+    assert refused(written(sound[:2])) == (
+        "data.train: a single context; give at least two, one is held out"
+    )
+    without = [Example(str(i), "Why?", f"It is {i}.", is_impossible=True) for i in range(4)]
+    assert refused(written(without), "model.null_answer=false") == (
+        "data.train: no answer that can be learned; name other files"
+    )
+
+
+def test_empty_dev_file(tmp_path: Path, written: Write, small_training: list[str]) -> None:
+    path = written([])
+    with pytest.raises(ReadletError, match=r"given\.json: data\.dev: no question in this file"):
+        prepare(load_recipe("tiny", [*small_training, f"data.dev={path}"]))
+
+
+def test_notes_list_what_was_not_taken_as_it_stands(
+    tmp_path: Path,
+    short_corpus: Path,
+    small_training: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Law 7."""
+    cut = [
+        Example(f"cut-{i}", "What is it?", f"A lighthouse {i} stands.", (Span(7, "house"),))
+        for i in range(3)
+    ]
+    long = [
+        Example(f"long-{i}", "Where? " * 30, f"{'word ' * 90}end {i}.", (Span(450, "end"),))
+        for i in range(3)
+    ]
+    write_examples(tmp_path / "odd.json", [*cut, *long])
+    changes = [
+        f'data.train=["{short_corpus}", "{tmp_path / "odd.json"}"]',
+        *("training.epochs=1", "training.batch_size=64"),
+    ]
+    recipe = load_recipe("tiny", [*small_training, *changes])
+    train_reader(recipe, tmp_path / "run", resume=False)
+    notes: dict[str, Any] = json.loads((tmp_path / "run" / "notes.json").read_text())
+    aside = {e.id for e in prepare(recipe).held_out_examples}
+    cut_ids = [e.id for e in cut if e.id not in aside]
+    long_ids = [e.id for e in long if e.id not in aside]
+    assert notes == {
+        "answer cuts a word: taken with the whole word": cut_ids,
+        "long question: only its first words are read": long_ids,
+        "long context: read in windows": long_ids,
+    }
+    told = capsys.readouterr().out
+    for what, ids in notes.items():
+        assert f"{len(ids)} × {what}" in told

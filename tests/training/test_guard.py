@@ -1,0 +1,157 @@
+"""The guard: what counts as a bad loss, and how training goes on after one."""
+
+import json
+import math
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from readlet.errors import ReadletError
+from readlet.training import loop as loop_module
+from readlet.training.checkpoint import Checkpoint, save_checkpoint
+from readlet.training.guard import is_bad, running_mean
+from readlet.training.loop import TrainingLoop
+
+MakeLoop = Callable[..., TrainingLoop]
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("mean", [None, 4.0])
+def test_not_a_number(loss: float, mean: float | None) -> None:
+    assert is_bad(loss, mean, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "bad"), [(0.0, False), (4.0, False), (12.0, False), (12.1, True), (1e30, True)]
+)
+def test_spike(loss: float, bad: bool) -> None:
+    assert is_bad(loss, 4.0, 3.0) is bad
+
+
+def test_nothing_is_a_spike_before_there_is_a_mean() -> None:
+    assert not is_bad(1e30, None, 3.0)
+
+
+def test_running_mean() -> None:
+    mean = None
+    for loss in (8.0, 4.0, 4.0):
+        mean = running_mean(mean, loss)
+    assert mean == pytest.approx(0.81 * 8 + 0.19 * 4)
+
+
+class Faulty(nn.Module):
+    """Multiplies the loss by something at some of its calls."""
+
+    def __init__(self, inner: nn.Module, faults: Callable[[int], float]) -> None:
+        super().__init__()
+        self.inner = inner
+        self.faults = faults
+        self.calls = 0
+
+    def forward(self, batch: Any) -> Tensor:
+        self.calls += 1
+        loss: Tensor = self.inner(batch) * self.faults(self.calls)
+        return loss
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch) -> dict[int, Checkpoint]:
+    """Every checkpoint that is written, by step."""
+    found: dict[int, Checkpoint] = {}
+
+    def record(folder: Path, checkpoint: Checkpoint) -> None:
+        found[checkpoint.progress.step] = deepcopy(checkpoint)
+        save_checkpoint(folder, checkpoint)
+
+    monkeypatch.setattr(loop_module, "save_checkpoint", record)
+    return found
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    def refuse(name: str) -> float:
+        raise AssertionError(f"{name} is not JSON")
+
+    lines = (folder / "log.jsonl").read_text().splitlines()
+    return [json.loads(line, parse_constant=refuse) for line in lines]
+
+
+def is_finite(checkpoint: Checkpoint) -> bool:
+    return all(bool(torch.isfinite(t).all()) for t in checkpoint.tensors.values())
+
+
+@pytest.mark.parametrize("fault", [math.nan, math.inf, 1000.0])
+def test_rolls_back_and_goes_on(
+    make_loop: MakeLoop,
+    tmp_path: Path,
+    saved: dict[int, Checkpoint],
+    capsys: pytest.CaptureFixture[str],
+    fault: float,
+) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=2", "training.checkpoint_every=4", "training.clip=1e9"),
+        wrap=lambda module: Faulty(module, lambda call: fault if call == 7 else 1.0),
+    )
+    outcome = loop.run()
+    assert (outcome.steps, outcome.rollbacks) == (15, 1)
+    assert set(saved) == {4, 8, 12, 15}
+    # step 7 spoilt the weights, the look after step 8 brought back those of step 4
+    assert all(torch.equal(t, saved[4].tensors[n]) for n, t in saved[8].tensors.items())
+    assert not all(torch.equal(t, saved[8].tensors[n]) for n, t in saved[12].tensors.items())
+    assert all(is_finite(checkpoint) for checkpoint in saved.values())
+    assert all(bool(torch.isfinite(p).all()) for p in loop.module.parameters())
+    lines = read_log(tmp_path)
+    (rollback,) = [line for line in lines if "rollback" in line]
+    assert rollback["rollback"] is True
+    assert rollback["step"] == 8
+    looks = [line["step"] for line in lines if "learning_rate" in line]
+    assert looks == [2, 4, 6, 10, 12, 14, 15]
+    said = [line for line in capsys.readouterr().err.splitlines() if "rolled back" in line]
+    assert len(said) == 1
+    assert said[0].startswith("step 8: loss ")
+
+
+@pytest.mark.parametrize("evaluate_every", [0.1, 1.0])
+def test_no_checkpoint_of_a_spoilt_state(
+    make_loop: MakeLoop, tmp_path: Path, saved: dict[int, Checkpoint], evaluate_every: float
+) -> None:
+    """Checkpoints may come more often than looks: between the fault and its discovery too."""
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=6", "training.checkpoint_every=2"),
+        f"training.evaluate_every={evaluate_every}",
+        wrap=lambda module: Faulty(module, lambda call: math.nan if call == 3 else 1.0),
+    )
+    assert loop.run().rollbacks == 1
+    assert set(saved) == {2, 6, 8, 10, 12, 14, 15}  # not 4
+    assert all(is_finite(checkpoint) for checkpoint in saved.values())
+    assert all(torch.equal(t, saved[2].tensors[n]) for n, t in saved[6].tensors.items())
+
+
+def test_fault_at_the_last_step(
+    make_loop: MakeLoop, tmp_path: Path, saved: dict[int, Checkpoint]
+) -> None:
+    loop = make_loop(
+        tmp_path,
+        "training.checkpoint_every=4",
+        wrap=lambda module: Faulty(module, lambda call: math.nan if call == 15 else 1.0),
+    )
+    assert loop.run().rollbacks == 1
+    assert is_finite(saved[15])
+    assert all(bool(torch.isfinite(p).all()) for p in loop.module.parameters())
+
+
+def test_gives_up_in_the_end(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=1", "training.checkpoint_every=1"),
+        wrap=lambda module: Faulty(module, lambda call: math.nan),
+    )
+    with pytest.raises(ReadletError, match=r"diverges: 5 rollbacks; lower training\.learning_rate"):
+        loop.run()
+    assert sum("rollback" in line for line in read_log(tmp_path)) == 5

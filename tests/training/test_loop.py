@@ -1,0 +1,348 @@
+"""The loop: what it logs, when it stops, and that it goes on as if it had never stopped."""
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from readlet.errors import ReadletError
+from readlet.training.checkpoint import find_checkpoint, load_checkpoint
+from readlet.training.loop import Outcome, Scores, TrainingLoop
+from readlet.training.signals import stop_signals
+
+MakeLoop = Callable[..., TrainingLoop]
+
+# An epoch of 15 batches is one of 8 steps, the last of them with a single batch.
+HARD = [
+    *("training.epochs=3", "training.accumulate=2", "training.log_every=4"),
+    *("training.checkpoint_every=5", "training.evaluate_every=0.5"),
+]
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def lasting(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without what depends on the machine's pace."""
+    passing = ("examples_per_second", "memory_mib")
+    return [{k: v for k, v in line.items() if k not in passing} for line in lines]
+
+
+class Interrupted(nn.Module):
+    """Does something at one of its calls, in the middle of a step."""
+
+    def __init__(self, inner: nn.Module, call: int, action: Callable[[], None]) -> None:
+        super().__init__()
+        self.inner = inner
+        self.call = call
+        self.action = action
+        self.calls = 0
+
+    def forward(self, batch: Any) -> Tensor:
+        self.calls += 1
+        if self.calls == self.call:
+            self.action()
+        loss: Tensor = self.inner(batch)
+        return loss
+
+
+def wrapped(call: int, action: Callable[[], None]) -> Callable[[nn.Module], nn.Module]:
+    return lambda module: Interrupted(module, call, action)
+
+
+def crash() -> None:
+    raise MemoryError
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def terminate() -> None:
+    signal.raise_signal(signal.SIGTERM)
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def whole(
+    make_loop: MakeLoop, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[TrainingLoop, Outcome]:
+    """A run that nothing interrupts."""
+    loop = make_loop(tmp_path_factory.mktemp("whole"), *HARD, wrap=wrapped(0, nothing))
+    return loop, loop.run()
+
+
+@pytest.mark.parametrize(
+    ("action", "step", "resumed_from"),
+    [
+        (crash, 3, 0),  # before the first checkpoint
+        (crash, 13, 10),  # between two checkpoints, after a look that will be repeated
+        (interrupt, 3, 3),
+        (interrupt, 11, 11),  # in the middle of the second epoch, between two looks
+        (interrupt, 16, 16),  # at the end of an epoch
+        (terminate, 22, 22),
+    ],
+)
+def test_goes_on_as_if_it_had_not_stopped(
+    make_loop: MakeLoop,
+    tmp_path: Path,
+    whole: tuple[TrainingLoop, Outcome],
+    action: Callable[[], None],
+    step: int,
+    resumed_from: int,
+) -> None:
+    """Law 6, with dropout, stochastic depth and accumulated gradients."""
+    uninterrupted, expected = whole
+    assert expected.steps == 24
+
+    # batches before step s: 2 a step, less one for each epoch that is over
+    call = 2 * step - 1 - (step - 1) // 8
+    loop = make_loop(tmp_path, *HARD, wrap=wrapped(call, action))
+    with pytest.raises((MemoryError, KeyboardInterrupt)):
+        loop.run()
+    assert loop.progress.step == (step if action is not crash else step - 1)
+
+    resumed = make_loop(tmp_path, *HARD, wrap=wrapped(0, nothing))
+    resumed.resume()
+    assert resumed.progress.step == resumed_from
+    outcome = resumed.run()
+    assert outcome == expected
+    assert resumed.progress == uninterrupted.progress
+    found, wanted = resumed.state.tensors(), uninterrupted.state.tensors()
+    assert set(found) == set(wanted)
+    assert [name for name, t in found.items() if not torch.equal(t, wanted[name])] == []
+    kept = dict(uninterrupted.module.named_parameters())
+    assert all(torch.equal(p, kept[name]) for name, p in resumed.module.named_parameters())
+    assert lasting(read_log(tmp_path)) == lasting(read_log(uninterrupted.folder))
+
+
+def test_randomness_is_on(make_loop: MakeLoop, tmp_path: Path) -> None:
+    """Else the test above would prove little: the same batch gives another loss each time."""
+    loop = make_loop(tmp_path)
+    batch = loop.batches.make(*loop.batches.epoch(0)[0])
+    loop.module.train()
+    assert loop.module(batch) != loop.module(batch)
+
+
+def test_seeds_differ(make_loop: MakeLoop, tmp_path: Path) -> None:
+    one = make_loop(tmp_path, "training.seed=1").advance()[0]
+    again = make_loop(tmp_path, "training.seed=1").advance()[0]
+    other = make_loop(tmp_path, "training.seed=2").advance()[0]
+    assert one == again != other
+
+
+def test_damaged_log_line_does_not_stop_a_resume(make_loop: MakeLoop, tmp_path: Path) -> None:
+    settings = ("training.log_every=1", "training.checkpoint_every=5")
+    with pytest.raises(MemoryError):
+        make_loop(tmp_path, *settings, wrap=wrapped(9, crash)).run()
+    with (tmp_path / "log.jsonl").open("a") as stream:
+        stream.write('{"step": 2, "epo')  # cut off by the crash
+    loop = make_loop(tmp_path, *settings, wrap=wrapped(0, nothing))
+    loop.resume()
+    loop.run()
+    steps = [line["step"] for line in read_log(tmp_path) if "loss" in line]
+    assert steps == list(range(1, 16))
+
+
+def test_finished_run_resumed(make_loop: MakeLoop, tmp_path: Path) -> None:
+    first = make_loop(tmp_path)
+    first.run()
+    log = (tmp_path / "log.jsonl").read_text()
+    again = make_loop(tmp_path)
+    again.resume()
+    assert again.run().steps == 15
+    assert (tmp_path / "log.jsonl").read_text() == log
+    for one, other in zip(first.module.parameters(), again.module.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_log(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=4", "training.epochs=2", "training.evaluate_every=1"),
+        "training.learning_rate=0.5",
+        *("training.schedule=linear", "training.warmup_steps=10", "training.spike=1e9"),
+        evaluate=lambda: {"exact": 40.0, "f1": 50.0},
+    )
+    loop.run()
+    lines = read_log(tmp_path)
+    looks = [line for line in lines if "loss" in line]
+    assert [line["step"] for line in looks] == [4, 8, 12, 16, 20, 24, 28, 30]
+    for line in looks:
+        step = line["step"]
+        assert set(line) == {
+            *("step", "epoch", "loss", "learning_rate", "examples_per_second", "memory_mib")
+        }
+        assert line["epoch"] == pytest.approx(step / 15, abs=1e-4)
+        assert line["loss"] > 0
+        expected = 0.5 * (step / 10 if step <= 10 else (30 - step) / 20)
+        assert line["learning_rate"] == pytest.approx(expected, abs=1e-12)
+        assert 1 < line["examples_per_second"] < 1e6
+        assert 50 < line["memory_mib"] < 1e6
+    scores = [line for line in lines if "exact" in line]
+    assert [(s["step"], s["exact"], s["f1"]) for s in scores] == [
+        (15, 40.0, 50.0),
+        (30, 40.0, 50.0),
+    ]
+
+
+def test_logged_loss_is_the_mean_since_the_last_look(make_loop: MakeLoop, tmp_path: Path) -> None:
+    plain = make_loop(tmp_path / "plain")
+    losses = [float(plain.advance()[0]) for _ in range(15)]
+    make_loop(tmp_path / "run", "training.log_every=10").run()
+    found = [line["loss"] for line in read_log(tmp_path / "run") if "loss" in line]
+    assert found == pytest.approx([sum(losses[:10]) / 10, sum(losses[10:]) / 5], rel=1e-6)
+
+
+def test_speed_counts_questions_not_filling(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(tmp_path)
+    questions = sum(loop.advance()[1] for _ in range(15))
+    assert questions == len(loop.batches.training_rows()) < 15 * 8
+
+
+def test_speed_does_not_count_evaluations(make_loop: MakeLoop, tmp_path: Path) -> None:
+    def slow() -> Scores:
+        time.sleep(0.8)
+        return {"exact": 0.0, "f1": 0.0}
+
+    settings = ("training.log_every=1", "training.evaluate_every=0.3")  # every 4 or 5 steps
+    make_loop(tmp_path, *settings, evaluate=slow).run()
+    looks = [line for line in read_log(tmp_path) if "loss" in line]
+    # full batches of 8; the last one of a shape may have a single question
+    speeds = sorted(line["examples_per_second"] for line in looks)
+    assert speeds[3] > 8 / 0.8
+
+
+def test_accumulated_batches_equal_one_large_batch(make_loop: MakeLoop, tmp_path: Path) -> None:
+    still = ["model.dropout=0", "model.character_dropout=0", "model.last_survival=1"]
+    small = make_loop(tmp_path, *still, "training.accumulate=2")
+    batches = small.batches.epoch(0)[:2]
+    assert all(len(rows) == 8 for _, rows in batches)
+    one = small.module
+    losses = [one(small.batches.make(*item)) for item in batches]
+    loss, questions = small.advance()
+    torch.testing.assert_close(loss, (losses[0] + losses[1]).detach() / 2)
+    assert questions == 16
+
+
+def test_clipped_steps_are_no_larger(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(tmp_path, "training.clip=0.01")
+    loop.advance()
+    norm = torch.stack([p.grad.norm() for p in loop.module.parameters() if p.grad is not None])
+    assert float(norm.norm()) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_early_stop_keeps_the_best_weights(make_loop: MakeLoop, tmp_path: Path) -> None:
+    course = iter([10.0, 50.0, 49.0, 50.0, 99.0])
+    seen: list[list[Tensor]] = []
+
+    def evaluate() -> Scores:
+        seen.append([p.detach().clone() for p in loop.module.parameters()])
+        return {"exact": 0.0, "f1": next(course)}
+
+    settings = ("training.patience=2", "training.evaluate_every=0.2", "training.epochs=4")
+    loop = make_loop(tmp_path, *settings, evaluate=evaluate)
+    outcome = loop.run()
+    assert outcome.steps == 12  # 4 evaluations, one every 3 steps: equal is not better
+    assert [line["f1"] for line in read_log(tmp_path) if "f1" in line] == [10, 50, 49, 50]
+    kept = list(loop.module.parameters())
+    assert all(torch.equal(a, b) for a, b in zip(kept, seen[1], strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(kept, seen[3], strict=True))
+
+
+def test_without_patience_the_last_weights_are_kept(make_loop: MakeLoop, tmp_path: Path) -> None:
+    course = iter([50.0, 1.0, 1.0, 1.0, 1.0])
+
+    def evaluate() -> Scores:
+        return {"exact": 0.0, "f1": next(course)}
+
+    loop = make_loop(tmp_path, "training.evaluate_every=0.2", evaluate=evaluate)
+    assert loop.run().steps == 15
+    for name, parameter in loop.module.named_parameters():
+        assert torch.equal(parameter, loop.average.shadow[name])
+
+
+def test_early_stop_and_resume(make_loop: MakeLoop, tmp_path: Path) -> None:
+    """The best score so far is part of what is resumed."""
+    by_step = {3: 10.0, 6: 50.0, 9: 49.0, 12: 48.0}
+    settings = ("training.patience=2", "training.evaluate_every=0.2", "training.checkpoint_every=4")
+
+    def run(folder: str, call: int, action: Callable[[], None], *, resume: bool) -> TrainingLoop:
+        loop: TrainingLoop
+
+        def evaluate() -> Scores:
+            return {"exact": 0.0, "f1": by_step[loop.progress.step]}
+
+        loop = make_loop(
+            tmp_path / folder, *settings, wrap=wrapped(call, action), evaluate=evaluate
+        )
+        if resume:
+            loop.resume()
+        loop.run()
+        return loop
+
+    whole = run("whole", 0, nothing, resume=False)
+    with pytest.raises(MemoryError):
+        run("stopped", 11, crash, resume=False)
+    resumed = run("stopped", 0, nothing, resume=True)
+    assert resumed.progress == whole.progress
+    for one, other in zip(resumed.module.parameters(), whole.module.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_evaluation_sees_the_average_and_leaves_no_trace(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    def evaluate() -> Scores:
+        assert not loop.module.training
+        torch.rand(7)  # an evaluation may draw random numbers
+        for name, parameter in loop.module.named_parameters():
+            assert torch.equal(parameter, loop.average.shadow[name])
+        return {"exact": 0.0, "f1": 0.0}
+
+    often = "training.evaluate_every=0.1"
+    loop = make_loop(tmp_path / "often", often, evaluate=evaluate)
+    loop.run()
+    seldom = make_loop(tmp_path / "seldom", "training.evaluate_every=9")
+    seldom.run()
+    for one, other in zip(loop.module.parameters(), seldom.module.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_interrupt_saves_before_it_stops(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(tmp_path, wrap=wrapped(4, interrupt))
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        loop.run()
+    assert signal.getsignal(signal.SIGINT) is before
+    path = find_checkpoint(tmp_path)
+    assert path is not None
+    assert load_checkpoint(path, loop.state.tensors()).progress.step == 4
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_second_signal_ends_at_once(number: signal.Signals, code: int) -> None:
+    with stop_signals() as received:
+        signal.raise_signal(number)
+        assert received == [number]
+        with pytest.raises(SystemExit) as ending:
+            signal.raise_signal(number)
+    assert ending.value.code == code
+
+
+def test_nothing_to_learn(make_loop: MakeLoop, tmp_path: Path, monkeypatch: Any) -> None:
+    from readlet.encoding.batches import Batches
+
+    monkeypatch.setattr(Batches, "epoch", lambda self, number: [])
+    with pytest.raises(ReadletError, match="no answer that can be learned"):
+        make_loop(tmp_path)

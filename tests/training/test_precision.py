@@ -1,0 +1,156 @@
+"""Training in short numbers ends where training in float32 does."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from readlet.training.average import Average
+from readlet.training.loop import TrainingLoop
+from readlet.training.precision import MixedPrecision
+from readlet.training.state import TrainingState
+
+MakeLoop = Callable[..., TrainingLoop]
+CPU = torch.device("cpu")
+
+
+def needs(precision: str) -> None:
+    """Skip where this build of PyTorch lacks a product in that precision on the processor."""
+    try:
+        with torch.autocast("cpu", getattr(torch, precision)):
+            y = nn.Conv1d(4, 4, 3)(nn.Linear(4, 4)(torch.randn(2, 4, 4, requires_grad=True)))
+            nn.functional.scaled_dot_product_attention(y, y, y).sum().backward()
+    except RuntimeError as error:
+        pytest.skip(f"no {precision} on this processor: {error}")
+
+
+def losses(make_loop: MakeLoop, folder: Path, precision: str) -> list[float]:
+    settings = ["training.learning_rate=0.003", "training.warmup_steps=3", "model.dropout=0"]
+    settings += ["model.character_dropout=0", "model.last_survival=1", "training.batch_size=16"]
+    loop = make_loop(folder, *settings, "training.epochs=5", f"training.precision={precision}")
+    found = [float(loop.advance()[0]) for _ in range(loop.total_steps)]
+    assert all(p.dtype == torch.float32 for p in loop.module.parameters())
+    assert all(bool(torch.isfinite(p).all()) for p in loop.module.parameters())
+    return found
+
+
+@pytest.fixture(scope="module")
+def exact(make_loop: MakeLoop, tmp_path_factory: pytest.TempPathFactory) -> list[float]:
+    return losses(make_loop, tmp_path_factory.mktemp("float32"), "float32")
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_converges_as_float32_does(
+    make_loop: MakeLoop, tmp_path: Path, exact: list[float], precision: str
+) -> None:
+    needs(precision)
+    short = losses(make_loop, tmp_path, precision)
+    assert short != exact  # it did run in another arithmetic
+    last = len(exact) // 5  # steps of the last epoch
+
+    def mean(values: list[float]) -> float:
+        return sum(values) / len(values)
+
+    assert mean(exact[-last:]) < 0.7 * mean(exact[:last])
+    assert mean(short[-last:]) == pytest.approx(mean(exact[-last:]), rel=0.1)
+
+
+def test_float32_is_left_alone() -> None:
+    precision = MixedPrecision("float32", CPU)
+    with precision.autocast():
+        assert nn.Linear(2, 2)(torch.ones(1, 2)).dtype == torch.float32
+    assert not precision.is_scaled
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_products_run_in_the_chosen_type(name: str) -> None:
+    needs(name)
+    precision = MixedPrecision(name, CPU)  # type: ignore[arg-type]
+    with precision.autocast():
+        assert nn.Linear(2, 2)(torch.ones(1, 2)).dtype == getattr(torch, name)
+    assert precision.is_scaled == (name == "float16")
+
+
+def take_step(
+    precision: MixedPrecision, weight: nn.Parameter, optimizer: torch.optim.Optimizer, factor: float
+) -> None:
+    optimizer.zero_grad()
+    precision.backward((weight * factor).sum())
+    precision.clip(optimizer, 1e9)
+    precision.step(optimizer)
+
+
+def test_an_overflowing_step_is_left_out_and_the_scale_lowered() -> None:
+    precision = MixedPrecision("float16", CPU)
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    scale = precision.scaler.get_scale()
+    take_step(precision, weight, optimizer, 1e38)  # times the scale: more than float32 holds
+    assert torch.equal(weight, torch.ones(3))
+    assert precision.scaler.get_scale() == scale / 2
+    take_step(precision, weight, optimizer, 1.0)
+    torch.testing.assert_close(weight.detach(), torch.full((3,), 0.5))
+    assert precision.scaler.get_scale() == scale / 2
+
+
+def test_gradients_are_clipped_in_their_own_size() -> None:
+    """Not in that of the scaled loss, which would make every step tiny."""
+    precision = MixedPrecision("float16", CPU)
+    weight = nn.Parameter(torch.zeros(4))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    precision.backward((weight * 3.0).sum())  # norm 6
+    precision.clip(optimizer, 1.5)
+    precision.step(optimizer)
+    torch.testing.assert_close(weight.detach(), torch.full((4,), -0.75))
+
+
+def scaled_state(weight: nn.Parameter) -> tuple[MixedPrecision, torch.optim.Adam, TrainingState]:
+    precision = MixedPrecision("float16", CPU)
+    optimizer = torch.optim.Adam([weight])
+    named = {"weight": weight}
+    state = TrainingState(named, optimizer, Average(named, 0.9), precision.scaler)
+    return precision, optimizer, state
+
+
+def test_the_state_holds_the_scale() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    precision, optimizer, state = scaled_state(weight)
+    for factor in (1e38, 1e38, 1.0, 1.0, 1.0):
+        take_step(precision, weight, optimizer, factor)
+    stored = state.tensors()
+    assert float(stored["scale"]) == 65536 / 4
+    assert float(stored["growth"]) == 3  # good steps since the last overflow
+    assert float(stored["adam_steps"]) == 3  # those left out do not count
+
+    for used in (False, True):  # a scaler that has not scaled yet, and one that has
+        other_weight = nn.Parameter(torch.zeros(3))
+        other, other_optimizer, other_state = scaled_state(other_weight)
+        if used:
+            take_step(other, other_weight, other_optimizer, 1.0)
+        other_state.restore(stored)
+        assert torch.equal(other_weight, weight)
+        found = other_state.tensors()
+        assert all(torch.equal(t, stored[name]) for name, t in found.items())
+        take_step(other, other_weight, other_optimizer, 1e38)
+        assert other.scaler.get_scale() == 65536 / 8
+
+
+def test_overflow_inside_a_training(make_loop: MakeLoop, tmp_path: Path) -> None:
+    """A scale that is far too high costs some steps, and nothing else."""
+    needs("float16")
+    loop = make_loop(tmp_path, "training.precision=float16", "training.epochs=2")
+    state = loop.state.tensors()
+    state["scale"] = torch.tensor(2.0**40)
+    loop.state.restore(state)
+    before = [p.detach().clone() for p in loop.module.parameters()]
+    loop.advance()
+    assert all(torch.equal(p, b) for p, b in zip(loop.module.parameters(), before, strict=True))
+    assert float(loop.state.tensors()["scale"]) == 2.0**39
+    for _ in range(29):
+        loop.advance()
+    after = loop.state.tensors()
+    assert float(after["scale"]) <= 2.0**24
+    assert 0 < float(after["adam_steps"]) < 30
+    assert all(bool(torch.isfinite(t).all()) for t in after.values())
