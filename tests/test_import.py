@@ -15,7 +15,7 @@ def test_import_stays_light() -> None:
 def test_commands_that_need_no_tensors_load_none() -> None:
     program = (
         "import sys; from readlet.cli import main\n"
-        "sys.argv = ['readlet', 'demo']\n"
+        "sys.argv = ['readlet', 'evaluate', 'baseline', 'bundled:test', '--json']\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"

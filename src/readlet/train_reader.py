@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from readlet.bundled import corpus
 from readlet.calibrating import MAX_QUESTIONS, calibrate, held_out_contexts
 from readlet.calibration import Calibration
 from readlet.encoding.batches import Batches, FormTables, shapes
@@ -19,7 +18,7 @@ from readlet.encoding.vectors import concatenate_vectors
 from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
 from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text
-from readlet.formats import read_examples
+from readlet.formats import read_examples, source_path
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN, SpanLoss
 from readlet.predicting import Predictor
@@ -28,8 +27,6 @@ from readlet.recipe import Recipe
 from readlet.training.checkpoint import find_checkpoint
 from readlet.training.loop import Scores, TrainingLoop, make_accelerator
 from readlet.types import Example
-
-_BUNDLED = "bundled:"
 
 
 @dataclass(frozen=True)
@@ -152,23 +149,16 @@ def score(predictor: Predictor, examples: Sequence[Example], features: Features)
     return summary(score_questions(examples, answers, rules_of(examples)))
 
 
-def source_path(source: str) -> Path:
-    """A file, or a split of the bundled corpus."""
-    if source.startswith(_BUNDLED):
-        return corpus(source.removeprefix(_BUNDLED))
-    if not Path(source).is_file():
-        raise bad_input(source, "", "no such file", "check data.train and data.dev of the recipe")
-    return Path(source)
-
-
 def _data_files(recipe: Recipe) -> tuple[list[Path], Path | None, list[Path]]:
     """Training files, dev file and word vectors: all of them there, before any is read."""
     sources = [source_path(source) for source in recipe.data.train]
     dev = source_path(recipe.data.dev) if recipe.data.dev else None
     vectors = [Path(path) for path in recipe.words.vectors]
-    for path in vectors:
-        if not path.is_file():
-            raise bad_input(path, "words.vectors", "no such file", "check the recipe")
+    named = {"data.train": sources, "data.dev": [dev] if dev else [], "words.vectors": vectors}
+    for field, paths in named.items():
+        for path in paths:
+            if not path.is_file():
+                raise bad_input(path, field, "no such file", "check the recipe")
     return sources, dev, vectors
 
 

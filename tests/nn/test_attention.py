@@ -14,7 +14,7 @@ B, L, D, H, E = 3, 7, 6, 2, 4
 
 
 def build() -> SelfAttention:
-    return SelfAttention(D, H, E).eval()
+    return SelfAttention(D, H, E, dropout=0.1).eval()
 
 
 def lengths(*sizes: int, width: int = L) -> Tensor:
@@ -70,9 +70,9 @@ def test_no_backend_ever_meets_a_row_without_keys(monkeypatch: pytest.MonkeyPatc
     masks: list[Tensor] = []
     fused = F.scaled_dot_product_attention
 
-    def spy(*tensors: Tensor, attn_mask: Tensor) -> Tensor:
+    def spy(*tensors: Tensor, attn_mask: Tensor, dropout_p: float) -> Tensor:
         masks.append(attn_mask)
-        return fused(*tensors, attn_mask=attn_mask)
+        return fused(*tensors, attn_mask=attn_mask, dropout_p=dropout_p)
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
     build()(torch.randn(3, L, D), lengths(L, 2, 0))
@@ -90,6 +90,13 @@ def test_padding_and_company_change_nothing() -> None:
     together = module(batch, lengths(3, 13, L, 0, width=L + 6))
     torch.testing.assert_close(together[2, :L], alone[0], rtol=0, atol=1e-5)
     assert (together[2, L:] == 0).all()
+
+
+def test_dropout_acts_in_training_only() -> None:
+    module, x, keep = build(), torch.randn(2, L, D), lengths(7, 5)
+    assert torch.equal(module(x, keep), module(x, keep))
+    module.train()
+    assert not torch.equal(module(x, keep), module(x, keep))
 
 
 def test_every_parameter_learns(every_parameter_learns: Check) -> None:

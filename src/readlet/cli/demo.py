@@ -16,7 +16,7 @@ _LEARNT = ("panama-canal", "honey-bees", "fr-")
 
 def demo() -> None:
     """Check the bundled data, score the baseline on it, train a tiny reader, and ask both."""
-    from readlet.bundled import SPLITS, corpus
+    from readlet.bundled import SPLITS
     from readlet.cli.check_view import show_report
     from readlet.cli.evaluation_view import show_evaluation
     from readlet.evaluation import evaluate_questions
@@ -24,11 +24,11 @@ def demo() -> None:
     from readlet.reader import load_reader
 
     console.rule("1. Is the data sound?", align="left")
-    show_report(check([str(corpus(split)) for split in SPLITS], {}), list_all=False)
+    show_report(check([f"bundled:{split}" for split in SPLITS], {}), list_all=False)
 
     console.rule("2. How far does counting words get?", align="left")
     console.print("The lexical baseline on the bundled test split:\n")
-    show_evaluation(evaluate_questions(str(corpus("test")), reader="baseline"))
+    show_evaluation(evaluate_questions("bundled:test", reader="baseline"))
     _ask(load_reader("baseline"), "test", _ASKED)
 
     console.rule("3. Does training work?", align="left")
@@ -46,14 +46,13 @@ def demo() -> None:
 
 
 def _train_and_ask(folder: Path) -> None:
-    from readlet.bundled import corpus
     from readlet.evaluation import evaluate_questions
     from readlet.recipe import load_recipe
     from readlet.train_reader import train_reader
 
     reader = train_reader(load_recipe("tiny"), folder, resume=False)
     for split in ("train", "test"):
-        scores = evaluate_questions(str(corpus(split)), reader=str(folder)).official
+        scores = evaluate_questions(f"bundled:{split}", reader=str(folder)).official
         console.print(f"{split:>5}: EM {scores['exact']:.1f}, F1 {scores['f1']:.1f}")
     console.print(
         "\nIt knows the passages it was trained on by heart, and next to nothing else: a few "
@@ -65,11 +64,10 @@ def _train_and_ask(folder: Path) -> None:
 
 def _ask(reader: "Answerer", split: str, chosen: tuple[str, ...]) -> None:
     """Ask the first question of the split whose id begins with each of the chosen names."""
-    from readlet.bundled import corpus
     from readlet.cli.ask import show_answer
     from readlet.formats import read_examples
 
-    examples = list(read_examples(corpus(split)))
+    examples = list(read_examples(f"bundled:{split}"))
     for name in chosen:
         example = next(e for e in examples if e.id.startswith(name))
         prediction = reader.answer(example.question, example.context)

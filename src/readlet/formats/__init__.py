@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from readlet.bundled import corpus
 from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text, open_bytes, text_chunks
 from readlet.formats.glue import Task, glue_task, read_glue
@@ -12,11 +13,20 @@ from readlet.formats.rows import Columns, read_csv, read_jsonl, read_parquet, wr
 from readlet.formats.squad import read_squad, write_squad
 from readlet.types import Example, Sentence, Span
 
-__all__ = ["nearest_place", "read", "read_examples", "read_sentences", "task_of", "write_examples"]
+__all__ = [
+    "nearest_place",
+    "read",
+    "read_examples",
+    "read_sentences",
+    "source_path",
+    "task_of",
+    "write_examples",
+]
 
 # An unescaped key "data" with a list can only be SQuAD's own: inside a text its quotes are escaped.
 _SQUAD = re.compile(r'(?<!\\)"data"\s*:\s*\[')
 _HEAD = 1 << 16
+_BUNDLED = "bundled:"
 _NO_COLUMNS: Columns = {}
 
 
@@ -25,7 +35,7 @@ def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example
     if str(source).startswith(PREFIX):
         yield from read_hub(str(source), columns)
         return
-    path = Path(source)
+    path = source_path(source)
     with open_bytes(path) as stream:
         is_parquet = stream.read(4) == b"PAR1"
     if is_parquet:
@@ -46,6 +56,12 @@ def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example
         fault = f"starts with {head.strip()[:20]!r}: no format that Readlet knows"
         remedy = "give SQuAD JSON, JSONL, CSV, Parquet or a GLUE file"
         raise bad_input(path, "", fault, remedy)
+
+
+def source_path(source: str | Path) -> Path:
+    """The file that a source names; `bundled:test` is a split of the bundled corpus."""
+    name = str(source)
+    return corpus(name.removeprefix(_BUNDLED)) if name.startswith(_BUNDLED) else Path(source)
 
 
 def read_examples(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example]:
@@ -70,10 +86,11 @@ def task_of(source: str | Path) -> Task | None:
     """The GLUE task whose file this is, or None for question data."""
     if str(source).startswith(PREFIX):
         return None
-    with open_bytes(Path(source)) as stream:
+    path = source_path(source)
+    with open_bytes(path) as stream:
         if stream.read(4) == b"PAR1":
             return None
-    return glue_task(_head(Path(source)).split("\n", 1)[0])
+    return glue_task(_head(path).split("\n", 1)[0])
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:

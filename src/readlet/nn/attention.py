@@ -11,10 +11,11 @@ class SelfAttention(nn.Module):
     features uses 5 heads of 96 each.
     """
 
-    def __init__(self, width: int, heads: int, head_width: int) -> None:
+    def __init__(self, width: int, heads: int, head_width: int, dropout: float) -> None:
         super().__init__()
         self.heads = heads
         self.head_width = head_width
+        self.dropout = dropout
         inner = heads * head_width
         # One product for query, key and value: small networks are bound by kernel launches.
         # No bias: on the keys it would shift a whole row of scores, which softmax ignores.
@@ -34,6 +35,7 @@ class SelfAttention(nn.Module):
             key,
             value,
             attn_mask=safe[:, None, None, :],  # (B, 1, 1, L)
+            dropout_p=self.dropout if self.training else 0.0,
         )  # (B, H, L, E)
         joined = mixed.transpose(1, 2).reshape(batch, length, -1)  # (B, L, H * E)
         projected: Tensor = self.output(joined)  # (B, L, D)

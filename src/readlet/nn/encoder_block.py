@@ -44,7 +44,7 @@ class EncoderBlock(nn.Module):
         self.convolutions = nn.ModuleList(
             SeparableConvolution(width, width, kernel) for _ in range(convolutions)
         )
-        self.attention = SelfAttention(width, heads, head_width)
+        self.attention = SelfAttention(width, heads, head_width, dropout)
         # No biases: the LayerNorms have them, and each costs a reduction in the backward pass.
         self.feed_forward = nn.Sequential(
             nn.Linear(width, feed_forward, bias=False),

@@ -1,0 +1,50 @@
+"""Law 9: every command in the README runs, in its order, as a reader would type it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+
+
+def test_every_command_runs(tmp_path: Path) -> None:
+    script = "\n".join(blocks("bash"))
+    assert script.count("readlet ") >= 10
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        ["bash", "-e", "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "repaired.jsonl").exists()
+    assert (tmp_path / "runs/tiny/config.json").exists()
+    (program,) = blocks("python")
+    answered = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert answered.returncode == 0, answered.stderr
+    assert len(answered.stdout.split()) >= 4  # place, score and no-answer probability at least
+
+
+def test_the_two_commands_come_first() -> None:
+    lines = README.read_text("utf-8").splitlines()
+    commands = [line.split()[1] for line in lines if line.startswith("    make ")]
+    assert commands == ["demo", "test"]
