@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.calibrating import MIN_QUESTIONS, calibrate, held_out_contexts
-from readlet.calibration import Calibration, expected_calibration_error
+from readlet.calibrating import MAX_QUESTIONS, MIN_QUESTIONS, calibrate, held_out_contexts
+from readlet.calibration import Calibration
 from readlet.encoding.features import Features, Windows, encode
 from readlet.encoding.words import word_spans
+from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.squad import exact_match, f1
 from readlet.models.qacnn import SpanScores
 from readlet.predicting import Predictor
@@ -154,6 +155,13 @@ def test_too_few_questions_are_no_evidence(random_reader: Build) -> None:
 def test_no_threshold_without_impossible_questions(random_reader: Build) -> None:
     predictor, examples, features = setting(random_reader, null=False)
     assert calibrate(predictor, examples, features).no_answer_threshold == 0.5
+
+
+def test_no_more_is_held_out_than_is_of_use() -> None:
+    examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(100) for j in range(50)]
+    aside = held_out_contexts(examples, 0.45, 0)
+    assert len(aside) == MAX_QUESTIONS // 50
+    assert len(held_out_contexts(examples, 0.2, 0)) == 20
 
 
 def test_held_out_contexts_are_whole_and_always_the_same() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from readlet.calibration import Calibration, expected_calibration_error, fit_temperature
+from readlet.calibration import Calibration, fit_temperature
+from readlet.metrics.calibration_error import expected_calibration_error
 
 
 def plain_error(confidences: Sequence[float], correct: Sequence[float]) -> float:

@@ -19,6 +19,7 @@ from readlet.evaluation import (
     write_predictions,
 )
 from readlet.formats import read_examples
+from readlet.metrics.squad import exact_match
 
 TEST = str(corpus("test"))
 
@@ -146,3 +147,21 @@ def test_sentences_without_prediction_are_listed_and_wrong(written: Callable[[st
 def test_bad_labels(written: Callable[[str], Path], label: Any) -> None:
     with pytest.raises(ReadletError, match=r"id '2'.*give 0 or 1"):
         sentences(written, {"1": 1, "2": label})
+
+
+def test_a_reader_is_told_how_well_its_confidence_fits() -> None:
+    result = evaluate_questions(TEST, reader="baseline")
+    said = predict(LexicalBaseline(), examples := list(read_examples(TEST)))
+    gaps = []
+    for low in range(10):
+        rows = [e for e in examples if min(int(said[e.id].score * 10), 9) == low]
+        right = [
+            max(
+                (exact_match(said[e.id].text, a.text) for a in e.answers),
+                default=float(not said[e.id].text),
+            )
+            for e in rows
+        ]
+        gaps.append(abs(sum(said[e.id].score for e in rows) - sum(right)) / len(examples))
+    assert result.calibration_error == pytest.approx(sum(gaps))
+    assert result.as_json()["calibration_error"] == result.calibration_error

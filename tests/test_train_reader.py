@@ -1,6 +1,7 @@
 """From a recipe to a reader's folder."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from readlet.train_reader import prepare, train_reader
 from readlet.types import Example, Span
 
 FILES = [
-    *("README.md", "calibration.json", "config.json", "log.jsonl", "metrics.json"),
+    *("README.md", "calibration.json", "config.json", "data.json", "log.jsonl", "metrics.json"),
     *("model.safetensors", "notes.json", "recipe.json", "vocabulary.json"),
 ]
 QUESTIONS = 48
@@ -145,6 +146,22 @@ def test_finished_run_resumed_gives_the_same_reader(
     assert {name: (folder / name).read_bytes() for name in names} == before
 
 
+def test_changed_data_is_noticed(
+    learned: tuple[Path, Reader, list[Example]], tmp_path: Path
+) -> None:
+    folder, reader, seen = learned
+    other = tmp_path / "run"
+    shutil.copytree(folder, other)
+    train = Path(reader.recipe.data.train[0])
+    before = train.read_bytes()
+    write_examples(train, seen[:-1])
+    try:
+        with pytest.raises(ReadletError, match="the training data or word vectors have changed"):
+            train_reader(reader.recipe, other, resume=True)
+    finally:
+        train.write_bytes(before)
+
+
 @pytest.mark.parametrize("exists", [True, False])
 def test_nothing_to_resume(tmp_path: Path, exists: bool) -> None:
     folder = tmp_path / "run"
@@ -166,10 +183,13 @@ def test_out_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ('data.train=["missing.json"]', "missing.json: no such file; check data.train"),
-        ('data.train=["bundled:train", "gone.json"]', "gone.json: no such file; check data.train"),
+        ('data.train=["missing.json"]', "missing.json: data.train: no such file; check the recipe"),
+        (
+            'data.train=["bundled:train", "gone.json"]',
+            "gone.json: data.train: no such file; check",
+        ),
         ('data.train=["bundled:all"]', "no split 'all' in the bundled corpus; use one of"),
-        ("data.dev=missing.json", "missing.json: no such file; check data.train and data.dev"),
+        ("data.dev=missing.json", "missing.json: data.dev: no such file; check the recipe"),
         ('words.vectors=["no.vec"]', "no.vec: words.vectors: no such file; check the recipe"),
     ],
 )

@@ -1,7 +1,7 @@
 """Fit a reader's calibration on held-out questions."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from readlet.calibration import Calibration, expected_calibration_error, fit_temperature
+from readlet.calibration import Calibration, fit_temperature
 from readlet.decoding import best_spans
 from readlet.encoding.features import Features
+from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.squad import best_thresholds, exact_match, score_questions
 from readlet.predicting import Predictor
 from readlet.types import Example
@@ -99,8 +100,18 @@ def _confidence(best: float, start: Tensor, end: Tensor, temperature: float) -> 
 
 
 def held_out_contexts(examples: Sequence[Example], share: float, seed: int) -> set[str]:
-    """Contexts kept aside: whole contexts, so that no passage is on both sides."""
-    contexts = sorted({example.context for example in examples})
+    """Contexts kept aside: whole contexts, so that no passage is on both sides.
+
+    No more than are of use: what exceeds MAX_QUESTIONS is better trained on.
+    """
+    questions = Counter(example.context for example in examples)
+    contexts = sorted(questions)
     count = max(1, round(share * len(contexts)))
-    chosen = np.random.default_rng(seed).permutation(len(contexts))[:count]
-    return {contexts[int(i)] for i in chosen}
+    chosen: set[str] = set()
+    total = 0
+    for i in np.random.default_rng(seed).permutation(len(contexts))[:count]:
+        total += questions[contexts[int(i)]]
+        if chosen and total > MAX_QUESTIONS:
+            break
+        chosen.add(contexts[int(i)])
+    return chosen

@@ -6,10 +6,8 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
-from scipy.optimize import minimize_scalar
 
 Floats = NDArray[np.float64]
-_BINS = 10
 _RANGE = (0.25, 8.0)  # temperatures that are tried
 
 
@@ -34,6 +32,8 @@ def fit_temperature(
     confidences: Callable[[float], Sequence[float]], correct: Sequence[float]
 ) -> float:
     """The temperature at which confidence best predicts whether the answer is right (log loss)."""
+    from scipy.optimize import minimize_scalar  # only training needs it, and it is slow to load
+
     truth = np.asarray(correct, np.float64)
 
     def log_loss(log_temperature: float) -> float:
@@ -43,18 +43,3 @@ def fit_temperature(
     low, high = np.log(_RANGE)
     found = minimize_scalar(log_loss, bounds=(low, high), method="bounded")
     return float(np.exp(found.x))
-
-
-def expected_calibration_error(confidences: Sequence[float], correct: Sequence[float]) -> float:
-    """Mean distance between confidence and accuracy over ten equally wide bins."""
-    said, truth = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
-    if not len(said):
-        return 0.0
-    bins = np.minimum((said * _BINS).astype(int), _BINS - 1)
-    error = 0.0
-    for number in range(_BINS):
-        members = bins == number
-        if members.any():
-            gap = abs(float(said[members].mean() - truth[members].mean()))
-            error += float(members.mean()) * gap
-    return error

@@ -38,8 +38,10 @@ def evaluate_questions(
     examples = list(read_examples(data, columns or {}))
     if not examples:
         raise bad_input(data, "", "holds no question", "give data with questions")
+    confidences = None
     if reader is not None:
         said = predict(load_reader(reader), examples)
+        confidences = {key: prediction.score for key, prediction in said.items()}
         given = {key: prediction.text for key, prediction in said.items()}
         if probabilities is None:
             probabilities = {
@@ -54,6 +56,7 @@ def evaluate_questions(
         na_threshold=na_threshold,
         against=other,
         rules=rules,
+        confidences=confidences,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from readlet.calibrating import MAX_QUESTIONS, calibrate, held_out_contexts
+from readlet.calibrating import calibrate, held_out_contexts
 from readlet.calibration import Calibration
 from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.encoding.cache import Stored, cache_key, cached
@@ -25,7 +25,7 @@ from readlet.predicting import Predictor
 from readlet.reader import Reader
 from readlet.recipe import Recipe
 from readlet.training.checkpoint import find_checkpoint
-from readlet.training.loop import Scores, TrainingLoop, make_accelerator
+from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_accelerator
 from readlet.types import Example
 
 
@@ -33,6 +33,7 @@ from readlet.types import Example
 class Corpus:
     """Examples in their three parts, encoded."""
 
+    key: str  # digest of all that the training features depend on
     vocabulary: Vocabulary
     frozen: torch.Tensor  # (words, width)
     train: Features
@@ -50,6 +51,7 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     accelerator = make_accelerator()
     with accelerator.main_process_first():  # the others find what it has cached
         corpus = prepare(recipe)
+    _same_data(corpus, folder, resume=resume)
     if accelerator.is_main_process:
         _tell_notes(corpus, folder)
     null = recipe.model.null_answer and corpus.has_impossible
@@ -100,7 +102,7 @@ def prepare(recipe: Recipe) -> Corpus:
         raise ReadletError("data.train: no question in these files; name others")
     aside = held_out_contexts(examples, recipe.data.held_out, recipe.training.seed)
     train = [e for e in examples if e.context not in aside]
-    held_out = [e for e in examples if e.context in aside][:MAX_QUESTIONS]
+    held_out = [e for e in examples if e.context in aside]
     if not train:
         raise ReadletError("data.train: a single context; give at least two, one is held out")
     chosen = {"words": recipe.words.model_dump(), "held_out": sorted(aside)}
@@ -125,6 +127,7 @@ def prepare(recipe: Recipe) -> Corpus:
             raise bad_input(dev_path, "data.dev", "no question in this file", "name another")
         dev = encoded("dev", dev_examples, [dev_path])
     return Corpus(
+        key=vocabulary_key,
         vocabulary=vocabulary,
         frozen=torch.from_numpy(np.array(arrays["frozen"])),
         train=encoded("train", train, sources),
@@ -213,6 +216,18 @@ def _claim_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
         raise bad_input(folder, "", fault, "give another --out") from None
     with atomic_text(stored) as stream:
         stream.write(recipe.model_dump_json(indent=1))
+
+
+def _same_data(corpus: Corpus, folder: Path, *, resume: bool) -> None:
+    """A run goes on only with the data that it began with: another order would be another run."""
+    stored = folder / "data.json"
+    if resume and stored.is_file():
+        if json.loads(stored.read_text("utf-8")) != {"key": corpus.key}:
+            fault = "the training data or word vectors have changed since the run began"
+            raise bad_input(folder, "", fault, "bring the old ones back, or give another --out")
+    elif is_main_process():
+        with atomic_text(stored) as stream:
+            json.dump({"key": corpus.key}, stream)
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -199,7 +199,7 @@ def test_trains_and_tells(
         (["tiny", "--set", "training.epochs"], "--set training.epochs: write section.field=value"),
         (["tiny", "--set", "name.x=1"], "'name' is not a section of the recipe"),
         (["tiny", "--set", "data.overlap=300"], "data.overlap must be smaller than"),
-        (["tiny", "--set", "data.dev=missing.json"], "missing.json: no such file; check"),
+        (["tiny", "--set", "data.dev=missing.json"], "missing.json: data.dev: no such file"),
         (["tiny", "--set", 'words.vectors=["no.vec"]'], "no.vec: words.vectors: no such file"),
         (["tiny", "--resume"], "no run to resume; leave --resume out"),
     ],

@@ -33,6 +33,11 @@ def test_spike(loss: float, bad: bool) -> None:
     assert is_bad(loss, 4.0, 3.0) is bad
 
 
+def test_noise_around_nothing_is_no_spike() -> None:
+    assert not is_bad(0.5, 0.001, 3.0)
+    assert is_bad(1.1, 0.001, 3.0)
+
+
 def test_nothing_is_a_spike_before_there_is_a_mean() -> None:
     assert not is_bad(1e30, None, 3.0)
 

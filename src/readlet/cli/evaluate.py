@@ -52,9 +52,13 @@ def evaluate_command(
     reader = targets[0] if len(targets) == 2 else None
     if len(targets) > 2 or (reader is None) == (predictions is None):
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
+    if save is not None and reader is None:
+        raise ReadletError("--save-predictions: there is no reader whose predictions to save")
     data = targets[-1]
     task = task_of(data)
     if task is not None:
+        if na_probs or against or rules:
+            raise ReadletError(f"{data}: a GLUE file; --na-probs, --against, --rules are for SQuAD")
         if predictions is None:
             raise ReadletError(f"{data}: a GLUE file; give its predictions with --predictions")
         scores, missing = evaluate_sentences(data, task, predictions)

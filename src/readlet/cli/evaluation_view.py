@@ -26,6 +26,8 @@ def show_evaluation(evaluation: Evaluation) -> None:
             f"{official['best_exact_thresh']:.3f}, F1 {official['best_f1']:.2f} at "
             f"{official['best_f1_thresh']:.3f}"
         )
+    if evaluation.calibration_error is not None:
+        console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
     for group, rows in evaluation.breakdown.items():
         _show_group(group, rows)
     if evaluation.against is not None:

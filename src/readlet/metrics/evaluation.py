@@ -6,6 +6,7 @@ from typing import Any
 
 from readlet.encoding.words import word_spans
 from readlet.errors import ReadletError
+from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.question_types import TYPES, question_type
 from readlet.metrics.significance import bootstrap_interval, paired_permutation
 from readlet.metrics.squad import (
@@ -35,6 +36,8 @@ class Evaluation:
     intervals: dict[str, tuple[float, float]]
     breakdown: dict[str, dict[str, dict[str, float]]]
     against: dict[str, float] | None
+    # Distance between the reader's confidence and how often it is right; None without a reader.
+    calibration_error: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The official keys stand at the top, so that other tools find them."""
@@ -45,6 +48,8 @@ class Evaluation:
         }
         if self.against is not None:
             extra["against"] = self.against
+        if self.calibration_error is not None:
+            extra["calibration_error"] = self.calibration_error
         return self.official | extra
 
 
@@ -56,6 +61,7 @@ def evaluate(
     na_threshold: float = 1.0,
     against: Mapping[str, str] | None = None,
     rules: Rules | None = None,
+    confidences: Mapping[str, float] | None = None,
 ) -> Evaluation:
     """Score predictions; without `rules`, data with impossible questions is scored as 2.0."""
     rules = rules or rules_of(examples)
@@ -75,7 +81,17 @@ def evaluate(
         },
         breakdown=_breakdown(examples, scores),
         against=_compare(examples, scores, against, rules) if against is not None else None,
+        calibration_error=_calibration_error(scores, confidences),
     )
+
+
+def _calibration_error(
+    scores: QuestionScores, confidences: Mapping[str, float] | None
+) -> float | None:
+    if confidences is None:
+        return None
+    said = [confidences[identity] for identity in scores.ids]
+    return expected_calibration_error(said, scores.exact)
 
 
 def _require_probabilities(scores: QuestionScores, na_probs: Mapping[str, float]) -> None:

@@ -24,6 +24,7 @@ class Progress:
     window_loss: float = 0.0  # sum of the losses since the last look of the guard
     window_steps: int = 0
     rollbacks: int = 0
+    rollbacks_in_a_row: int = 0
     best_f1: float = -1.0
     evaluations_since_best: int = 0
 

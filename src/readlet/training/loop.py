@@ -204,7 +204,8 @@ class TrainingLoop:
         loss = self._loss_of(window)
         if is_bad(loss, self.progress.mean_loss, self.settings.spike):
             self.progress.rollbacks += 1
-            if self.progress.rollbacks > _MAX_ROLLBACKS:
+            self.progress.rollbacks_in_a_row += 1
+            if self.progress.rollbacks_in_a_row > _MAX_ROLLBACKS:
                 raise ReadletError(
                     f"training diverges: {_MAX_ROLLBACKS} rollbacks; lower training.learning_rate "
                     "or raise training.warmup_steps"
@@ -219,6 +220,7 @@ class TrainingLoop:
                 "rolled back to the last good weights"
             )
         else:
+            self.progress.rollbacks_in_a_row = 0
             self.progress.mean_loss = running_mean(self.progress.mean_loss, loss)
             speed = window.examples / window.seconds()
             self._log(
