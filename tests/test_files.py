@@ -67,7 +67,7 @@ def test_gzip_that_ends_early(tmp_path: Path) -> None:
     path = tmp_path / "cut.gz"
     zipped = gzip.compress(os.urandom(4000).hex().encode())
     path.write_bytes(zipped[:-400])
-    with pytest.raises(ReadletError, match=r"cut\.gz: the gzip data is damaged or ends early"):
+    with pytest.raises(ReadletError, match=r"cut\.gz: byte \d+: the gzip data is damaged"):
         whole(path)
 
 

@@ -38,6 +38,9 @@ class Pointer(nn.Module):
         self.nothing = nn.Parameter(torch.zeros(1))  # tells the device
         self.start, self.end = (self._table(scores, null) for scores in (start, end))
 
+    def read_characters(self, tables: FormTables) -> None:
+        """It looks at words only."""
+
     def forward(self, batch: Batch, tables: FormTables) -> SpanScores:
         words = tables.words[batch.context]  # (B, L)
         return SpanScores(self.start[words], self.end[words], batch.context != 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from readlet.errors import bad_input
+from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text, text_chunks
 from readlet.formats import read_examples, read_sentences
 from readlet.formats.glue import Task
@@ -34,6 +34,8 @@ def evaluate_questions(
     """Score a reader, or a file of predictions, on the questions of a file."""
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
+    if na_threshold != 1.0 and na_probs is None and reader is None:
+        raise ReadletError("--na-threshold: there is nothing to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
     examples = list(read_examples(data, columns or {}))
     if not examples:

@@ -33,7 +33,8 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise bad_input(path, "", "may not be read", "change its permissions") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         fault = f"the gzip data is damaged or ends early ({error})"
-        raise bad_input(path, "", fault, "copy or download it again") from None
+        place = f"byte {path.stat().st_size}" if isinstance(error, EOFError) else ""
+        raise bad_input(path, place, fault, "copy or download it again") from None
     except OSError as error:  # a file used as a folder, a name too long, a failing disk
         fault = f"cannot be read ({error.strerror})"
         raise bad_input(path, "", fault, "check the path") from None

@@ -62,6 +62,7 @@ class Predictor:
         batches = Batches(features, listed, self.batch_size, null=self.null)
         tables = FormTables(features).to(device)
         self.model.eval()
+        self.model.read_characters(tables)
         # Compiling for this mode too would cost more than it saves.
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
             for batch in batches:

@@ -17,6 +17,8 @@ SQUAD = (
     '"question": "Who?", "answers": [{"text": "Ada", "answer_start": START}]}]}]}]}'
 )
 GOOD_SQUAD = SQUAD.replace("START", "0")
+CUT_GZIP = gzip.compress(GOOD_SQUAD.encode())[:-9]
+
 MEBI = 1 << 20
 
 # The content of a file, and how the complaint about it goes on after the file's name.
@@ -30,7 +32,7 @@ CASES: dict[str, tuple[bytes, str]] = {
     "a list": (b'[{"question": "Who?", "context": "Ada came."}]', "starts with '[{"),
     "a number": (b"42", "starts with '42'"),
     "a string": (b'"just text"', "starts with "),
-    "an object without data": (b'{"version": "1.1"}', "no column 'question'"),
+    "an object without data": (b'{"version": "1.1"}', "row 1: no column 'question'"),
     "an empty file": (b"", "the file is empty"),
     "only a byte order mark": (b"\xef\xbb\xbf", "the file is empty"),
     "invalid UTF-8": (GOOD_SQUAD.encode().replace(b"Ada c", b"Ad\xe9 c"), "byte 55: not UTF-8"),
@@ -52,22 +54,22 @@ CASES: dict[str, tuple[bytes, str]] = {
     ),
     "NaN offset in CSV": (
         b"question,context,answer,answer_start\nWho?,Ada came.,Ada,NaN\n",
-        "row 2: 'answer_start' is nan",
+        "row 1: 'answer_start' is nan",
     ),
     "nan offset in CSV": (
         b"question,context,answer,answer_start\nWho?,Ada came.,Ada,nan\n",
-        "row 2: 'answer_start' is 'nan'",
+        "row 1: 'answer_start' is 'nan'",
     ),
-    "a gz that ends early": (gzip.compress(GOOD_SQUAD.encode())[:-9], "the gzip data is damaged"),
+    "a gz that ends early": (CUT_GZIP, f"byte {len(CUT_GZIP)}: the gzip data is damaged"),
     "CSV without the column": (
         b"id,question,passage\n1,Who?,Ada came.\n",
-        "no column 'context' (it has id, question, passage); name the right one with --column",
+        "header: no column 'context' (it has id, question, passage); name the right one",
     ),
     "a ragged CSV row": (
-        b"question,context\nWho?,Ada came.\nWho?,Ada, came.\n",
-        "row 3: 3 cells under 2 column names",
+        b"question,context,answer\nWho?,Ada came.,Ada\nWho?,Ada, came.,Ada\n",
+        "line 3: 4 cells under 3 column names",
     ),
-    "a key with a line end": (b'{"a\\nb": 1}', "no column 'question' (it has a b)"),
+    "a key with a line end": (b'{"a\\nb": 1}', "row 1: no column 'question' (it has a b)"),
 }
 
 

@@ -49,7 +49,7 @@ def test_missing_predictions(readlet: Run, tmp_path: Path, data: Path) -> None:
     path = saved(tmp_path, {"lamp-1": "Ada Brook"})
     done = readlet("evaluate", data, "--predictions", path)
     assert done.code == 1
-    assert "2 predictions are missing (scored 0): lamp-2, puente-1" in done.out
+    assert "2 predictions are missing (counted as wrong): lamp-2, puente-1" in done.out
     assert readlet("evaluate", data, "--predictions", path, "--allow-missing").code == 0
 
 
@@ -60,7 +60,7 @@ def test_square_brackets_in_a_missing_id(
     write_examples(path, [replace(sound[0], id="[/b]7")])
     done = readlet("evaluate", path, "--predictions", saved(tmp_path, {}))
     assert done.code == 1
-    assert "1 predictions are missing (scored 0): [/b]7" in done.out
+    assert "1 predictions are missing (counted as wrong): [/b]7" in done.out
 
 
 def test_glue_file(readlet: Run, tmp_path: Path) -> None:

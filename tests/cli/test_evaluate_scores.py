@@ -160,7 +160,7 @@ def test_glue(write: Write) -> None:
     some = evaluate("--predictions", write("p.json", {"1": 1}), data)
     assert some.exit_code == 1
     assert "accuracy 0.5000 (2 rows)" in some.stdout
-    assert "1 predictions are missing (scored 0): 2" in some.stdout
+    assert "1 predictions are missing (counted as wrong): 2" in some.stdout
     assert evaluate("--predictions", write("p.json", {}), data, "--allow-missing").exit_code == 0
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.formats import read
+from readlet.formats import read, read_examples
 from readlet.formats.rows import parse_columns, read_csv, read_jsonl, read_parquet
 from readlet.types import Example, Span
 
@@ -141,7 +141,7 @@ def test_parquet_starts_with_gaps(tmp_path: Path) -> None:
         ("17", "line 2", "is a int, not an object"),
         ('{"question": "Q", "context": 5}', "row 2", "'context' is 5, not text"),
         ('{"question": null, "context": "c"}', "row 2", "'question' is missing"),
-        ('{"question": "Q", "context": "c", "is_impossible": 1}', "row 2", "'is_impossible' is 1"),
+        ('{"question": "Q", "context": "c", "is_impossible": 2}', "row 2", "'is_impossible' is 2"),
         ("[" * 100_000, "line 2", "nested too deeply"),
         ('{"id": ' + "1" * 5000 + "}", "line 2", "too many digits"),
     ],
@@ -156,8 +156,8 @@ def test_bad_line_of_jsonl(tmp_path: Path, line: str, place: str, fault: str) ->
 @pytest.mark.parametrize(
     ("row", "place", "fault"),
     [
-        ("a,b", "row 2", "2 cells under 3 column names"),
-        ("a,b,c,d", "row 2", "4 cells under 3 column names"),
+        ("a,b", "line 2", "2 cells under 3 column names"),
+        ("a,b,c,d", "line 2", "4 cells under 3 column names"),
         ('a,"b"c,d', "line 2", "not valid CSV"),
         ('a,"b,c', "line 2", "not valid CSV"),
     ],
@@ -173,3 +173,59 @@ def test_bad_row_of_csv(tmp_path: Path, row: str, place: str, fault: str) -> Non
 def test_bad_column_pair(pair: str) -> None:
     with pytest.raises(ReadletError, match=f"--column {pair}: write FIELD=NAME, with FIELD one of"):
         parse_columns([pair])
+
+
+def test_a_named_column_must_be_there(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,context,answer\nWho?,Ada wrote it.,Ada\n")
+    with pytest.raises(ReadletError, match=r"rows\.csv: header: no column 'nope' .*answer=NAME"):
+        list(read(path, {"answer": "nope"}))
+
+
+def test_a_start_without_an_answer_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,context,answer,answer_start\nWho?,Ada wrote it.,,0\n")
+    with pytest.raises(ReadletError, match="row 1: 'answer_start' without 'answer'"):
+        list(read(path))
+
+
+def test_unlabelled_rows_are_not_taken_for_impossible_ones(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,context,ans\nWho?,Ada wrote it.,Ada\n")
+    assert [example.is_impossible for example in read(path)] == [False]
+    with pytest.raises(ReadletError, match="no answer and is not marked impossible"):
+        list(read_examples(path))
+
+
+def test_columns_are_for_flat_files(tmp_path: Path) -> None:
+    path = tmp_path / "squad.json"
+    path.write_text('{"data": []}')
+    with pytest.raises(ReadletError, match="no columns to name; leave --column out"):
+        list(read(path, {"answer": "gold"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"data": {}}', r"expected '\['"),
+        ('{"data": null}', r"expected '\['"),
+        ("{}", "row 1: no column 'question' .it has none."),
+    ],
+)
+def test_objects_that_are_neither(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(text)
+    with pytest.raises(ReadletError, match=complaint):
+        list(read(path))
+
+
+def test_a_row_may_have_data_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "Q", "context": "c", "answers": [], "data": [1]}\n')
+    assert [example.question for example in read(path)] == ["Q"]
+
+
+def test_squad_is_known_by_a_late_key(tmp_path: Path) -> None:
+    path = tmp_path / "late.json"
+    path.write_text('{"meta": {"note": "%s"}, "data": []}' % ("x" * 100_000))
+    assert list(read(path)) == []

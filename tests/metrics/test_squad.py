@@ -114,8 +114,10 @@ def oracle_summary(
 
 def oracle_thresholds(case: Case, scores: Mapping[str, tuple[float, float]]) -> dict[str, float]:
     """All questions refused; then answered one by one, the surest first. The first peak wins."""
+    # Nobody has refused or answered a question without prediction: it is wrong in any case.
     order = sorted(case.na_probs, key=case.na_probs.__getitem__)
-    refusing = float(sum(1 for golds in case.golds.values() if not golds))
+    order = [key for key in order if key in case.predictions]
+    refusing = float(sum(1 for key in order if not case.golds[key]))
     result = {}
     for name, column in (("exact", 0), ("f1", 1)):
         gains = []
@@ -225,7 +227,9 @@ def test_ten_thousand_random_sets_by_the_rules_of_2_0(seed: int) -> None:
         assert got == wanted, case
 
         refused = {
-            key: (float(not case.golds[key]),) * 2 if case.na_probs[key] > case.threshold else pair
+            key: (float(not case.golds[key]),) * 2
+            if case.na_probs[key] > case.threshold and key in case.predictions
+            else pair
             for key, pair in expected.items()
         }
         assert summary(refuse_above(scores, case.na_probs, case.threshold)) == oracle_summary(
@@ -330,10 +334,21 @@ def test_missing_predictions_are_listed_and_score_zero() -> None:
     assert scores.is_refusal == [False, False, True]
 
 
-def test_a_repeated_id_counts_once() -> None:
-    twice = [Example("a", "?", "", (Span(0, "x"),))] * 2
-    assert summary(score_questions(twice, {"a": "x"}, "1.1"))["total"] == 1
-    assert score_questions(twice, {}, "1.1").missing == ["a"]
+def test_a_repeated_id_counts_as_in_the_official_scripts() -> None:
+    data = [Example("a", "?", "", (Span(0, gold),)) for gold in ("Ada", "Ada")]
+    data.append(Example("b", "?", "", (Span(0, "Paris"),)))
+    said = {"a": "Ada", "b": "London"}
+    assert summary(score_questions(data, said, "1.1"))["exact"] == pytest.approx(200 / 3)
+    assert summary(score_questions(data, said, "2.0"))["exact"] == 50.0
+    assert score_questions(data, {}, "1.1").missing == ["a", "b"]
+
+
+def test_nobody_has_refused_a_missing_question() -> None:
+    data = [Example("a", "?", "", (Span(0, "Ada"),)), Example("n", "?", "", is_impossible=True)]
+    scores = score_questions(data, {"a": "Ada"}, "2.0")
+    na_probs = {"a": 0.1, "n": 0.9}
+    assert summary(refuse_above(scores, na_probs, 0.5))["exact"] == 50.0
+    assert best_thresholds(scores, na_probs)["best_exact"] == 50.0
 
 
 def test_no_question_at_all() -> None:

@@ -329,3 +329,19 @@ def test_parts_of_a_batch_give_the_gradient_of_the_whole() -> None:
     whole = gradient(lambda: module(batch))
     parts = [gradient(lambda i=i: module(batch.part(i, 2))) for i in range(2)]
     torch.testing.assert_close((parts[0] + parts[1]) / 2, whole, rtol=1e-4, atol=1e-5)
+
+
+def test_characters_read_once_change_nothing(random_reader: Callable[..., Any]) -> None:
+    reader = random_reader("lamp hill wick light ship rock", null=True)
+    examples = [Example("a", "lamp ship", "rock wick hill unseen light lamp")]
+    features = encode(examples, reader.vocabulary, Windows(12, 4, 6))
+    batches = Batches(features, shapes(12, 6, null=True), 2, null=True)
+    tables = FormTables(features)
+    (batch,) = batches
+    with torch.inference_mode():
+        expected = reader.model(batch, tables)
+        reader.model.read_characters(tables)
+        assert tables.character_vectors is not None
+        found = reader.model(batch, tables)
+    torch.testing.assert_close(found.start, expected.start)
+    torch.testing.assert_close(found.end, expected.end)

@@ -49,7 +49,10 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is no fault
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # while a fault can still be told
     except ReadletError as error:
         if debug:
             raise
@@ -61,3 +64,9 @@ def main() -> None:
     except BrokenPipeError:  # `readlet ... | head` is not a fault
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:  # a full disk behind standard output, say
+        if debug:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"readlet: {error.strerror or error}; check disk and paths", file=sys.stderr)
+        sys.exit(2)

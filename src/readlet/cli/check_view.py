@@ -61,7 +61,9 @@ def _languages(file: FileReport) -> str:
 def _histogram(bins: Mapping[str, int]) -> str:
     top = max(bins.values())
     bars = {name: _BLOCKS[-(-8 * count // top)] for name, count in bins.items()}
-    return "  ".join(f"{name} {bars[name]} {count:,}" for name, count in bins.items() if count)
+    # No-break spaces: a line may end between two bins, not inside one.
+    shown = (f"{name}\u00a0{bars[name]}\u00a0{count:,}" for name, count in bins.items() if count)
+    return "  ".join(shown)
 
 
 def _problems(file: FileReport, list_all: bool) -> Table:

@@ -31,8 +31,8 @@ def check(
 ) -> None:
     """Say what the files hold and what is wrong with them.
 
-    Exit code 1 when something is wrong (with --fix: when it could not be repaired), 2 for files
-    that cannot be read.
+    Exit code 1 when something is wrong (with --fix: when something had to be left out), 2 for
+    files that cannot be read.
     """
     from readlet.cli.check_view import show_changes, show_report
     from readlet.formats.rows import parse_columns
@@ -53,7 +53,7 @@ def check(
         show_report(report, list_all=list_all)
         if changes is not None:
             show_changes(changes, str(fix), list_all=list_all)
-    raise typer.Exit(int(report.is_wrong and fix is None))
+    raise typer.Exit(int(report.is_wrong if changes is None else bool(changes.dropped)))
 
 
 @app.command()

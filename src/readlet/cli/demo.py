@@ -9,7 +9,7 @@ from readlet.cli.console import console
 if TYPE_CHECKING:
     from readlet.reader import Answerer
 
-# One of each kind: a place, a question in another language, and one that the passage leaves open.
+# A reason, a question in another language, and one that the passage leaves open.
 _ASKED = ("marie-curie-12", "es-cacao-09", "trans-siberian-railway-10")
 _LEARNT = ("panama-canal", "honey-bees", "fr-")
 

@@ -63,5 +63,5 @@ def _show_missing(missing: list[str]) -> None:
         some = ", ".join(missing[:_MISSING_SHOWN])
         more = ", ..." if len(missing) > _MISSING_SHOWN else ""
         # Ids are not markup: one may hold brackets.
-        line = f"{len(missing)} predictions are missing (scored 0): {some}{more}"
+        line = f"{len(missing)} predictions are missing (counted as wrong): {some}{more}"
         console.print(line, style="red", markup=False)

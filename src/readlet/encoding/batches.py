@@ -50,6 +50,8 @@ class FormTables(torch.nn.Module):
     words: Tensor
     characters: Tensor
     keys: Tensor
+    # What a model makes of the characters, (F, C): given once for all batches while answering.
+    character_vectors: Tensor | None = None
 
     def __init__(self, features: Features) -> None:
         super().__init__()

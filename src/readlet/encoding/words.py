@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import regex
@@ -14,16 +14,22 @@ _SINGLE = (
 _APOSTROPHE = "['’]"
 
 
-def _rules(letter: str, inside: str, marks: str, symbol: str) -> str:
+# Letters that the fast engine knows: Latin, Greek and Cyrillic, without marks and numerals.
+_EUROPEAN = "A-Za-zÀ-ÖØ-öø-ɏΆΈ-ΊΌΎ-ΡΣ-ώЀ-ҁҊ-ӿ"
+# Signs that stand alone wherever they stand.
+_SIGNS = "–—‘’“”„‚«»‹›…¿¡€£¥§•"
+
+
+def _rules(first: str, letter: str, inside: str, marks: str, symbol: str) -> str:
     """The rules as one pattern, given what a letter, the inside of a word and a symbol are.
 
-    Alternatives are tried in order: the first two catch most of a European text.
+    Alternatives are tried in order: the first few catch most of a text.
     """
     clitic = rf"(?:[sSdDmM]|re|ve|ll|RE|VE|LL)(?!{inside})"
     negation = rf"[nN]{_APOSTROPHE}[tT](?!{inside})"
     return rf"""
     (
-      [A-Za-z]++ (?=[ ,;:)\]\n"!?-])                         # a plain word
+      {first}
     | [,.;:()"-] (?=[ A-Za-z0-9\n])                          # plain punctuation
     | [0-9#*]\ufe0f?\u20e3                                   # a keycap emoji
     | [0-9]++ (?:[.,][0-9]++)*+ (?:(?:st|nd|rd|th|s)(?!{inside}))? {marks}  # 3  1,250.5  19th
@@ -41,27 +47,39 @@ def _rules(letter: str, inside: str, marks: str, symbol: str) -> str:
     """
 
 
-# Two engines, one set of rules: the standard library's is twice as fast but knows no scripts.
-# re.ASCII: both take \x1c to \x1f for symbols, as Unicode does, not for white space.
-_ASCII = re.compile(_rules("[A-Za-z]", "[A-Za-z0-9_]", "", r"\S"), re.VERBOSE | re.ASCII)
+# Two engines, one set of rules: the standard library's is fast but knows no scripts, so it reads
+# what is written in the characters above only. There \s is meant as in ASCII: both engines take
+# \x1c to \x1f for symbols, as Unicode does, not for white space.
+_SIMPLE = re.compile(
+    _rules(
+        first=rf"[{_EUROPEAN}]++ (?=[ ,;:)\]\n\"!?-])",  # a plain word
+        letter=f"[{_EUROPEAN}]",
+        inside=f"[{_EUROPEAN}0-9_]",
+        marks="",
+        symbol=r"\S",
+    ),
+    re.VERBOSE | re.ASCII,
+)
+_LETTER = rf"[\p{{L}}--[{_SINGLE}]]"
+# The joiners hold Persian and Indic words together.
+_INSIDE = rf"[[\p{{L}}\p{{M}}\p{{N}}_\u200c\u200d]--[{_SINGLE}]]"
 _ANY_SCRIPT = regex.compile(
     _rules(
-        letter=rf"[\p{{L}}--[{_SINGLE}]]",
-        # The joiners hold Persian and Indic words together.
-        inside=rf"[[\p{{L}}\p{{M}}\p{{N}}_\u200c\u200d]--[{_SINGLE}]]",
+        # One character of a script without spaces, or a plain word.
+        first=rf"[{_SINGLE}][\p{{M}}\p{{Lm}}]*+ | {_LETTER}{_INSIDE}*+ (?=[ ,])",
+        letter=_LETTER,
+        inside=_INSIDE,
         marks=r"\p{M}*+",
-        # One character of a script without spaces, digits of other scripts, or any other symbol:
-        # \X takes the whole of an emoji, and a mark with what it stands on; but it would also
-        # take the space after the few signs that lean on what follows them.
-        symbol=rf"""[{_SINGLE}][\p{{M}}\p{{Lm}}]*+
-            | \p{{N}}++ (?:[.,]\p{{N}}++)*+ \p{{M}}*+
+        # Digits of other scripts, or any other symbol: \X takes the whole of an emoji, and a mark
+        # with what it stands on; but it would also take the space after the few signs that lean on
+        # what follows them.
+        symbol=r"""\p{N}++ (?:[.,]\p{N}++)*+ \p{M}*+
             | (?=\S)(?!\X(?<=\s))\X | \S""",
     ),
     regex.VERBOSE | regex.VERSION1,
 )
-
-
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_NEAR = 32  # characters; changing the engine costs about as much as reading them
+_NOT_SIMPLE = re.compile(rf"[^\x00-\x7f{_EUROPEAN}{_SIGNS}]")
 
 
 class TokenSpan(NamedTuple):
@@ -75,25 +93,33 @@ class TokenSpan(NamedTuple):
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Half-open [start, end) of every word; what lies between two of them is white space."""
     if text.isascii():
-        return [match.span(1) for match in _ASCII.finditer(text)]
-    # No word reaches over a space, so the slower engine reads only what stands between two spaces
-    # and is not all ASCII.
+        return [match.span(1) for match in _SIMPLE.finditer(text)]
     spans: list[tuple[int, int]] = []
     done = 0
-    for odd in _NOT_ASCII.finditer(text):
-        if odd.start() >= done:
-            start, end = _between_spaces(text, odd.start())
-            spans += [match.span(1) for match in _ASCII.finditer(text, done, start)]
-            spans += [match.span(1) for match in _ANY_SCRIPT.finditer(text, start, end)]
-            done = end
-    spans += [match.span(1) for match in _ASCII.finditer(text, done)]
+    for start, end in _stretches(text):
+        spans += [match.span(1) for match in _SIMPLE.finditer(text, done, start)]
+        spans += [match.span(1) for match in _ANY_SCRIPT.finditer(text, start, end)]
+        done = end
+    spans += [match.span(1) for match in _SIMPLE.finditer(text, done)]
     return spans
 
 
-def _between_spaces(text: str, place: int) -> tuple[int, int]:
-    """From after the space before a place to after the next one: signs may lean on that."""
-    end = text.find(" ", place) + 1
-    return text.rfind(" ", 0, place) + 1, end or len(text)
+def _stretches(text: str) -> Iterator[tuple[int, int]]:
+    """What the slower engine must read: no word reaches over a space, so from space to space.
+
+    The last space belongs to a stretch: signs may lean on it. Near stretches are read as one.
+    """
+    start = end = -1
+    for odd in _NOT_SIMPLE.finditer(text):
+        if odd.start() < end:
+            continue
+        if end < 0 or odd.start() > end + _NEAR:
+            if end >= 0:
+                yield start, end
+            start = text.rfind(" ", 0, odd.start()) + 1
+        end = text.find(" ", odd.start()) + 1 or len(text)
+    if end >= 0:
+        yield start, end
 
 
 def words(text: str) -> list[str]:

@@ -23,9 +23,8 @@ __all__ = [
     "write_examples",
 ]
 
-# An unescaped key "data" with a list can only be SQuAD's own: inside a text its quotes are escaped.
-_SQUAD = re.compile(r'(?<!\\)"data"\s*:\s*\[')
-_HEAD = 1 << 16
+# A string, with the colon behind it if it is a key, or a bracket.
+_JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
 _BUNDLED = "bundled:"
 _NO_COLUMNS: Columns = {}
 
@@ -41,13 +40,15 @@ def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example
     if is_parquet:
         yield from read_parquet(path, columns)
         return
-    head = _head(path)
+    head = next(text_chunks(path))
     task = glue_task(head.split("\n", 1)[0])
-    if head.lstrip().startswith("{"):
-        if _SQUAD.search(head):
-            yield from read_squad(path)
-        else:
-            yield from read_jsonl(path, columns)
+    is_squad = head.lstrip().startswith("{") and _is_squad(head, columns)
+    if columns and (is_squad or task):
+        raise bad_input(path, "", "this format has no columns to name", "leave --column out")
+    if is_squad:
+        yield from read_squad(path)
+    elif head.lstrip().startswith("{"):
+        yield from read_jsonl(path, columns)
     elif task:
         yield from read_glue(path, task)
     elif re.search(r"[,\t]", head.split("\n", 1)[0]) and not head.lstrip().startswith("["):
@@ -69,6 +70,10 @@ def read_examples(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterato
     for item in read(source, columns):
         if not isinstance(item, Example):
             raise bad_input(source, "", "holds sentences, not questions", "give it question data")
+        if not item.answers and not item.is_impossible:
+            fault = "has no answer and is not marked impossible"
+            remedy = "give its answers, or mark it: is_impossible true"
+            raise bad_input(source, f"question {item.id!r}", fault, remedy)
         for answer in item.answers:
             if not answer.is_in(item.context):
                 raise _misplaced(source, item, answer)
@@ -90,7 +95,7 @@ def task_of(source: str | Path) -> Task | None:
     with open_bytes(path) as stream:
         if stream.read(4) == b"PAR1":
             return None
-    return glue_task(_head(path).split("\n", 1)[0])
+    return glue_task(next(text_chunks(path)).split("\n", 1)[0])
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
@@ -113,13 +118,26 @@ def nearest_place(context: str, span: Span) -> int | None:
     return min(places, key=lambda place: abs(place - span.start)) if places else None
 
 
-def _head(path: Path) -> str:
-    return next(text_chunks(path))[:_HEAD]
+def _is_squad(head: str, columns: Columns) -> bool:
+    """Whether the first object has a key "data" of its own, and is no row of a flat file."""
+    keys = set()
+    depth = 0
+    for piece in _JSON_PIECE.finditer(head):
+        if piece[0] in "{[":
+            depth += 1
+        elif piece[0] in "}]":
+            depth -= 1
+            if not depth:
+                break
+        elif depth == 1 and piece[2]:
+            keys.add(piece[1])
+    row = {columns.get("question", "question"), columns.get("context", "context")}
+    return "data" in keys and not keys & row
 
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
     place = nearest_place(example.context, answer)
     where = f"nearest at {place}" if place is not None else "it is nowhere in the context"
     fault = f"answer {answer.text!r:.60} is not at {answer.start} ({where})"
-    remedy = "repair it with `readlet data check --fix OUT`"
+    remedy = f"repair it with `readlet data check {source} --fix OUT`"
     return bad_input(source, f"question {example.id!r}", fault, remedy)

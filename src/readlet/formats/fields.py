@@ -17,8 +17,8 @@ def text_field(source: str | Path, place: str, record: Mapping[str, Any], name: 
 
 
 def flag_field(source: str | Path, place: str, value: Any, name: str) -> bool:
-    if isinstance(value, bool):
-        return value
+    if value in (0, 1):  # spreadsheets write 0 and 1 too
+        return bool(value)
     raise bad_input(source, place, f"{name!r} is {value!r:.40}", "write true or false")
 
 

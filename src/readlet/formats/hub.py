@@ -1,5 +1,6 @@
 """Datasets by name: `hub:NAME@SPLIT`, read by the `datasets` library (the `hub` extra)."""
 
+import logging
 from collections.abc import Iterator
 
 from readlet.errors import ReadletError, bad_input
@@ -17,10 +18,12 @@ def read_hub(source: str, columns: Columns) -> Iterator[Example]:
         raise ReadletError(f"{source}: needs `datasets`; pip install 'readlet[hub]'") from None
     name, _, split = source.removeprefix(PREFIX).partition("@")
     try:
-        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what fails is told here, once
+        # What fails is told here, once.
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)
+        logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
         rows = datasets.load_dataset(name, split=split or "train", streaming=True)
         for number, row in enumerate(rows, 1):
-            yield row_example(source, number, row, columns)
+            yield row_example(source, number, row, columns, list(row))
     except ReadletError:
         raise
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:

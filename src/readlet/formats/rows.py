@@ -25,11 +25,13 @@ FIELDS = (
     "title",
     "language",
 )
+_LABELS = ("answers", "answer", "is_impossible")
 # `{"context": "passage"}`: the file calls our `context` by the name `passage`.
 Columns = Mapping[str, str]
 
 
 def read_jsonl(path: Path, columns: Columns) -> Iterator[Example]:
+    names: dict[str, None] = {}
     for number, line in enumerate(text_lines(path), 1):
         if line.isspace():
             continue
@@ -45,7 +47,8 @@ def read_jsonl(path: Path, columns: Columns) -> Iterator[Example]:
         if not isinstance(row, dict):
             fault = f"is a {type(row).__name__}, not an object"
             raise bad_input(path, f"line {number}", fault, "write one object a line, or SQuAD JSON")
-        yield row_example(path, number, row, columns)
+        names |= dict.fromkeys(row)  # rows may leave out what is empty
+        yield row_example(path, number, row, columns, list(names))
 
 
 def read_csv(path: Path, columns: Columns) -> Iterator[Example]:
@@ -55,9 +58,9 @@ def read_csv(path: Path, columns: Columns) -> Iterator[Example]:
     delimiter = "\t" if header.count("\t") > header.count(",") else ","
     csv.field_size_limit(MAX_PIECE)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter))]
-    _require(path, names, columns)
+    _require(path, "header", names, columns)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    number = 1
+    number = 0
     while True:
         try:
             cells = next(reader, None)
@@ -71,12 +74,13 @@ def read_csv(path: Path, columns: Columns) -> Iterator[Example]:
         number += 1
         if len(cells) != len(names):
             fault = f"{len(cells)} cells under {len(names)} column names"
-            raise bad_input(path, f"row {number}", fault, "check its quotes and separators")
+            place = f"line {reader.line_num + 1}"
+            raise bad_input(path, place, fault, "check its quotes and separators")
         # An empty cell is a missing value: CSV cannot tell the two apart.
         row = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
         row.setdefault(columns.get("question", "question"), "")
         row.setdefault(columns.get("context", "context"), "")
-        yield row_example(path, number, row, columns)
+        yield row_example(path, number, row, columns, names)
 
 
 def read_parquet(path: Path, columns: Columns) -> Iterator[Example]:
@@ -87,21 +91,23 @@ def read_parquet(path: Path, columns: Columns) -> Iterator[Example]:
         raise bad_input(path, "", "Parquet needs pyarrow", remedy) from None
     try:
         with parquet.ParquetFile(path) as table:
-            _require(path, table.schema_arrow.names, columns)
             number = 0
             for batch in table.iter_batches(1024):
                 for row in batch.to_pylist():
                     number += 1
-                    yield row_example(path, number, row, columns)
+                    yield row_example(path, number, row, columns, list(row))
     except (ArrowException, OSError) as error:
         first = str(error).splitlines()[0]
         raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None
 
 
 def row_example(
-    source: str | Path, number: int, row: Mapping[str, Any], columns: Columns
+    source: str | Path, number: int, row: Mapping[str, Any], columns: Columns, names: list[str]
 ) -> Example:
-    """The example in one row, whatever kind of file held it."""
+    """The example in one row, whatever kind of file held it; `names` are the file's columns."""
+    place = f"row {number}"
+    if number == 1:
+        _require(source, place, names, columns)
     named = {field: row.get(columns.get(field, field)) for field in FIELDS}
     # A start of NaN beside an answer is a fault of its own, told by `offset`.
     present = {
@@ -109,13 +115,11 @@ def row_example(
         for field, value in named.items()
         if (field == "answer_start" and value is not None) or not _is_missing(value)
     }
-    for field in ("question", "context"):
-        if field not in present:
-            _require(source, list(row), columns)
-    place = f"row {number}"
     context = text_field(source, place, present, "context")
     answers = _answers(source, place, present, context)
-    impossible = _parse(present.get("is_impossible", not answers))
+    # Without any column that could tell, a question is not impossible but unlabelled.
+    labelled = any(columns.get(field, field) in names for field in _LABELS)
+    impossible = _parse(present.get("is_impossible", labelled and not answers))
     return Example(
         id=str(present.get("id", number)),
         question=text_field(source, place, present, "question"),
@@ -153,6 +157,9 @@ def _answers(
     if "answers" in row:
         return spans(source, place, _parse(row["answers"]))
     if "answer" not in row:
+        if not _is_missing(row.get("answer_start")):
+            fault = "'answer_start' without 'answer'"
+            raise bad_input(source, place, fault, "give the answer's text too, or neither")
         return ()
     text = text_field(source, place, row, "answer")
     if "answer_start" in row:
@@ -166,7 +173,7 @@ def _parse(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value if value not in ("True", "False") else value.lower())
+        return json.loads(value.lower() if value.lower() in ("true", "false") else value)
     except (RecursionError, ValueError):
         return value
 
@@ -175,13 +182,14 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _require(source: str | Path, names: list[str], columns: Columns) -> None:
-    for field in ("question", "context"):
+def _require(source: str | Path, place: str, names: list[str], columns: Columns) -> None:
+    """Questions, contexts, and every column that the user has named must be there."""
+    for field in dict.fromkeys(("question", "context", *columns)):
         name = columns.get(field, field)
         if name not in names:
-            known = ", ".join(f"{name:.40}" for name in names[:12])
+            known = ", ".join(f"{name:.40}" for name in names[:12]) or "none"
             remedy = f"name the right one with --column {field}=NAME"
-            raise bad_input(source, "", f"no column {name!r} (it has {known})", remedy)
+            raise bad_input(source, place, f"no column {name!r} (it has {known})", remedy)
 
 
 def parse_columns(pairs: Iterable[str]) -> dict[str, str]:

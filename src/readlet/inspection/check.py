@@ -46,7 +46,7 @@ class FileReport:
         """Counts per bin of EDGES; a bin is named by its first and last length."""
         edges = EDGES[what]
         bins = {
-            (f"{low}-{high - 1}" if high else f"{low}+"): (low, high or float("inf"))
+            _bin_name(low, high): (low, high or float("inf"))
             for low, high in zip(edges, (*edges[1:], 0), strict=True)
         }
         counted = self.lengths[what]
@@ -69,6 +69,12 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         return {"wrong": self.is_wrong, "files": [_file_json(file) for file in self.files]}
+
+
+def _bin_name(low: int, high: int) -> str:
+    if not high:
+        return f"{low}+"
+    return f"{low}" if high == low + 1 else f"{low}-{high - 1}"
 
 
 def check(sources: Sequence[str], columns: Columns) -> Report:
@@ -112,6 +118,8 @@ def _check_file(
         for answer in item.answers:
             report.lengths["answer"][len(word_spans(answer.text))] += 1
         report.findings += example_faults(item, spans)
+    if not ids:
+        report.findings.append(Finding(Fault.EMPTY, "", "the file holds no question"))
     return report
 
 

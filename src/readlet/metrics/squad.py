@@ -65,25 +65,30 @@ class QuestionScores:
 def score_questions(
     examples: Iterable[Example], predictions: Mapping[str, str], rules: Rules
 ) -> QuestionScores:
-    """The best score over the gold answers, for every question. A repeated id counts once."""
-    rows: dict[str, tuple[float, float, bool, bool]] = {}
-    for example in examples:
+    """The best score over the gold answers, for every question.
+
+    A repeated id counts every time by the rules of 1.1, and once, the last, by those of 2.0.
+    """
+    rows: dict[str | int, tuple[str, float, float, bool, bool]] = {}
+    for number, example in enumerate(examples):
         has_answer = bool(example.answers)
+        key = example.id if rules == "2.0" else number
         prediction = predictions.get(example.id)
         if prediction is None:
-            rows[example.id] = (0.0, 0.0, has_answer, False)
+            rows[key] = (example.id, 0.0, 0.0, has_answer, False)
             continue
         golds = _golds(example, rules)
-        rows[example.id] = (
+        rows[key] = (
+            example.id,
             max(exact_match(prediction, gold) for gold in golds),
             max(f1(prediction, gold, rules) for gold in golds),
             has_answer,
             not prediction,
         )
-    columns = list(zip(*rows.values(), strict=True)) or [(), (), (), ()]
-    exact, f1_scores, has, refusals = map(list, columns)
-    missing = [identity for identity in rows if identity not in predictions]
-    return QuestionScores(list(rows), exact, f1_scores, has, refusals, missing, rules)
+    columns = list(zip(*rows.values(), strict=True)) or [(), (), (), (), ()]
+    ids, exact, f1_scores, has, refusals = map(list, columns)
+    missing = [identity for identity in dict.fromkeys(ids) if identity not in predictions]
+    return QuestionScores(ids, exact, f1_scores, has, refusals, missing, rules)
 
 
 def summary(scores: QuestionScores) -> dict[str, float]:
@@ -101,8 +106,12 @@ def summary(scores: QuestionScores) -> dict[str, float]:
 def refuse_above(
     scores: QuestionScores, na_probs: Mapping[str, float], threshold: float
 ) -> QuestionScores:
-    """The scores if every question with a no-answer probability above the threshold is refused."""
-    refused = [na_probs[identity] > threshold for identity in scores.ids]
+    """The scores if every question with a no-answer probability above the threshold is refused.
+
+    A missing prediction stays wrong: nobody has refused that question.
+    """
+    missing = set(scores.missing)
+    refused = [na_probs[key] > threshold and key not in missing for key in scores.ids]
 
     def applied(values: Sequence[float]) -> list[float]:
         rows = zip(values, refused, scores.has_answer, strict=True)
@@ -174,9 +183,14 @@ def _best(
     scores: QuestionScores, values: Sequence[float], na_probs: Mapping[str, float]
 ) -> tuple[float, float]:
     # Refusing everything is right for the impossible questions; then answer one by one.
-    current: float = sum(not has for has in scores.has_answer)
+    missing = set(scores.missing)
+    said = [identity not in missing for identity in scores.ids]
+    pairs = zip(scores.has_answer, said, strict=True)
+    current: float = sum(given and not has for has, given in pairs)
     best, threshold = current, 0.0
     for row in _by_confidence(scores, na_probs):
+        if not said[row]:
+            continue
         if scores.has_answer[row]:
             current += values[row]
         elif not scores.is_refusal[row]:

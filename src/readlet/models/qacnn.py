@@ -14,6 +14,8 @@ from readlet.nn.softmax import masked_log_softmax
 from readlet.nn.trilinear import ContextQueryAttention
 from readlet.recipe import Model
 
+_FORMS_AT_ONCE = 4096  # bounds the memory of the character convolution
+
 
 class SpanScores(NamedTuple):
     """Scores of every context position as first and as last word of the answer."""
@@ -52,13 +54,13 @@ class Embedding(nn.Module):
         self.dropout = nn.Dropout(recipe.dropout)
 
     def forward(self, words: Tensor, characters: Tensor, match: Tensor) -> Tensor:
-        """(B, L), (B, L, W), (B, L) -> (B, L, D)."""
+        """Word numbers (B, L), character vectors (B, L, C), match (B, L) -> (B, L, D)."""
         is_trainable = words < self.trainable.num_embeddings  # (B, L)
         row = torch.where(is_trainable, words, 0)  # (B, L)
         vectors = self.frozen[words].to(self.trainable.weight.dtype)  # (B, L, E)
         parts = [
             self.dropout(vectors + self.trainable(row)),  # (B, L, E)
-            self.dropout(self.characters(characters)),  # (B, L, C)
+            self.dropout(characters),  # (B, L, C)
         ]
         if self.match_features:
             parts.append(match.unsqueeze(-1).to(parts[0].dtype))  # (B, L, 1)
@@ -123,9 +125,22 @@ class QACNN(nn.Module):
         return SpanScores(start.float(), end.float(), context_keep)
 
     def _encode(self, forms: Tensor, match: Tensor, keep: Tensor, tables: FormTables) -> Tensor:
-        embedded = self.embedding(tables.words[forms], tables.characters[forms], match)
+        characters = self._character_vectors(forms, tables)  # (B, L, C)
+        embedded = self.embedding(tables.words[forms], characters, match)  # (B, L, D)
         encoded: Tensor = self.encoder(embedded, keep)  # (B, L, D)
         return encoded
+
+    def _character_vectors(self, forms: Tensor, tables: FormTables) -> Tensor:
+        if tables.character_vectors is not None:
+            return tables.character_vectors[forms]  # (B, L, C)
+        vectors: Tensor = self.embedding.characters(tables.characters[forms])  # (B, L, C)
+        return vectors
+
+    @torch.inference_mode()
+    def read_characters(self, tables: FormTables) -> None:
+        """Read the characters of every form once, not at every place: for answering only."""
+        parts = torch.split(tables.characters, _FORMS_AT_ONCE)  # of (<= 4096, W)
+        tables.character_vectors = torch.cat([self.embedding.characters(p) for p in parts])
 
     def _model_encoder(self, x: Tensor, keep: Tensor) -> Tensor:
         x = self.dropout(x)  # (B, Lc, D)

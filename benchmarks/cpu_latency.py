@@ -1,0 +1,93 @@
+"""How fast the small reader answers on a processor, against two limits.
+
+    python benchmarks/cpu_latency.py [--data dev-v1.1.json.gz] [--reader FOLDER]
+
+In batches: at least 40 questions a second. One question at a time: under 60 ms. Without a reader
+the `qacnn` recipe with random weights is timed, whose arithmetic is the same; without data the
+bundled questions. Exit code 1 when a limit is missed.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+
+import torch
+
+from readlet.calibration import Calibration
+from readlet.encoding.features import count_words
+from readlet.encoding.vocabulary import build_vocabulary, frozen_table
+from readlet.formats import read_examples
+from readlet.models.qacnn import QACNN, count_parameters
+from readlet.reader import Reader
+from readlet.recipe import load_recipe
+from readlet.types import Example
+
+QUESTIONS_PER_SECOND = 40.0
+SECONDS_FOR_ONE = 0.060
+VECTOR_WIDTH = 150
+
+
+def untrained(examples: Sequence[Example]) -> Reader:
+    """A reader of full size that knows the words of the examples and nothing else."""
+    recipe = load_recipe("qacnn")
+    words = sorted({word.lower() for word in count_words(examples)})
+    known = build_vocabulary(
+        count_words(examples),
+        words,
+        trainable_words=0,
+        min_count=1,
+        min_character_count=1,
+        max_characters=recipe.words.max_characters,
+    )
+    vectors = torch.randn(len(words), VECTOR_WIDTH).numpy()
+    frozen = torch.from_numpy(frozen_table(known, vectors, VECTOR_WIDTH))
+    model = QACNN(recipe.model, frozen, known.trainable_rows, known.character_count)
+    return Reader(model.eval(), known, recipe, Calibration(), null=True)
+
+
+def batch_rate(reader: Reader, examples: Sequence[Example], repetitions: int) -> float:
+    pairs = [(e.question, e.context) for e in examples]
+    best = 0.0
+    for _ in range(repetitions):
+        began = time.perf_counter()
+        count = sum(1 for _ in reader.answer_batch(pairs))
+        best = max(best, count / (time.perf_counter() - began))
+    return best
+
+
+def single_seconds(reader: Reader, examples: Sequence[Example]) -> float:
+    """Median over questions: what a person waits for."""
+    times = []
+    for example in examples:
+        began = time.perf_counter()
+        reader.answer(example.question, example.context)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default="bundled:test", help="questions to answer")
+    parser.add_argument("--reader", help="a reader's folder")
+    parser.add_argument("--questions", type=int, default=500, help="how many of them")
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    everything = list(read_examples(arguments.data))
+    # Spread over the whole file: neighbours are about the same text, and equally long.
+    step = max(1, len(everything) // arguments.questions)
+    examples = everything[::step][: arguments.questions]
+    reader = Reader.load(arguments.reader) if arguments.reader else untrained(examples)
+    reader.answer(examples[0].question, examples[0].context)  # warm-up
+    rate = batch_rate(reader, examples, repetitions=3)
+    one = single_seconds(reader, examples[:60])
+    print(f"{count_parameters(reader.model):,} parameters, {arguments.threads} threads")
+    print(f"in batches: {rate:7.1f} questions/s, {rate / QUESTIONS_PER_SECOND:.2f} x the limit")
+    print(f"one by one: {1000 * one:7.1f} ms, {SECONDS_FOR_ONE / one:.2f} x as fast as the limit")
+    sys.exit(int(rate < QUESTIONS_PER_SECOND or one > SECONDS_FOR_ONE))
+
+
+if __name__ == "__main__":
+    main()
