@@ -167,8 +167,7 @@ def test_a_batch_reads_at_most_one_chunk_ahead(
 def test_as_many_answers_as_wanted(random_reader: Build) -> None:
     reader = random_reader(LAMP)
     for n in (1, 12):
-        reader.n_best = n
-        said = reader.answer("Who lit the lamp?", LAMP)
+        said = reader.answer("Who lit the lamp?", LAMP, n)
         assert len(said.n_best) == n
         check_promises(LAMP, said, n)
 

@@ -40,12 +40,12 @@ def test_train_file_is_read_and_validated_quickly(real_data: Path) -> None:
     path = real_data / "squad" / "train-v1.1.json.gz"
     seconds = []
     for _ in range(2):  # the better of two: other programs may be in the way
-        start = time.perf_counter()
+        start = time.process_time()
         examples = answers = 0
         for example in read_examples(path):
             examples += 1
             answers += len(example.answers)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
         assert (examples, answers) == (87_599, 87_599)
     assert min(seconds) < 3
 

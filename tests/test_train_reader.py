@@ -330,6 +330,6 @@ def test_notes_list_what_was_not_taken_as_it_stands(
         "long question: only its first words are read": long_ids,
         "long context: read in windows": long_ids,
     }
-    told = capsys.readouterr().out
+    told = capsys.readouterr().err
     for what, ids in notes.items():
         assert f"{len(ids)} × {what}" in told

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import word_spans
 from readlet.metrics.question_types import question_type
-from readlet.types import Candidate, Prediction
+from readlet.types import N_BEST, Candidate, Prediction
 
 # Below this share of the question's weight found in one sentence, the baseline says "no answer".
 # Low on purpose: a higher bar gains points only by refusing nearly every question.
 MIN_COVERAGE = 0.2
-N_BEST = 5
 
 _FUNCTION = frozenset().union(*FUNCTION_WORDS.values()) | frozenset(
     "a an i do does did has have had been will would can could its their he she they we you or but "
@@ -73,15 +72,17 @@ class LexicalBaseline:
     def __init__(self) -> None:
         self._last: _Passage | None = None
 
-    def answer(self, question: str, context: str) -> Prediction:
+    def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction:
         if self._last is None or self._last.text != context:
             self._last = _read(context)
-        return _answer(question, self._last)
+        return _answer(question, self._last, n_best)
 
-    def answer_batch(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Prediction]:
+    def answer_batch(
+        self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
+    ) -> Iterator[Prediction]:
         """Predictions in order, one at a time: any number of questions fits in memory."""
         for question, context in pairs:
-            yield self.answer(question, context)
+            yield self.answer(question, context, n_best)
 
 
 def _read(context: str) -> _Passage:
@@ -100,7 +101,7 @@ def _stem(word: str) -> str:
     return word.casefold()[:6]
 
 
-def _answer(question: str, passage: _Passage) -> Prediction:
+def _answer(question: str, passage: _Passage, n_best: int) -> Prediction:
     asked = _weights(question, passage)
     kind = _kind(question)
     total = sum(asked.values())
@@ -114,7 +115,7 @@ def _answer(question: str, passage: _Passage) -> Prediction:
         for span, prior in _candidates(kind, sentence, passage, asked):
             found.append((overlap + prior + _nearness(span, sentence, passage, asked), span))
     no_answer = 1.0 - coverage
-    best = _n_best(found, passage, coverage)
+    best = _n_best(found, passage, coverage, n_best)
     if not best or coverage < MIN_COVERAGE:
         return Prediction("", 0, 0, no_answer, no_answer, best)
     top = best[0]
@@ -215,7 +216,7 @@ def _nearness(span: range, sentence: range, passage: _Passage, asked: dict[str, 
 
 
 def _n_best(
-    found: list[tuple[float, range]], passage: _Passage, coverage: float
+    found: list[tuple[float, range]], passage: _Passage, coverage: float, count: int
 ) -> tuple[Candidate, ...]:
     """The best candidates without duplicates; their scores share out the coverage."""
     found.sort(key=lambda item: (-item[0], item[1].start, len(item[1])))
@@ -224,7 +225,7 @@ def _n_best(
         place = passage.spans[span.start][0], passage.spans[span.stop - 1][1]
         if place not in best:
             best[place] = score
-        if len(best) == N_BEST:
+        if len(best) == count:
             break
     # Relative to the best: the exponent of a long question's score would overflow.
     top = next(iter(best.values()), 0.0)

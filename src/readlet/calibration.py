@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Floats = NDArray[np.float64]
 _RANGE = (0.25, 8.0)  # temperatures that are tried
+_MIN_GAIN = 1e-3  # nats a question
 
 
 class Calibration(BaseModel):
@@ -42,4 +43,5 @@ def fit_temperature(
 
     low, high = np.log(_RANGE)
     found = minimize_scalar(log_loss, bounds=(low, high), method="bounded")
-    return float(np.exp(found.x))
+    # A gain in the fourth digit is chance: then the scores are best left alone.
+    return float(np.exp(found.x)) if log_loss(0.0) - found.fun > _MIN_GAIN else 1.0

@@ -17,7 +17,10 @@ def model_card(reader: "Reader") -> str:
 
     recipe, calibration = reader.recipe, reader.calibration
     scores = reader.metrics.get("dev", {})
-    score_rows = [f"| {name} | {value:.2f} |" for name, value in scores.items()]
+    score_rows = [
+        f"| {name} | {value:,} |" if isinstance(value, int) else f"| {name} | {value:.2f} |"
+        for name, value in scores.items()
+    ]
     known = reader.vocabulary
     settings = [
         f"| {section}.{field} | {value!r} |"

@@ -16,7 +16,7 @@ from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.encoding.features import Features
 from readlet.models.qacnn import QACNN, SpanScores
 from readlet.recipe import Data
-from readlet.types import Candidate, Example, Prediction
+from readlet.types import N_BEST, Candidate, Example, Prediction
 
 # Spans kept of each window for every answer that is asked for: some of them have the same text.
 _SPARE = 4
@@ -41,7 +41,7 @@ class Predictor:
     null: bool
     calibration: Calibration
     batch_size: int = 32
-    n_best: int = 5
+    n_best: int = N_BEST
 
     def predict(self, examples: Sequence[Example], features: Features) -> list[Prediction]:
         """One prediction for every example, in order."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text
-from readlet.types import Example, Prediction
+from readlet.types import N_BEST, Example, Prediction
 
 if TYPE_CHECKING:
     from readlet.calibration import Calibration
@@ -29,9 +29,11 @@ class Answerer(Protocol):
     @property
     def name(self) -> str: ...
 
-    def answer(self, question: str, context: str) -> Prediction: ...
+    def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction: ...
 
-    def answer_batch(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Prediction]: ...
+    def answer_batch(
+        self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
+    ) -> Iterator[Prediction]: ...
 
 
 @dataclass
@@ -44,17 +46,18 @@ class Reader:
     calibration: "Calibration"
     null: bool
     metrics: dict[str, Any] = field(default_factory=dict)
-    n_best: int = 5
 
     @property
     def name(self) -> str:
         return self.recipe.name
 
-    def answer(self, question: str, context: str) -> Prediction:
+    def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction:
         """The answer to a question, with its place in the context, or "no answer"."""
-        return next(self.answer_batch([(question, context)]))
+        return next(self.answer_batch([(question, context)], n_best))
 
-    def answer_batch(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Prediction]:
+    def answer_batch(
+        self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
+    ) -> Iterator[Prediction]:
         """Predictions in the order of the pairs; any number of them in constant memory."""
         from readlet.encoding.features import Windows, encode
         from readlet.predicting import Predictor
@@ -67,26 +70,17 @@ class Reader:
             features = encode(examples, self.vocabulary, windows)
             size = min(len(features), 32)
             yield from Predictor(
-                self.model, data, self.null, self.calibration, size, self.n_best
+                self.model, data, self.null, self.calibration, size, n_best
             ).predict(examples, features)
 
     def save(self, folder: Path) -> None:
         """Write the reader's folder. `config.json` comes last: with it the folder is whole."""
         from readlet.model_card import model_card
-        from readlet.training.checkpoint import detached, save_tensors
+        from readlet.tensors import detached, save_tensors
 
         folder.mkdir(parents=True, exist_ok=True)
         save_tensors(folder / "model.safetensors", detached(dict(self.model.state_dict())))
-        known = self.vocabulary
-        _write_json(
-            folder / "vocabulary.json",
-            {
-                "trainable": known.trainable,
-                "frozen": known.frozen,
-                "characters": known.characters,
-                "max_characters": known.max_characters,
-            },
-        )
+        _write_json(folder / "vocabulary.json", self.vocabulary.to_json())
         _write_json(folder / "calibration.json", self.calibration.model_dump())
         _write_json(folder / "metrics.json", self.metrics)
         with atomic_text(folder / "README.md") as stream:
@@ -121,12 +115,7 @@ class Reader:
             null = bool(config["null_answer"])
         with _told_of(path / "vocabulary.json"):
             listed = _read_json(path / "vocabulary.json")
-            vocabulary = Vocabulary(
-                tuple(listed["trainable"]),
-                tuple(listed["frozen"]),
-                listed["characters"],
-                int(listed["max_characters"]),
-            )
+            vocabulary = Vocabulary.from_json(listed)
         with _told_of(path / "model.safetensors"):
             weights = load_file(path / "model.safetensors")
             frozen = weights["embedding.frozen"]  # (words, width)

@@ -46,7 +46,7 @@ class _Section(BaseModel):
 class Data(_Section):
     """What is read, and how much of it at once."""
 
-    train: tuple[str, ...] = ("bundled:train",)
+    train: Annotated[tuple[str, ...], Field(min_length=1)] = ("bundled:train",)
     """Files of training questions; `bundled:train` is the corpus of the package."""
     dev: str = "bundled:dev"
     """File on which progress is measured; empty: the held-out questions."""
@@ -170,7 +170,7 @@ class Training(_Section):
     log_every: Positive = 50
     """Steps between two lines of the log, and two looks of the guard."""
     spike: Annotated[float, Field(gt=1.0)] = 3.0
-    """Roll back when the loss exceeds its running mean by this factor, or is not a number."""
+    """Roll back when the loss exceeds its mean by this factor or by 5 nats, or is no number."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of everything random."""
 

@@ -1,6 +1,7 @@
 """From a recipe to a reader's folder: what `readlet train` calls."""
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_tab
 from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text
 from readlet.formats import read_examples, source_path
+from readlet.formats.hub import PREFIX as HUB
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN, SpanLoss
 from readlet.predicting import Predictor
@@ -108,9 +110,7 @@ def prepare(recipe: Recipe) -> Corpus:
     chosen = {"words": recipe.words.model_dump(), "held_out": sorted(aside)}
     vocabulary_key = cache_key([*sources, *vectors], chosen)
     arrays, meta = cached(vocabulary_key, lambda: _vocabulary(recipe, train, vectors))
-    vocabulary = Vocabulary(
-        tuple(meta["trainable"]), tuple(meta["frozen"]), meta["characters"], meta["max_characters"]
-    )
+    vocabulary = Vocabulary.from_json(meta)
 
     def encoded(part: str, listed: Sequence[Example], paths: list[Path]) -> Features:
         settings = {"vocabulary": vocabulary_key, "part": part, "windows": vars(windows)}
@@ -157,6 +157,10 @@ def _data_files(recipe: Recipe) -> tuple[list[Path], Path | None, list[Path]]:
     sources = [source_path(source) for source in recipe.data.train]
     dev = source_path(recipe.data.dev) if recipe.data.dev else None
     vectors = [Path(path) for path in recipe.words.vectors]
+    for source in (*recipe.data.train, recipe.data.dev):
+        if source.startswith(HUB):
+            remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
+            raise bad_input(source, "", "training reads files", remedy)
     named = {"data.train": sources, "data.dev": [dev] if dev else [], "words.vectors": vectors}
     for field, paths in named.items():
         for path in paths:
@@ -180,13 +184,7 @@ def _vocabulary(recipe: Recipe, train: Sequence[Example], vectors: list[Path]) -
         max_characters=settings.max_characters,
     )
     width = settings.width if matrix is None else matrix.shape[1]
-    meta = {
-        "trainable": known.trainable,
-        "frozen": known.frozen,
-        "characters": known.characters,
-        "max_characters": known.max_characters,
-    }
-    return {"frozen": frozen_table(known, matrix, width)}, meta
+    return {"frozen": frozen_table(known, matrix, width)}, known.to_json()
 
 
 def _store(features: Features) -> Stored:
@@ -199,7 +197,7 @@ def _claim_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
     if resume:
         if not stored.is_file():
             raise bad_input(folder, "", "no run to resume", "leave --resume out")
-        before = json.loads(stored.read_text("utf-8"))
+        before = _read_stored(stored)
         changed = _differences(before, json.loads(recipe.model_dump_json()))
         if changed:
             fault = f"the run began with another {', '.join(changed)}"
@@ -218,11 +216,19 @@ def _claim_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
         stream.write(recipe.model_dump_json(indent=1))
 
 
+def _read_stored(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise bad_input(path, "", f"is damaged ({error})", "train anew in another --out") from None
+    return values if isinstance(values, dict) else {}
+
+
 def _same_data(corpus: Corpus, folder: Path, *, resume: bool) -> None:
     """A run goes on only with the data that it began with: another order would be another run."""
     stored = folder / "data.json"
     if resume and stored.is_file():
-        if json.loads(stored.read_text("utf-8")) != {"key": corpus.key}:
+        if _read_stored(stored) != {"key": corpus.key}:
             fault = "the training data or word vectors have changed since the run began"
             raise bad_input(folder, "", fault, "bring the old ones back, or give another --out")
     elif is_main_process():
@@ -241,9 +247,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 def _tell_notes(corpus: Corpus, folder: Path) -> None:
     """Law 7: what was not taken as it stands is counted on the screen and listed in a file."""
-    from readlet.cli.console import console
-
     with atomic_text(folder / "notes.json") as stream:
         json.dump(corpus.train.notes, stream, ensure_ascii=False, indent=1)
     for what, ids in corpus.train.notes.items():
-        console.print(f"{len(ids):,} × {what}", style="dim")
+        print(f"{len(ids):,} × {what}", file=sys.stderr)

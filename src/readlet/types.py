@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+N_BEST = 5  # answers that a reader keeps, unless more are asked for
+
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -197,7 +197,7 @@ def test_bad_probabilities(write: Write) -> None:
 
 def test_other_bad_input(write: Write, tmp_path: Path) -> None:
     glue = write("dev.tsv", SST2)
-    assert "a GLUE file; give its predictions" in complaint("baseline", glue)
+    assert "a GLUE file; give --predictions" in complaint("baseline", glue)
     assert "give READER DATA" in complaint("baseline", TEST, TEST)
     assert "no such file" in complaint("--predictions", str(tmp_path / "none.json"), TEST)
     into = str(tmp_path / "no" / "folder.json")

@@ -186,7 +186,7 @@ def test_trains_and_tells(
     (line,) = [line for line in done.out.splitlines() if line.startswith("EM ")]
     assert line.startswith(f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f} on ")
     assert line.endswith("; the reader is in runs/mine")
-    assert "epoch 1.0: exact" in done.err
+    assert "epoch 1.0: EM " in done.err
     assert Reader.load(folder).name == "mine"
 
 

@@ -93,14 +93,17 @@ def test_the_key_follows_content_settings_and_code(
 def test_every_file_of_the_room_is_part_of_the_code_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("cache.py", "words.py"):
+    for name in ("encoding/cache.py", "encoding/words.py", "formats/rows.py", "types.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
-    monkeypatch.setattr(cache, "__file__", str(tmp_path / "cache.py"))
-    before = cache._code_version()
-    (tmp_path / "words.py").write_text("2")
-    changed = cache._code_version()
-    (tmp_path / "new.py").write_text("3")
-    assert len({before, changed, cache._code_version()}) == 3
+    monkeypatch.setattr(cache, "__file__", str(tmp_path / "encoding/cache.py"))
+    versions = {cache._code_version()}
+    for name in ("encoding/words.py", "encoding/new.py", "formats/rows.py", "types.py"):
+        (tmp_path / name).write_text("2")
+        versions.add(cache._code_version())
+    monkeypatch.setattr(cache.regex, "__version__", "another")
+    versions.add(cache._code_version())
+    assert len(versions) == 6
 
 
 @pytest.mark.parametrize(

@@ -186,8 +186,8 @@ def test_the_dev_set_is_scored_in_two_seconds() -> None:
     seconds = []
     for _ in range(3):  # the best of three: other programs may be running
         normalise.cache_clear()
-        start = time.perf_counter()
+        start = time.process_time()
         evaluate(examples, predictions)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     print(f"10,570 predictions scored in {min(seconds):.2f} s")
     assert min(seconds) < 2

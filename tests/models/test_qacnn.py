@@ -345,3 +345,33 @@ def test_characters_read_once_change_nothing(random_reader: Callable[..., Any]) 
         found = reader.model(batch, tables)
     torch.testing.assert_close(found.start, expected.start)
     torch.testing.assert_close(found.end, expected.end)
+
+
+def test_a_fresh_reader_sees_which_words_are_alike() -> None:
+    """Similarity must begin with likeness: an alignment that starts as noise is hardly learnt."""
+    torch.manual_seed(0)
+    words = [f"word{number}" for number in range(60)]
+    vocabulary = Vocabulary((), tuple(words), "".join(sorted(set("".join(words)))), 16)
+    rows = vocabulary.trainable_rows
+    frozen = torch.cat([torch.zeros(rows, 150), 0.4 * torch.randn(len(words), 150)])  # as GloVe
+    model = QACNN(load_recipe("qacnn").model, frozen, rows, vocabulary.character_count).eval()
+    order = torch.randperm(60)
+    context = " ".join(words[i] for i in order.tolist())
+    question = " ".join(words[i] for i in torch.randperm(60)[:12].tolist())
+    features = encode([Example("a", question, context)], vocabulary, Windows(100, 20, 20))
+    (batch,) = Batches(features, shapes(100, 20, null=False), 1, null=False)
+    seen: list[Tensor] = []
+    similarity = model.attention.similarity
+
+    def spy(context: Tensor, question: Tensor) -> Tensor:
+        seen.append(similarity(context, question))
+        return seen[-1]
+
+    model.attention.similarity = spy  # type: ignore[method-assign]
+    with torch.no_grad():
+        model(batch, FormTables(features))
+    scores = seen[0][0, :60, :12]  # (60, 12)
+    alike = batch.context[0, :60, None] == batch.question[0, None, :12]
+    gap = (scores[alike].mean() - scores[~alike].mean()) / scores[~alike].std()
+    assert alike.sum() == 12
+    assert gap > 1.0

@@ -11,16 +11,16 @@ import pytest
 import torch
 from torch import Tensor
 
+from readlet import tensors
 from readlet.errors import ReadletError
+from readlet.tensors import detached, save_tensors
 from readlet.training import checkpoint as module
 from readlet.training.checkpoint import (
     Checkpoint,
     Progress,
-    detached,
     find_checkpoint,
     load_checkpoint,
     save_checkpoint,
-    save_tensors,
 )
 from readlet.training.loop import TrainingLoop
 
@@ -148,11 +148,11 @@ def test_a_file_of_tensors_is_whole_or_absent(
     save_tensors(path, {"a": torch.ones(2)})
     before = path.read_bytes()
 
-    def half(tensors: dict[str, Tensor], path: Path) -> None:
+    def half(_: dict[str, Tensor], path: Path) -> None:
         path.write_bytes(b"half of")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(module, "save_file", half)
+    monkeypatch.setattr(tensors, "save_file", half)
     with pytest.raises(ReadletError, match=r"best\.safetensors: not written .*--resume"):
         save_tensors(path, {"a": torch.zeros(2)})
     assert names(tmp_path) == ["best.safetensors"]

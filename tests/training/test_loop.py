@@ -170,7 +170,7 @@ def test_log(make_loop: MakeLoop, tmp_path: Path) -> None:
     loop = make_loop(
         tmp_path,
         *("training.log_every=4", "training.epochs=2", "training.evaluate_every=1"),
-        "training.learning_rate=0.5",
+        "training.learning_rate=0.005",
         *("training.schedule=linear", "training.warmup_steps=10", "training.spike=1e9"),
         evaluate=lambda: {"exact": 40.0, "f1": 50.0},
     )
@@ -185,7 +185,7 @@ def test_log(make_loop: MakeLoop, tmp_path: Path) -> None:
         }
         assert line["epoch"] == pytest.approx(step / 15, abs=1e-4)
         assert line["loss"] > 0
-        expected = 0.5 * (step / 10 if step <= 10 else (30 - step) / 20)
+        expected = 0.005 * (step / 10 if step <= 10 else (30 - step) / 20)
         assert line["learning_rate"] == pytest.approx(expected, abs=1e-12)
         assert 1 < line["examples_per_second"] < 1e6
         assert 50 < line["memory_mib"] < 1e6

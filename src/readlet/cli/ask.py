@@ -35,7 +35,7 @@ def ask(
         raise bad_input("standard input", place, "not UTF-8 text", "convert it to UTF-8") from None
     if not question.strip() or not text.strip():
         raise ReadletError("the question or the passage is empty; give some text for both")
-    prediction = load_reader(reader).answer(question, text)
+    prediction = load_reader(reader).answer(question, text, n_best)
     if as_json:
         best = [asdict(candidate) for candidate in prediction.n_best[:n_best]]
         print(json.dumps(asdict(prediction) | {"n_best": best}, ensure_ascii=False))

@@ -57,10 +57,8 @@ def evaluate_command(
     data = targets[-1]
     task = task_of(data)
     if task is not None:
-        if na_probs or against or rules:
-            raise ReadletError(f"{data}: a GLUE file; --na-probs, --against, --rules are for SQuAD")
-        if predictions is None:
-            raise ReadletError(f"{data}: a GLUE file; give its predictions with --predictions")
+        if predictions is None or na_probs or against or rules:
+            raise ReadletError(f"{data}: a GLUE file; give --predictions, and no option of SQuAD")
         scores, missing = evaluate_sentences(data, task, predictions)
         if as_json:
             print(json.dumps(scores | {"missing": missing}))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
@@ -71,8 +72,10 @@ def _store(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) 
 
 
 def _code_version() -> str:
-    """Changes whenever a file of this room changes."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    """Changes whenever the code does that reads and encodes, or the engine that finds words."""
+    package = Path(__file__).parent.parent
+    rooms = (*package.glob("encoding/*.py"), *package.glob("formats/*.py"), package / "types.py")
+    digest = hashlib.sha256(regex.__version__.encode())
+    for path in sorted(rooms):
         digest.update(path.read_bytes())
     return digest.hexdigest()

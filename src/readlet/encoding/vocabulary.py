@@ -6,8 +6,9 @@ with frozen ones. Character numbers: 0 padding, 1 unknown, then the known charac
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,18 @@ class Vocabulary:
     @cached_property
     def _characters(self) -> dict[str, int]:
         return {char: number for number, char in enumerate(self.characters, SPECIAL_CHARACTERS)}
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Vocabulary":
+        return cls(
+            tuple(values["trainable"]),
+            tuple(values["frozen"]),
+            values["characters"],
+            int(values["max_characters"]),
+        )
 
     @property
     def trainable_rows(self) -> int:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from readlet.encoding.batches import Batch, FormTables
 from readlet.encoding.features import PADDING_FORM
+from readlet.nn.attention import SelfAttention
 from readlet.nn.characters import CharacterConvolution
 from readlet.nn.encoder_block import EncoderBlock, sublayer_count
 from readlet.nn.highway import Highway
@@ -14,6 +15,9 @@ from readlet.nn.softmax import masked_log_softmax
 from readlet.nn.trilinear import ContextQueryAttention
 from readlet.recipe import Model
 
+# Fresh embeddings have a deviation of about 0.4, the positions added to them one of 0.7. What a
+# word is must outweigh where it stands, or attention begins by comparing places.
+_WORDS_OVER_POSITIONS = 4.0
 _FORMS_AT_ONCE = 4096  # bounds the memory of the character convolution
 
 
@@ -103,6 +107,22 @@ class QACNN(nn.Module):
         # No bias: one number added to every position changes no probability.
         self.start = nn.Linear(2 * recipe.width, 1, bias=False)
         self.end = nn.Linear(2 * recipe.width, 1, bias=False)
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """Xavier's bounds. Torch's own are about half of them: words would drown in positions."""
+        for module in self.modules():
+            if isinstance(module, SelfAttention):
+                for part in module.qkv.weight.chunk(3):  # query, key and value are three layers
+                    nn.init.xavier_uniform_(part)
+                nn.init.xavier_uniform_(module.output.weight)
+        for layer in (self.embedding.project, self.resize):
+            nn.init.xavier_uniform_(layer.weight)
+        # The stream is long by then: small weights let training begin near the loss of guessing.
+        for layer in (self.start, self.end):
+            nn.init.normal_(layer.weight, std=0.01)
+        nn.init.normal_(self.embedding.characters.embedding.weight, std=0.1)
+        nn.init.zeros_(self.embedding.characters.embedding.weight[0])  # padding
 
     def compile_blocks(self) -> None:
         """Compile the blocks in place, once for all lengths; those that look alike share it."""
@@ -117,7 +137,7 @@ class QACNN(nn.Module):
         context = self._encode(batch.context, in_question, context_keep, tables)  # (B, Lc, D)
         question = self._encode(batch.question, no_match, question_keep, tables)  # (B, Lq, D)
         mixed = self.attention(context, question, context_keep, question_keep)  # (B, Lc, 4 D)
-        m0 = self._model_encoder(self.resize(mixed), context_keep)  # (B, Lc, D)
+        m0 = self._model_encoder(self.resize(mixed).float(), context_keep)  # (B, Lc, D)
         m1 = self._model_encoder(m0, context_keep)  # (B, Lc, D)
         m2 = self._model_encoder(m1, context_keep)  # (B, Lc, D)
         start = self.start(torch.cat([m0, m1], dim=-1)).squeeze(-1)  # (B, Lc)
@@ -127,6 +147,8 @@ class QACNN(nn.Module):
     def _encode(self, forms: Tensor, match: Tensor, keep: Tensor, tables: FormTables) -> Tensor:
         characters = self._character_vectors(forms, tables)  # (B, L, C)
         embedded = self.embedding(tables.words[forms], characters, match)  # (B, L, D)
+        # The residual stream stays in float32: dozens of updates are added to it.
+        embedded = embedded.float() * _WORDS_OVER_POSITIONS  # (B, L, D)
         encoded: Tensor = self.encoder(embedded, keep)  # (B, L, D)
         return encoded
 

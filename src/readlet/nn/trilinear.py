@@ -20,9 +20,11 @@ class ContextQueryAttention(nn.Module):
         self.question_weight = nn.Parameter(torch.empty(width))  # (D,)
         self.product_weight = nn.Parameter(torch.empty(width))  # (D,)
         self.dropout = nn.Dropout(dropout)
-        bound = (3 * width) ** -0.5  # as a linear layer from 3 D features to one score would have
-        for weight in self.parameters():
-            nn.init.uniform_(weight, -bound, bound)
+        # A fresh S is the scaled product of attention: a word looks at the words that are like it.
+        # Random signs would hide that likeness, and training might never find it.
+        nn.init.constant_(self.product_weight, width**-0.5)
+        nn.init.normal_(self.context_weight, std=0.01)
+        nn.init.normal_(self.question_weight, std=0.01)
 
     def forward(
         self, context: Tensor, question: Tensor, context_keep: Tensor, question_keep: Tensor

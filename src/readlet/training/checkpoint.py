@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from readlet.errors import ReadletError, bad_input
+from readlet.tensors import make_readable
 
 _PREFIX = "checkpoint-"
 
@@ -42,6 +43,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     try:
         draft.mkdir(parents=True)
         save_file(checkpoint.tensors, draft / "state.safetensors")
+        make_readable(draft / "state.safetensors")
         (draft / "progress.json").write_text(json.dumps(asdict(checkpoint.progress)))
         _flush(draft / "state.safetensors")
         _flush(draft / "progress.json")
@@ -58,20 +60,6 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         shutil.rmtree(draft, ignore_errors=True)
     for path in (*older, *folder.glob(f".{_PREFIX}*")):  # also drafts of runs that were killed
         shutil.rmtree(path)
-
-
-def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write one file that is whole or absent."""
-    draft = path.with_name(f".{path.name}")
-    try:
-        save_file(tensors, draft)
-        draft.replace(path)
-    except (OSError, SafetensorError) as error:
-        raise ReadletError(
-            f"{path}: not written ({error}); free some space and go on with --resume"
-        ) from None
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def find_checkpoint(folder: Path) -> Path | None:
@@ -98,19 +86,3 @@ def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
 def _flush(path: Path) -> None:
     with path.open("rb") as stream:
         os.fsync(stream.fileno())
-
-
-def detached(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Copies on the CPU, that later steps cannot change."""
-    return {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
-
-
-__all__ = [
-    "Checkpoint",
-    "Progress",
-    "detached",
-    "find_checkpoint",
-    "load_checkpoint",
-    "save_checkpoint",
-    "save_tensors",
-]

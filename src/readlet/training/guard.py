@@ -3,14 +3,18 @@
 import math
 
 _SMOOTHING = 0.9  # of the running mean
-_NOTEWORTHY = 1.0  # nats; once a model knows its data by heart, any factor is mere noise
+# In nats. Once a model knows its data by heart any factor is mere noise; and from a middling loss
+# no factor reaches the loss of guessing, which is twice the logarithm of a passage's length.
+_NOTEWORTHY, _ALARMING = 1.0, 5.0
 
 
 def is_bad(loss: float, mean: float | None, spike: float) -> bool:
     """Whether a loss is not finite, or exceeds the running mean by far: by the factor `spike`."""
     if not math.isfinite(loss):
         return True
-    return mean is not None and loss > max(spike * mean, mean + _NOTEWORTHY)
+    if mean is None:
+        return False
+    return loss - mean > min(max((spike - 1.0) * mean, _NOTEWORTHY), _ALARMING)
 
 
 def running_mean(mean: float | None, loss: float) -> float:

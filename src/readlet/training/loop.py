@@ -21,15 +21,14 @@ from readlet.encoding.features import Ints
 from readlet.errors import ReadletError
 from readlet.progress import TrainingBar
 from readlet.recipe import Training
+from readlet.tensors import detached, save_tensors
 from readlet.training.average import Average
 from readlet.training.checkpoint import (
     Checkpoint,
     Progress,
-    detached,
     find_checkpoint,
     load_checkpoint,
     save_checkpoint,
-    save_tensors,
 )
 from readlet.training.guard import is_bad, running_mean
 from readlet.training.precision import MixedPrecision
@@ -248,7 +247,7 @@ class TrainingLoop:
             self._log(scores)
             bar.say(
                 f"epoch {self.progress.step / self.steps_per_epoch:.1f}: "
-                + ", ".join(f"{name} {value:.2f}" for name, value in scores.items())
+                f"EM {scores.get('exact', 0.0):.2f}, F1 {scores.get('f1', 0.0):.2f}"
             )
         f1 = torch.tensor(scores.get("f1", 0.0), device=self.accelerator.device)
         best = float(self.accelerator.reduce(f1, "sum"))  # only the main process has a score

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.amp.grad_scaler import GradScaler
 
+from readlet.tensors import detached
 from readlet.training.average import Average
-from readlet.training.checkpoint import detached
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 

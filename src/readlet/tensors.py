@@ -1,0 +1,37 @@
+"""Named tensors in files: whole or absent, and readable by those who may read their folder."""
+
+import os
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+from readlet.errors import ReadletError
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write one file that is whole or absent."""
+    draft = path.with_name(f".{path.name}")
+    try:
+        save_file(tensors, draft)
+        make_readable(draft)
+        draft.replace(path)
+    except (OSError, SafetensorError) as error:
+        raise ReadletError(
+            f"{path}: not written ({error}); free some space and go on with --resume"
+        ) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def detached(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Copies on the CPU, that later steps cannot change."""
+    return {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
+
+
+def make_readable(path: Path) -> None:
+    """The usual permissions of a new file; safetensors makes private ones."""
+    umask = os.umask(0)
+    os.umask(umask)
+    path.chmod(0o666 & ~umask)
