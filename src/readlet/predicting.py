@@ -15,6 +15,7 @@ from readlet.decoding import best_spans
 from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.encoding.features import Features
 from readlet.models.qacnn import QACNN, SpanScores
+from readlet.nn.softmax import masked_log_sum
 from readlet.recipe import Data
 from readlet.types import N_BEST, Candidate, Example, Prediction
 
@@ -78,8 +79,8 @@ class Predictor:
             found = best_spans(
                 scores.start, scores.end, allowed, self.data.max_answer, self.n_best * _SPARE
             )
-            log_start = _log_total(scores.start, scores.keep, heat)  # (B,)
-            log_end = _log_total(scores.end, scores.keep, heat)  # (B,)
+            log_start = masked_log_sum(scores.start / heat, scores.keep)  # (B,)
+            log_end = masked_log_sum(scores.end / heat, scores.keep)  # (B,)
             for i, row in enumerate(rows.tolist()):
                 if row < 0:  # filler
                     continue
@@ -126,15 +127,8 @@ class Predictor:
         return Prediction(top.text, top.start, top.end, top.score, no_answer, candidates)
 
 
-def _log_total(scores: Tensor, keep: Tensor, temperature: float) -> Tensor:
-    """Log of the sum over kept positions; minus infinity for a row that keeps none."""
-    return (scores / temperature).masked_fill(~keep, -math.inf).logsumexp(dim=1)  # (B,)
-
-
 def _log_sum(values: list[float]) -> float:
     highest = max(values)
-    if highest == -math.inf:
-        return highest
     return highest + math.log(sum(math.exp(value - highest) for value in values))
 
 

@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from readlet.formats.glue import Task
 
 
 def evaluate_command(
@@ -43,9 +46,9 @@ def evaluate_command(
 
     GLUE files are scored by their own metrics. Exit code 1 when predictions are missing.
     """
-    from readlet.cli.evaluation_view import show_evaluation, show_glue
+    from readlet.cli.evaluation_view import show_evaluation
     from readlet.errors import ReadletError
-    from readlet.evaluation import evaluate_questions, evaluate_sentences
+    from readlet.evaluation import evaluate_questions
     from readlet.formats import task_of
     from readlet.formats.rows import parse_columns
 
@@ -59,11 +62,7 @@ def evaluate_command(
     if task is not None:
         if predictions is None or na_probs or against or rules:
             raise ReadletError(f"{data}: a GLUE file; give --predictions, and no option of SQuAD")
-        scores, missing = evaluate_sentences(data, task, predictions)
-        if as_json:
-            print(json.dumps(scores | {"missing": missing}))
-        else:
-            show_glue(task, scores, missing)
+        missing = _glue(data, task, predictions, as_json)
     else:
         evaluation = evaluate_questions(
             data,
@@ -82,3 +81,16 @@ def evaluate_command(
         else:
             show_evaluation(evaluation)
     raise typer.Exit(int(bool(missing) and not allow_missing))
+
+
+def _glue(data: str, task: "Task", predictions: Path, as_json: bool) -> list[str]:
+    """Score a GLUE file; the ids without prediction are given back."""
+    from readlet.cli.evaluation_view import show_glue
+    from readlet.evaluation import evaluate_sentences
+
+    scores, missing = evaluate_sentences(data, task, predictions)
+    if as_json:
+        print(json.dumps(scores | {"missing": missing}))
+    else:
+        show_glue(task, scores, missing)
+    return missing

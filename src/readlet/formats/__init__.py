@@ -35,9 +35,7 @@ def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example
         yield from read_hub(str(source), columns)
         return
     path = source_path(source)
-    with open_bytes(path) as stream:
-        is_parquet = stream.read(4) == b"PAR1"
-    if is_parquet:
+    if _is_parquet(path):
         yield from read_parquet(path, columns)
         return
     head = next(text_chunks(path))
@@ -92,9 +90,8 @@ def task_of(source: str | Path) -> Task | None:
     if str(source).startswith(PREFIX):
         return None
     path = source_path(source)
-    with open_bytes(path) as stream:
-        if stream.read(4) == b"PAR1":
-            return None
+    if _is_parquet(path):
+        return None
     return glue_task(next(text_chunks(path)).split("\n", 1)[0])
 
 
@@ -116,6 +113,11 @@ def nearest_place(context: str, span: Span) -> int | None:
     after = context.find(span.text, max(span.start, 0))
     places = [place for place in (before, after) if place >= 0]
     return min(places, key=lambda place: abs(place - span.start)) if places else None
+
+
+def _is_parquet(path: Path) -> bool:
+    with open_bytes(path) as stream:
+        return stream.read(4) == b"PAR1"
 
 
 def _is_squad(head: str, columns: Columns) -> bool:

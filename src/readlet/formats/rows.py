@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from readlet.errors import ReadletError, bad_input
 from readlet.files import MAX_PIECE, text_lines
 from readlet.formats.fields import flag_field, offset, spans, text_field
-from readlet.formats.squad import span_records
+from readlet.formats.squad import question_record
 from readlet.types import Example, Span
 
 FIELDS = (
@@ -134,15 +134,7 @@ def row_example(
 
 def write_jsonl(stream: TextIO, examples: Iterable[Example]) -> None:
     for example in examples:
-        row: dict[str, Any] = {
-            "id": example.id,
-            "question": example.question,
-            "context": example.context,
-            "answers": span_records(example.answers),
-            "is_impossible": example.is_impossible,
-        }
-        if example.plausible_answers:
-            row["plausible_answers"] = span_records(example.plausible_answers)
+        row = question_record(example) | {"context": example.context}
         if example.title:
             row["title"] = example.title
         if example.language:

@@ -63,7 +63,7 @@ def write_squad(stream: TextIO, examples: Iterable[Example]) -> None:
     for number, ((title, language), members) in enumerate(articles):
         paragraphs = []
         for context, group in groupby(members, key=lambda e: e.context):
-            qas = [_question(example) for example in group]
+            qas = [question_record(example) for example in group]
             any_impossible |= any(qa["is_impossible"] for qa in qas)
             paragraphs.append({"context": context, "qas": qas})
         article: dict[str, Any] = {"title": title, "paragraphs": paragraphs}
@@ -75,17 +75,18 @@ def write_squad(stream: TextIO, examples: Iterable[Example]) -> None:
     stream.write(f'\n], "version": "{"v2.0" if any_impossible else "1.1"}"}}\n')
 
 
-def _question(example: Example) -> dict[str, Any]:
+def question_record(example: Example) -> dict[str, Any]:
+    """All of an example but its context, title and language."""
     qa: dict[str, Any] = {
         "id": example.id,
         "question": example.question,
-        "answers": span_records(example.answers),
+        "answers": _span_records(example.answers),
         "is_impossible": example.is_impossible,
     }
     if example.plausible_answers:
-        qa["plausible_answers"] = span_records(example.plausible_answers)
+        qa["plausible_answers"] = _span_records(example.plausible_answers)
     return qa
 
 
-def span_records(answers: Iterable[Span]) -> list[dict[str, Any]]:
+def _span_records(answers: Iterable[Span]) -> list[dict[str, Any]]:
     return [{"text": answer.text, "answer_start": answer.start} for answer in answers]

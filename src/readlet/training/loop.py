@@ -49,7 +49,6 @@ class Outcome:
     """What a finished run tells; the module holds the averaged weights."""
 
     steps: int
-    last_scores: Scores
     rollbacks: int
 
 
@@ -120,7 +119,6 @@ class TrainingLoop:
     def run(self) -> Outcome:
         """Train to the end; afterwards the module has the averaged weights."""
         good = self.state.tensors()
-        scores: Scores = {}
         window = Window(self.accelerator.device, self.progress)
         every = max(1, round(self.settings.evaluate_every * self.steps_per_epoch))
         self.warm_up()
@@ -132,7 +130,7 @@ class TrainingLoop:
                     self._look(window, good, bar)
                 with window.paused():
                     if step % every == 0 or last:
-                        scores = self._evaluate(bar)
+                        self._evaluate(bar)
                     halted = self._is_halted(stopped)
                     if step % self.settings.checkpoint_every == 0 or last or halted:
                         good = self._save(window, good)
@@ -140,7 +138,7 @@ class TrainingLoop:
                     bar.say(f"stopped at step {step}; go on with --resume")
                     raise KeyboardInterrupt
         self._keep_weights()
-        return Outcome(self.progress.step, scores, self.progress.rollbacks)
+        return Outcome(self.progress.step, self.progress.rollbacks)
 
     def _keep_weights(self) -> None:
         """The averaged weights; those of the best evaluation when training may stop early."""
@@ -238,7 +236,7 @@ class TrainingLoop:
         total = float(self.accelerator.reduce(window.total, "mean"))
         return total / max(window.steps, 1)
 
-    def _evaluate(self, bar: TrainingBar) -> Scores:
+    def _evaluate(self, bar: TrainingBar) -> None:
         scores: Scores = {}
         if self.accelerator.is_main_process:
             self.module.eval()
@@ -258,7 +256,6 @@ class TrainingLoop:
         self.progress.best_f1 = max(best, self.progress.best_f1)
         if improved and self.settings.patience and self.accelerator.is_main_process:
             save_tensors(self.folder / _BEST, detached(self.average.shadow))
-        return scores
 
     def _save(self, window: Window, good: dict[str, Any]) -> dict[str, Any]:
         """A checkpoint of here; not of a state that the next look will roll back."""
