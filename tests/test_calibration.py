@@ -1,6 +1,7 @@
 """Calibration error against a plain loop, and temperatures that are found again."""
 
 import json
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from readlet.calibration import Calibration, fit_temperature
+from readlet.calibration import Calibration, fit_no_answer, fit_temperature, logit
 from readlet.metrics.calibration_error import expected_calibration_error
 
 
@@ -95,3 +96,41 @@ def test_stored_and_read_again() -> None:
 def test_nonsense_is_refused(values: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Calibration.model_validate(values)
+
+
+@pytest.mark.parametrize(("slope", "bias"), [(1.0, 0.0), (0.3, 2.5), (2.0, -4.0)])
+def test_slope_and_bias_are_found_again(slope: float, bias: float) -> None:
+    generator = np.random.default_rng(0)
+    leads = generator.normal(-bias / slope, 3 / slope, 20_000)
+    impossible = generator.random(20_000) < 1 / (1 + np.exp(-(slope * leads + bias)))
+    found = fit_no_answer(leads.tolist(), impossible.tolist())
+    assert found == pytest.approx((slope, bias), rel=0.1, abs=0.1)
+
+
+def test_leads_that_tell_nothing_give_the_share_of_impossible_questions() -> None:
+    generator = np.random.default_rng(1)
+    leads = generator.normal(size=4000)
+    impossible = generator.random(4000) < 0.2
+    slope, bias = fit_no_answer(leads.tolist(), impossible.tolist())
+    fitted = Calibration(no_answer_slope=slope, no_answer_bias=bias)
+    assert all(fitted.no_answer(lead) == pytest.approx(0.2, abs=0.05) for lead in (-3, 0, 3))
+
+
+def test_clean_and_misleading_leads_stay_finite() -> None:
+    clean = fit_no_answer([-2.0, -1.0, 1.0, 2.0] * 10, [False, False, True, True] * 10)
+    wrong = fit_no_answer([-2.0, -1.0, 1.0, 2.0] * 10, [True, True, False, False] * 10)
+    assert all(math.isfinite(number) for number in (*clean, *wrong))
+    assert clean[0] > 0.5
+    assert 0 < wrong[0] < 0.01  # a larger lead never speaks against it
+
+
+@given(st.floats(-30, 30), st.floats(0.01, 5), st.floats(-20, 20))
+def test_no_answer_is_the_logistic_of_the_lead(lead: float, slope: float, bias: float) -> None:
+    fitted = Calibration(no_answer_slope=slope, no_answer_bias=bias)
+    assert 0.0 <= fitted.no_answer(lead) <= 1.0
+    assert Calibration().no_answer(logit(Calibration().no_answer(lead))) == pytest.approx(
+        Calibration().no_answer(lead)
+    )
+    assert fitted.no_answer(lead + 1) >= fitted.no_answer(lead)
+    assert logit(0.0) < -600
+    assert logit(1.0) > 30

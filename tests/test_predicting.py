@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from readlet.calibration import Calibration
 from readlet.encoding.batches import Batch, FormTables
-from readlet.encoding.features import NULL_FORM, Features, Windows, encode
+from readlet.encoding.features import NULL_FORM, PADDING_FORM, Features, Windows, encode
 from readlet.encoding.vocabulary import NULL, Vocabulary
 from readlet.encoding.words import word_spans
 from readlet.models.qacnn import SpanScores
@@ -42,7 +42,7 @@ class Pointer(nn.Module):
         """It looks at words only."""
 
     def forward(self, batch: Batch, tables: FormTables) -> SpanScores:
-        words = tables.words[batch.context]  # (B, L)
+        words = tables.words[batch.forms[batch.context]]  # (B, L)
         return SpanScores(self.start[words], self.end[words], batch.context != 0)
 
     def _table(self, scores: dict[str, float], null: float) -> Tensor:
@@ -89,12 +89,16 @@ def windows_alone(reader: Reader, features: Features, row: int) -> tuple[list[fl
     context = features.forms[features.text(features.row_context[row])][first : first + length]
     question = features.forms[features.text(features.row_question[row])]
     null = [NULL_FORM] if reader.null else []
+    texts = [*null, *context.tolist(), *question.tolist()]
+    # Every word is a form of its own, repeated or not: what shares them has no part in this.
+    places = torch.arange(1, len(texts) + 1)
     batch = Batch(
-        torch.tensor([row]),
-        torch.tensor([null + context.tolist()]),
-        torch.tensor([question.tolist()]),
-        torch.zeros(1, 2, dtype=torch.long),
-        torch.ones(1),
+        rows=torch.tensor([row]),
+        forms=torch.tensor([PADDING_FORM, *texts]),
+        context=places[None, : len(texts) - len(question)],
+        question=places[None, len(texts) - len(question) :],
+        labels=torch.zeros(1, 2, dtype=torch.long),
+        weight=torch.ones(1),
     )
     with torch.inference_mode():
         scores = reader.model(batch, FormTables(features))
@@ -130,7 +134,12 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
     total = sum(math.exp(s / temperature) for s in starts) * sum(
         math.exp(e / temperature) for e in ends
     )
-    calibration = Calibration(temperature=temperature, no_answer_threshold=1.0)
+    calibration = Calibration(
+        temperature=temperature,
+        no_answer_slope=0.7,
+        no_answer_bias=-0.4,
+        no_answer_threshold=1.0,
+    )
     predictor = Predictor(reader.model, DATA, null, calibration)
     (said,) = predictor.predict([example], features)
     places = word_spans(LONG)
@@ -146,8 +155,8 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
         said.n_best[0].end,
     )
     if null:
-        margin = (min(nulls) - spans[ranked[0]]) / temperature
-        assert said.no_answer == pytest.approx(1 / (1 + math.exp(-margin)), rel=1e-3)
+        odds = math.exp(0.7 * (min(nulls) - spans[ranked[0]]) - 0.4)
+        assert said.no_answer == pytest.approx(odds / (1 + odds), rel=1e-3)
     else:
         assert said.no_answer == 0
 

@@ -11,11 +11,12 @@ import torch
 
 from readlet.calibrating import MIN_QUESTIONS, held_out_contexts
 from readlet.calibration import Calibration
+from readlet.corpus import prepare
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
 from readlet.reader import Reader
 from readlet.recipe import Recipe, load_recipe
-from readlet.train_reader import prepare, train_reader
+from readlet.train_reader import train_reader
 from readlet.types import Example, Span
 
 FILES = [
@@ -199,7 +200,7 @@ def test_missing_files_are_told_before_work_starts(
     def work(*args: object) -> None:
         raise AssertionError("work has started")
 
-    monkeypatch.setattr("readlet.train_reader.read_examples", work)
+    monkeypatch.setattr("readlet.corpus.read_examples", work)
     monkeypatch.setattr("readlet.train_reader.make_accelerator", work)
     with pytest.raises(ReadletError) as caught:
         train_reader(load_recipe("tiny", [change]), tmp_path / "run", resume=False)
@@ -333,3 +334,78 @@ def test_notes_list_what_was_not_taken_as_it_stands(
     told = capsys.readouterr().err
     for what, ids in notes.items():
         assert f"{len(ids)} × {what}" in told
+
+
+def test_training_begins_with_another_reader(
+    learned: tuple[Path, Reader, list[Example]], tmp_path: Path
+) -> None:
+    folder, reader, _ = learned
+    questions = folder.parent / "seen.json"
+    before = json.loads((folder / "recipe.json").read_text())
+    values = before | {
+        "data": before["data"] | {"train": [str(questions)], "calibration": str(questions)},
+        "training": before["training"]
+        | {"start": str(folder), "epochs": 1, "learning_rate": 1e-9, "ema": 0.0},
+    }
+    again = train_reader(Recipe.model_validate(values), tmp_path / "more", resume=False)
+    # A step that changes next to nothing: what it knows is what the first one knew.
+    assert again.vocabulary == reader.vocabulary
+    assert again.metrics["dev"]["exact"] == 100.0
+    for name, weight in reader.model.state_dict().items():
+        torch.testing.assert_close(again.model.state_dict()[name], weight, rtol=0, atol=1e-5)
+
+
+def test_a_share_of_the_start_stays(
+    learned: tuple[Path, Reader, list[Example]], tmp_path: Path
+) -> None:
+    folder, reader, _ = learned
+    values = json.loads((folder / "recipe.json").read_text())
+    values["training"] |= {"start": str(folder), "epochs": 1}
+
+    def weights(share: float) -> dict[str, torch.Tensor]:
+        values["training"]["start_share"] = share
+        run = tmp_path / str(share)
+        return dict(
+            train_reader(Recipe.model_validate(values), run, resume=False).model.named_parameters()
+        )
+
+    moved, mixed = weights(0.0), weights(0.25)
+    before = dict(reader.model.named_parameters())
+    assert any(not torch.equal(moved[name], before[name]) for name in before)
+    for name, weight in mixed.items():
+        torch.testing.assert_close(weight, 0.75 * moved[name] + 0.25 * before[name])
+
+
+def test_a_start_of_another_build_is_refused(
+    learned: tuple[Path, Reader, list[Example]], tmp_path: Path
+) -> None:
+    folder, _, _ = learned
+    values = json.loads((folder / "recipe.json").read_text())
+    values["training"]["start"] = str(folder)
+    values["model"]["width"] = 64
+    with pytest.raises(ReadletError, match=r"training\.start: .* another model\.width"):
+        train_reader(Recipe.model_validate(values), tmp_path / "more", resume=False)
+    assert not (tmp_path / "more").exists()
+
+
+def test_calibration_on_a_file_of_its_own(
+    short_corpus: Path, small_training: list[str], tmp_path: Path
+) -> None:
+    examples = list(read_examples(short_corpus))
+    write_examples(tmp_path / "train.json", examples[:40])
+    write_examples(tmp_path / "aside.json", examples[40:80])
+    recipe = load_recipe(
+        "tiny",
+        [
+            *small_training,
+            f'data.train=["{tmp_path / "train.json"}"]',
+            f"data.calibration={tmp_path / 'aside.json'}",
+            "data.dev=",
+        ],
+    )
+    made = prepare(recipe)
+    assert [e.id for e in made.held_out_examples] == [e.id for e in examples[40:80]]
+    assert set(made.train.row_example.tolist()) == set(range(40))
+    write_examples(tmp_path / "aside.json", [])
+    with pytest.raises(ReadletError, match=r"data\.calibration: no question"):
+        prepare(recipe)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from readlet.calibration import Calibration, fit_temperature
+from readlet.calibration import Calibration, fit_no_answer, fit_temperature, logit
 from readlet.decoding import best_spans
 from readlet.encoding.features import Features
 from readlet.metrics.calibration_error import expected_calibration_error
@@ -24,7 +24,7 @@ MIN_QUESTIONS = 30
 
 
 def calibrate(predictor: Predictor, examples: Sequence[Example], features: Features) -> Calibration:
-    """Temperature by the answerable questions, threshold by all of them."""
+    """Temperature by the answerable questions, refusals by all of them."""
     predictor = replace(predictor, calibration=Calibration(no_answer_threshold=1.0))
     said = predictor.predict(examples, features)
     # A passage without words or an empty question is refused whatever the temperature.
@@ -48,19 +48,28 @@ def calibrate(predictor: Predictor, examples: Sequence[Example], features: Featu
         error_before=expected_calibration_error(confidences(1.0), correct),
         error_after=expected_calibration_error(confidences(temperature), correct),
     )
-    threshold = _threshold(replace(predictor, calibration=fitted), examples, features)
-    return fitted.model_copy(update={"no_answer_threshold": threshold})
+    return _with_refusals(replace(predictor, calibration=fitted), examples, features)
 
 
-def _threshold(predictor: Predictor, examples: Sequence[Example], features: Features) -> float:
-    """The no-answer probability above which refusing gives the best F1."""
-    impossible = sum(not e.answers for e in examples)
-    if not predictor.null or impossible < MIN_QUESTIONS:
-        return Calibration().no_answer_threshold
+def _with_refusals(
+    predictor: Predictor, examples: Sequence[Example], features: Features
+) -> Calibration:
+    """The no-answer probability, and the one above which refusing gives the best F1."""
+    impossible = [not example.answers for example in examples]
+    usual = predictor.calibration.model_copy(
+        update={"no_answer_threshold": Calibration().no_answer_threshold}
+    )
+    if not predictor.null or min(sum(impossible), len(examples) - sum(impossible)) < MIN_QUESTIONS:
+        return usual
     said = predictor.predict(examples, features)
+    slope, bias = fit_no_answer([logit(p.no_answer) for p in said], impossible)
+    fitted = usual.model_copy(update={"no_answer_slope": slope, "no_answer_bias": bias})
     answers = {e.id: p.text for e, p in zip(examples, said, strict=True)}
-    na_probs = {e.id: p.no_answer for e, p in zip(examples, said, strict=True)}
-    return best_thresholds(score_questions(examples, answers, "2.0"), na_probs)["best_f1_thresh"]
+    na_probs = {
+        e.id: fitted.no_answer(logit(p.no_answer)) for e, p in zip(examples, said, strict=True)
+    }
+    best = best_thresholds(score_questions(examples, answers, "2.0"), na_probs)
+    return fitted.model_copy(update={"no_answer_threshold": best["best_f1_thresh"]})
 
 
 def _evidence(

@@ -1,5 +1,6 @@
-"""Confidence that means something: a temperature and a no-answer threshold, fitted and stored."""
+"""Confidence that means something: how scores become probabilities, fitted and stored."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Floats = NDArray[np.float64]
 _RANGE = (0.25, 8.0)  # temperatures that are tried
 _MIN_GAIN = 1e-3  # nats a question
+_MIN_SLOPE = 1e-3  # a larger lead never makes "no answer" less likely
 
 
 class Calibration(BaseModel):
@@ -19,6 +21,10 @@ class Calibration(BaseModel):
 
     temperature: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
     """Scores are divided by it before they become probabilities."""
+    no_answer_slope: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
+    """Factor of the lead that "no answer" has over the best answer, as log-odds."""
+    no_answer_bias: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    """Added to that: log-odds of "no answer" when both have the same score."""
     no_answer_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     """Above this no-answer probability the reader says that there is no answer."""
     questions: int = 0
@@ -27,6 +33,11 @@ class Calibration(BaseModel):
     """Expected calibration error at temperature 1."""
     error_after: float | None = None
     """Expected calibration error at the fitted temperature."""
+
+    def no_answer(self, lead: float) -> float:
+        """The probability of "no answer" when its score exceeds the best answer's by `lead`."""
+        x = self.no_answer_slope * lead + self.no_answer_bias
+        return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
 
 
 def fit_temperature(
@@ -45,3 +56,31 @@ def fit_temperature(
     found = minimize_scalar(log_loss, bounds=(low, high), method="bounded")
     # A gain in the fourth digit is chance: then the scores are best left alone.
     return float(np.exp(found.x)) if log_loss(0.0) - found.fun > _MIN_GAIN else 1.0
+
+
+def logit(probability: float) -> float:
+    """Log-odds; a probability that rounding made 0 or 1 counts as the nearest other one."""
+    inside = min(max(probability, 1e-300), 1.0 - 2.0**-53)
+    return math.log(inside) - math.log1p(-inside)
+
+
+def fit_no_answer(leads: Sequence[float], impossible: Sequence[bool]) -> tuple[float, float]:
+    """Slope and bias (Platt 1999) with which leads best predict which questions are impossible.
+
+    A reader that was trained on easy impossible questions leads by too little on hard ones: it
+    may tell them apart well, and yet never reach a probability of a half by itself.
+    """
+    from scipy.optimize import minimize
+
+    x = np.asarray(leads, np.float64)
+    # Platt's targets: a little away from 0 and 1, so that clean data gives no infinite slope.
+    positive = sum(impossible)
+    high, low = (positive + 1) / (positive + 2), 1 / (len(impossible) - positive + 2)
+    truth = np.where(impossible, high, low)
+
+    def log_loss(parameters: Floats) -> float:
+        logits = parameters[0] * x + parameters[1]
+        return float(np.mean(np.logaddexp(0.0, logits) - truth * logits))
+
+    found = minimize(log_loss, (1.0, 0.0), bounds=((_MIN_SLOPE, None), (None, None)))
+    return float(found.x[0]), float(found.x[1])

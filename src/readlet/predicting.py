@@ -120,7 +120,7 @@ class Predictor:
         top_score = next(iter(best.values()))[0]
         nulls = [window.null for window in windows if window.null is not None]
         # The question has no answer only if every window says so.
-        no_answer = _sigmoid((min(nulls) - top_score) / heat) if nulls else 0.0
+        no_answer = self.calibration.no_answer(min(nulls) - top_score) if nulls else 0.0
         if no_answer > self.calibration.no_answer_threshold:
             return Prediction("", 0, 0, no_answer, no_answer, candidates)
         top = candidates[0]
@@ -130,7 +130,3 @@ class Predictor:
 def _log_sum(values: list[float]) -> float:
     highest = max(values)
     return highest + math.log(sum(math.exp(value - highest) for value in values))
-
-
-def _sigmoid(x: float) -> float:
-    return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))

@@ -52,6 +52,8 @@ class Data(_Section):
     """File on which progress is measured; empty: the held-out questions."""
     held_out: Annotated[float, Field(gt=0.0, lt=0.5)] = 0.05
     """Share of the training contexts kept aside to fit the calibration."""
+    calibration: str = ""
+    """File of questions to fit the calibration on; then nothing is held out."""
     max_context: Annotated[int, Field(ge=16, le=4096)] = 400
     """Longest piece of a context, in words; a longer context is read in windows."""
     overlap: Annotated[int, Field(ge=0)] = 128
@@ -122,6 +124,8 @@ class Model(_Section):
     """A place for "no answer"; used only when the training data has such questions."""
     dropout: Share = 0.1
     """Dropout of words and layers."""
+    input_dropout: Share = 0.0
+    """Dropout of what each layer of a block reads, besides that of what it writes."""
     character_dropout: Share = 0.05
     """Dropout of characters."""
     last_survival: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
@@ -131,6 +135,10 @@ class Model(_Section):
 class Training(_Section):
     """How the weights are found."""
 
+    start: str = ""
+    """A reader's folder: training begins with its words and weights; empty: from nothing."""
+    start_share: Share = 0.0
+    """Share of that reader's weights in the final ones: it learns anew and forgets less."""
     epochs: Positive = 30
     """Passes over the training questions."""
     batch_size: Positive = 32

@@ -2,25 +2,21 @@
 
 import json
 import sys
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from readlet.calibrating import calibrate, held_out_contexts
+from readlet.calibrating import calibrate
 from readlet.calibration import Calibration
+from readlet.corpus import Corpus, data_files, prepare
 from readlet.encoding.batches import Batches, FormTables, shapes
-from readlet.encoding.cache import Stored, cache_key, cached
-from readlet.encoding.features import Features, Windows, count_words, encode
-from readlet.encoding.vectors import concatenate_vectors
-from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
-from readlet.errors import ReadletError, bad_input
+from readlet.encoding.features import Features
+from readlet.errors import bad_input
 from readlet.files import atomic_text
-from readlet.formats import read_examples, source_path
-from readlet.formats.hub import PREFIX as HUB
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN, SpanLoss
 from readlet.predicting import Predictor
@@ -31,33 +27,21 @@ from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_ac
 from readlet.types import Example
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """Examples in their three parts, encoded."""
-
-    key: str  # digest of all that the training features depend on
-    vocabulary: Vocabulary
-    frozen: torch.Tensor  # (words, width)
-    train: Features
-    has_impossible: bool  # some training question has no answer; windows without it do not count
-    held_out_examples: Sequence[Example]
-    held_out: Features
-    dev_examples: Sequence[Example]
-    dev: Features
-
-
 def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     """Train, calibrate on the held-out questions, score on dev, and save the reader."""
-    _data_files(recipe)
+    began = time.perf_counter()
+    data_files(recipe)
+    start = _load_start(recipe)
     _claim_folder(recipe, folder, resume=resume)
     accelerator = make_accelerator()
     with accelerator.main_process_first():  # the others find what it has cached
-        corpus = prepare(recipe)
+        corpus = prepare(recipe, start)
     _same_data(corpus, folder, resume=resume)
     if accelerator.is_main_process:
         _tell_notes(corpus, folder)
     null = recipe.model.null_answer and corpus.has_impossible
-    model = build_model(recipe, corpus)
+    model = build_model(recipe, corpus) if start is None else start.model
+    began_with = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     if accelerator.device.type == "cuda":
         model.compile_blocks()
     settings = recipe.training
@@ -71,15 +55,17 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     )
     module = SpanLoss(model, FormTables(corpus.train), settings.label_smoothing)
     size = 256 if accelerator.device.type == "cuda" else 32
-    predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size)
+    predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size, n_best=1)
 
     def evaluate() -> Scores:
         return score(predictor, corpus.dev_examples, corpus.dev)
 
-    loop = TrainingLoop(module, batches, settings, folder, evaluate, accelerator)
+    loop = TrainingLoop(module, batches, settings, folder, evaluate, accelerator, began)
     if resume:
         loop.resume()
     outcome = loop.run()
+    if start is not None:
+        _mix_in(model, began_with, settings.start_share)
     fitted = calibrate(predictor, corpus.held_out_examples, corpus.held_out)
     final = replace(predictor, calibration=fitted)
     metrics: dict[str, Any] = {
@@ -95,54 +81,33 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     return reader
 
 
-def prepare(recipe: Recipe) -> Corpus:
-    """Read and encode all data of a recipe; the slow parts come from the cache the second time."""
-    windows = Windows(recipe.data.max_context, recipe.data.overlap, recipe.data.max_question)
-    sources, dev_path, vectors = _data_files(recipe)
-    examples = [example for source in sources for example in read_examples(source)]
-    if not examples:
-        raise ReadletError("data.train: no question in these files; name others")
-    aside = held_out_contexts(examples, recipe.data.held_out, recipe.training.seed)
-    train = [e for e in examples if e.context not in aside]
-    held_out = [e for e in examples if e.context in aside]
-    if not train:
-        raise ReadletError("data.train: a single context; give at least two, one is held out")
-    chosen = {"words": recipe.words.model_dump(), "held_out": sorted(aside)}
-    vocabulary_key = cache_key([*sources, *vectors], chosen)
-    arrays, meta = cached(vocabulary_key, lambda: _vocabulary(recipe, train, vectors))
-    vocabulary = Vocabulary.from_json(meta)
-
-    def encoded(part: str, listed: Sequence[Example], paths: list[Path]) -> Features:
-        settings = {"vocabulary": vocabulary_key, "part": part, "windows": vars(windows)}
-        stored = cached(
-            cache_key(paths, settings), lambda: _store(encode(listed, vocabulary, windows))
-        )
-        return Features(**stored[0], notes=stored[1])
-
-    held_out_features = encoded("held-out", held_out, sources)
-    dev_examples, dev = held_out, held_out_features
-    if dev_path:
-        dev_examples = list(read_examples(dev_path))
-        if not dev_examples:
-            raise bad_input(dev_path, "data.dev", "no question in this file", "name another")
-        dev = encoded("dev", dev_examples, [dev_path])
-    return Corpus(
-        key=vocabulary_key,
-        vocabulary=vocabulary,
-        frozen=torch.from_numpy(np.array(arrays["frozen"])),
-        train=encoded("train", train, sources),
-        has_impossible=any(not example.answers for example in train),
-        held_out_examples=held_out,
-        held_out=held_out_features,
-        dev_examples=dev_examples,
-        dev=dev,
-    )
-
-
 def build_model(recipe: Recipe, corpus: Corpus) -> QACNN:
     torch.manual_seed(recipe.training.seed)
     known = corpus.vocabulary
     return QACNN(recipe.model, corpus.frozen, known.trainable_rows, known.character_count)
+
+
+def _load_start(recipe: Recipe) -> Reader | None:
+    """The reader that training begins with; it must be built as the recipe says."""
+    folder = recipe.training.start
+    if not folder:
+        return None
+    start = Reader.load(folder)
+    other = _differences_in("model", start.recipe.model_dump(), recipe.model_dump())
+    if other:
+        fault = f"that reader has another {', '.join(other)}"
+        raise bad_input(folder, "training.start", fault, "set the same numbers in the recipe")
+    return start
+
+
+@torch.no_grad()
+def _mix_in(model: QACNN, before: dict[str, torch.Tensor], share: float) -> None:
+    """Weights between those before and after fine-tuning (WiSE-FT, Wortsman et al. 2022).
+
+    They keep nearly all of what each end can do, where fine-tuning alone forgets.
+    """
+    for name, weight in model.named_parameters():
+        weight.lerp_(before[name].to(weight.device), share)
 
 
 def score(predictor: Predictor, examples: Sequence[Example], features: Features) -> Scores:
@@ -150,45 +115,6 @@ def score(predictor: Predictor, examples: Sequence[Example], features: Features)
     said = predictor.predict(examples, features)
     answers = {e.id: p.text for e, p in zip(examples, said, strict=True)}
     return summary(score_questions(examples, answers, rules_of(examples)))
-
-
-def _data_files(recipe: Recipe) -> tuple[list[Path], Path | None, list[Path]]:
-    """Training files, dev file and word vectors: all of them there, before any is read."""
-    sources = [source_path(source) for source in recipe.data.train]
-    dev = source_path(recipe.data.dev) if recipe.data.dev else None
-    vectors = [Path(path) for path in recipe.words.vectors]
-    for source in (*recipe.data.train, recipe.data.dev):
-        if source.startswith(HUB):
-            remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
-            raise bad_input(source, "", "training reads files", remedy)
-    named = {"data.train": sources, "data.dev": [dev] if dev else [], "words.vectors": vectors}
-    for field, paths in named.items():
-        for path in paths:
-            if not path.is_file():
-                raise bad_input(path, field, "no such file", "check the recipe")
-    return sources, dev, vectors
-
-
-def _vocabulary(recipe: Recipe, train: Sequence[Example], vectors: list[Path]) -> Stored:
-    settings = recipe.words
-    words: list[str] = []
-    matrix = None
-    if vectors:
-        words, matrix = concatenate_vectors(vectors, settings.max_words)
-    known = build_vocabulary(
-        count_words(train),
-        words,
-        trainable_words=settings.trainable_words,
-        min_count=settings.min_count,
-        min_character_count=settings.min_character_count,
-        max_characters=settings.max_characters,
-    )
-    width = settings.width if matrix is None else matrix.shape[1]
-    return {"frozen": frozen_table(known, matrix, width)}, known.to_json()
-
-
-def _store(features: Features) -> Stored:
-    return features.arrays(), features.notes
 
 
 def _claim_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
@@ -237,9 +163,13 @@ def _same_data(corpus: Corpus, folder: Path, *, resume: bool) -> None:
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    sections = ("data", "words", "model", "training")
+    return [path for section in sections for path in _differences_in(section, before, now)]
+
+
+def _differences_in(section: str, before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     return [
         f"{section}.{field}"
-        for section in ("data", "words", "model", "training")
         for field in now[section]
         if before.get(section, {}).get(field) != now[section][field]
     ]

@@ -1,5 +1,6 @@
 """Batches: every row once, few shapes, and a share in the loss that adds up."""
 
+import math
 from dataclasses import fields
 
 import numpy as np
@@ -8,8 +9,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.encoding.batches import Batch, Batches, FormTables, Shape, shapes
-from readlet.encoding.features import NO_LABEL, NULL_FORM, Features, Windows, encode
+from readlet.encoding.batches import PADDING, Batch, Batches, FormTables, Shape, shapes
+from readlet.encoding.features import (
+    NO_LABEL,
+    NULL_FORM,
+    PADDING_FORM,
+    Features,
+    Windows,
+    encode,
+)
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.words import word_spans
 from readlet.types import Example, Span
@@ -100,10 +108,10 @@ def test_rows_are_looked_up_whole_and_in_the_smallest_shape(null: bool) -> None:
             first, length = FEATURES.row_window[row]
             forms = FEATURES.forms[FEATURES.text(FEATURES.row_context[row])]
             expected = [NULL_FORM] * null + forms[first : first + length].tolist()
-            assert batch.context[i, : length + null].tolist() == expected
+            assert batch.forms[batch.context[i, : length + null]].tolist() == expected
             assert not batch.context[i, length + null :].any()
             asked = FEATURES.forms[FEATURES.text(FEATURES.row_question[row])][:MAX_QUESTION]
-            assert batch.question[i, : len(asked)].tolist() == asked.tolist()
+            assert batch.forms[batch.question[i, : len(asked)]].tolist() == asked.tolist()
             assert not batch.question[i, len(asked) :].any()
             fitting = [s for s in listed if length + null <= s.context and len(asked) <= s.question]
             assert shape == fitting[0]
@@ -124,8 +132,98 @@ def test_labels(null: bool) -> None:
                 continue
             assert batch.labels[i].tolist() == [first + null, last + null]
             place = FEATURES.text(FEATURES.row_context[row]).start + FEATURES.row_window[row, 0]
-            assert batch.context[i, batch.labels[i, 0]] == FEATURES.forms[place + first]
+            assert (
+                batch.forms[batch.context[i, batch.labels[i, 0]]] == FEATURES.forms[place + first]
+            )
     assert (places > 0) == null
+
+
+def padded_forms(features: Features, shape: Shape, rows: list[int], null: bool) -> list[list[int]]:
+    """What the texts of a batch are in forms, by hand: context, padding, question, padding."""
+    padded = []
+    for row in rows:
+        context, question = [NULL_FORM] if null and row >= 0 else [], []
+        if row >= 0:
+            first, length = features.row_window[row]
+            words = features.forms[features.text(features.row_context[row])]
+            context += words[first : first + length].tolist()
+            question += features.forms[features.text(features.row_question[row])].tolist()
+        question = question[: shape.question]
+        context += [PADDING_FORM] * (shape.context - len(context))
+        padded.append(context + question + [PADDING_FORM] * (shape.question - len(question)))
+    return padded
+
+
+def assert_forms_are_distinct(batch: Batch, texts: list[list[int]]) -> int:
+    """The batch holds these texts, and every form of them once. The room, in thirds of all."""
+    places = torch.cat([batch.context, batch.question], dim=1)
+    assert batch.forms[places].tolist() == texts
+    assert torch.equal(places == PADDING, torch.tensor(texts) == PADDING_FORM)
+    assert PADDING == 0
+    forms = batch.forms.tolist()
+    wanted = {form for text in texts for form in text} - {PADDING_FORM}
+    used = len(wanted) + 1
+    assert forms[PADDING] == PADDING_FORM
+    assert sorted(forms[1:used]) == sorted(wanted)  # each once, and no others
+    assert set(forms[used:]) <= {PADDING_FORM}
+    third = math.ceil((places.numel() + 1) / 3)  # padding may need a place of its own
+    thirds, rest = divmod(len(forms), third)
+    assert rest == 0
+    assert len(forms) - third < used <= len(forms)  # not more than needed
+    # Padding has its place even if nothing is padded: then it may be one form too many.
+    assert thirds <= 3
+    return thirds
+
+
+def texts_of_words(most: int) -> st.SearchStrategy[str]:
+    """Some with many repetitions, some with hardly any."""
+    numbers = st.sampled_from([1, 5, 99]).flatmap(lambda n: st.integers(0, n))
+    return st.lists(numbers, max_size=most).map(lambda ns: " ".join(f"w{n}" for n in ns))
+
+
+@given(
+    st.lists(st.tuples(texts_of_words(6), texts_of_words(40)), min_size=1, max_size=5),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_forms_are_those_of_the_texts_each_once(
+    texts: list[tuple[str, str]], size: int, null: bool
+) -> None:
+    examples = [Example(str(i), *pair) for i, pair in enumerate(texts)]
+    features = encode(examples, KNOWN, Windows(20, 5, 4))
+    batches = Batches(features, [Shape(8, 4), Shape(20 + null, 4)], size, null=null)
+    for shape, rows in batches.in_order():
+        batch = batches.make(shape, rows)
+        assert batch.rows[: len(rows)].tolist() == rows.tolist()
+        expected = padded_forms(features, shape, batch.rows.tolist(), null)
+        assert_forms_are_distinct(batch, expected)
+
+
+@pytest.mark.parametrize(
+    ("context", "question", "distinct", "thirds"),
+    [
+        (8, 4, 1, 1),
+        (8, 4, 4, 1),  # 12 places and padding: a third is 5, rounded up
+        (8, 4, 5, 2),
+        (8, 4, 9, 2),
+        (8, 4, 10, 3),
+        (8, 4, 12, 3),
+        (8, 6, 4, 1),  # 14 places and padding: a third is 5
+        (8, 6, 5, 2),
+        (8, 6, 14, 3),
+    ],
+)
+def test_room_for_forms_grows_in_thirds(
+    context: int, question: int, distinct: int, thirds: int
+) -> None:
+    words = [f"w{i % distinct}" for i in range(context + question)]
+    example = Example("a", " ".join(words[context:]), " ".join(words[:context]))
+    features = encode([example], KNOWN, Windows(context, 2, question))
+    (batch,) = Batches(features, [Shape(context, question)], 1, null=False)
+    expected = padded_forms(features, Shape(context, question), [0], null=False)
+    assert PADDING_FORM not in expected[0]
+    assert len(set(expected[0])) == distinct
+    assert assert_forms_are_distinct(batch, expected) == thirds
 
 
 def test_filler_rows_weigh_nothing() -> None:
@@ -158,7 +256,9 @@ def test_the_parts_average_to_the_whole(parts: int, epoch: int) -> None:
         assert sum(losses) / parts == pytest.approx(float((of_row * batch.weight).sum()), abs=1e-5)
         assert sorted(r for p in cut for r in p.rows.tolist()) == sorted(batch.rows.tolist())
         for i, p in enumerate(cut):
+            assert torch.equal(p.forms, batch.forms)  # places in the parts are places in the whole
             assert torch.equal(p.context, batch.context[i::parts])
+            assert torch.equal(p.question, batch.question[i::parts])
             assert torch.equal(p.labels, batch.labels[i::parts])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet import train_reader
+from readlet import corpus
 from readlet.encoding import cache
 from readlet.encoding.cache import Stored, cache_folder, cache_key, cached
 from readlet.recipe import Recipe
@@ -208,7 +208,7 @@ def test_squad_is_encoded_and_loaded_in_time(
         }
     )
     start = time.perf_counter()
-    made = train_reader.prepare(recipe)
+    made = corpus.prepare(recipe)
     assert time.perf_counter() - start < 60
     assert len({*made.train.row_example.tolist()}) + len(made.held_out_examples) > 80_000
     assert made.frozen.shape[1] == 150
@@ -221,8 +221,8 @@ def test_squad_is_encoded_and_loaded_in_time(
         loading.append(time.perf_counter() - begin)
         return found
 
-    monkeypatch.setattr(train_reader, "cached", timed)
-    loaded = train_reader.prepare(recipe)
+    monkeypatch.setattr(corpus, "cached", timed)
+    loaded = corpus.prepare(recipe)
     assert len(loading) == 4  # vocabulary, held-out, dev, train
     assert sum(loading) < 5
     assert loaded.vocabulary == made.vocabulary

@@ -111,12 +111,13 @@ def test_several_files_are_put_side_by_side(write: Write) -> None:
     np.testing.assert_array_equal(numbers, [[1, 2, 0, 0, 0], [3, 4, 5, 6, 7], [0, 0, 8, 9, 10]])
 
 
-def test_the_first_words_win_even_if_a_file_adds_none_of_them(write: Write) -> None:
-    first = write("sea 1 2\nship 3 4\n", "a.txt")
-    second = write("oar 8 9\nmast 1 1\n", "b.txt")
-    words, numbers = concatenate_vectors([first, second], 2)
-    assert words == ["sea", "ship"]
-    np.testing.assert_array_equal(numbers, [[1, 2, 0, 0], [3, 4, 0, 0]])
+def test_the_frequent_words_of_every_file_win(write: Write) -> None:
+    first = write("sea 1 2\nship 3 4\nhull 5 5\n", "a.txt")
+    second = write("oar 8 9\nhull 1 1\nmast 2 2\n", "b.txt")
+    words, numbers = concatenate_vectors([first, second], 3)
+    assert words == ["sea", "oar", "ship"]
+    np.testing.assert_array_equal(numbers, [[1, 2, 0, 0], [0, 0, 8, 9], [3, 4, 0, 0]])
+    assert concatenate_vectors([first, second], 9)[0] == ["sea", "oar", "ship", "hull", "mast"]
 
 
 def test_one_bad_file_of_several_is_named(write: Write) -> None:

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from readlet.encoding.batches import Batch, Batches, FormTables, shapes
-from readlet.encoding.features import Windows, encode
+from readlet.encoding.batches import PADDING, Batch, Batches, FormTables, shapes
+from readlet.encoding.features import PADDING_FORM, Windows, encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.models.qacnn import QACNN, SpanLoss, SpanScores, count_parameters, span_loss
 from readlet.recipe import Model, load_recipe
@@ -59,14 +59,18 @@ def batch_of(*examples: Example, null: bool = True) -> tuple[Batch, FormTables]:
 
 
 def trimmed(batch: Batch, row: int) -> Batch:
-    """One row alone, without any padding (but one place where there is no question)."""
+    """One row alone with its own forms, unpadded (but for one place if there is no question)."""
     words = int((batch.context[row] != 0).sum())
     asked = max(int((batch.question[row] != 0).sum()), 1)
+    texts = batch.forms[torch.cat([batch.context[row, :words], batch.question[row, :asked]])]
+    with_padding = torch.cat([texts.new_tensor([PADDING_FORM]), texts])
+    forms, places = torch.unique(with_padding, return_inverse=True)  # sorted: padding is first
     return replace(
         batch,
         rows=batch.rows[row, None],
-        context=batch.context[row, None, :words],
-        question=batch.question[row, None, :asked],
+        forms=forms,
+        context=places[None, 1 : 1 + words],
+        question=places[None, 1 + words :],
         labels=batch.labels[row, None],
         weight=batch.weight[row, None],
     )
@@ -116,10 +120,89 @@ def test_padding_and_company_change_nothing(match: bool, null: bool) -> None:
 def test_the_order_of_the_batch_does_not_matter() -> None:
     model = build().eval()
     batch, tables = batch_of(*EXAMPLES)
-    turned = replace(batch, **{name: t.flip(0) for name, t in vars(batch).items()})
+    rows = {name: t.flip(0) for name, t in vars(batch).items() if name != "forms"}
+    turned = replace(batch, **rows)
     torch.testing.assert_close(
         model(turned, tables).start.flip(0), model(batch, tables).start, rtol=0, atol=1e-5
     )
+
+
+def in_room(batch: Batch, more: int) -> Batch:
+    """The same texts, with room for so many forms more than there are."""
+    used = int(max(batch.context.max(), batch.question.max())) + 1
+    return replace(batch, forms=F.pad(batch.forms[:used], (0, more), value=PADDING_FORM))
+
+
+def reordered(batch: Batch) -> Batch:
+    """The same texts, with the forms (but for padding) in another order."""
+    count = len(batch.forms)
+    order = torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, count).flip(0)])
+    # It turns places round: its own inverse.
+    return replace(
+        batch,
+        forms=batch.forms[order],
+        context=order[batch.context],
+        question=order[batch.question],
+    )
+
+
+@pytest.mark.parametrize("read_once", [False, True])
+def test_room_and_order_of_the_forms_change_nothing(read_once: bool) -> None:
+    model = build(dropout=0.0, character_dropout=0.0, last_survival=1.0)
+    batch, tables = batch_of(*EXAMPLES)
+    if read_once:
+        model.read_characters(tables)
+        assert tables.character_vectors is not None
+        tables.character_vectors = tables.character_vectors.clone()  # may be part of a loss
+
+    def told(batch: Batch) -> list[Tensor]:
+        model.zero_grad()
+        scores = model(batch, tables)
+        span_loss(scores, batch, 0.1).backward()
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        return [scores.start, scores.end, *(g.clone() for g in gradients)]
+
+    expected = told(in_room(batch, 0))
+    assert expected[0].std() > 1e-3
+    others = [batch, in_room(batch, 1), in_room(batch, 200), reordered(batch)]
+    assert len({len(other.forms) for other in others}) == 3
+    assert not torch.equal(reordered(batch).context, batch.context)
+    for other in others:
+        torch.testing.assert_close(told(other), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_every_place_gets_the_vectors_of_its_form() -> None:
+    """Word vector, characters and match, looked up place by place."""
+    model = build().eval()
+    batch, tables = batch_of(*EXAMPLES)
+    projected: list[Tensor] = []
+    read: list[Tensor] = []
+    embedding = model.embedding
+    embedding.project.register_forward_pre_hook(lambda _, given: projected.append(given[0]))
+    hook = embedding.characters.register_forward_pre_hook(lambda _, given: read.append(given[0]))
+    model(batch, tables)
+    hook.remove()
+    (got,) = projected
+    texts = torch.cat([batch.context, batch.question], dim=1)
+    assert got.shape[:2] == texts.shape
+    # Every form once, however often it stands in the texts.
+    assert [len(characters) for characters in read] == [len(batch.forms)]
+    assert len(batch.forms) < texts.numel()
+    kinds = set()
+    for row, places in enumerate(texts.tolist()):
+        asked = {int(tables.keys[batch.forms[place]]) for place in batch.question[row] if place}
+        for i, place in enumerate(places):
+            form = int(batch.forms[place])
+            word = int(tables.words[form])
+            is_trainable = word < KNOWN.trainable_rows
+            vector = embedding.trainable.weight[word] if is_trainable else embedding.frozen[word]
+            characters = embedding.characters(tables.characters[form])
+            is_word = i < batch.context.shape[1] and place != PADDING
+            match = is_word and int(tables.keys[form]) in asked
+            expected = torch.cat([vector, characters, torch.tensor([float(match)])])
+            torch.testing.assert_close(got[row, i], expected, rtol=0, atol=1e-5)
+            kinds.add((is_trainable, match))
+    assert len(kinds) == 4  # all of them were there
 
 
 def test_the_same_blocks_run_three_times() -> None:
@@ -221,13 +304,16 @@ def test_all_pairs_are_never_spread_out() -> None:
     assert largest.size < pairs * width / 2, largest.shape
 
 
-def match_of(model: QACNN, batch: Batch, tables: FormTables) -> list[Tensor]:
-    """The match features that the embedding is given: first the context's, then the question's."""
+def match_of(model: QACNN, batch: Batch, tables: FormTables) -> tuple[Tensor, Tensor]:
+    """The match features that the embedding is given: the context's, and the question's."""
     seen: list[Tensor] = []
     hook = model.embedding.register_forward_pre_hook(lambda _, given: seen.append(given[2]))
     model(batch, tables)
     hook.remove()
-    return seen
+    context, question = batch.context.shape[1], batch.question.shape[1]
+    (both,) = seen
+    on_context, on_question = both.split([context, question], dim=1)
+    return on_context, on_question
 
 
 def test_match_tells_which_context_words_the_question_repeats() -> None:

@@ -24,6 +24,7 @@ def block() -> EncoderBlock:
         head_width=8,
         feed_forward=D,
         dropout=0.0,
+        input_dropout=0.0,
         first_sublayer=1,
         total_sublayers=4,
         last_survival=1.0,

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from torch import nn
 
+from readlet.corpus import prepare
 from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.models.qacnn import SpanLoss
 from readlet.recipe import load_recipe
-from readlet.train_reader import build_model, prepare
+from readlet.train_reader import build_model
 from readlet.training.loop import Scores, TrainingLoop, make_accelerator
 
 

@@ -31,7 +31,7 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
 
 def lasting(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without what depends on the machine's pace."""
-    passing = ("examples_per_second", "memory_mib")
+    passing = ("examples_per_second", "memory_mib", "seconds")
     return [{k: v for k, v in line.items() if k not in passing} for line in lines]
 
 
@@ -181,7 +181,8 @@ def test_log(make_loop: MakeLoop, tmp_path: Path) -> None:
     for line in looks:
         step = line["step"]
         assert set(line) == {
-            *("step", "epoch", "loss", "learning_rate", "examples_per_second", "memory_mib")
+            *("step", "epoch", "seconds", "loss"),
+            *("learning_rate", "examples_per_second", "memory_mib"),
         }
         assert line["epoch"] == pytest.approx(step / 15, abs=1e-4)
         assert line["loss"] > 0
@@ -189,6 +190,9 @@ def test_log(make_loop: MakeLoop, tmp_path: Path) -> None:
         assert line["learning_rate"] == pytest.approx(expected, abs=1e-12)
         assert 1 < line["examples_per_second"] < 1e6
         assert 50 < line["memory_mib"] < 1e6
+    times = [line["seconds"] for line in lines]
+    assert times == sorted(times)
+    assert times[0] >= 0.0
     scores = [line for line in lines if "exact" in line]
     assert [(s["step"], s["exact"], s["f1"]) for s in scores] == [
         (15, 40.0, 50.0),

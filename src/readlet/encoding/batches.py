@@ -9,11 +9,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from readlet.encoding.features import NO_LABEL, NULL_FORM, Features, Ints
+from readlet.encoding.features import NO_LABEL, NULL_FORM, PADDING_FORM, Features, Ints
+
+PADDING = 0
+"""The place of padding among a batch's forms."""
 
 # Padded lengths. 32 words hold all but one question in a thousand.
 _CONTEXT_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320)
 _QUESTION_LENGTH = 32
+# The room for a batch's distinct forms grows in thirds of its places: few sizes, one a shape for
+# most data. A batch of 32 SQuAD questions repeats every form three times, one of 128 five times.
+_STEPS_OF_ROOM = 3
 
 
 class Shape(NamedTuple):
@@ -23,16 +29,23 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """Form numbers, padded. Filler rows (see `Batches.make`) have weight 0 and row -1."""
+    """Texts as places in a list of distinct forms: what depends on the form is made once for each.
+
+    Place 0 is padding. Filler rows (see `Batches.make`) have weight 0 and row -1.
+    """
 
     rows: Tensor  # (B,) row of the features
-    context: Tensor  # (B, Lc)
-    question: Tensor  # (B, Lq)
+    forms: Tensor  # (U,) distinct forms, padded at the end
+    context: Tensor  # (B, Lc) places in `forms`
+    question: Tensor  # (B, Lq) places in `forms`
     labels: Tensor  # (B, 2) first and last word of the answer
     weight: Tensor  # (B,) share in the loss; the weights of a whole batch sum to 1
 
     def to(self, device: torch.device) -> "Batch":
-        moved = {name: t.to(device, non_blocking=True) for name, t in vars(self).items()}
+        tensors = vars(self)
+        if device.type == "cuda":  # from pageable memory a copy would wait for the last step
+            tensors = {name: t.pin_memory() for name, t in tensors.items()}
+        moved = {name: t.to(device, non_blocking=True) for name, t in tensors.items()}
         return replace(self, **moved)
 
     def part(self, index: int, parts: int) -> "Batch":
@@ -40,8 +53,8 @@ class Batch:
 
         The processes' gradients are averaged, so each part's weights grow by their number.
         """
-        cut = replace(self, **{name: t[index::parts] for name, t in vars(self).items()})
-        return replace(cut, weight=cut.weight * parts)
+        rows = {name: t[index::parts] for name, t in vars(self).items() if name != "forms"}
+        return replace(self, **rows | {"weight": rows["weight"] * parts})
 
 
 class FormTables(torch.nn.Module):
@@ -126,7 +139,9 @@ class Batches:
         weight[: len(rows)] = 1.0 / len(rows)
         numbers = np.full(size, -1, np.int64)
         numbers[: len(rows)] = rows
-        arrays = (numbers, context, question, labels, weight)
+        forms, places = _distinct(np.concatenate([context, question], axis=1))
+        context, question = np.split(places, [shape.context], axis=1)
+        arrays = (numbers, forms, context, question, labels, weight)
         return Batch(*(torch.from_numpy(array) for array in arrays))
 
     def __iter__(self) -> Iterator[Batch]:
@@ -147,3 +162,14 @@ class Batches:
             for start in range(0, len(members), self.batch_size):
                 cut.append((shape, members[start : start + self.batch_size]))  # noqa: PERF401
         return cut
+
+
+def _distinct(texts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The forms of the texts, each once, padding first; and the texts as places among them."""
+    found, places = np.unique(texts, return_inverse=True)
+    if found[0] != PADDING_FORM:
+        found, places = np.insert(found, 0, PADDING_FORM), places + 1
+    step = -(-(texts.size + 1) // _STEPS_OF_ROOM)  # one more: padding may not be in the texts
+    forms = np.full(-(-len(found) // step) * step, PADDING_FORM, np.int32)
+    forms[: len(found)] = found
+    return forms, places.reshape(texts.shape).astype(np.int32)

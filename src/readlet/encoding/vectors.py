@@ -43,10 +43,16 @@ def read_vectors(path: Path, max_words: int) -> tuple[list[str], Matrix]:
 
 
 def concatenate_vectors(paths: list[Path], max_words: int) -> tuple[list[str], Matrix]:
-    """One table from several files: a word of any of them; zeros where a file lacks it."""
+    """One table from several files: a word of any of them; zeros where a file lacks it.
+
+    Words come in the order of their best rank, so a limit cuts off the rare words of every file.
+    """
     tables = [read_vectors(path, max_words) for path in paths]
-    rows = {word: None for words, _ in tables for word in words}
-    index = {word: row for row, word in enumerate(islice(rows, max_words))}
+    rank: dict[str, int] = {}
+    for words, _ in tables:
+        for row, word in enumerate(words):
+            rank[word] = min(rank.get(word, row), row)
+    index = {word: row for row, word in enumerate(sorted(rank, key=rank.__getitem__)[:max_words])}
     parts = []
     for words, vectors in tables:
         part = np.zeros((len(index), vectors.shape[1]), np.float32)  # (words, width)

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.encoding.batches import Batch, FormTables
-from readlet.encoding.features import PADDING_FORM
+from readlet.encoding.batches import PADDING, Batch, FormTables
 from readlet.nn.attention import SelfAttention
 from readlet.nn.characters import CharacterConvolution
 from readlet.nn.encoder_block import EncoderBlock, sublayer_count
@@ -57,17 +57,20 @@ class Embedding(nn.Module):
         self.highway = Highway(recipe.width, recipe.highway_layers, recipe.dropout)
         self.dropout = nn.Dropout(recipe.dropout)
 
-    def forward(self, words: Tensor, characters: Tensor, match: Tensor) -> Tensor:
-        """Word numbers (B, L), character vectors (B, L, C), match (B, L) -> (B, L, D)."""
-        is_trainable = words < self.trainable.num_embeddings  # (B, L)
-        row = torch.where(is_trainable, words, 0)  # (B, L)
-        vectors = self.frozen[words].to(self.trainable.weight.dtype)  # (B, L, E)
-        parts = [
-            self.dropout(vectors + self.trainable(row)),  # (B, L, E)
-            self.dropout(characters),  # (B, L, C)
-        ]
+    def of_forms(self, words: Tensor, characters: Tensor) -> Tensor:
+        """Word numbers (U,) and character vectors (U, C) -> (U, E + C)."""
+        is_trainable = words < self.trainable.num_embeddings  # (U,)
+        row = torch.where(is_trainable, words, 0)  # (U,)
+        vectors = self.frozen[words].to(self.trainable.weight.dtype)  # (U, E)
+        return torch.cat([vectors + self.trainable(row), characters], dim=-1)  # (U, E + C)
+
+    def forward(self, of_forms: Tensor, places: Tensor, match: Tensor) -> Tensor:
+        """Vectors of forms (U, E + C), places among them (B, L), match (B, L) -> (B, L, D)."""
+        batch, length = places.shape
+        inputs = of_forms.index_select(0, places.flatten())  # (B * L, E + C)
+        parts = [self.dropout(inputs).view(batch, length, -1)]  # (B, L, E + C)
         if self.match_features:
-            parts.append(match.unsqueeze(-1).to(parts[0].dtype))  # (B, L, 1)
+            parts.append(match.unsqueeze(-1).to(inputs.dtype))  # (B, L, 1)
         joined: Tensor = self.highway(self.project(torch.cat(parts, dim=-1)))  # (B, L, D)
         return joined
 
@@ -91,6 +94,7 @@ class QACNN(nn.Module):
                 head_width=recipe.head_width,
                 feed_forward=recipe.feed_forward,
                 dropout=recipe.dropout,
+                input_dropout=recipe.input_dropout,
                 first_sublayer=number * sublayers + 1,
                 total_sublayers=of * sublayers,
                 last_survival=recipe.last_survival,
@@ -125,17 +129,16 @@ class QACNN(nn.Module):
         nn.init.zeros_(self.embedding.characters.embedding.weight[0])  # padding
 
     def compile_blocks(self) -> None:
-        """Compile the blocks in place, once for all lengths; those that look alike share it."""
+        """Compile the blocks in place; worth its time for long runs on a GPU only."""
         for block in (self.encoder, *self.blocks):
-            block.compile(dynamic=True)
+            block.compile_parts()
 
     def forward(self, batch: Batch, tables: FormTables) -> SpanScores:
-        context_keep = batch.context != PADDING_FORM  # (B, Lc)
-        question_keep = batch.question != PADDING_FORM  # (B, Lq)
-        in_question = _match(tables.keys[batch.context], tables.keys[batch.question])  # (B, Lc)
-        no_match = torch.zeros_like(question_keep)  # (B, Lq)
-        context = self._encode(batch.context, in_question, context_keep, tables)  # (B, Lc, D)
-        question = self._encode(batch.question, no_match, question_keep, tables)  # (B, Lq, D)
+        context_keep = batch.context != PADDING  # (B, Lc)
+        question_keep = batch.question != PADDING  # (B, Lq)
+        context, question = self._embed(batch, tables)  # (B, Lc, D), (B, Lq, D)
+        context = self.encoder(context, context_keep)  # (B, Lc, D)
+        question = self.encoder(question, question_keep)  # (B, Lq, D)
         mixed = self.attention(context, question, context_keep, question_keep)  # (B, Lc, 4 D)
         m0 = self._model_encoder(self.resize(mixed).float(), context_keep)  # (B, Lc, D)
         m1 = self._model_encoder(m0, context_keep)  # (B, Lc, D)
@@ -144,18 +147,25 @@ class QACNN(nn.Module):
         end = self.end(torch.cat([m0, m2], dim=-1)).squeeze(-1)  # (B, Lc)
         return SpanScores(start.float(), end.float(), context_keep)
 
-    def _encode(self, forms: Tensor, match: Tensor, keep: Tensor, tables: FormTables) -> Tensor:
-        characters = self._character_vectors(forms, tables)  # (B, L, C)
-        embedded = self.embedding(tables.words[forms], characters, match)  # (B, L, D)
+    def _embed(self, batch: Batch, tables: FormTables) -> tuple[Tensor, Tensor]:
+        """Context (B, Lc, D) and question (B, Lq, D), before they are encoded."""
+        of_forms = self.embedding.of_forms(
+            tables.words[batch.forms], self._character_vectors(batch.forms, tables)
+        )  # (U, E + C)
+        keys = tables.keys[batch.forms]  # (U,)
+        in_question = _match(keys[batch.context], keys[batch.question])  # (B, Lc)
+        match = F.pad(in_question, (0, batch.question.shape[1]))  # (B, Lc + Lq)
+        places = torch.cat([batch.context, batch.question], dim=1)  # (B, Lc + Lq)
+        embedded = self.embedding(of_forms, places, match)  # (B, Lc + Lq, D)
         # The residual stream stays in float32: dozens of updates are added to it.
-        embedded = embedded.float() * _WORDS_OVER_POSITIONS  # (B, L, D)
-        encoded: Tensor = self.encoder(embedded, keep)  # (B, L, D)
-        return encoded
+        embedded = embedded.float() * _WORDS_OVER_POSITIONS  # (B, Lc + Lq, D)
+        length = batch.context.shape[1]
+        return embedded[:, :length].contiguous(), embedded[:, length:].contiguous()
 
     def _character_vectors(self, forms: Tensor, tables: FormTables) -> Tensor:
         if tables.character_vectors is not None:
-            return tables.character_vectors[forms]  # (B, L, C)
-        vectors: Tensor = self.embedding.characters(tables.characters[forms])  # (B, L, C)
+            return tables.character_vectors[forms]  # (U, C)
+        vectors: Tensor = self.embedding.characters(tables.characters[forms])  # (U, C)
         return vectors
 
     @torch.inference_mode()

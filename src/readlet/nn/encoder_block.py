@@ -1,5 +1,8 @@
 """The encoder block of QANet (Yu et al. 2018): convolutions, self-attention, feed-forward."""
 
+from itertools import pairwise
+
+import torch
 from torch import Tensor, nn
 
 from readlet.nn.attention import SelfAttention
@@ -16,8 +19,71 @@ def sublayer_count(convolutions: int) -> int:
     return convolutions + 2
 
 
+class ConvolutionPair(nn.Module):
+    """Two residual convolutions, x + depth(f(LayerNorm(x))); dropout after the second."""
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        kernel: int,
+        dropout: float,
+        input_dropout: float,
+        survivals: list[float],
+    ) -> None:
+        super().__init__()
+        self.convolutions = nn.ModuleList(
+            SeparableConvolution(width, width, kernel) for _ in survivals
+        )
+        self.depths = nn.ModuleList(StochasticDepth(p) for p in survivals)
+        self.norm = _norm(width, input_dropout)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, keep: Tensor) -> Tensor:
+        """x (B, L, D), keep (B, L) -> (B, L, D)."""
+        for i, (convolution, depth) in enumerate(zip(self.convolutions, self.depths, strict=True)):
+            update = convolution(self.norm(x), keep)  # (B, L, D)
+            # QANet drops between every two layers, not after each convolution.
+            x = depth(x, self.dropout(update) if i else update)  # (B, L, D)
+        return x
+
+
+class AttentionFeedForward(nn.Module):
+    """Residual self-attention, then a residual feed-forward layer."""
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        heads: int,
+        head_width: int,
+        feed_forward: int,
+        dropout: float,
+        input_dropout: float,
+        survivals: list[float],
+    ) -> None:
+        super().__init__()
+        self.attention = SelfAttention(width, heads, head_width, dropout)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(width, feed_forward, bias=False),
+            nn.ReLU(),
+            nn.Linear(feed_forward, width, bias=False),
+        )
+        self.depths = nn.ModuleList(StochasticDepth(p) for p in survivals)
+        self.norm = _norm(width, input_dropout)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, keep: Tensor) -> Tensor:
+        """x (B, L, D), keep (B, L) -> (B, L, D), zero at padded positions."""
+        update = self.attention(self.norm(x), keep)  # (B, L, D)
+        x = self.depths[0](x, self.dropout(update))  # (B, L, D)
+        update = self.feed_forward(self.norm(x))  # (B, L, D)
+        x = self.depths[1](x, self.dropout(update))  # (B, L, D)
+        return x.masked_fill(~keep.unsqueeze(-1), 0.0)  # (B, L, D)
+
+
 class EncoderBlock(nn.Module):
-    """Positions are added, then each sublayer: x + depth(dropout(f(LayerNorm(x)))).
+    """Positions are added, then pairs of convolutions, then attention and feed-forward.
 
     `first_sublayer` is the number of this block's first sublayer in the whole stack, counted from
     1, and `total_sublayers` the size of that stack: an update deep in the stack is left out more
@@ -34,40 +100,58 @@ class EncoderBlock(nn.Module):
         head_width: int,
         feed_forward: int,
         dropout: float,
+        input_dropout: float,
         first_sublayer: int,
         total_sublayers: int,
         last_survival: float,
     ) -> None:
         super().__init__()
-        count = sublayer_count(convolutions)
+        survivals = [
+            survival_at(first_sublayer + i, total_sublayers, last_survival)
+            for i in range(sublayer_count(convolutions))
+        ]
         self.position = PositionalEncoding(width, POSITIONS)
-        self.convolutions = nn.ModuleList(
-            SeparableConvolution(width, width, kernel) for _ in range(convolutions)
+        self.pairs = nn.ModuleList(
+            ConvolutionPair(
+                width=width,
+                kernel=kernel,
+                dropout=dropout,
+                input_dropout=input_dropout,
+                survivals=survivals[first:last],
+            )
+            for first, last in pairwise([*range(0, convolutions, 2), convolutions])
         )
-        self.attention = SelfAttention(width, heads, head_width, dropout)
-        # No biases: the LayerNorms have them, and each costs a reduction in the backward pass.
-        self.feed_forward = nn.Sequential(
-            nn.Linear(width, feed_forward, bias=False),
-            nn.ReLU(),
-            nn.Linear(feed_forward, width, bias=False),
+        self.rest = AttentionFeedForward(
+            width=width,
+            heads=heads,
+            head_width=head_width,
+            feed_forward=feed_forward,
+            dropout=dropout,
+            input_dropout=input_dropout,
+            survivals=survivals[convolutions:],
         )
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(count))
-        self.depths = nn.ModuleList(
-            StochasticDepth(survival_at(first_sublayer + i, total_sublayers, last_survival))
-            for i in range(count)
-        )
-        self.dropout = nn.Dropout(dropout)
+        self._is_compiled = False
 
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
         """x (B, L, D), keep (B, L) -> (B, L, D), zero at padded positions."""
         x = self.position(x)  # (B, L, D)
-        for i, convolution in enumerate(self.convolutions):
-            update = convolution(self.norms[i](x), keep)  # (B, L, D)
-            if i % 2 == 1:  # QANet drops between every two layers, not after each convolution
-                update = self.dropout(update)  # (B, L, D)
-            x = self.depths[i](x, update)  # (B, L, D)
-        update = self.attention(self.norms[-2](x), keep)  # (B, L, D)
-        x = self.depths[-2](x, self.dropout(update))  # (B, L, D)
-        update = self.feed_forward(self.norms[-1](x))  # (B, L, D)
-        x = self.depths[-1](x, self.dropout(update))  # (B, L, D)
-        return x.masked_fill(~keep.unsqueeze(-1), 0.0)  # (B, L, D)
+        for part in (*self.pairs, self.rest):
+            if self._is_compiled:  # for all lengths at once, but for one batch size
+                torch._dynamo.maybe_mark_dynamic(x, 1)
+                torch._dynamo.maybe_mark_dynamic(keep, 1)
+            x = part(x, keep)  # (B, L, D)
+        return x
+
+    def compile_parts(self) -> None:
+        """Compile in place, once for all lengths; parts that look alike share one program.
+
+        Two sublayers at a time: larger parts run hardly faster and take minutes to compile.
+        """
+        for part in (*self.pairs, self.rest):
+            part.compile()
+        self._is_compiled = True
+
+
+def _norm(width: int, dropout: float) -> nn.Sequential:
+    """Without scale and shift: the product that follows has a scale, and each costs a reduction."""
+    return nn.Sequential(nn.LayerNorm(width, elementwise_affine=False), nn.Dropout(dropout))

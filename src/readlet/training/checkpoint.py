@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -28,6 +28,7 @@ class Progress:
     rollbacks_in_a_row: int = 0
     best_f1: float = -1.0
     evaluations_since_best: int = 0
+    seconds: float = field(default=0.0, compare=False)  # since training was asked for
 
 
 @dataclass

@@ -4,6 +4,7 @@ import json
 import math
 import resource
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,7 +76,9 @@ class TrainingLoop:
         folder: Path,
         evaluate: Callable[[], Scores],
         accelerator: Accelerator,
+        began: float | None = None,  # on the clock of time.perf_counter
     ) -> None:
+        self._clock = time.perf_counter() if began is None else began
         self.settings = settings
         self.batches = batches
         self.folder = folder
@@ -159,11 +162,14 @@ class TrainingLoop:
     def advance(self) -> tuple[torch.Tensor, int]:
         """Take one step. The loss, still on the device, and the questions of all processes."""
         step = self.progress.step + 1
-        # Every step draws its own random numbers from its number: nothing to save, or to lose.
-        torch.manual_seed(_mix(self.settings.seed, step, self.accelerator.process_index))
         self.module.train()
         listed = self._next_batches(step)
         batches = [self._batch(shape, rows) for shape, rows in listed]
+        for batch in batches:
+            self.take_step.prepare(batch)
+        # Every step draws its own random numbers from its number: nothing to save, or to lose.
+        # After the preparation, which draws some too.
+        torch.manual_seed(_mix(self.settings.seed, step, self.accelerator.process_index))
         loss = self.take_step(batches, self._rate(step), step)
         self.progress.step = step
         return loss, sum(len(rows) for _, rows in listed)  # filler rows are no questions
@@ -265,6 +271,7 @@ class TrainingLoop:
         self.progress.window_loss = float(self.accelerator.reduce(window.total, "mean"))
         self.progress.window_steps = window.steps
         tensors = self.state.tensors()
+        self._seconds()
         if self.accelerator.is_main_process:
             save_checkpoint(self.folder, Checkpoint(self.progress, tensors))
         self.accelerator.wait_for_everyone()
@@ -272,10 +279,21 @@ class TrainingLoop:
 
     def _log(self, values: dict[str, Any]) -> None:
         if self.accelerator.is_main_process:
-            epoch = self.progress.step / self.steps_per_epoch
-            line = json.dumps({"step": self.progress.step, "epoch": round(epoch, 4)} | values)
+            place = {
+                "step": self.progress.step,
+                "epoch": round(self.progress.step / self.steps_per_epoch, 4),
+                "seconds": round(self._seconds(), 1),
+            }
+            line = json.dumps(place | values)
             with (self.folder / "log.jsonl").open("a") as stream:
                 stream.write(line + "\n")
+
+    def _seconds(self) -> float:
+        """How long the run has taken; while it was stopped, no time passed."""
+        now = time.perf_counter()
+        self.progress.seconds += now - self._clock
+        self._clock = now
+        return self.progress.seconds
 
     def _shorten_log(self) -> None:
         """Steps after the checkpoint will be made again: their lines would stand twice."""

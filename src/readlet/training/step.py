@@ -51,13 +51,13 @@ class EagerStep:
         self._average_rate = torch.zeros_like(self._rate)  # ()
 
     def __call__(self, batches: list[Batch], learning_rate: float, step: int) -> Tensor:
-        """The mean loss of the batches, still on the device: reading it would wait for it."""
+        """The mean loss of prepared batches, still on the device: reading it would wait for it."""
         self._rate.fill_(learning_rate)
         self._average_rate.fill_(self.average.rate(step))
         return self._compute(batches)
 
     def prepare(self, batch: Batch) -> None:
-        """Do now what the first step with such a batch would do."""
+        """Get ready for steps with batches of this shape."""
 
     def _compute(self, batches: list[Batch]) -> Tensor:
         total = torch.zeros_like(self._rate)  # ()
@@ -92,7 +92,6 @@ class GraphStep(EagerStep):
 
     def __call__(self, batches: list[Batch], learning_rate: float, step: int) -> Tensor:
         (batch,) = batches
-        self.prepare(batch)
         inputs, graph, loss = self._captured[_shape(batch)]
         for field in fields(batch):
             getattr(inputs, field.name).copy_(getattr(batch, field.name), non_blocking=True)
@@ -123,4 +122,4 @@ class GraphStep(EagerStep):
 
 
 def _shape(batch: Batch) -> tuple[int, ...]:
-    return (*batch.context.shape, batch.question.shape[1])
+    return (*batch.context.shape, batch.question.shape[1], len(batch.forms))

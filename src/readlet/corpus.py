@@ -1,0 +1,162 @@
+"""The data of a recipe, read, split and encoded: all that training needs to know of text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from readlet.calibrating import held_out_contexts
+from readlet.encoding.cache import Stored, cache_key, cached
+from readlet.encoding.features import Features, Windows, count_words, encode
+from readlet.encoding.vectors import concatenate_vectors
+from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
+from readlet.errors import ReadletError, bad_input
+from readlet.formats import read_examples, source_path
+from readlet.formats.hub import PREFIX as HUB
+from readlet.reader import Reader
+from readlet.recipe import Recipe
+from readlet.types import Example
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Examples in their three parts, encoded."""
+
+    key: str  # digest of all that the training features depend on
+    vocabulary: Vocabulary
+    frozen: torch.Tensor  # (words, width)
+    train: Features
+    has_impossible: bool  # some training question has no answer; windows without it do not count
+    held_out_examples: Sequence[Example]
+    held_out: Features
+    dev_examples: Sequence[Example]
+    dev: Features
+
+
+class DataFiles(NamedTuple):
+    train: list[Path]
+    dev: Path | None
+    calibration: Path | None
+    vectors: list[Path]
+
+
+def data_files(recipe: Recipe) -> DataFiles:
+    """The files that a recipe names: all of them there, before any is read."""
+    data = recipe.data
+    named = {
+        "data.train": list(data.train),
+        "data.dev": [data.dev] if data.dev else [],
+        "data.calibration": [data.calibration] if data.calibration else [],
+    }
+    for source in (source for sources in named.values() for source in sources):
+        if source.startswith(HUB):
+            remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
+            raise bad_input(source, "", "training reads files", remedy)
+    found = {field: [source_path(source) for source in named[field]] for field in named}
+    found["words.vectors"] = [Path(path) for path in recipe.words.vectors]
+    for field, paths in found.items():
+        for path in paths:
+            if not path.is_file():
+                raise bad_input(path, field, "no such file", "check the recipe")
+    train, dev, calibration, vectors = found.values()
+    return DataFiles(train, next(iter(dev), None), next(iter(calibration), None), vectors)
+
+
+def prepare(recipe: Recipe, start: Reader | None = None) -> Corpus:
+    """Read and encode all data of a recipe; the slow parts come from the cache the second time.
+
+    With a reader to start from, its words are the words; the recipe's vectors are not read.
+    """
+    windows = Windows(recipe.data.max_context, recipe.data.overlap, recipe.data.max_question)
+    files = data_files(recipe)
+    examples = [example for source in files.train for example in read_examples(source)]
+    if not examples:
+        raise ReadletError("data.train: no question in these files; name others")
+    train, held_out = _split(recipe, examples, files.calibration)
+    if start is None:
+        settings = {"words": recipe.words.model_dump(), "held_out": _contexts(held_out)}
+        vocabulary_key = cache_key([*files.train, *files.vectors], settings)
+        arrays, meta = cached(vocabulary_key, lambda: _vocabulary(recipe, train, files.vectors))
+        vocabulary = Vocabulary.from_json(meta)
+        frozen = torch.from_numpy(np.array(arrays["frozen"]))  # (words, width)
+    else:
+        settings = {"words": start.vocabulary.to_json(), "held_out": _contexts(held_out)}
+        vocabulary_key = cache_key(files.train, settings)
+        vocabulary, frozen = start.vocabulary, start.model.embedding.frozen
+
+    def encoded(part: str, listed: Sequence[Example], paths: list[Path]) -> Features:
+        chosen = {"vocabulary": vocabulary_key, "part": part, "windows": vars(windows)}
+        stored = cached(
+            cache_key(paths, chosen), lambda: _store(encode(listed, vocabulary, windows))
+        )
+        return Features(**stored[0], notes=stored[1])
+
+    held_out_features = encoded("held-out", held_out, _present(*files.train, files.calibration))
+    dev_examples, dev = held_out, held_out_features
+    if files.dev:
+        dev_examples = _examples_of(files.dev, "data.dev")
+        dev = encoded("dev", dev_examples, [files.dev])
+    return Corpus(
+        key=vocabulary_key,
+        vocabulary=vocabulary,
+        frozen=frozen,
+        train=encoded("train", train, files.train),
+        has_impossible=any(not example.answers for example in train),
+        held_out_examples=held_out,
+        held_out=held_out_features,
+        dev_examples=dev_examples,
+        dev=dev,
+    )
+
+
+def _split(
+    recipe: Recipe, examples: list[Example], calibration: Path | None
+) -> tuple[list[Example], list[Example]]:
+    """What is trained on, and what the calibration is fitted on."""
+    if calibration:
+        return examples, _examples_of(calibration, "data.calibration")
+    aside = held_out_contexts(examples, recipe.data.held_out, recipe.training.seed)
+    train = [e for e in examples if e.context not in aside]
+    if not train:
+        raise ReadletError("data.train: a single context; give at least two, one is held out")
+    return train, [e for e in examples if e.context in aside]
+
+
+def _examples_of(path: Path, field: str) -> list[Example]:
+    examples = list(read_examples(path))
+    if not examples:
+        raise bad_input(path, field, "no question in this file", "name another")
+    return examples
+
+
+def _contexts(examples: Sequence[Example]) -> list[str]:
+    return sorted({example.context for example in examples})
+
+
+def _present(*paths: Path | None) -> list[Path]:
+    return [path for path in paths if path is not None]
+
+
+def _vocabulary(recipe: Recipe, train: Sequence[Example], vectors: list[Path]) -> Stored:
+    settings = recipe.words
+    words: list[str] = []
+    matrix = None
+    if vectors:
+        words, matrix = concatenate_vectors(vectors, settings.max_words)
+    known = build_vocabulary(
+        count_words(train),
+        words,
+        trainable_words=settings.trainable_words,
+        min_count=settings.min_count,
+        min_character_count=settings.min_character_count,
+        max_characters=settings.max_characters,
+    )
+    width = settings.width if matrix is None else matrix.shape[1]
+    return {"frozen": frozen_table(known, matrix, width)}, known.to_json()
+
+
+def _store(features: Features) -> Stored:
+    return features.arrays(), features.notes
