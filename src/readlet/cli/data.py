@@ -1,4 +1,4 @@
-"""`readlet data`: look at data and repair it before training on it."""
+"""`readlet data`: look at data, repair it and add to it before training on it."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from readlet.cli.console import console, highlighted
 
-app = typer.Typer(help="Check, repair and look at data.", no_args_is_help=True)
+app = typer.Typer(help="Check, repair, look at and add to data.", no_args_is_help=True)
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Data, or hub:NAME@SPLIT.")]
 ColumnPairs = Annotated[
@@ -96,3 +96,39 @@ def show(
         console.print(f"[bold]A[/bold] {shown_golds}\n")
     if not shown:
         raise ReadletError(f"{file}: nothing to show; check the ids given with --id")
+
+
+@app.command()
+def unanswerable(
+    files: Files,
+    out: Annotated[
+        Path, typer.Option(metavar="OUT", help="The file to write (.json or .jsonl, or .gz).")
+    ],
+    share: Annotated[
+        float, typer.Option(help="Share of questions without an answer in OUT, between 0 and 1.")
+    ] = 0.33,
+    altered: Annotated[
+        float,
+        typer.Option(help="Share of the new questions made by changing a question (English only)."),
+    ] = 0.5,
+    seed: Annotated[int, typer.Option(help="Another seed draws other questions.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="List every question of which nothing could be made.")
+    ] = False,
+    column: ColumnPairs = [],  # noqa: B006
+) -> None:
+    """Add questions that have no answer.
+
+    Some are asked of another paragraph of their article, others changed so that their own paragraph
+    no longer answers them: another name or number, an opposite, a "not".
+    """
+    from readlet.augment.unanswerable import add_unanswerable
+    from readlet.cli.unanswerable_view import show_summary
+    from readlet.formats.rows import parse_columns
+
+    summary = add_unanswerable(files, out, share, seed, parse_columns(column), altered)
+    if as_json:
+        print(json.dumps(summary.as_json(), ensure_ascii=False, indent=1))
+    else:
+        show_summary(summary, str(out), share, list_all=list_all)

@@ -1,0 +1,104 @@
+"""Make the reader that comes with the package, from SQuAD and GloVe. Needs a GPU and 20 minutes.
+
+    python benchmarks/bundled_reader.py --squad FOLDER --vectors glove.100d.txt.gz \
+        glove.50d.txt.gz --out runs/bundled
+
+1. `qacnn` learns to answer: SQuAD 1.1 train.
+2. It learns to refuse, beginning with those weights and keeping a quarter of them: the same
+   questions, as many again asked of other paragraphs as make a third impossible, and real
+   impossible questions (SQuAD 2.0) of all articles but six, eight times each.
+3. It is slimmed to 12 MB, then calibrated on all questions of those six articles.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from readlet.augment.unanswerable import beside_their_paragraphs, pair_with_other_paragraphs
+from readlet.calibrating import calibrate
+from readlet.encoding.features import Windows, encode
+from readlet.formats import read_examples, write_examples
+from readlet.predicting import Predictor
+from readlet.reader import Reader
+from readlet.recipe import load_recipe
+from readlet.slimming import slim_to
+from readlet.train_reader import train_reader
+from readlet.types import Example
+
+IMPOSSIBLE_SHARE = 0.33  # that of SQuAD 2.0's training set
+TIMES_REAL = 8  # the real ones are hard, and few
+CALIBRATION_ARTICLES = 6
+LIMIT = 12_000_000 - 4096  # bytes; scores are written into the card later
+NOTICE = Path(__file__).parent.parent / "src/readlet/bundled/notice.md"
+_REFUSING = (
+    "training.start_share=0.25",
+    "training.epochs=2",
+    "training.schedule=linear",
+    "training.warmup_steps=300",
+    "training.learning_rate=0.0008",
+    "training.ema=0.999",
+)
+
+
+def refusing_questions(train: Sequence[Example], real: Sequence[Example]) -> list[Example]:
+    """What the second step trains on."""
+    added = pair_with_other_paragraphs(train, IMPOSSIBLE_SHARE, seed=0).added
+    often = [
+        example if time == 0 else replace(example, id=f"{example.id}-{time}")
+        for example in real
+        for time in range(TIMES_REAL)
+    ]
+    return [*beside_their_paragraphs(train, added), *often]
+
+
+def split_real(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
+    """Impossible questions to train on, and all questions of the last articles to calibrate on."""
+    aside = set(sorted({example.title for example in examples})[-CALIBRATION_ARTICLES:])
+    training = [e for e in examples if e.title not in aside and not e.answers]
+    return training, [e for e in examples if e.title in aside]
+
+
+def recalibrated(reader: Reader, examples: Sequence[Example]) -> Reader:
+    data = reader.recipe.data
+    windows = Windows(data.max_context, data.overlap, data.max_question)
+    predictor = Predictor(reader.model, data, reader.null, reader.calibration)
+    fitted = calibrate(predictor, examples, encode(examples, reader.vocabulary, windows))
+    return replace(reader, calibration=fitted)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--squad", type=Path, required=True, help="folder of the SQuAD files")
+    parser.add_argument("--vectors", nargs="+", required=True, help="files of word vectors")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--set", nargs="*", default=[], help="changes to both recipes")
+    arguments = parser.parse_args()
+    out: Path = arguments.out
+    out.mkdir(parents=True)
+    train = arguments.squad / "train-v1.1.json.gz"
+    common = [
+        f"data.dev={arguments.squad / 'dev-v1.1.json.gz'}",
+        *("training.batch_size=64", "training.precision=bfloat16", *arguments.set),
+    ]
+    answering = [f'data.train=["{train}"]', f"words.vectors={arguments.vectors}"]
+    train_reader(load_recipe("qacnn", [*answering, *common]), out / "answering", resume=False)
+    real, calibration = split_real(list(read_examples(arguments.squad / "rest-dev-v2.0.json.gz")))
+    questions = refusing_questions(list(read_examples(train)), real)
+    write_examples(out / "train-with-unanswerable.json", questions)
+    write_examples(out / "calibration.json", calibration)
+    refusing = [
+        f'data.train=["{out / "train-with-unanswerable.json"}"]',
+        f"data.calibration={out / 'calibration.json'}",
+        f"training.start={out / 'answering'}",
+        *_REFUSING,
+    ]
+    reader = train_reader(
+        load_recipe("qacnn", [*refusing, *common]), out / "refusing", resume=False
+    )
+    slim = slim_to(replace(reader, notice=NOTICE.read_text("utf-8")), LIMIT)
+    recalibrated(slim, calibration).save(out / "bundled")
+
+
+if __name__ == "__main__":
+    main()

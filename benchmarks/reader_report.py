@@ -1,0 +1,135 @@
+"""The results page of one or several training runs, with its plots.
+
+    python benchmarks/reader_report.py --runs qacnn=runs/qacnn qacnn-paper=runs/qacnn-paper \\
+        --data dev-v1.1.json.gz --machine "one H200" --out docs/results/qacnn
+
+Writes OUT.md and beside it OUT-learning-curve.png and OUT-f1-over-time.png. Every run is a folder
+that `readlet train` has finished: its reader answers the questions again, its log gives the curves.
+Needs matplotlib (`pip install readlet[plots]`).
+"""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from report_page import Run, page
+from report_plots import STYLES, learning_plot, time_plot
+
+from readlet.errors import ReadletError, bad_input
+from readlet.evaluation import predict
+from readlet.files import atomic_text
+from readlet.formats import read_examples
+from readlet.metrics.error_kinds import wrong_answers
+from readlet.metrics.evaluation import evaluate
+from readlet.metrics.groups import Groups, evaluate_groups, question_groups
+from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
+from readlet.metrics.squad import rules_of
+from readlet.models.qacnn import count_parameters
+from readlet.reader import Reader
+from readlet.types import Example
+
+SQUAD = (
+    "SQuAD (Rajpurkar et al., 2016 and 2018, https://rajpurkar.github.io/SQuAD-explorer/), "
+    "[CC BY-SA 4.0](https://creativecommons.org/licenses/by-sa/4.0/)"
+)
+
+
+def read_curve(folder: Path) -> LearningCurve:
+    curve = learning_curve(read_log(folder / "log.jsonl"))
+    if not curve.scores:
+        raise bad_input(folder / "log.jsonl", "", "holds no evaluation", "train to the end first")
+    return curve
+
+
+def answer_again(
+    name: str,
+    folder: Path,
+    curve: LearningCurve,
+    examples: Sequence[Example],
+    groups: Groups,
+    first: Run | None,
+) -> Run:
+    """Let the reader of a folder answer the questions; compare it with the first run."""
+    reader = Reader.load(folder)
+    said = predict(reader, examples)
+    answers = {identity: prediction.text for identity, prediction in said.items()}
+    rules = rules_of(examples)
+    return Run(
+        name=name,
+        recipe=reader.recipe,
+        parameters=count_parameters(reader.model),
+        curve=curve,
+        answers=answers,
+        whole=evaluate(
+            examples,
+            answers,
+            confidences={identity: prediction.score for identity, prediction in said.items()},
+            against=first.answers if first else None,
+        ),
+        groups=evaluate_groups(groups, answers, rules),
+        wrong=wrong_answers(examples, said, rules),
+    )
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", nargs="+", required=True, metavar="NAME=FOLDER")
+    parser.add_argument("--data", required=True, help="questions to answer")
+    parser.add_argument("--out", type=Path, required=True, help="the page, without its .md")
+    parser.add_argument("--machine", default="", help="what the runs were trained on, in words")
+    parser.add_argument("--source", default=SQUAD, help="source and licence of the data")
+    parser.add_argument("--seed", type=int, default=0, help="draws other wrong answers")
+    options = parser.parse_args(words)
+    pairs = [text.partition("=")[::2] for text in options.runs]
+    options.runs = dict(pairs)
+    if not all(name and folder for name, folder in pairs) or len(options.runs) < len(pairs):
+        parser.error("--runs: give each run a name of its own: NAME=FOLDER")
+    if len(pairs) > len(STYLES):
+        parser.error(f"--runs: more than {len(STYLES)} curves are too many for one plot")
+    return options
+
+
+def main(words: Sequence[str]) -> None:
+    options = parse(words)
+    out: Path = options.out
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # Whatever is wrong with a folder is told before minutes are spent on answering.
+    curves = {name: read_curve(Path(folder)) for name, folder in options.runs.items()}
+    examples = list(read_examples(options.data))
+    if not examples:
+        raise bad_input(options.data, "", "holds no question", "give data with questions")
+    groups = question_groups(examples)
+    runs: list[Run] = []
+    for name, folder in options.runs.items():
+        first = runs[0] if runs else None
+        runs.append(answer_again(name, Path(folder), curves[name], examples, groups, first))
+    plots = {f"{out.name}-learning-curve.png": learning_plot(curves)}
+    if any(run.is_timed for run in runs):
+        plots[f"{out.name}-f1-over-time.png"] = time_plot(curves)
+    for file, image in plots.items():
+        out.with_name(file).write_bytes(image)
+    written = page(
+        runs,
+        name=out.name,
+        data=Path(options.data).name,
+        questions=len(examples),
+        plots=list(plots),
+        machine=options.machine,
+        source=options.source,
+        seed=options.seed,
+        command=f"python benchmarks/reader_report.py {shlex.join(words)}",
+    )
+    with atomic_text(out.with_name(f"{out.name}.md")) as stream:
+        stream.write(written)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except ReadletError as error:
+        print(f"reader_report: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,253 @@
+"""The page of `reader_report.py`: Markdown from numbers, around a few sentences written by hand."""
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from readlet.metrics.error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
+from readlet.metrics.evaluation import Evaluation
+from readlet.metrics.learning_curve import LearningCurve, time_to_each
+from readlet.recipe import Recipe, load_recipe, shipped_recipes
+
+F1_LEVELS = (70, 75, 78, 80, 81, 82)
+ERRORS_PER_KIND = 3
+ANSWER_LETTERS = 60  # what is quoted of an answer: never a whole sentence of the passage
+GOLDS_SHOWN = 3
+_NUMBER = re.compile(r"(–|[\d.,]+( \(.*\))?)$")  # with its interval or share
+
+INTRODUCTION = """\
+How well the readers below answer {questions:,} questions of `{data}`, and how long they took to \
+learn it. Exact match (EM) and F1 are the official ones, in percent. Brackets hold 95 % intervals \
+over resampled questions: what another set of questions of the same kind would change, not \
+what another seed would. The calibration error is the mean distance between a reader's confidence \
+and how often it is right, from 0 to 1.
+"""
+TIMES = """\
+The first evaluation on dev at or above each F1; nothing is interpolated, so the time between two \
+evaluations is the precision. Curves are of the averaged weights.
+"""
+MINUTES = """\
+Minutes count from the start of the command: reading the data, compiling and all evaluations are \
+included.{machine}
+"""
+ERRORS = """\
+Every answer that is not exactly right is of one kind, decided by place and form alone \
+(`readlet.metrics.error_kinds`). Shares are of all questions.
+"""
+SAMPLE = """\
+{count} of each kind, as far as there are so many, drawn by chance (seed {seed}). Only ids and \
+short answers are shown; `…` marks what was cut. Confidence is the reader's own, between 0 and 1.
+"""
+LICENCE = """\
+Source of the ids, the gold answers and the answers given, which are pieces of its passages: \
+{source}. Long ones are cut; the lists of wrong answers are shared under the same licence.
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished training run with all that the page tells of it."""
+
+    name: str
+    recipe: Recipe
+    parameters: int
+    curve: LearningCurve
+    answers: dict[str, str]
+    whole: Evaluation
+    groups: dict[str, dict[str, Evaluation]]
+    wrong: list[WrongAnswer]
+
+    @property
+    def is_timed(self) -> bool:
+        return bool(self.curve.scores) and all(p.seconds is not None for p in self.curve.scores)
+
+
+def page(
+    runs: Sequence[Run],
+    *,
+    name: str,
+    data: str,
+    questions: int,
+    plots: Sequence[str],
+    machine: str,
+    source: str,
+    seed: int,
+    command: str,
+) -> str:
+    """The whole page; `plots` are files beside it, `command` is what makes it again."""
+    machine = f" Machine: {machine}." if machine else ""
+    sections = [
+        f"# {name}: results\n",
+        INTRODUCTION.format(questions=questions, data=data),
+        table(*scores_table(runs)),
+        *comparison(runs),
+        "## Learning\n",
+        *(f"![{Path(plot).stem}]({plot})\n" for plot in plots),
+        TIMES,
+        *([MINUTES.format(machine=machine)] if any(run.is_timed for run in runs) else []),
+        table(*times_table(runs)),
+        *(part for group in runs[0].groups for part in group_section(group, runs)),
+        "## What goes wrong\n",
+        ERRORS,
+        table(*kinds_table(runs, questions)),
+        SAMPLE.format(count=ERRORS_PER_KIND, seed=seed),
+        *(part for run in runs for part in errors_section(run, seed)),
+        LICENCE.format(source=source),
+        "## How this was made\n",
+        "Each run:\n",
+        code(training_command(run.recipe) for run in runs),
+        "This page, from the folders of the runs:\n",
+        code([command]),
+    ]
+    return "\n".join(sections)
+
+
+def scores_table(runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
+    head = ["", "parameters", "epochs", "minutes", "questions/s", "EM", "F1", "calibration error"]
+    rows = []
+    for run in runs:
+        last = run.curve.scores[-1]
+        speed = run.curve.examples_per_second
+        rows.append(
+            [
+                cell(run.name),
+                f"{run.parameters:,}",
+                f"{last.epoch:.1f}",
+                minutes(last.seconds),
+                f"{speed:,.0f}" if speed else "",
+                *interval_cells(run.whole, digits=2),
+                f"{run.whole.calibration_error:.3f}",
+            ]
+        )
+    return head, rows
+
+
+def comparison(runs: Sequence[Run]) -> list[str]:
+    """Differences to the first run; p from a paired permutation test over the same questions."""
+    lines = [
+        f"- {cell(run.name)} against {cell(runs[0].name)}: "
+        f"EM {other['exact_difference']:+.2f} (p = {other['exact_p']:.4f}), "
+        f"F1 {other['f1_difference']:+.2f} (p = {other['f1_p']:.4f}), "
+        "by a paired permutation test"
+        for run in runs
+        if (other := run.whole.against) is not None
+    ]
+    return ["\n".join(lines) + "\n"] if lines else []
+
+
+def times_table(runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
+    head = ["F1"]
+    columns = []
+    for run in runs:
+        reached = time_to_each(run.curve.scores, F1_LEVELS)
+        head.append(f"{cell(run.name)}: epoch")
+        columns.append([f"{r.point.epoch:.1f}" if r.point else "–" for r in reached])
+        if run.is_timed:
+            head.append("minutes")
+            columns.append([minutes(r.point.seconds) if r.point else "–" for r in reached])
+    levels = [str(level) for level in F1_LEVELS]
+    return head, [list(row) for row in zip(levels, *columns, strict=True)]
+
+
+def group_section(group: str, runs: Sequence[Run]) -> list[str]:
+    head = [group, "questions"]
+    head += [f"{cell(run.name)}: {score}" for run in runs for score in ("EM", "F1")]
+    rows = []
+    for name, first in runs[0].groups[group].items():
+        scores = [text for run in runs for text in interval_cells(run.groups[group][name])]
+        rows.append([name, f"{first.official['total']:,}", *scores])
+    title = group.removesuffix(" words")
+    by = f"## By {title}\n" if title == group else f"## By length of {title}\n"
+    note = {"answer words": "Words of the shortest gold answer.\n"}.get(group)
+    return [by, *([note] if note else []), table(head, rows)]
+
+
+def kinds_table(runs: Sequence[Run], total: int) -> tuple[list[str], list[list[str]]]:
+    counts = [count_kinds(run.wrong) for run in runs]
+    rows = [
+        [f"**{kind}**: {rule}", *(f"{c[kind]:,} ({100 * c[kind] / total:.1f} %)" for c in counts)]
+        for kind, rule in ERROR_KINDS.items()
+        if any(c[kind] for c in counts)
+    ]
+    return ["kind", *(cell(run.name) for run in runs)], rows
+
+
+def errors_section(run: Run, seed: int) -> list[str]:
+    rows = []
+    for error in sample_by_kind(run.wrong, ERRORS_PER_KIND, seed=seed):
+        golds = list(dict.fromkeys(shortened(gold.text) for gold in error.example.answers))
+        more = " / …" if len(golds) > GOLDS_SHOWN else ""
+        rows.append(
+            [
+                error.kind,
+                cell(error.example.id),
+                " / ".join(cell(gold) for gold in golds[:GOLDS_SHOWN]) + more or "*none*",
+                cell(shortened(error.prediction.text)) or "*none*",
+                f"{error.prediction.score:.2f}",
+            ]
+        )
+    head = ["kind", "question", "gold answers", "said", "confidence"]
+    return [f"### Wrong answers of {cell(run.name)}\n", table(head, rows)]
+
+
+def training_command(recipe: Recipe) -> str:
+    """How the run is made again: the shipped recipe and what was changed; files by their names."""
+    if recipe.name not in shipped_recipes():
+        return f"readlet train {shlex.quote(recipe.name)}.toml"
+    shipped, used = load_recipe(recipe.name).model_dump(), recipe.model_dump()
+    changes = [
+        f"--set {shlex.quote(f'{section}.{field}={_as_toml(value)}')}"
+        for section in ("data", "words", "model", "training")
+        for field, value in used[section].items()
+        if value != shipped[section][field]
+    ]
+    return " ".join(["readlet train", recipe.name, *changes])
+
+
+def _as_toml(value: object) -> str:
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(_as_toml(part) for part in value)}]"
+    if isinstance(value, str):
+        return f'"{Path(value).name}"'  # the folder is only here
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# --- Markdown
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of numbers stand to the right; a column in which nothing stands is left out."""
+    if not rows:
+        return "None.\n"
+    columns = [column for column in zip(head, *rows, strict=True) if any(column[1:])]
+    rules = ["---:" if all(map(_NUMBER.match, column[1:])) else "---" for column in columns]
+    named, *filled = zip(*columns, strict=True)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (named, rules, *filled)) + "\n"
+
+
+def interval_cells(evaluation: Evaluation, digits: int = 1) -> list[str]:
+    cells = []
+    for key in ("exact", "f1"):
+        low, high = (f"{bound:.{digits}f}" for bound in evaluation.intervals[key])
+        cells.append(f"{evaluation.official[key]:.{digits}f} ({low}–{high})")
+    return cells
+
+
+def minutes(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds / 60:.1f}"
+
+
+def shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= ANSWER_LETTERS else text[: ANSWER_LETTERS - 1].rstrip() + "…"
+
+
+def cell(text: str) -> str:
+    """A text of others inside a table: none of its letters may become Markdown."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|$~" else letter for letter in text)
+
+
+def code(lines: Iterable[str]) -> str:
+    return "\n".join(["```bash", *lines, "```", ""])

@@ -1,0 +1,77 @@
+"""The plots of `reader_report.py`: small PNG files that are readable on white and in grey print."""
+
+import io
+from collections.abc import Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from readlet.metrics.learning_curve import LearningCurve, epoch_means
+
+# Okabe and Ito's colours, told apart by every eye; the markers tell them apart in grey print.
+STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#000000", "v"))
+
+
+def learning_plot(curves: Mapping[str, LearningCurve]) -> bytes:
+    """EM and F1 on dev above, the training loss below, over epochs."""
+    figure, (scores, losses) = _figure(2)
+    for (name, curve), (colour, marker) in zip(curves.items(), STYLES, strict=False):
+        epochs = [point.epoch for point in curve.scores]
+        for score, values, line in (
+            ("F1", [point.f1 for point in curve.scores], "-"),
+            ("EM", [point.exact for point in curve.scores], "--"),
+        ):
+            label = f"{name}: {score}"
+            scores.plot(
+                epochs, values, line, color=colour, marker=marker, markersize=4.0, label=label
+            )
+        places, values = [p.epoch for p in curve.losses], [p.loss for p in curve.losses]
+        losses.plot(places, values, color=colour, linewidth=0.6, alpha=0.4)
+        means = epoch_means(curve.losses)
+        # In the middle of their epochs, where the single losses run through them.
+        middles, values = [p.epoch - 0.5 for p in means], [p.loss for p in means]
+        losses.plot(middles, values, color=colour, marker=marker, markersize=4.0, label=name)
+    scores.set_ylabel("dev EM and F1 (%)")
+    scores.legend(loc="lower right", ncols=min(len(curves), 2))
+    losses.set_ylabel("training loss (nats)")
+    losses.set_ylim(bottom=0)
+    losses.set_xlabel("epoch")
+    losses.set_xlim(left=0)
+    losses.legend(loc="upper right", title="mean of each epoch")
+    return _as_png(figure)
+
+
+def time_plot(curves: Mapping[str, LearningCurve]) -> bytes:
+    """F1 on dev over minutes; curves without times are left out."""
+    figure, (axes,) = _figure(1)
+    for (name, curve), (colour, marker) in zip(curves.items(), STYLES, strict=False):
+        timed = [point for point in curve.scores if point.seconds is not None]
+        passed = [point.seconds / 60 for point in timed if point.seconds is not None]
+        if timed:
+            f1 = [point.f1 for point in timed]
+            axes.plot(passed, f1, color=colour, marker=marker, markersize=4.0, label=name)
+    axes.set_xlabel("time since the start of the command (minutes)")
+    axes.set_xlim(left=0)
+    axes.set_ylabel("dev F1 (%)")
+    axes.legend(loc="lower right")
+    return _as_png(figure)
+
+
+def _figure(rows: int) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(6.5, 1.6 + 1.9 * rows), layout="constrained")
+    heights = [3, 2][:rows]
+    grid = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=heights)
+    listed = list(grid[:, 0])
+    for axes in listed:
+        axes.grid(color="#dddddd", linewidth=0.6)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, listed
+
+
+def _as_png(figure: Figure) -> bytes:
+    stream = io.BytesIO()
+    # Without the name of the program in it, the same numbers give the same file.
+    figure.savefig(stream, format="png", dpi=150, facecolor="white", metadata={"Software": None})
+    return stream.getvalue()

@@ -1,0 +1,1 @@
+"""Examples to more Examples: what the data lacks, made of what it has."""

@@ -1,0 +1,121 @@
+"""Questions without an answer, made by changing a question so that its paragraph answers no more.
+
+English only. One piece of the question changes: a name, a number, a word into its opposite, or a
+"not" is put in. What the paragraph answered before becomes the tempting wrong answer.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from readlet.augment.names import Names
+from readlet.augment.negations import negate
+from readlet.augment.new_questions import NewQuestions, article_key, draw, free_id, plain
+from readlet.augment.numbers import Numbers
+from readlet.augment.opposites import replace_by_opposite
+from readlet.augment.passages import Passage, is_asked, read_passage
+from readlet.augment.pieces import Piece
+from readlet.types import Example
+
+NAME, NUMBER, OPPOSITE, NEGATION = "name", "number", "opposite", "negation"
+# How the kinds are mixed as far as the data allows; what one lacks, the others make up for.
+MIX: Mapping[str, float] = {NAME: 0.5, NUMBER: 0.15, OPPOSITE: 0.25, NEGATION: 0.1}
+# How soon a kind is tried, against the others. Few questions hold a number or a word that has an
+# opposite, so these come before the names, which would take most such questions otherwise.
+_EAGERNESS: Mapping[str, float] = {NAME: 1, NUMBER: 6, OPPOSITE: 12, NEGATION: 2}
+
+NOT_ENGLISH = "not in English, the only language with rules"
+NO_RULE = "without a name, number or word that a rule could change"
+
+Rule = Callable[[Example, Passage, random.Random], Piece | None]
+
+
+def alter_questions(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions:
+    """At most one impossible question from each answerable one, `wanted` of them if possible.
+
+    What is drawn depends on the seed and on the questions, not on their order.
+    """
+    maker = _Maker(examples)
+    quota = {kind: round(wanted * part) for kind, part in MIX.items()}
+    answerable = (e for e in examples if e.answers and not e.is_impossible)
+    drawn = sorted(((draw(e, seed, "altered"), e) for e in answerable), key=lambda pair: pair[0])
+    spare: list[tuple[bytes, Example, list[str]]] = []
+    left: defaultdict[str, list[str]] = defaultdict(list)
+    for number, example in drawn:
+        if len(maker.added) == wanted:
+            break
+        if not maker.is_english(example):
+            left[NOT_ENGLISH].append(example.id)
+            continue
+        kinds = [kind for kind in MIX if len(maker.kinds[kind]) < quota[kind]]
+        if not maker.make(example, kinds, number):
+            spare.append((number, example, [kind for kind in MIX if kind not in kinds]))
+    for number, example, kinds in spare:
+        more = len(maker.added) < wanted
+        if not kinds or (more and not maker.make(example, kinds, number)):
+            left[NO_RULE].append(example.id)
+    made = {kind: maker.kinds[kind] for kind in MIX if maker.kinds[kind]}
+    return NewQuestions(maker.added, wanted, made, dict(left))
+
+
+class _Maker:
+    """Makes new questions, and knows all that exist."""
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        self.added: list[Example] = []
+        self.kinds: defaultdict[str, list[str]] = defaultdict(list)
+        self._taken = {example.id for example in examples}
+        self._passages = _passages(examples)
+        # Sorted by text, so that the order of the input does not matter.
+        articles = {
+            article: [passages[text] for text in sorted(passages)]
+            for article, passages in self._passages.items()
+        }
+        names, numbers = Names(articles), Numbers(articles)
+        self._rules: dict[str, Rule] = {
+            NAME: lambda e, p, chance: names.replace(e.question, p, article_key(e), chance),
+            NUMBER: lambda e, p, chance: numbers.replace(e.question, p, article_key(e), chance),
+            OPPOSITE: lambda e, p, chance: replace_by_opposite(e.question, p, chance),
+            NEGATION: lambda e, p, chance: negate(e.question, p),
+        }
+
+    def is_english(self, example: Example) -> bool:
+        passage = self._passages[article_key(example)][example.context]
+        # A text that is too short to tell its language gets the benefit of the doubt.
+        return (example.language or passage.language) in ("en", "?")
+
+    def make(self, example: Example, kinds: Sequence[str], number: bytes) -> bool:
+        """One new question by the first of these kinds that can, in an order of chance."""
+        passage = self._passages[article_key(example)][example.context]
+        order = random.Random(number)
+        eager = {kind: order.random() ** (1 / _EAGERNESS[kind]) for kind in MIX}
+        for kind in sorted(kinds, key=eager.__getitem__, reverse=True):
+            chance = random.Random(number + kind.encode())
+            piece = self._rules[kind](example, passage, chance)
+            if piece is None or is_asked(passage, piece.put_into(example.question)):
+                continue
+            new = replace(
+                example,
+                id=free_id(f"{example.id}-altered", self._taken),
+                question=piece.put_into(example.question),
+                answers=(),
+                is_impossible=True,
+                plausible_answers=example.answers,
+            )
+            self._taken.add(new.id)
+            passage.asked.add(plain(new.question))
+            self.added.append(new)
+            self.kinds[kind].append(new.id)
+            return True
+        return False
+
+
+def _passages(examples: Sequence[Example]) -> dict[tuple[str, str], dict[str, Passage]]:
+    found: defaultdict[tuple[str, str], dict[str, Passage]] = defaultdict(dict)
+    for example in examples:
+        passages = found[article_key(example)]
+        if example.context not in passages:
+            passages[example.context] = read_passage(example.context)
+        passages[example.context].asked.add(plain(example.question))
+    return dict(found)

@@ -1,0 +1,222 @@
+"""`readlet data unanswerable`: the file, the counts, and what it refuses."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.formats import read_examples, write_examples
+from readlet.types import Example, Span
+
+Run = Callable[..., Any]
+
+
+def keepers(count: int, title: str = "Cape Wick") -> list[Example]:
+    """One question about each keeper of a lamp, each with a paragraph of its own."""
+    return [
+        Example(
+            f"keeper-{letter}",
+            f"When did keeper {letter} arrive?",
+            f"Keeper {letter} of Cape Wick arrived in 188{number}.",
+            (Span(33, f"188{number}"),),
+            title=title,
+        )
+        for number, letter in enumerate("ABCDEFGHI"[:count])
+    ]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    write_examples(tmp_path / "keepers.json", keepers(8))
+    return tmp_path / "keepers.json"
+
+
+def test_old_and_new_questions_are_written(readlet: Run, tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "out.json"
+    done = readlet("data", "unanswerable", source, "--out", out)
+    assert (done.code, done.err) == (0, "")
+    told = " ".join(done.out.split())
+    assert "12 questions, 4 (33.3%) without an answer." in told
+    # None of them holds anything that a rule could change, so all are paired.
+    assert "new: 4 4 asked of another paragraph of its article" in told
+    assert "not altered: 8 without a name, number or word that a rule could change (" in told
+    assert "wanted" not in told
+    written = list(read_examples(out))
+    assert [e for e in written if not e.is_impossible] == keepers(8)
+    new = [e for e in written if e.is_impossible]
+    assert len(new) == 4
+    assert all(e.id.endswith("-elsewhere") and not e.answers for e in new)
+    # One article of eight paragraphs, as before.
+    assert out.read_text().count('"title"') == 1
+    assert out.read_text().count('"context"') == 8
+    assert '"version": "v2.0"' in out.read_text()
+    assert readlet("data", "check", out).code == 0
+
+
+def test_seed_and_share(readlet: Run, tmp_path: Path, source: Path) -> None:
+    def run(name: str, *words: object) -> tuple[Any, bytes]:
+        done = readlet("data", "unanswerable", source, "--out", tmp_path / name, "--json", *words)
+        assert done.code == 0
+        return done.json(), (tmp_path / name).read_bytes()
+
+    summary, first = run("1.json", "--share", 0.2, "--seed", 3, "--altered", 0)
+    assert summary == {
+        "questions": 10,
+        "impossible": 2,
+        "share": 0.2,
+        "added": 2,
+        "wanted": 2,
+        "kinds": {"other paragraph": 2},
+        "left": {},
+        "not_altered": {},
+    }
+    assert run("2.json", "--share", 0.2, "--seed", 3, "--altered", 0)[1] == first
+    assert len({run("3.json", "--share", 0.2, "--seed", seed)[1] for seed in range(5)}) > 1
+
+
+def lamps(language: str = "") -> list[Example]:
+    """Questions of each kind of change, two of each, in two paragraphs of an article."""
+    examples = []
+    for who, where, year in (("Ada Brook", "Wick", 1881), ("Tom Hale", "Oslo", 1893)):
+        context = f"The first lamp was lit by {who} in {where} and it was the year {year}."
+        for number, question in enumerate(
+            (
+                "Who lit the first lamp?",
+                f"Who lit a lamp in {where}?",
+                f"Who lit a lamp in {year}?",
+                "What was lit there?",
+                "What was named?",
+            )
+        ):
+            identity = f"{where}-{number}"
+            answers = (Span(context.index(who), who),)
+            examples.append(
+                Example(identity, question, context, answers, title="Lamps", language=language)
+            )
+    return examples
+
+
+@pytest.mark.parametrize("altered", [0, 0.5, 1])
+def test_kinds_are_counted(readlet: Run, tmp_path: Path, altered: float) -> None:
+    source, out = tmp_path / "lamps.json", tmp_path / "out.json"
+    write_examples(source, lamps())
+    words = ("data", "unanswerable", source, "--out", out, "--share", 0.3, "--altered", altered)
+    summary = readlet(*words, "--json").json()
+    written = [e for e in read_examples(out) if e.is_impossible]
+    counts = {
+        suffix: sum(e.id.endswith(suffix) for e in written) for suffix in ("altered", "elsewhere")
+    }
+    kinds = summary["kinds"]
+    assert sum(kinds.values()) == len(written) == summary["added"] == summary["wanted"] == 4
+    assert kinds.get("other paragraph", 0) == counts["elsewhere"] == 4 - counts["altered"]
+    assert counts["altered"] == round(4 * altered)
+    told = readlet(*words).out
+    for kind, phrase in (
+        ("name", "with another name"),
+        ("number", "with another number"),
+        ("opposite", "with a word turned into its opposite"),
+        ("negation", 'with a "not"'),
+        ("other paragraph", "asked of another paragraph"),
+    ):
+        assert (f" {kinds.get(kind)} {phrase}" in told) == (kind in kinds)
+    assert all(e.plausible_answers for e in written if e.id.endswith("altered"))
+    assert readlet("data", "check", out).code == 0
+
+
+def test_other_languages_are_not_altered(readlet: Run, tmp_path: Path) -> None:
+    source, out = tmp_path / "lamps.jsonl", tmp_path / "out.jsonl"
+    write_examples(source, lamps("de"))
+    told = readlet("data", "unanswerable", source, "--out", out, "--share", 0.2).out
+    assert "not altered: 10 not in English, the only language with rules" in " ".join(told.split())
+    assert not any(e.id.endswith("altered") for e in read_examples(out))
+
+
+@pytest.mark.parametrize("altered", ["-0.1", "1.5", "nan"])
+def test_bad_altered(readlet: Run, tmp_path: Path, source: Path, altered: str) -> None:
+    words = ("data", "unanswerable", source, "--out", tmp_path / "o.json", "--altered", altered)
+    done = readlet(*words)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert f"altered {float(altered)}: not from 0 to 1; give a share such as 0.5" in line
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_share_out_of_reach_is_told(readlet: Run, tmp_path: Path, source: Path) -> None:
+    lone = tmp_path / "lone.jsonl"
+    text = "No one lit it."
+    write_examples(
+        lone,
+        [Example(f"[lone]{n}", f"Who {n}?", text, (Span(0, "No one"),), title="X") for n in "abcd"],
+    )
+    words = ("data", "unanswerable", source, lone, "--out", tmp_path / "out.json", "--share", 0.75)
+    told = " ".join(readlet(*words).out.split())
+    assert "20 questions, 8 (40.0%) without an answer." in told
+    assert "not paired: 4 of an article with one paragraph ([lone]" in told
+    assert "and 1 more)" in told
+    assert "36 were wanted: no question is altered or paired twice" in told
+    listed = readlet(*words, "--list").out
+    assert all(f"[lone]{n}" in listed for n in "abcd")
+
+
+def test_share_that_the_data_has(readlet: Run, tmp_path: Path) -> None:
+    """A quarter of the bundled questions cannot be answered."""
+    out = tmp_path / "out.json"
+    done = readlet("data", "unanswerable", "bundled:dev", "--out", out, "--share", 0.2)
+    assert done.code == 0
+    assert "none was wanted: 25.0% is as near to 20.0% as adding gets" in done.out
+    assert list(read_examples(out)) == list(read_examples("bundled:dev"))
+
+
+def test_column(readlet: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "rows.csv", tmp_path / "out.json"
+    path.write_text(
+        "question,context,answer,page\nWho came?,Ada came.,Ada,t\nWho left?,Tom left.,Tom,t\n"
+    )
+    assert readlet("data", "unanswerable", path, "--out", out).code == 2
+    done = readlet("data", "unanswerable", path, "--out", out, "--column", "title=page")
+    assert done.code == 0
+    assert sum(e.is_impossible for e in read_examples(out)) == 1
+
+
+@pytest.mark.parametrize("share", ["0", "1", "33", "-0.5", "nan"])
+def test_bad_share(readlet: Run, tmp_path: Path, source: Path, share: str) -> None:
+    done = readlet("data", "unanswerable", source, "--out", tmp_path / "o.json", "--share", share)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert f"share {float(share)}: not between 0 and 1; give a share such as 0.33" in line
+    assert list(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize(
+    ("examples", "reason"),
+    [
+        (
+            [replace(keepers(1)[0], id=f"again-{n}") for n in range(3)],
+            "no question to pair (3 of an article with one paragraph)",
+        ),
+        (keepers(3, title=""), "no question to pair (3 without a title, so of an unknown article)"),
+    ],
+    ids=["one paragraph", "no titles"],
+)
+def test_no_article_with_two_paragraphs(
+    readlet: Run, tmp_path: Path, examples: list[Example], reason: str
+) -> None:
+    source = tmp_path / "source.json"
+    write_examples(source, examples)
+    done = readlet("data", "unanswerable", source, "--out", tmp_path / "out.json")
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"readlet: {source}: {reason}; give articles that have a title")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_bad_names(readlet: Run, tmp_path: Path, source: Path) -> None:
+    done = readlet("data", "unanswerable", source, "--out", tmp_path / "out.txt")
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert "end it in .json or .jsonl" in done.err
+    done = readlet("data", "unanswerable", tmp_path / "absent", "--out", tmp_path / "out.json")
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert "no such file" in done.err
+    assert list(tmp_path.iterdir()) == [source]

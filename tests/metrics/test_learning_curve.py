@@ -1,0 +1,82 @@
+"""Curves from made-up logs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.metrics.learning_curve import (
+    LossPoint,
+    Reached,
+    ScorePoint,
+    epoch_means,
+    learning_curve,
+    read_log,
+    time_to_each,
+)
+
+LOG: list[dict[str, Any]] = [
+    {"step": 5, "epoch": 0.5, "seconds": 30.0, "loss": 9.0, "examples_per_second": 100.0},
+    {"step": 10, "epoch": 1.0, "seconds": 60.0, "loss": 6.0, "examples_per_second": 900.0},
+    {"step": 10, "epoch": 1.0, "seconds": 70.0, "exact": 60.0, "f1": 71.0, "total": 9},
+    {"step": 15, "epoch": 1.5, "seconds": 90.0, "rollback": True, "loss": None, "mean_loss": 6.0},
+    {"step": 20, "epoch": 2.0, "seconds": 120.0, "loss": 4.0, "examples_per_second": 300.0},
+    {"step": 20, "epoch": 2.0, "seconds": 130.0, "exact": 68.0, "f1": 78.0, "total": 9},
+    {"step": 30, "epoch": 3.0, "seconds": 190.0, "exact": 66.0, "f1": 76.0, "total": 9},
+]
+
+
+def test_a_log_is_sorted_into_its_curves() -> None:
+    curve = learning_curve(LOG)
+    assert curve.losses == [LossPoint(0.5, 9.0), LossPoint(1.0, 6.0), LossPoint(2.0, 4.0)]
+    assert curve.scores[1] == ScorePoint(2.0, 130.0, 68.0, 78.0)
+    assert [point.f1 for point in curve.scores] == [71.0, 78.0, 76.0]
+    assert curve.rollbacks == 1
+    assert curve.examples_per_second == 300.0
+
+
+def test_older_logs_have_no_seconds() -> None:
+    timeless = [{key: value for key, value in r.items() if key != "seconds"} for r in LOG]
+    curve = learning_curve(timeless)
+    assert [point.seconds for point in curve.scores] == [None, None, None]
+    assert curve.losses == learning_curve(LOG).losses
+
+
+def test_nothing_was_logged() -> None:
+    curve = learning_curve([])
+    assert (curve.losses, curve.scores, curve.rollbacks) == ([], [], 0)
+    assert curve.examples_per_second is None
+
+
+def test_the_first_evaluation_that_reaches_a_score_counts() -> None:
+    scores = learning_curve(LOG).scores
+    assert time_to_each(scores, (70, 71, 71.5, 76, 78, 78.1)) == [
+        Reached(70, scores[0]),
+        Reached(71, scores[0]),  # exactly reached is reached
+        Reached(71.5, scores[1]),
+        Reached(76, scores[1]),  # not the later 76
+        Reached(78, scores[1]),
+        Reached(78.1, None),
+    ]
+
+
+def test_an_epoch_ends_with_its_number() -> None:
+    losses = [(0.5, 9.0), (1.0, 6.0), (1.1, 4.0), (2.0, 3.0), (2.5, 1.0)]
+    means = epoch_means(LossPoint(epoch, loss) for epoch, loss in losses)
+    assert means == [LossPoint(1, 7.5), LossPoint(2, 3.5), LossPoint(3, 1.0)]
+
+
+def test_a_log_is_read_without_the_line_that_a_crash_cut(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in LOG) + '{"step": 31, "ep')
+    assert read_log(path) == LOG
+
+
+@pytest.mark.parametrize("line", ['{"step": 31, "ep', "[1]", '{"step": 3}', "3"])
+def test_any_other_broken_line_is_told(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(f"{json.dumps(LOG[0])}\n{line}\n{json.dumps(LOG[1])}\n")
+    with pytest.raises(ReadletError, match=r"log\.jsonl: line 2: is no line of a training log"):
+        read_log(path)
