@@ -244,6 +244,20 @@ def random_reader() -> Callable[..., Any]:
     return build
 
 
+@pytest.fixture
+def bundle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Path]:
+    """Have the package carry this reader, whatever it carries; or none."""
+
+    def put(reader: Any = None) -> Path:
+        folder = tmp_path / "inside the package"
+        if reader is not None:
+            reader.save(folder)
+        monkeypatch.setattr("readlet.bundled._READER", folder)
+        return folder
+
+    return put
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing is read from, or left in, the user's cache; processes that are started inherit it."""

@@ -1,7 +1,7 @@
 """From files and readers to an evaluation."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from readlet.evaluation import (
 )
 from readlet.formats import read_examples
 from readlet.metrics.squad import exact_match
+from readlet.types import Candidate, Prediction
 
 TEST = str(corpus("test"))
 
@@ -72,6 +73,30 @@ def test_predict_keeps_the_order_of_the_examples() -> None:
     assert list(said) == [e.id for e in examples]
     last = examples[-1]
     assert said[last.id] == LexicalBaseline().answer(last.question, last.context)
+
+
+def test_the_best_answer_counts_where_the_reader_would_refuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Timid(LexicalBaseline):
+        """Knows as much as the baseline, and never dares to say it."""
+
+        def answer_batch(
+            self, pairs: Iterable[tuple[str, str]], n_best: int = 5
+        ) -> Iterator[Prediction]:
+            for said in super().answer_batch(pairs, n_best):
+                best = Candidate(said.text, said.start, said.end, said.score)
+                yield Prediction("", 0, 0, 0.9, 0.9, (best,) if said.text else ())
+
+    monkeypatch.setattr("readlet.evaluation.load_reader", lambda name: Timid())
+    plain = evaluate_questions(TEST, reader="timid")
+    bold = evaluate_questions(TEST, reader="timid", always_answer=True)
+    monkeypatch.undo()
+    expected = evaluate_questions(TEST, reader="baseline")
+    assert plain.official["HasAns_f1"] == 0.0
+    assert bold.official["f1"] == expected.official["f1"] > 0
+    with pytest.raises(ReadletError, match="name a reader instead"):
+        evaluate_questions(TEST, predictions=Path("p.json"), always_answer=True)
 
 
 @pytest.mark.parametrize(

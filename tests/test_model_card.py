@@ -38,7 +38,7 @@ def test_it_tells_data_recipe_scores_versions_seed_and_commit(
         "| exact | 61.23 |",
         "| f1 | 70.50 |",
         "1.375",
-        "1,234 held-out",
+        "1,234 questions of the training data, held out",
         "0.250 before, 0.125 after",
         f"{count_parameters(reader.model):,} trainable parameters",
         f"torch {torch.__version__.split('+')[0]}",
@@ -58,6 +58,21 @@ def test_an_unmeasured_reader_says_so(random_reader: Build) -> None:
     card = model_card(random_reader("the lamp", null=True))
     assert "not measured" in card
     assert "or says that there is none" in card
+
+
+def test_what_was_made_smaller_and_whose_data_it_is_are_told_when_there_is_something_to_tell(
+    random_reader: Build,
+) -> None:
+    reader = random_reader("the lamp")
+    plain = model_card(reader)
+    for untold in ("half precision", "slimmed", "Licence"):
+        assert untold not in plain
+    reader.stored = "float16"
+    reader.metrics = {"slimmed_from": 12345}
+    reader.notice = "By Ada Brook.\n"
+    card = model_card(reader)
+    assert "- slimmed: it had 12,345 words with vectors\n- weights stored in half" in card
+    assert "\n\n## Licence and data\n\nBy Ada Brook.\n\n## Scores\n" in card
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from readlet.baseline import LexicalBaseline
 from readlet.calibration import Calibration
@@ -272,6 +274,8 @@ def change(path: Path, **values: Any) -> None:
         ("config.json", {"architecture": "encoder"}, "config.json"),
         ("config.json", {"recipe": {"model": {"widht": 8}}}, "widht"),
         ("config.json", {"recipe": 3}, "config.json"),
+        ("config.json", {"stored": "int4"}, "config.json"),
+        ("config.json", {"stored": ["float16"]}, "config.json"),
         # The weights are those of another width.
         ("config.json", {"recipe": {}}, "model.safetensors"),
         ("calibration.json", {"temperature": 0}, "calibration.json"),
@@ -290,6 +294,78 @@ def test_pieces_that_do_not_fit_are_refused(
     change(folder / name, **values)
     with pytest.raises(ReadletError, match=named):
         Reader.load(folder)
+
+
+def test_a_notice_goes_along(doubter: Reader, tmp_path: Path) -> None:
+    notice = "Questions by Ada Brook, río.org,\nunder a licence of her own.\n"
+    told = replace(doubter, notice=notice)
+    told.save(tmp_path / "one")
+    assert (tmp_path / "one" / "NOTICE.md").read_text("utf-8") == notice
+    loaded = Reader.load(tmp_path / "one")
+    assert loaded.notice == notice
+    loaded.save(tmp_path / "two")
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
+    assert notice in (tmp_path / "two" / "README.md").read_text("utf-8")
+    (tmp_path / "two" / "NOTICE.md").write_bytes(b"\xff")
+    with pytest.raises(ReadletError, match=r"NOTICE\.md: is damaged"):
+        Reader.load(tmp_path / "two")
+
+
+def test_rows_of_zeros_may_be_stored_or_not(doubter: Reader, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    stored = weights["embedding.frozen"]  # (words, 6)
+    assert len(stored) == len(doubter.vocabulary.frozen)
+    zeros = torch.zeros(doubter.vocabulary.trainable_rows, 6)
+    save_file(weights | {"embedding.frozen": torch.cat([zeros, stored])}, path)
+    pairs = questions(5)
+    said = list(Reader.load(folder).answer_batch(pairs))
+    assert said == list(doubter.answer_batch(pairs))
+    save_file(weights | {"embedding.frozen": torch.cat([zeros[1:], stored])}, path)
+    with pytest.raises(ReadletError, match=r"do not match vocabulary\.json"):
+        Reader.load(folder)
+
+
+def test_the_bundled_reader(
+    doubter: Reader, bundle: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle(doubter)
+    expected = doubter.answer("Who lit the lamp?", LAMP)
+    for loaded in (Reader.load(), Reader.load("bundled"), load_reader("bundled")):
+        assert loaded.answer("Who lit the lamp?", LAMP) == expected
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["bundled", "baseline"])
+def test_a_folder_of_the_same_name_is_told_apart(
+    name: str,
+    reader: Reader,
+    doubter: Reader,
+    bundle: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bundle(replace(doubter, recipe=doubter.recipe.model_copy(update={"name": "inside"})))
+    monkeypatch.chdir(tmp_path)
+    reader.save(Path(name))
+    taken = load_reader(name)
+    assert taken.name == {"bundled": "inside", "baseline": LexicalBaseline().name}[name]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"readlet: `{name}` is the reader that comes with Readlet")
+    assert line.endswith(f"write ./{name}")
+    assert load_reader(f"./{name}").name == Reader.load(Path(name)).name == "tiny-random"
+    assert capsys.readouterr().err == ""
+
+
+def test_a_package_without_a_reader_says_so(bundle: Callable[..., Path]) -> None:
+    bundle()
+    for load in (Reader.load, lambda: Reader.load("bundled"), lambda: load_reader("bundled")):
+        with pytest.raises(ReadletError, match="this copy of Readlet has no reader") as e:
+            load()
+        assert "./bundled" in str(e.value)
+        assert "\n" not in str(e.value)
 
 
 def test_load_reader_by_name(folder: Path, tmp_path: Path) -> None:

@@ -16,13 +16,14 @@ from readlet.metrics.glue import glue_scores
 from readlet.metrics.squad import Rules
 from readlet.progress import track
 from readlet.reader import Answerer, load_reader
-from readlet.types import Example, Prediction
+from readlet.types import Candidate, Example, Prediction
 
 
 def evaluate_questions(
     data: str,
     *,
     reader: str | None = None,
+    always_answer: bool = False,
     predictions: Path | None = None,
     na_probs: Path | None = None,
     na_threshold: float = 1.0,
@@ -31,7 +32,12 @@ def evaluate_questions(
     save: Path | None = None,
     columns: Columns | None = None,
 ) -> Evaluation:
-    """Score a reader, or a file of predictions, on the questions of a file."""
+    """Score a reader, or a file of predictions, on the questions of a file.
+
+    With `always_answer` a reader's best answer counts even where it would refuse.
+    """
+    if always_answer and reader is None:
+        raise ReadletError("--always-answer: the predictions are given; name a reader instead")
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     if na_threshold != 1.0 and na_probs is None and reader is None:
@@ -43,8 +49,9 @@ def evaluate_questions(
     confidences = None
     if reader is not None:
         said = predict(load_reader(reader), examples)
-        confidences = {key: prediction.score for key, prediction in said.items()}
-        given = {key: prediction.text for key, prediction in said.items()}
+        shown = {key: _best(p) if always_answer else p for key, p in said.items()}
+        confidences = {key: answer.score for key, answer in shown.items()}
+        given = {key: answer.text for key, answer in shown.items()}
         if probabilities is None:
             probabilities = {
                 identity: prediction.no_answer for identity, prediction in said.items()
@@ -78,6 +85,10 @@ def predict(reader: Answerer, examples: Sequence[Example]) -> dict[str, Predicti
     answers = reader.answer_batch((e.question, e.context) for e in examples)
     said = track(answers, len(examples), reader.name)
     return {e.id: prediction for e, prediction in zip(examples, said, strict=True)}
+
+
+def _best(prediction: Prediction) -> Prediction | Candidate:
+    return prediction.n_best[0] if prediction.n_best else prediction
 
 
 def read_predictions(path: Path) -> dict[str, str]:

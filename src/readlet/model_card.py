@@ -27,6 +27,12 @@ def model_card(reader: "Reader") -> str:
         for section in ("data", "words", "model", "training")
         for field, value in recipe.model_dump()[section].items()
     ]
+    smaller = []
+    if "slimmed_from" in reader.metrics:
+        smaller.append(f"- slimmed: it had {reader.metrics['slimmed_from']:,} words with vectors")
+    if reader.stored == "float16":
+        smaller.append("- weights stored in half precision")
+    notice = ["## Licence and data", "", reader.notice.strip(), ""] if reader.notice else []
     measured = (
         f"{calibration.error_before:.3f} before, {calibration.error_after:.3f} after"
         if calibration.error_after is not None and calibration.error_before is not None
@@ -43,7 +49,9 @@ def model_card(reader: "Reader") -> str:
         f"trainable ones, {len(known.characters):,} characters",
         f"- trained on: {', '.join(recipe.data.train)}; {reader.metrics.get('steps', 0):,} steps",
         f"- seed {recipe.training.seed}",
+        *smaller,
         "",
+        *notice,
         "## Scores",
         "",
         f"On {reader.metrics.get('dev_source', 'the held-out questions')}:",
@@ -54,7 +62,8 @@ def model_card(reader: "Reader") -> str:
         "",
         "## Calibration",
         "",
-        f"Fitted on {calibration.questions:,} held-out training questions: temperature "
+        f"Fitted on {calibration.questions:,} questions of "
+        f"{recipe.data.calibration or 'the training data, held out'}: temperature "
         f"{calibration.temperature:.3f}, no-answer threshold "
         f"{calibration.no_answer_threshold:.3f}; expected calibration error {measured}.",
         "",

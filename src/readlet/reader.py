@@ -1,24 +1,32 @@
 """Reader: load, answer, save. The one object that most users touch."""
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
 
+from readlet.bundled import bundled_reader
 from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text
 from readlet.types import N_BEST, Example, Prediction
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from readlet.calibration import Calibration
     from readlet.encoding.vocabulary import Vocabulary
     from readlet.models.qacnn import QACNN
     from readlet.recipe import Recipe
 
 FORMAT = 1
+BUNDLED, BASELINE = "bundled", "baseline"
+"""Names that stand for a reader wherever a reader's folder may be given."""
+Stored = Literal["float32", "float16"]
+_VECTORS = "embedding.frozen"
 # Questions encoded at once: enough to sort them by length, few enough to bound the memory.
 _CHUNK = 512
 
@@ -46,6 +54,11 @@ class Reader:
     calibration: "Calibration"
     null: bool
     metrics: dict[str, Any] = field(default_factory=dict)
+    # Licences and authors of what it was made from: whoever passes the reader on passes it on too.
+    notice: str = ""
+    # How the weights stand on the disk. In half precision they must be rounded already (`slim`
+    # does it), or the saved reader would be another one.
+    stored: Stored = "float32"
 
     @property
     def name(self) -> str:
@@ -75,37 +88,44 @@ class Reader:
 
     def save(self, folder: Path) -> None:
         """Write the reader's folder. `config.json` comes last: with it the folder is whole."""
+        import torch
+
         from readlet.model_card import model_card
-        from readlet.tensors import detached, save_tensors
+        from readlet.tensors import detached, in_precision, save_tensors
 
         folder.mkdir(parents=True, exist_ok=True)
-        save_tensors(folder / "model.safetensors", detached(dict(self.model.state_dict())))
+        dtype = torch.float16 if self.stored == "float16" else torch.float32
+        weights = in_precision(dtype, detached(dict(self.model.state_dict())))
+        rows = self.vocabulary.trainable_rows
+        weights[_VECTORS] = weights[_VECTORS][rows:]  # (words, width): those above are zero
+        save_tensors(folder / "model.safetensors", weights)
         _write_json(folder / "vocabulary.json", self.vocabulary.to_json())
         _write_json(folder / "calibration.json", self.calibration.model_dump())
         _write_json(folder / "metrics.json", self.metrics)
-        with atomic_text(folder / "README.md") as stream:
-            stream.write(model_card(self))
+        if self.notice:
+            _write_text(folder / "NOTICE.md", self.notice)
+        _write_text(folder / "README.md", model_card(self))
         _write_json(
             folder / "config.json",
             {
                 "format": FORMAT,
                 "architecture": "qacnn",
                 "null_answer": self.null,
+                "stored": self.stored,
                 "recipe": self.recipe.model_dump(),
             },
         )
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Reader":
-        """Read a reader's folder; nothing in it is executed."""
+    def load(cls, folder: str | Path = BUNDLED) -> "Reader":
+        """Read a reader's folder, or the `bundled` one; nothing in it is executed."""
         from safetensors.torch import load_file
 
         from readlet.calibration import Calibration
         from readlet.encoding.vocabulary import Vocabulary
-        from readlet.models.qacnn import QACNN
         from readlet.recipe import parse_recipe
 
-        path = Path(folder)
+        path = _bundled_folder() if folder == BUNDLED else Path(folder)
         config = _read_json(path / "config.json")
         if config.get("format") != FORMAT or config.get("architecture") != "qacnn":
             fault = f"format {config.get('format')} of {config.get('architecture')!r}"
@@ -113,33 +133,79 @@ class Reader:
         with _told_of(path / "config.json"):
             recipe = parse_recipe(config["recipe"], str(path / "config.json"))
             null = bool(config["null_answer"])
+            stored = _stored(config)
         with _told_of(path / "vocabulary.json"):
             listed = _read_json(path / "vocabulary.json")
             vocabulary = Vocabulary.from_json(listed)
         with _told_of(path / "model.safetensors"):
             weights = load_file(path / "model.safetensors")
-            frozen = weights["embedding.frozen"]  # (words, width)
-            if len(frozen) != vocabulary.trainable_rows + len(vocabulary.frozen):
-                raise ValueError(f"{len(frozen)} words do not match vocabulary.json")
-            model = QACNN(
-                recipe.model, frozen, vocabulary.trainable_rows, vocabulary.character_count
-            )
-            model.load_state_dict(weights)
+            model = model_of(recipe, vocabulary, weights)
         with _told_of(path / "calibration.json"):
             calibration = Calibration(**_read_json(path / "calibration.json"))
         metrics = _read_json(path / "metrics.json")
-        return cls(model.eval(), vocabulary, recipe, calibration, null, metrics)
+        notice = ""
+        if (path / "NOTICE.md").exists():
+            with _told_of(path / "NOTICE.md"):
+                notice = (path / "NOTICE.md").read_text("utf-8")
+        return cls(model, vocabulary, recipe, calibration, null, metrics, notice, stored)
 
 
 def load_reader(name: str) -> Answerer:
-    """A reader by name or folder; `baseline` needs no training."""
-    if name == "baseline":
+    """A reader by name or folder; `baseline` needs no training, `bundled` comes trained."""
+    if name == BASELINE:
         from readlet.baseline import LexicalBaseline
 
+        _tell_of_namesake(BASELINE)
         return LexicalBaseline()
-    if not (Path(name) / "config.json").is_file():
-        raise ReadletError(f"{name}: no reader there; give a reader's folder, or `baseline`")
+    if name != BUNDLED and not (Path(name) / "config.json").is_file():
+        remedy = f"give a reader's folder, `{BUNDLED}` or `{BASELINE}`"
+        raise bad_input(name, "", "no reader there", remedy)
     return Reader.load(name)
+
+
+def model_of(recipe: "Recipe", vocabulary: "Vocabulary", weights: dict[str, "Tensor"]) -> "QACNN":
+    """The model with these weights, which may be in half precision and lack rows of zeros.
+
+    It computes in float32. Only the table of word vectors stays in half precision, if it is: the
+    rows that a batch needs are converted when they are looked up, which costs nothing.
+    """
+    from torch.nn.functional import pad
+
+    from readlet.models.qacnn import QACNN
+
+    frozen = weights[_VECTORS]  # (words, width)
+    rows = vocabulary.trainable_rows
+    absent = rows + len(vocabulary.frozen) - len(frozen)
+    if len(weights["embedding.trainable.weight"]) != rows or absent not in (0, rows):
+        raise ValueError(f"{len(frozen)} words do not match vocabulary.json")
+    frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
+    model = QACNN(recipe.model, frozen, rows, vocabulary.character_count)
+    model.load_state_dict(weights | {_VECTORS: frozen})
+    return model.eval()
+
+
+def _bundled_folder() -> Path:
+    folder = bundled_reader()
+    if folder is None:
+        fault = "this copy of Readlet has no reader inside"
+        remedy = f"name a reader's folder (one of this name: ./{BUNDLED}), or `{BASELINE}`"
+        raise bad_input(BUNDLED, "", fault, remedy)
+    _tell_of_namesake(BUNDLED)
+    return folder
+
+
+def _tell_of_namesake(name: str) -> None:
+    """A folder that happens to have the name is not taken for the reader, and that is told."""
+    if (Path(name) / "config.json").is_file():
+        what = f"`{name}` is the reader that comes with Readlet"
+        print(f"readlet: {what}; for the folder here write ./{name}", file=sys.stderr)
+
+
+def _stored(config: dict[str, Any]) -> Stored:
+    stored = config.get("stored", "float32")
+    if stored not in get_args(Stored):
+        raise ValueError(f"weights stored as {stored!r:.40}")
+    return cast(Stored, stored)
 
 
 @contextmanager
@@ -154,6 +220,11 @@ def _told_of(path: Path) -> Iterator[None]:
     except (OSError, SafetensorError, LookupError, TypeError, ValueError, RuntimeError) as error:
         fault = " ".join(f"is damaged ({type(error).__name__}: {error})".split())
         raise bad_input(path, "", f"{fault:.200}", "copy the folder again") from None
+
+
+def _write_text(path: Path, text: str) -> None:
+    with atomic_text(path) as stream:
+        stream.write(text)
 
 
 def _write_json(path: Path, values: Any) -> None:

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
@@ -28,6 +29,11 @@ def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
 def detached(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Copies on the CPU, that later steps cannot change."""
     return {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
+
+
+def in_precision(dtype: torch.dtype, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors, with all numbers that have a fraction in this precision."""
+    return {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}
 
 
 def make_readable(path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 Run = Callable[..., Any]
 
+BASELINE = ("--reader", "baseline")
 PASSAGE = "\nThe old kiln stands in Hollow Lane. Ada Brook built it in 1881.\n"
 
 
@@ -17,7 +18,7 @@ def passage(tmp_path: Path) -> Path:
 
 
 def test_answer_is_a_piece_of_the_passage(readlet: Run, passage: Path) -> None:
-    done = readlet("ask", "Who built the kiln?", passage, "--json", "--n-best", 3)
+    done = readlet("ask", "Who built the kiln?", passage, *BASELINE, "--json", "--n-best", 3)
     assert done.code == 0
     answer = done.json()
     assert answer["text"] == "Ada Brook"
@@ -27,23 +28,24 @@ def test_answer_is_a_piece_of_the_passage(readlet: Run, passage: Path) -> None:
 
 
 def test_answer_is_marked_in_the_passage(readlet: Run, passage: Path) -> None:
-    done = readlet("ask", "Who built the kiln?", passage)
+    done = readlet("ask", "Who built the kiln?", passage, *BASELINE)
     assert done.code == 0
     assert "[Ada Brook] built it" in " ".join(done.out.split())
-    several = readlet("ask", "Who built the kiln?", passage, "--n-best", 2)
+    several = readlet("ask", "Who built the kiln?", passage, *BASELINE, "--n-best", 2)
     assert "  2. " in several.out
 
 
 def test_square_brackets_are_text(readlet: Run, tmp_path: Path) -> None:
     path = tmp_path / "passage.txt"
     path.write_text("The [/b] bell was cast by [bold] Ada Brook [/x].")
-    done = readlet("ask", "Who cast the [/i] bell?", path, "--n-best", 5)
+    done = readlet("ask", "Who cast the [/i] bell?", path, *BASELINE, "--n-best", 5)
     assert done.code == 0
     assert "Who cast the [/i] bell?" in done.out
 
 
 def test_passage_from_standard_input(readlet_process: Run) -> None:
-    done = readlet_process("ask", "Who built the kiln?", "-", "--json", input=PASSAGE)
+    words = ("ask", "Who built the kiln?", "-", *BASELINE, "--json")
+    done = readlet_process(*words, input=PASSAGE)
     assert done.code == 0
     assert done.json()["text"] == "Ada Brook"
 
@@ -82,3 +84,23 @@ def test_unknown_reader(readlet: Run, passage: Path) -> None:
     assert done.code == 2
     assert len(done.err.splitlines()) == 1
     assert "nobody" in done.err
+
+
+def test_the_bundled_reader_answers_unless_another_is_named(
+    readlet: Run, passage: Path, bundle: Callable[..., Path], random_reader: Callable[..., Any]
+) -> None:
+    inside = random_reader(PASSAGE)
+    bundle(inside)
+    said = inside.answer("Who built the kiln?", PASSAGE)
+    for words in ((), ("--reader", "bundled")):
+        done = readlet("ask", "Who built the kiln?", passage, "--json", *words)
+        assert (done.code, done.err) == (0, "")
+        assert (done.json()["text"], done.json()["score"]) == (said.text, said.score)
+
+
+def test_no_bundled_reader(readlet: Run, passage: Path, bundle: Callable[..., Path]) -> None:
+    bundle()
+    done = readlet("ask", "Who built the kiln?", passage)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("readlet: bundled: this copy of Readlet has no reader inside; ")

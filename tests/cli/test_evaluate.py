@@ -105,3 +105,19 @@ def test_data_without_questions(readlet: Run, tmp_path: Path) -> None:
     done = readlet("evaluate", "baseline", path)
     assert done.code == 2
     assert "holds no question" in done.err
+
+
+def test_bundled_reader(
+    readlet: Run,
+    tmp_path: Path,
+    data: Path,
+    sound: list[Example],
+    bundle: Callable[..., Path],
+    random_reader: Callable[..., Any],
+) -> None:
+    inside = random_reader(*(example.context for example in sound))
+    bundle(inside)
+    out = tmp_path / "said.json"
+    assert readlet("evaluate", "bundled", data, "--save-predictions", out).code == 0
+    said = {e.id: inside.answer(e.question, e.context).text for e in sound}
+    assert json.loads(out.read_text()) == said

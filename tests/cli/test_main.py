@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 import readlet as package
 
@@ -17,7 +20,6 @@ def test_demo(readlet_process: Run) -> None:
     assert "Nothing wrong." in told
     assert "with answer" in told
     assert told.count("gold: ") == 6
-    assert told.index("1. Is the data sound?") < told.index("2. How far") < told.index("3. Does")
     # By heart: nearly all of its training questions, and a chosen one of them.
     learnt = re.search(r"train: EM ([\d.]+)", told)
     assert learnt is not None
@@ -25,9 +27,37 @@ def test_demo(readlet_process: Run) -> None:
     assert "A Ferdinand de Lesseps" in told
 
 
+@pytest.mark.parametrize("has_reader", [False, True])
+def test_demo_begins_with_the_reader_if_there_is_one(
+    has_reader: bool,
+    readlet: Run,
+    bundle: Callable[..., Path],
+    random_reader: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("readlet.cli.demo._train", lambda: print("(training)"))
+    passage = "Work began in May 1891. The ferry was built in Newcastle and shipped in pieces."
+    bundle(random_reader(passage, null=True) if has_reader else None)
+    done = readlet("demo")
+    assert done.code == 0, done.err
+    titles = {
+        True: ["What does a reader say?", "How good is it?", "Is the data sound?"],
+        False: ["Is the data sound?", "How far does counting words get?"],
+    }
+    listed = [*titles[has_reader], "Does training work?"]
+    assert re.findall(r"^(\d\. .*\?)", done.out, re.MULTILINE) == [
+        f"{number}. {title}" for number, title in enumerate(listed, 1)
+    ]
+    assert done.out.count("gold: ") == 3
+    assert done.out.count("gold: no answer here") == 1
+    assert done.out.count("(training)") == 1
+    assert ("against the other predictions: EM" in done.out) == has_reader
+    assert ("bundled on the English questions: EM" in done.out) == has_reader
+
+
 def test_version_and_help(readlet: Run) -> None:
     assert readlet("--version").out.strip() == package.__version__
-    for words in ([], ["data"], ["ask"], ["evaluate"], ["demo"], ["data", "check"]):
+    for words in ([], ["data"], ["ask"], ["evaluate"], ["demo"], ["slim"], ["data", "check"]):
         done = readlet(*words, "--help")
         assert done.code == 0
         assert "Usage" in done.out

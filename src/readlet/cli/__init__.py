@@ -7,7 +7,7 @@ import sys
 import typer
 
 from readlet import __version__
-from readlet.cli import ask, data, demo, evaluate, train
+from readlet.cli import ask, data, demo, evaluate, slim, train
 from readlet.errors import ReadletError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app.command(name="demo")(demo.demo)
 app.command(name="ask")(ask.ask)
 app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="train")(train.train)
+app.command(name="slim")(slim.slim)
 app.add_typer(data.app, name="data")
 
 

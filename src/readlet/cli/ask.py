@@ -16,7 +16,9 @@ from readlet.types import Prediction
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     passage: Annotated[str, typer.Argument(help="A text file, or - for standard input.")],
-    reader: Annotated[str, typer.Option(help="Which reader answers.")] = "baseline",
+    reader: Annotated[
+        str, typer.Option(help="Which reader answers: a folder, bundled or baseline.")
+    ] = "bundled",
     n_best: Annotated[int, typer.Option(min=1, help="How many answers to show.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:

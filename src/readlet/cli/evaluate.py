@@ -13,11 +13,17 @@ if TYPE_CHECKING:
 def evaluate_command(
     targets: Annotated[
         list[str],
-        typer.Argument(metavar="[READER] DATA", help="A reader and the data; or only the data."),
+        typer.Argument(
+            metavar="[READER] DATA",
+            help="A reader (a folder, bundled or baseline) and the data; or only the data.",
+        ),
     ],
     predictions: Annotated[
         Path | None, typer.Option(help='Score these instead: {"id": "answer", ...}.')
     ] = None,
+    always_answer: Annotated[
+        bool, typer.Option(help="Take the reader's best answer even where it would refuse.")
+    ] = False,
     na_probs: Annotated[
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
@@ -67,6 +73,7 @@ def evaluate_command(
         evaluation = evaluate_questions(
             data,
             reader=reader,
+            always_answer=always_answer,
             predictions=predictions,
             na_probs=na_probs,
             na_threshold=na_threshold,

@@ -1,0 +1,108 @@
+"""`readlet slim` as a user meets it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.reader import Reader
+
+Run = Callable[..., Any]
+
+LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+@pytest.fixture
+def given(tmp_path: Path, random_reader: Callable[..., Reader]) -> Path:
+    random_reader(LAMP).save(tmp_path / "given")
+    return tmp_path / "given"
+
+
+def test_it_tells_words_and_sizes(readlet: Run, tmp_path: Path, given: Path) -> None:
+    out = tmp_path / "slim"
+    before, words = size(given), len(Reader.load(given).vocabulary.frozen)
+    (given / "log.jsonl").write_text("x" * 100_000)  # of the run, not of the reader
+    done = readlet("slim", given, "--out", out, "--words", 3)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        f"{given}: {words} words with frozen vectors, {before / 1e6:.2f} MB",
+        f"{out}: 3 words with frozen vectors, {size(out) / 1e6:.2f} MB",
+    ]
+    assert len(Reader.load(out).vocabulary.frozen) == 3
+
+
+def test_a_size_is_kept_to(readlet: Run, tmp_path: Path, given: Path) -> None:
+    readlet("slim", given, "--out", tmp_path / "five", "--words", 5)
+    limit = size(tmp_path / "five")
+    (tmp_path / "slim").mkdir()  # an empty folder may be there
+    done = readlet("slim", given, "--out", tmp_path / "slim", "--max-mb", limit / 1e6)
+    assert done.code == 0, done.err
+    assert len(Reader.load(tmp_path / "slim").vocabulary.frozen) == 5
+    whole = readlet("slim", given, "--out", tmp_path / "whole")  # 12 MB are plenty
+    assert whole.code == 0
+    assert Reader.load(tmp_path / "whole").vocabulary == Reader.load(given).vocabulary
+
+
+def test_the_bundled_reader_too(
+    readlet: Run, tmp_path: Path, given: Path, bundle: Callable[..., Path]
+) -> None:
+    inside = bundle(Reader.load(given))
+    done = readlet("slim", "bundled", "--out", tmp_path / "slim", "--words", 1)
+    assert done.code == 0, done.err
+    assert f"{size(inside) / 1e6:.2f} MB" in done.out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--max-mb", "0.001"], "1,000 bytes: even without any word vector the reader takes"),
+        (["--max-mb", "0"], "0.0 MB: no size"),
+        (["--max-mb", "nan"], "nan MB: no size"),
+        (["--max-mb", "inf"], "inf MB: no size"),
+        (["--words", "-1"], "-1 words: less than none"),
+        (["--words", "3", "--max-mb", "3"], "give either a number of words or a size"),
+        (["--dev", "none.json"], "none.json: no such file"),
+        (["--notice", "none.md"], "none.md: no such file"),
+    ],
+)
+def test_bad_words(
+    readlet: Run, tmp_path: Path, given: Path, words: list[str], complaint: str
+) -> None:
+    check_refused(readlet("slim", given, "--out", tmp_path / "slim", *words), complaint)
+    assert set(tmp_path.iterdir()) == {given}
+
+
+def check_refused(done: Any, complaint: str) -> None:
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"readlet: {complaint}")
+
+
+def test_what_is_no_reader(readlet: Run, tmp_path: Path) -> None:
+    out = tmp_path / "slim"
+    done = readlet("slim", tmp_path / "nothing", "--out", out)
+    check_refused(done, f"{tmp_path / 'nothing'}: no reader there; ")
+    done = readlet("slim", "baseline", "--out", out)
+    check_refused(done, "baseline: has no weights to slim; ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_stays_there(readlet: Run, tmp_path: Path, given: Path) -> None:
+    before = {path: path.read_bytes() for path in given.iterdir()}
+    done = readlet("slim", given, "--out", given)
+    check_refused(done, f"{given}: holds a reader already; give another --out")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter").write_text("dear Ada")
+    done = readlet("slim", given, "--out", tmp_path / "full")
+    check_refused(done, f"{tmp_path / 'full'}: is not empty; give another --out")
+    letter = tmp_path / "full" / "letter"
+    check_refused(readlet("slim", given, "--out", letter), f"{letter}: is a file; ")
+    below = letter / "slim"
+    check_refused(readlet("slim", given, "--out", below), f"{below}: cannot be written (")
+    assert {path: path.read_bytes() for path in given.iterdir()} == before
+    assert list((tmp_path / "full").iterdir()) == [letter]
