@@ -39,4 +39,4 @@ class SelfAttention(nn.Module):
         )  # (B, H, L, E)
         joined = mixed.transpose(1, 2).reshape(batch, length, -1)  # (B, L, H * E)
         projected: Tensor = self.output(joined)  # (B, L, D)
-        return projected.masked_fill(~keep.unsqueeze(-1), 0.0)  # (B, L, D)
+        return projected * keep.unsqueeze(-1)  # (B, L, D)

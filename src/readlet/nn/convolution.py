@@ -25,7 +25,7 @@ class SeparableConvolution(nn.Module):
 
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
         """x (B, L, D), keep (B, L) -> (B, L, width_out); padded positions hold no meaning."""
-        clean = x.masked_fill(~keep.unsqueeze(-1), 0.0)  # (B, L, D)
+        clean = torch.where(keep.unsqueeze(-1), x, 0.0)  # (B, L, D)
         return F.relu(self.pointwise(self._filter(clean)))  # (B, L, width_out)
 
     def _filter(self, x: Tensor) -> Tensor:

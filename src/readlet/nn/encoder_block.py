@@ -79,7 +79,7 @@ class AttentionFeedForward(nn.Module):
         x = self.depths[0](x, self.dropout(update))  # (B, L, D)
         update = self.feed_forward(self.norm(x))  # (B, L, D)
         x = self.depths[1](x, self.dropout(update))  # (B, L, D)
-        return x.masked_fill(~keep.unsqueeze(-1), 0.0)  # (B, L, D)
+        return x * keep.unsqueeze(-1)  # (B, L, D)
 
 
 class EncoderBlock(nn.Module):

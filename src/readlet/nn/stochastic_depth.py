@@ -32,7 +32,8 @@ class StochasticDepth(nn.Module):
     def forward(self, residual: Tensor, update: Tensor) -> Tensor:
         """residual (B, L, D), update (B, L, D) -> (B, L, D)."""
         if not self.training:
-            return residual + self.survival * update  # (B, L, D)
+            # One pass over memory, not two.
+            return torch.addcmul(residual, update, self.survival)  # (B, L, D)
         # Drawn and applied by tensor operations alone: a captured CUDA graph replays the draw
         # with fresh numbers, where a Python `if` would freeze its first outcome for the run.
         draw = torch.rand(update.shape[0], 1, 1, device=update.device)  # (B, 1, 1), in [0, 1)
