@@ -44,7 +44,7 @@ def demo() -> None:
 def _ask_bundled() -> None:
     from readlet.reader import Reader
 
-    console.print("The reader that comes with Readlet, on a passage it has never seen:\n")
+    console.print("The reader that comes with Readlet, three times right on a passage new to it:\n")
     _ask(Reader.load(), "test", ASKED_OF_BUNDLED)
 
 
