@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from readlet.types import Candidate, Prediction
+
 Run = Callable[..., Any]
 
 BASELINE = ("--reader", "baseline")
@@ -104,3 +106,20 @@ def test_no_bundled_reader(readlet: Run, passage: Path, bundle: Callable[..., Pa
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
     assert line.startswith("readlet: bundled: this copy of Readlet has no reader inside; ")
+
+
+def test_a_refusal_tells_what_it_would_have_said(
+    readlet: Run, passage: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Timid:
+        name = "timid"
+
+        def answer(self, question: str, context: str, n_best: int) -> Prediction:
+            guess = Candidate("Ada Brook [sic]", 37, 46, 0.2)
+            return Prediction("", 0, 0, 0.7, 0.7, (guess,) if "kiln" in question else ())
+
+    monkeypatch.setattr("readlet.reader.load_reader", lambda name: Timid())
+    done = readlet("ask", "Who built the kiln?", passage)
+    assert "no answer here  (probability 0.70; if there is one: Ada Brook [sic])" in done.out
+    done = readlet("ask", "Who sold it?", passage)
+    assert "no answer here  (probability 0.70)" in done.out

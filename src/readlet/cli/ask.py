@@ -54,7 +54,12 @@ def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 
         sure = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
         console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({sure})[/dim]")
     else:
-        console.print(f"[bold]A[/bold] no answer here  [dim]({prediction.no_answer:.2f})[/dim]")
+        sure = f"probability {prediction.no_answer:.2f}"
+        # A refusal may be wrong: what it would have said helps to judge it.
+        guess = next((c.text for c in prediction.n_best if c.text), "")
+        if guess:
+            sure += f"; if there is one: {escape(guess)}"
+        console.print(f"[bold]A[/bold] no answer here  [dim]({sure})[/dim]")
     for rank, candidate in enumerate(prediction.n_best[:n_best] if n_best > 1 else (), 1):
         shown = escape(candidate.text) or "(no answer)"
         console.print(f"  {rank}. {candidate.score:.2f}  {shown}  [dim]at {candidate.start}[/dim]")
