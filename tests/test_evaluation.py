@@ -94,6 +94,8 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
     monkeypatch.undo()
     expected = evaluate_questions(TEST, reader="baseline")
     assert plain.official["HasAns_f1"] == 0.0
+    # The best threshold is sought among all answers, also those that were refused.
+    assert plain.official["best_f1"] == bold.official["best_f1"] >= bold.official["f1"]
     assert bold.official["f1"] == expected.official["f1"] > 0
     with pytest.raises(ReadletError, match="name a reader instead"):
         evaluate_questions(TEST, predictions=Path("p.json"), always_answer=True)

@@ -68,6 +68,7 @@ class LexicalBaseline:
     """Answers like any reader, by counting words. It keeps the last passage it has read."""
 
     name = "baseline"
+    no_answer_threshold = 1.0 - MIN_COVERAGE
 
     def __init__(self) -> None:
         self._last: _Passage | None = None

@@ -26,7 +26,7 @@ def evaluate_questions(
     always_answer: bool = False,
     predictions: Path | None = None,
     na_probs: Path | None = None,
-    na_threshold: float = 1.0,
+    na_threshold: float | None = None,
     against: Path | None = None,
     rules: Rules | None = None,
     save: Path | None = None,
@@ -40,29 +40,32 @@ def evaluate_questions(
         raise ReadletError("--always-answer: the predictions are given; name a reader instead")
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
-    if na_threshold != 1.0 and na_probs is None and reader is None:
+    if na_threshold is not None and na_probs is None and reader is None:
         raise ReadletError("--na-threshold: there is nothing to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
     examples = list(read_examples(data, columns or {}))
     if not examples:
         raise bad_input(data, "", "holds no question", "give data with questions")
     confidences = None
+    threshold = 1.0 if na_threshold is None else na_threshold
     if reader is not None:
-        said = predict(load_reader(reader), examples)
-        shown = {key: _best(p) if always_answer else p for key, p in said.items()}
-        confidences = {key: answer.score for key, answer in shown.items()}
-        given = {key: answer.text for key, answer in shown.items()}
+        loaded = load_reader(reader)
+        said = predict(loaded, examples)
+        confidences = {key: (_best(p) if always_answer else p).score for key, p in said.items()}
+        given = {key: _best(p).text for key, p in said.items()}
         if probabilities is None:
-            probabilities = {
-                identity: prediction.no_answer for identity, prediction in said.items()
-            }
+            probabilities = {key: p.no_answer for key, p in said.items()}
+            if na_threshold is None and not always_answer:
+                # Refusing comes last, so that the best threshold is sought among all answers.
+                threshold = loaded.no_answer_threshold
         if save is not None:
-            write_predictions(save, given)
+            refusing = {key: p.text for key, p in said.items()}
+            write_predictions(save, given if always_answer else refusing)
     return evaluate(
         examples,
         given,
         na_probs=probabilities,
-        na_threshold=na_threshold,
+        na_threshold=threshold,
         against=other,
         rules=rules,
         confidences=confidences,

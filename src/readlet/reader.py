@@ -37,6 +37,9 @@ class Answerer(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def no_answer_threshold(self) -> float: ...
+
     def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction: ...
 
     def answer_batch(
@@ -63,6 +66,11 @@ class Reader:
     @property
     def name(self) -> str:
         return self.recipe.name
+
+    @property
+    def no_answer_threshold(self) -> float:
+        """Above this no-answer probability it refuses."""
+        return self.calibration.no_answer_threshold
 
     def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction:
         """The answer to a question, with its place in the context, or "no answer"."""

@@ -28,8 +28,9 @@ def evaluate_command(
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
     na_threshold: Annotated[
-        float, typer.Option(help="Refuse questions whose probability is above this.")
-    ] = 1.0,
+        float | None,
+        typer.Option(help="Refuse questions whose probability is above this, not the reader's."),
+    ] = None,
     against: Annotated[
         Path | None, typer.Option(help="Other predictions, for a paired comparison.")
     ] = None,
