@@ -41,7 +41,8 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
         _tell_notes(corpus, folder)
     null = recipe.model.null_answer and corpus.has_impossible
     model = build_model(recipe, corpus) if start is None else start.model
-    began_with = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    weights = model.named_parameters() if start is not None else ()
+    began_with = {name: weight.detach().clone() for name, weight in weights}
     if accelerator.device.type == "cuda":
         model.compile_blocks()
     settings = recipe.training
@@ -64,8 +65,7 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     if resume:
         loop.resume()
     outcome = loop.run()
-    if start is not None:
-        _mix_in(model, began_with, settings.start_share)
+    _mix_in(model, began_with, settings.start_share)
     fitted = calibrate(predictor, corpus.held_out_examples, corpus.held_out)
     final = replace(predictor, calibration=fitted)
     metrics: dict[str, Any] = {
@@ -104,10 +104,11 @@ def _load_start(recipe: Recipe) -> Reader | None:
 def _mix_in(model: QACNN, before: dict[str, torch.Tensor], share: float) -> None:
     """Weights between those before and after fine-tuning (WiSE-FT, Wortsman et al. 2022).
 
-    They keep nearly all of what each end can do, where fine-tuning alone forgets.
+    Somewhat less of what is new for somewhat less forgotten; `share` says how much.
     """
-    for name, weight in model.named_parameters():
-        weight.lerp_(before[name].to(weight.device), share)
+    after = dict(model.named_parameters())
+    for name, weight in before.items():
+        after[name].lerp_(weight.to(after[name].device), share)
 
 
 def score(predictor: Predictor, examples: Sequence[Example], features: Features) -> Scores:

@@ -120,12 +120,8 @@ def _compare(
     }
 
 
-def _breakdown(
-    examples: Iterable[Example], scores: QuestionScores
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Scores by kind of question and by length, in words; empty groups are left out."""
-    by_id = {example.id: example for example in examples}
-    rows = [by_id[identity] for identity in scores.ids]
+def group_members(rows: Sequence[Example]) -> dict[str, dict[str, list[int]]]:
+    """Rows by kind of question and by length, in words; empty groups are left out."""
     context_words = {context: len(word_spans(context)) for context in {e.context for e in rows}}
     groups: dict[str, tuple[Iterable[str], list[str]]] = {
         "question type": (TYPES, [question_type(e.question) for e in rows]),
@@ -135,17 +131,31 @@ def _breakdown(
             [_bin(_CONTEXT_LENGTHS, context_words[e.context]) for e in rows],
         ),
     }
-    result: dict[str, dict[str, dict[str, float]]] = {}
+    result: dict[str, dict[str, list[int]]] = {}
     for group, (names, member_of) in groups.items():
         for name in names:
             members = [row for row, member in enumerate(member_of) if member == name]
             if members:
-                result.setdefault(group, {})[name] = {
-                    "total": len(members),
-                    "exact": 100.0 * sum(scores.exact[row] for row in members) / len(members),
-                    "f1": 100.0 * sum(scores.f1[row] for row in members) / len(members),
-                }
+                result.setdefault(group, {})[name] = members
     return result
+
+
+def _breakdown(
+    examples: Iterable[Example], scores: QuestionScores
+) -> dict[str, dict[str, dict[str, float]]]:
+    by_id = {example.id: example for example in examples}
+    groups = group_members([by_id[identity] for identity in scores.ids])
+    return {
+        group: {
+            name: {
+                "total": len(members),
+                "exact": 100.0 * sum(scores.exact[row] for row in members) / len(members),
+                "f1": 100.0 * sum(scores.f1[row] for row in members) / len(members),
+            }
+            for name, members in parts.items()
+        }
+        for group, parts in groups.items()
+    }
 
 
 def _shortest(example: Example) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from readlet.metrics.evaluation import Evaluation, evaluate
+from readlet.metrics.evaluation import Evaluation, evaluate, group_members
 from readlet.metrics.squad import Rules
 from readlet.types import Example
 
@@ -11,17 +11,10 @@ Groups = Mapping[str, Mapping[str, Sequence[Example]]]
 
 def question_groups(examples: Sequence[Example]) -> Groups:
     """The questions by type, length of answer and length of context, as `evaluate` groups them."""
-    nothing_said: dict[str, str] = {}
-    names = evaluate(examples, nothing_said).breakdown
-    groups: dict[str, dict[str, list[Example]]] = {
-        group: {name: [] for name in parts} for group, parts in names.items()
+    return {
+        group: {name: [examples[row] for row in members] for name, members in parts.items()}
+        for group, parts in group_members(examples).items()
     }
-    for example in examples:
-        # A question alone shows where it belongs: no second set of bins that could differ.
-        for group, parts in evaluate([example], nothing_said).breakdown.items():
-            for name in parts:
-                groups[group][name].append(example)
-    return groups
 
 
 def evaluate_groups(

@@ -16,7 +16,7 @@ class SeparableConvolution(nn.Module):
         super().__init__()
         if kernel % 2 == 0:
             raise ValueError(f"kernel must be odd to keep the length, not {kernel}")
-        # No biases: each costs a reduction in the backward pass, and the reader is as good without.
+        # No biases: each costs a reduction in the backward pass.
         self.depthwise = nn.Conv2d(
             width_in, width_in, (1, kernel), padding=(0, kernel // 2), groups=width_in, bias=False
         )

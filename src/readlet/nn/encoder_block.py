@@ -145,7 +145,7 @@ class EncoderBlock(nn.Module):
     def compile_parts(self) -> None:
         """Compile in place, once for all lengths; parts that look alike share one program.
 
-        Two sublayers at a time: larger parts run hardly faster and take minutes to compile.
+        Two sublayers at a time: whole blocks took more than a minute to compile.
         """
         for part in (*self.pairs, self.rest):
             part.compile()
