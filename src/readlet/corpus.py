@@ -43,6 +43,15 @@ class DataFiles(NamedTuple):
     vectors: list[Path]
 
 
+class Parts(NamedTuple):
+    """The questions of a recipe as they were read, before any is encoded."""
+
+    files: DataFiles
+    train: list[Example]
+    held_out: list[Example]
+    dev: list[Example]
+
+
 def data_files(recipe: Recipe) -> DataFiles:
     """The files that a recipe names: all of them there, before any is read."""
     data = recipe.data
@@ -65,17 +74,24 @@ def data_files(recipe: Recipe) -> DataFiles:
     return DataFiles(train, next(iter(dev), None), next(iter(calibration), None), vectors)
 
 
-def prepare(recipe: Recipe, start: Reader | None = None) -> Corpus:
-    """Read and encode all data of a recipe; the slow parts come from the cache the second time.
-
-    With a reader to start from, its words are the words; the recipe's vectors are not read.
-    """
-    windows = Windows(recipe.data.max_context, recipe.data.overlap, recipe.data.max_question)
+def read_parts(recipe: Recipe) -> Parts:
+    """Read and split the questions: what is wrong with them is told before anything slow begins."""
     files = data_files(recipe)
     examples = [example for source in files.train for example in read_examples(source)]
     if not examples:
         raise ReadletError("data.train: no question in these files; name others")
     train, held_out = _split(recipe, examples, files.calibration)
+    dev = _examples_of(files.dev, "data.dev") if files.dev else held_out
+    return Parts(files, train, held_out, dev)
+
+
+def prepare(recipe: Recipe, start: Reader | None = None, parts: Parts | None = None) -> Corpus:
+    """Read and encode all data of a recipe; the slow parts come from the cache the second time.
+
+    With a reader to start from, its words are the words; the recipe's vectors are not read.
+    """
+    windows = Windows(recipe.data.max_context, recipe.data.overlap, recipe.data.max_question)
+    files, train, held_out, dev_examples = parts or read_parts(recipe)
     if start is None:
         settings = {"words": recipe.words.model_dump(), "held_out": _contexts(held_out)}
         vocabulary_key = cache_key([*files.train, *files.vectors], settings)
@@ -95,10 +111,7 @@ def prepare(recipe: Recipe, start: Reader | None = None) -> Corpus:
         return Features(**stored[0], notes=stored[1])
 
     held_out_features = encoded("held-out", held_out, _present(*files.train, files.calibration))
-    dev_examples, dev = held_out, held_out_features
-    if files.dev:
-        dev_examples = _examples_of(files.dev, "data.dev")
-        dev = encoded("dev", dev_examples, [files.dev])
+    dev = encoded("dev", dev_examples, [files.dev]) if files.dev else held_out_features
     return Corpus(
         key=vocabulary_key,
         vocabulary=vocabulary,

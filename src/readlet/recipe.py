@@ -153,6 +153,8 @@ class Training(_Section):
     """`log`: QANet's warm-up, then constant; `linear` and `cosine` fall to zero at the end."""
     warmup_steps: Annotated[int, Field(ge=0)] = 1000
     """Steps until the highest learning rate is reached."""
+    final_decay: Share = 0.0
+    """Share of all steps, the last ones, in which a rate that is else constant falls to zero."""
     restarts: Annotated[int, Field(ge=0)] = 0
     """Hard restarts of the cosine schedule."""
     beta1: Share = 0.8
@@ -181,6 +183,12 @@ class Training(_Section):
     """Roll back when the loss exceeds its mean by this factor or by 5 nats, or is no number."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of everything random."""
+
+    @model_validator(mode="after")
+    def _decays_once(self) -> "Training":
+        if self.final_decay and self.schedule not in ("constant", "log"):
+            raise ValueError("training.final_decay needs a schedule that is constant or log")
+        return self
 
 
 class Recipe(_Section):

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 
 from readlet.calibrating import calibrate
 from readlet.calibration import Calibration
-from readlet.corpus import Corpus, data_files, prepare
+from readlet.corpus import Corpus, prepare, read_parts
 from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.encoding.features import Features
 from readlet.errors import bad_input
@@ -20,22 +21,28 @@ from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN, SpanLoss
 from readlet.predicting import Predictor
+from readlet.preparing_aside import preparing_aside
 from readlet.reader import Reader
 from readlet.recipe import Recipe
 from readlet.training.checkpoint import find_checkpoint
 from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_accelerator
+from readlet.training.precision import MixedPrecision
 from readlet.types import Example
 
 
 def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     """Train, calibrate on the held-out questions, score on dev, and save the reader."""
     began = time.perf_counter()
-    data_files(recipe)
-    start = _load_start(recipe)
+    parts = read_parts(recipe)
+    start = load_start(recipe)
     _claim_folder(recipe, folder, resume=resume)
     accelerator = make_accelerator()
+    is_compiled = accelerator.device.type == "cuda"
+    if is_compiled:
+        with preparing_aside(recipe) if accelerator.is_main_process else nullcontext():
+            compile_ahead(recipe, accelerator.device)
     with accelerator.main_process_first():  # the others find what it has cached
-        corpus = prepare(recipe, start)
+        corpus = prepare(recipe, start, parts)
     _same_data(corpus, folder, resume=resume)
     if accelerator.is_main_process:
         _tell_notes(corpus, folder)
@@ -43,7 +50,7 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     model = build_model(recipe, corpus) if start is None else start.model
     weights = model.named_parameters() if start is not None else ()
     began_with = {name: weight.detach().clone() for name, weight in weights}
-    if accelerator.device.type == "cuda":
+    if is_compiled:
         model.compile_blocks()
     settings = recipe.training
     listed = shapes(recipe.data.max_context, recipe.data.max_question, null=null)
@@ -55,7 +62,7 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
         seed=settings.seed,
     )
     module = SpanLoss(model, FormTables(corpus.train), settings.label_smoothing)
-    size = 256 if accelerator.device.type == "cuda" else 32
+    size = 256 if is_compiled else 32
     predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size, n_best=1)
 
     def evaluate() -> Scores:
@@ -87,7 +94,20 @@ def build_model(recipe: Recipe, corpus: Corpus) -> QACNN:
     return QACNN(recipe.model, corpus.frozen, known.trainable_rows, known.character_count)
 
 
-def _load_start(recipe: Recipe) -> Reader | None:
+def compile_ahead(recipe: Recipe, device: torch.device) -> None:
+    """Compile the blocks' programs with random numbers; the blocks that are trained find them."""
+    model = QACNN(recipe.model, torch.zeros(1, 1), 1, 1).to(device)
+    model.compile_blocks()
+    precision = MixedPrecision(recipe.training.precision, device)
+    keep = torch.ones(recipe.training.batch_size, 160, dtype=torch.bool, device=device)  # (B, L)
+    for block in (model.encoder, model.blocks[0]):
+        with precision.autocast():
+            x = torch.randn(*keep.shape, recipe.model.width, device=device)  # (B, L, D)
+            out = block(x.requires_grad_(), keep)  # (B, L, D)
+        out.sum().backward()
+
+
+def load_start(recipe: Recipe) -> Reader | None:
     """The reader that training begins with; it must be built as the recipe says."""
     folder = recipe.training.start
     if not folder:

@@ -273,10 +273,20 @@ def test_moving_keeps_everything() -> None:
 @given(st.integers(16, 600), st.integers(4, 100), st.booleans())
 def test_shapes_are_few_and_hold_everything(context: int, question: int, null: bool) -> None:
     listed = shapes(context, question, null=null)
-    assert listed[-1] == (context + null, question)
+    assert 0 <= listed[-1].context - (context + null) < 16
+    assert 0 <= listed[-1].question - question < 16
+    assert all(s.context % 16 == 0 and s.question % 16 == 0 for s in listed)
     assert len(set(listed)) == len(listed) <= 10
     assert listed == sorted(listed, key=lambda shape: (shape.question, shape.context))
-    assert all(s.context <= context + null and s.question <= question for s in listed)
+    assert all(s.context <= listed[-1].context for s in listed)
+
+
+def test_a_long_question_is_cut_at_its_limit_not_at_its_shape() -> None:
+    example = Example("long", " ".join(["why"] * 20), "a short passage", (Span(2, "short"),))
+    features = encode([example], KNOWN, Windows(MAX_CONTEXT, 20, 5))
+    (batch,) = Batches(features, shapes(MAX_CONTEXT, 5, null=False), 1, null=False)
+    assert batch.question.shape == (1, 16)
+    assert (batch.question != 0).tolist() == [[True] * 5 + [False] * 11]
 
 
 def test_form_tables_move_with_the_module_and_are_not_parameters() -> None:

@@ -64,6 +64,21 @@ def test_constant() -> None:
     assert set(found[5:]) == {0.5}
 
 
+@pytest.mark.parametrize("schedule", ["constant", "log"])
+def test_final_decay(schedule: str) -> None:
+    settings = {"schedule": schedule, "warmup_steps": 4, "learning_rate": 0.5}
+    flat, found = rates(**settings), rates(**settings, final_decay=0.25)
+    assert found[1:301] == flat[1:301]
+    for step in range(300, TOTAL + 1):
+        assert found[step] == pytest.approx(0.5 * (TOTAL - step) / 100)
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_what_falls_anyway_needs_no_final_decay(schedule: str) -> None:
+    with pytest.raises(ValueError, match="final_decay needs a schedule"):
+        rates(schedule=schedule, final_decay=0.1)
+
+
 @pytest.mark.parametrize("schedule", ["constant", "linear", "cosine", "log"])
 @pytest.mark.parametrize("warmup", [1, 10, 100])
 def test_no_jump_at_the_end_of_the_warm_up(schedule: str, warmup: int) -> None:

@@ -17,6 +17,7 @@ PADDING = 0
 # Padded lengths. 32 words hold all but one question in a thousand.
 _CONTEXT_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320)
 _QUESTION_LENGTH = 32
+_STEP_OF_LENGTH = 16  # fused attention is slow at odd lengths, and compiled again for them
 # The room for a batch's distinct forms grows in thirds of its places: few sizes, one a shape for
 # most data. A batch of 32 SQuAD questions repeats every form three times, one of 128 five times.
 _STEPS_OF_ROOM = 3
@@ -75,13 +76,17 @@ class FormTables(torch.nn.Module):
 
 def shapes(max_context: int, max_question: int, *, null: bool) -> list[Shape]:
     """Smallest first; the last one holds every row."""
-    longest = max_context + null
-    question = min(_QUESTION_LENGTH, max_question)
+    longest, longest_question = _rounded(max_context + null), _rounded(max_question)
+    question = min(_QUESTION_LENGTH, longest_question)
     listed = [Shape(length, question) for length in _CONTEXT_LENGTHS if length < longest]
     listed.append(Shape(longest, question))
-    if question < max_question:
-        listed.append(Shape(longest, max_question))
+    if question < longest_question:
+        listed.append(Shape(longest, longest_question))
     return listed
+
+
+def _rounded(length: int) -> int:
+    return -(-length // _STEP_OF_LENGTH) * _STEP_OF_LENGTH
 
 
 class Batches:
@@ -95,9 +100,6 @@ class Batches:
         self.batch_size = batch_size
         self.null = null
         self.seed = seed
-        self._questions = np.minimum(
-            np.diff(features.text_starts)[features.row_question], shapes[-1].question
-        )  # (rows,)
         self._shape_of_row = self._assign()
 
     def training_rows(self) -> Ints:
@@ -128,7 +130,7 @@ class Batches:
             start = f.text_starts[f.row_context[row]] + first
             context[i, self.null : self.null + length] = f.forms[start : start + length]
             start = f.text_starts[f.row_question[row]]
-            asked = self._questions[row]
+            asked = f.row_asked[row]
             question[i, :asked] = f.forms[start : start + asked]
         if self.null:
             context[: len(rows), 0] = NULL_FORM
@@ -150,7 +152,7 @@ class Batches:
     def _assign(self) -> NDArray[np.int64]:
         contexts = self.features.row_window[:, 1] + self.null  # (rows,)
         fits = np.stack(
-            [(contexts <= s.context) & (self._questions <= s.question) for s in self.shapes]
+            [(contexts <= s.context) & (self.features.row_asked <= s.question) for s in self.shapes]
         )  # (shapes, rows)
         first: NDArray[np.int64] = np.argmax(fits, axis=0)  # (rows,)
         return first

@@ -49,6 +49,7 @@ class Features:
     text_starts: Ints  # (texts + 1,)
     row_example: Ints  # (rows,) which example a row belongs to
     row_question: Ints  # (rows,) text number of the question
+    row_asked: Ints  # (rows,) how many words of the question are read
     row_context: Ints  # (rows,) text number of the context
     row_window: Ints  # (rows, 2) first word and number of words of the window
     row_label: Ints  # (rows, 2) first and last word of the answer in the window, or NO_LABEL
@@ -91,6 +92,7 @@ def encode(examples: Sequence[Example], vocabulary: Vocabulary, windows: Windows
         text_starts=starts,
         row_example=_ints(rows.example),
         row_question=_ints(rows.question),
+        row_asked=_ints(rows.asked),
         row_context=_ints(rows.context),
         row_window=_ints(rows.window).reshape(-1, 2),
         row_label=_ints(rows.label).reshape(-1, 2),
@@ -139,6 +141,7 @@ class _Rows:
         self.windows = windows
         self.example: list[int] = []
         self.question: list[int] = []
+        self.asked: list[int] = []
         self.context: list[int] = []
         self.window: list[tuple[int, int]] = []
         self.label: list[tuple[int, int]] = []
@@ -157,7 +160,8 @@ class _Rows:
                 first, last = whole.first, whole.last
                 if whole.moved:
                     self._note("answer cuts a word: taken with the whole word", example)
-        if len(t.spans[question]) > self.windows.max_question:
+        asked = min(len(t.spans[question]), self.windows.max_question)
+        if asked < len(t.spans[question]):
             self._note("long question: only its first words are read", example)
         starts = self.windows.starts(len(spans))
         if len(starts) > 1:
@@ -171,6 +175,7 @@ class _Rows:
             inside = first >= start and last < start + length and first != NO_LABEL
             self.example.append(number)
             self.question.append(question)
+            self.asked.append(asked)
             self.context.append(context)
             self.window.append((start, length))
             self.label.append((first - start, last - start) if inside else (NO_LABEL, NO_LABEL))
