@@ -36,6 +36,28 @@ class Corpus:
     dev: Features
 
 
+class Corpora:
+    """The last few corpora of this process: runs that share their data prepare it once."""
+
+    def __init__(self, room: int = 4) -> None:
+        self._room = room
+        self._kept: dict[str, Corpus] = {}
+
+    def find(self, recipe: Recipe) -> Corpus | None:
+        return self._kept.get(self._key(recipe))
+
+    def add(self, recipe: Recipe, corpus: Corpus) -> Corpus:
+        while len(self._kept) >= self._room:
+            del self._kept[next(iter(self._kept))]  # the oldest
+        self._kept[self._key(recipe)] = corpus
+        return corpus
+
+    def _key(self, recipe: Recipe) -> str:
+        """All fields that `prepare` looks at; the seed draws the held-out questions."""
+        parts = (recipe.data, recipe.words, recipe.training.start, recipe.training.seed)
+        return repr(parts)
+
+
 class DataFiles(NamedTuple):
     train: list[Path]
     dev: Path | None

@@ -18,6 +18,8 @@ from rich.progress import (
 Item = TypeVar("Item")
 
 _SECONDS_BETWEEN_LINES = 10.0
+# One for all: bars of one console can stand below each other.
+CONSOLE = Console(stderr=True)
 
 
 def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
@@ -29,7 +31,7 @@ def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
             MofNCompleteColumn(),
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        with Progress(*columns, console=CONSOLE, transient=True) as progress:
             yield from progress.track(items, total=total, description=label)
         return
     last = time.monotonic()
@@ -56,7 +58,7 @@ class TrainingBar:
                 TimeRemainingColumn(),
                 TextColumn("{task.description}"),
             )
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = Progress(*columns, console=CONSOLE, transient=True)
             self._task = self._bar.add_task("", total=total, completed=done)
 
     def __enter__(self) -> "TrainingBar":

@@ -223,7 +223,7 @@ def load_recipe(source: str, changes: Iterable[str] = ()) -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise bad_input(source, "", f"not valid TOML ({error})", "mend that line") from None
     for change in changes:
-        _apply(values, change)
+        apply_change(values, change)
     return parse_recipe(values, source)
 
 
@@ -235,7 +235,8 @@ def parse_recipe(values: dict[str, Any], source: str) -> Recipe:
         raise _complaint(error, source) from None
 
 
-def _apply(values: dict[str, Any], change: str) -> None:
+def apply_change(values: dict[str, Any], change: str) -> None:
+    """Put `section.field=value` into nested values, in place."""
     path, equals, text = change.partition("=")
     if not equals or not path:
         raise ReadletError(f"--set {change}: write section.field=value")

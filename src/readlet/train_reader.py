@@ -3,19 +3,19 @@
 import json
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate import PartialState
 
 from readlet.calibrating import calibrate
 from readlet.calibration import Calibration
-from readlet.corpus import Corpus, prepare, read_parts
+from readlet.corpus import Corpora, Corpus, prepare, read_parts
 from readlet.encoding.batches import Batches, FormTables, shapes
-from readlet.encoding.features import Features
 from readlet.errors import bad_input
 from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
@@ -27,22 +27,53 @@ from readlet.recipe import Recipe
 from readlet.training.checkpoint import find_checkpoint
 from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_accelerator
 from readlet.training.precision import MixedPrecision
-from readlet.types import Example
+from readlet.types import Example, Prediction
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained reader and what it says to the dev questions."""
+
+    reader: Reader
+    examples: Sequence[Example]
+    said: Sequence[Prediction]
+
+
+Watch = Callable[[float, Scores], None]
+"""Called with the epoch and the scores of every evaluation; what it raises ends the training."""
 
 
 def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     """Train, calibrate on the held-out questions, score on dev, and save the reader."""
+    reader = train(recipe, folder, resume=resume).reader
+    if is_main_process():
+        reader.save(folder)
+    PartialState().wait_for_everyone()
+    return reader
+
+
+def train(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    resume: bool,
+    corpora: Corpora | None = None,
+    watch: Watch | None = None,
+) -> Trained:
+    """Train, calibrate and score. The folder gets checkpoints and the log; no reader is saved."""
     began = time.perf_counter()
-    parts = read_parts(recipe)
+    corpora = Corpora() if corpora is None else corpora
+    is_known = corpora.find(recipe) is not None
+    parts = None if is_known else read_parts(recipe)
     start = load_start(recipe)
     _claim_folder(recipe, folder, resume=resume)
     accelerator = make_accelerator()
     is_compiled = accelerator.device.type == "cuda"
     if is_compiled:
-        with preparing_aside(recipe) if accelerator.is_main_process else nullcontext():
+        with _preparing(recipe, needed=accelerator.is_main_process and not is_known):
             compile_ahead(recipe, accelerator.device)
     with accelerator.main_process_first():  # the others find what it has cached
-        corpus = prepare(recipe, start, parts)
+        corpus = corpora.find(recipe) or corpora.add(recipe, prepare(recipe, start, parts))
     _same_data(corpus, folder, resume=resume)
     if accelerator.is_main_process:
         _tell_notes(corpus, folder)
@@ -66,7 +97,10 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size, n_best=1)
 
     def evaluate() -> Scores:
-        return score(predictor, corpus.dev_examples, corpus.dev)
+        scores = score(corpus.dev_examples, predictor.predict(corpus.dev_examples, corpus.dev))
+        if watch is not None:
+            watch(loop.progress.step / loop.steps_per_epoch, scores)
+        return scores
 
     loop = TrainingLoop(module, batches, settings, folder, evaluate, accelerator, began)
     if resume:
@@ -74,18 +108,19 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     outcome = loop.run()
     _mix_in(model, began_with, settings.start_share)
     fitted = calibrate(predictor, corpus.held_out_examples, corpus.held_out)
-    final = replace(predictor, calibration=fitted)
+    said = replace(predictor, calibration=fitted).predict(corpus.dev_examples, corpus.dev)
     metrics: dict[str, Any] = {
         "dev_source": recipe.data.dev or "the held-out questions",
-        "dev": score(final, corpus.dev_examples, corpus.dev),
+        "dev": score(corpus.dev_examples, said),
         "steps": outcome.steps,
         "rollbacks": outcome.rollbacks,
     }
     reader = Reader(model.cpu(), corpus.vocabulary, recipe, fitted, null, metrics)
-    if accelerator.is_main_process:
-        reader.save(folder)
-    accelerator.wait_for_everyone()
-    return reader
+    return Trained(reader, corpus.dev_examples, said)
+
+
+def _preparing(recipe: Recipe, *, needed: bool) -> AbstractContextManager[None]:
+    return preparing_aside(recipe) if needed else nullcontext()
 
 
 def build_model(recipe: Recipe, corpus: Corpus) -> QACNN:
@@ -131,9 +166,8 @@ def _mix_in(model: QACNN, before: dict[str, torch.Tensor], share: float) -> None
         after[name].lerp_(weight.to(after[name].device), share)
 
 
-def score(predictor: Predictor, examples: Sequence[Example], features: Features) -> Scores:
+def score(examples: Sequence[Example], said: Sequence[Prediction]) -> Scores:
     """Official exact match and F1; 2.0 rules if any question is impossible."""
-    said = predictor.predict(examples, features)
     answers = {e.id: p.text for e, p in zip(examples, said, strict=True)}
     return summary(score_questions(examples, answers, rules_of(examples)))
 

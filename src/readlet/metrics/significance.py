@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 _BATCH = 100  # resamples at a time: bounds the memory
+Numbers = NDArray[np.float32]
 
 
 def bootstrap_interval(
@@ -45,3 +47,66 @@ def paired_permutation(
         sums = 2.0 * (kept.astype(np.float64) @ differences) - total
         extreme += int((np.abs(sums) >= abs(total) - 1e-9).sum())
     return (extreme + 1) / (permutations + 1)
+
+
+def bootstrap_intervals(
+    values: Numbers, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
+) -> NDArray[np.float64]:
+    """`bootstrap_interval` of many columns at once, (questions, columns) -> (2, columns).
+
+    All columns see the same resampled questions. In the units of the values.
+    """
+    generator = np.random.default_rng(seed)
+    count = len(values)
+    means = []
+    for done in range(0, resamples, _BATCH):
+        rows = min(_BATCH, resamples - done)
+        drawn = generator.integers(0, count, (rows, count))  # (rows, questions)
+        flat = (drawn + count * np.arange(rows)[:, None]).ravel()
+        times = np.bincount(flat, minlength=rows * count).reshape(rows, count)
+        means.append(times.astype(np.float32) @ values / count)  # (rows, columns)
+    tail = 50 * (1 - level)
+    bounds: NDArray[np.float64] = np.percentile(np.concatenate(means), [tail, 100 - tail], axis=0)
+    return bounds
+
+
+def paired_permutations(
+    differences: Numbers, *, permutations: int = 10_000, seed: int = 0
+) -> NDArray[np.float64]:
+    """`paired_permutation` of many columns of differences at once, (questions, columns)."""
+    total = differences.sum(axis=0)  # (columns,)
+    # Rounding must not decide between equal sums.
+    limit = np.abs(total) - 1e-4 * np.abs(differences).sum(axis=0).clip(min=1e-6)  # (columns,)
+    generator = np.random.default_rng(seed)
+    extreme = np.zeros(differences.shape[1], np.int64)  # (columns,)
+    bytes_a_row = -(-len(differences) // 8)
+    for done in range(0, permutations, _BATCH):
+        rows = min(_BATCH, permutations - done)
+        random = generator.integers(0, 256, (rows, bytes_a_row), dtype=np.uint8)
+        kept = np.unpackbits(random, axis=1, count=len(differences))  # (rows, questions)
+        sums = 2.0 * (kept.astype(np.float32) @ differences) - total  # (rows, columns)
+        extreme += (np.abs(sums) >= limit).sum(axis=0)
+    return (extreme + 1) / (permutations + 1)
+
+
+def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Two-sided p-value of Student's paired test; None for fewer than two pairs."""
+    from scipy import stats
+
+    differences = np.asarray(first) - np.asarray(second)
+    if len(differences) < 2:
+        return None
+    if np.ptp(differences) == 0:  # no spread at all: certain, or no difference
+        return 1.0 if differences[0] == 0 else 0.0
+    return float(stats.ttest_rel(first, second).pvalue)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: the chance of any false alarm among all of them stays below the level."""
+    order = np.argsort(p_values)
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return corrected

@@ -1,0 +1,116 @@
+"""Questions on which two rows differ most: what each says, and where it stands in the passage."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from readlet.experiments.store import FinishedRun
+from readlet.types import Example
+
+# Characters shown on either side of what is marked.
+_AROUND = 160
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A piece of the excerpt: the gold answer, or what one of the two rows said."""
+
+    start: int
+    end: int
+    whose: str  # "gold", "row" or "against"
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One question, two rows; the answers are those of the first seed that both have."""
+
+    row: str
+    against: str
+    id: str
+    question: str
+    excerpt: str  # of the passage, around the marks
+    marks: list[Mark]
+    gold: list[str]  # empty when the passage holds no answer
+    said: str  # by `row`; empty: no answer
+    said_against: str
+    f1: float  # mean over the seeds, in percent
+    f1_against: float
+
+
+def disagreements(
+    examples: Sequence[Example],
+    runs: Mapping[str, Sequence[FinishedRun]],
+    comparisons: Sequence[tuple[str, str]],
+    shown: int,
+) -> list[Disagreement]:
+    """For every comparison, `shown` questions that gained most and as many that lost most."""
+    found = []
+    draws = [_draw(example.id) for example in examples]
+    for row, against in comparisons:
+        first, second = _same_seed(runs[row], runs[against])
+        ours, theirs = (
+            100 * np.stack([r.question_scores["f1"] for r in runs[name]]).mean(axis=0)
+            for name in (row, against)
+        )  # (questions,)
+        difference = ours - theirs  # (questions,)
+        # Questions that differ equally are drawn by chance, the same ones every time.
+        order = sorted(
+            np.flatnonzero(difference).tolist(),
+            key=lambda n: (-difference[n], _draw(examples[n].id)),
+        )
+        gained = [n for n in order if difference[n] > 0][:shown]
+        lost = [n for n in reversed(order) if difference[n] < 0][:shown]
+        for number in (*gained, *lost):
+            example = examples[number]
+            said, other = first.answers[example.id], second.answers[example.id]
+            excerpt, marks = _excerpt(example, said, other)
+            found.append(
+                Disagreement(
+                    row=row,
+                    against=against,
+                    id=example.id,
+                    question=example.question,
+                    excerpt=excerpt,
+                    marks=marks,
+                    gold=list(dict.fromkeys(answer.text for answer in example.answers)),
+                    said=said,
+                    said_against=other,
+                    f1=float(ours[number]),
+                    f1_against=float(theirs[number]),
+                )
+            )
+    return found
+
+
+def _same_seed(
+    first: Sequence[FinishedRun], second: Sequence[FinishedRun]
+) -> tuple[FinishedRun, FinishedRun]:
+    for run in first:
+        for other in second:
+            if run.result.seed == other.result.seed:
+                return run, other
+    return first[0], second[0]
+
+
+def _draw(identity: str) -> bytes:
+    return hashlib.sha256(identity.encode()).digest()
+
+
+def _excerpt(example: Example, said: str, other: str) -> tuple[str, list[Mark]]:
+    """The passage around all marks. An answer's place is its first one in the passage."""
+    context = example.context
+    marks = [Mark(a.start, a.end, "gold") for a in example.answers[:1]]
+    for text, whose in ((said, "row"), (other, "against")):
+        start = context.find(text) if text else -1
+        if start >= 0:
+            marks.append(Mark(start, start + len(text), whose))
+    first = min((mark.start for mark in marks), default=0)
+    last = max((mark.end for mark in marks), default=0)
+    start, end = max(first - _AROUND, 0), min(last + _AROUND, len(context))
+    before, after = "…" if start else "", "…" if end < len(context) else ""
+    moved = [
+        Mark(m.start - start + len(before), m.end - start + len(before), m.whose) for m in marks
+    ]
+    return f"{before}{context[start:end]}{after}", moved

@@ -1,0 +1,231 @@
+"""From a table to its runs: every combination with every seed, each known by a hash.
+
+The hash covers all that determines a run: the recipe, its seed, and the content of the files that
+it names. Not the program: a run made by another version counts, and the report tells.
+"""
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import bad_input
+from readlet.experiments.table import MISSING, Changes, Table
+from readlet.formats import source_path
+from readlet.recipe import Recipe, apply_change, load_recipe, parse_recipe
+
+_SEPARATOR = " / "
+# A reader to start from is known by these two: weights, and all numbers around them.
+_READER_FILES = ("config.json", "model.safetensors")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: one choice of every axis."""
+
+    name: str
+    changes: Changes
+    missing: str = ""  # the part without which it cannot be run
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training of one row."""
+
+    row: str
+    seed: int
+    recipe: Recipe
+    key: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.row}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All of a table: its rows in order, the runs that can be made, and what is compared."""
+
+    table: Table
+    rows: list[Row]
+    runs: list[Run]
+    comparisons: list[tuple[str, str]]
+
+    def of_row(self, name: str) -> list[Run]:
+        return [run for run in self.runs if run.row == name]
+
+
+def expand(
+    table: Table,
+    *,
+    folders: Sequence[Path] = (),
+    only: Sequence[str] = (),
+    seeds: int | None = None,
+    changes: Sequence[str] = (),
+) -> Grid:
+    """All rows and runs, checked before any is begun.
+
+    Data files are looked up in `folders`; `only` keeps some rows (others are still shown), `seeds`
+    changes how many there are, and `changes` (section.field=value) apply to every run.
+    """
+    rows = list(_rows(table))
+    for name in (*only, *itertools.chain(*table.compare), *table.paper):
+        if name not in {row.name for row in rows}:
+            raise bad_input(table.name, name, "no such row", _nearest(name, rows))
+    wanted = table.seeds if seeds is None else seeds
+    listed = list(range(wanted)) if isinstance(wanted, int) else wanted
+    runs = [
+        _run(table, row, seed, folders, changes)
+        for row in rows
+        if not row.missing and (not only or row.name in only)
+        for seed in listed
+    ]
+    _refuse_twins(table, runs)
+    comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
+    return Grid(table, rows, runs, comparisons)
+
+
+def _rows(table: Table) -> Iterator[Row]:
+    axes = list(table.axes.values())
+    for picked in _combinations(table):
+        chosen = [choices[name] for choices, name in zip(axes, picked, strict=True)]
+        missing = table.missing or next((c[MISSING] for c in chosen if MISSING in c), "")
+        changes: Changes = {}
+        for change in chosen:
+            merge(changes, {key: value for key, value in change.items() if key != MISSING})
+        yield Row(_name(table, picked), changes, missing)
+
+
+def _combinations(table: Table) -> Iterable[Sequence[str]]:
+    axes = [list(choices) for choices in table.axes.values()]
+    if table.combine == "all":
+        return itertools.product(*axes)
+    first = [names[0] for names in axes]
+    if table.combine == "each":
+        return [
+            first,
+            *(
+                [*first[:number], name, *first[number + 1 :]]
+                for number, names in enumerate(axes)
+                for name in names[1:]
+            ),
+        ]
+    for picked in table.combine:
+        if len(picked) != len(axes):
+            fault = f"{len(picked)} choices for {len(axes)} axes"
+            raise bad_input(table.name, "combine", fault, "give one of each axis, in order")
+        for name, names in zip(picked, axes, strict=True):
+            if name not in names:
+                raise bad_input(
+                    table.name, "combine", f"no choice {name!r}", f"it has {', '.join(names)}"
+                )
+    return table.combine
+
+
+def _name(table: Table, picked: Sequence[str]) -> str:
+    if table.combine != "each":
+        return _SEPARATOR.join(picked)
+    first = [next(iter(choices)) for choices in table.axes.values()]
+    changed = [name for name, usual in zip(picked, first, strict=True) if name != usual]
+    return _SEPARATOR.join(changed) or table.baseline
+
+
+def _run(table: Table, row: Row, seed: int, folders: Sequence[Path], changes: Sequence[str]) -> Run:
+    values = load_recipe(table.recipe).model_dump()
+    source = f"{table.name}, row {row.name!r}"
+    parse_recipe(merge(_sections(), table.set), f"{table.name}, set")  # whose fault it is
+    merge(values, table.set)
+    merge(values, row.changes)
+    merge(values, {"name": table.name, "training": {"seed": seed}})
+    for change in changes:
+        apply_change(values, change)
+    recipe = _found(parse_recipe(values, source), folders)
+    return Run(row.name, seed, recipe, run_key(recipe))
+
+
+def merge(values: dict[str, Any], changes: Changes) -> dict[str, Any]:
+    """Put changes into nested values, in place."""
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(values.get(key), dict):
+            merge(values[key], value)
+        else:
+            values[key] = dict(value) if isinstance(value, dict) else value
+    return values
+
+
+def _sections() -> dict[str, Any]:
+    return {"data": {}, "words": {}, "model": {}, "training": {}}
+
+
+def _found(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
+    """The recipe with every file looked up; a name as given comes first."""
+
+    def look(name: str) -> str:
+        if not name or ":" in name or Path(name).exists():
+            return name
+        return next((str(f / name) for f in folders if (f / name).exists()), name)
+
+    data, words = recipe.data, recipe.words
+    changed = {
+        "train": tuple(map(look, data.train)),
+        "dev": look(data.dev),
+        "calibration": look(data.calibration),
+    }
+    vectors = tuple(map(look, words.vectors))
+    return recipe.model_copy(
+        update={
+            "data": data.model_copy(update=changed),
+            "words": words.model_copy(update={"vectors": vectors}),
+        }
+    )
+
+
+def run_key(recipe: Recipe) -> str:
+    """Digest of everything that determines a run; where its files lie does not matter."""
+    values = json.loads(recipe.model_dump_json())
+    del values["name"]
+    values["data"] |= {
+        "train": [_digest(source) for source in recipe.data.train],
+        "dev": _digest(recipe.data.dev),
+        "calibration": _digest(recipe.data.calibration),
+    }
+    values["words"]["vectors"] = [_digest(source) for source in recipe.words.vectors]
+    start = recipe.training.start
+    values["training"]["start"] = [_digest(str(Path(start) / f)) for f in _READER_FILES if start]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _digest(source: str) -> str:
+    if not source:
+        return ""
+    path = source_path(source)
+    if not path.is_file():
+        raise bad_input(source, "", "no such file", "name its folder with --data")
+    stat = path.stat()
+    return _content(path, stat.st_size, stat.st_mtime_ns)
+
+
+@cache
+def _content(path: Path, _size: int, _changed: int) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _refuse_twins(table: Table, runs: Iterable[Run]) -> None:
+    seen: dict[str, Run] = {}
+    for run in runs:
+        twin = seen.setdefault(run.key, run)
+        if twin is not run:
+            fault = f"{run.label!r} and {twin.label!r} are the same run"
+            raise bad_input(table.name, "", fault, "change one of them, or leave it out")
+
+
+def _nearest(name: str, rows: Sequence[Row]) -> str:
+    names = [row.name for row in rows]
+    near = get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"rows: {', '.join(names)}"

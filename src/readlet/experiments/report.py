@@ -1,0 +1,246 @@
+"""All that a report tells of a table's runs, as data; `render_*.py` give it a form.
+
+Scores and differences are in percent and points. A row's score is the mean over its seeds.
+"""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from readlet.errors import ReadletError
+from readlet.experiments.differences import Difference, Runs, find_differences, question_means
+from readlet.experiments.disagreements import Disagreement, disagreements
+from readlet.experiments.grid import Grid
+from readlet.experiments.store import FinishedRun
+from readlet.metrics.evaluation import group_members
+from readlet.metrics.squad import rules_of, score_questions
+from readlet.types import Example
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row's score by one metric."""
+
+    mean: float
+    deviation: float | None  # over the seeds; None for a single one
+    seeds: dict[int, float]
+    is_best: bool
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Scores of an evaluation during training, averaged over the seeds that have it."""
+
+    epoch: float
+    exact: float
+    f1: float
+    f1_lowest: float
+    f1_highest: float
+
+
+@dataclass(frozen=True)
+class ReportRow:
+    name: str
+    missing: str  # the part without which it cannot be run
+    planned: int  # runs
+    finished: int
+    cells: dict[str, Cell]  # by metric; empty without a finished run
+    paper: dict[str, float]
+    parameters: int | None
+    seconds: float | None  # of a run, on average
+    curve: list[CurvePoint]
+
+
+@dataclass(frozen=True)
+class GroupPart:
+    """Questions of one kind: how many, and every row's F1 on them."""
+
+    name: str
+    questions: int
+    f1: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Report:
+    name: str
+    title: str
+    source: str
+    note: str
+    metrics: list[str]
+    rows: list[ReportRow]
+    differences: list[Difference]
+    groups: dict[str, list[GroupPart]]
+    disagreements: list[Disagreement]
+    questions: int | None
+    code: dict[str, list[str]]  # version of the code: rows that it made
+    machines: list[str]
+    remarks: list[str]  # what the numbers alone do not tell
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def build_report(
+    grid: Grid,
+    done: Mapping[str, FinishedRun],
+    examples: Sequence[Example] | None,
+    *,
+    pairs_shown: int = 3,
+) -> Report:
+    """Everything about the finished runs of a grid; without examples, no groups and no pairs."""
+    runs = {
+        row.name: [done[r.key] for r in grid.of_row(row.name) if r.key in done] for row in grid.rows
+    }
+    if not any(runs.values()):
+        remedy = f"readlet experiment run {grid.table.name}"
+        raise ReadletError(f"{grid.table.name}: no finished run yet; make some: {remedy}")
+    metrics = [
+        m for m in grid.table.metrics if any(m in run.result.scores for run in done.values())
+    ]
+    asked = {run.result.questions for listed in runs.values() for run in listed}
+    comparisons = [(a, b) for a, b in grid.comparisons if runs[a] and runs[b]]
+    remarks = list(_remarks(grid, runs, asked))
+    groups: dict[str, list[GroupPart]] = {}
+    shown: list[Disagreement] = []
+    if examples is not None and len(asked) == 1:
+        ordered = _in_order(examples)
+        groups = _groups(ordered, runs)
+        shown = disagreements(ordered, runs, comparisons, pairs_shown) if pairs_shown else []
+    return Report(
+        name=grid.table.name,
+        title=grid.table.title,
+        source=grid.table.source,
+        note=grid.table.note,
+        metrics=list(metrics),
+        rows=_rows(grid, runs, metrics),
+        differences=find_differences(comparisons, runs, metrics),
+        groups=groups,
+        disagreements=shown,
+        questions=_question_count(runs) if len(asked) == 1 else None,
+        code=_code(runs),
+        machines=sorted({run.result.machine for listed in runs.values() for run in listed}),
+        remarks=remarks,
+    )
+
+
+def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
+    scores = {
+        name: {m: {r.result.seed: r.result.scores[m] for r in listed} for m in metrics}
+        for name, listed in runs.items()
+        if listed
+    }
+    means = {n: {m: statistics.fmean(s[m].values()) for m in metrics} for n, s in scores.items()}
+    best = {m: max(row[m] for row in means.values()) for m in metrics}
+    rows = []
+    for row in grid.rows:
+        listed = runs[row.name]
+        cells = {
+            m: Cell(
+                mean=means[row.name][m],
+                deviation=statistics.stdev(values.values()) if len(values) > 1 else None,
+                seeds=values,
+                is_best=means[row.name][m] == best[m],
+            )
+            for m, values in scores.get(row.name, {}).items()
+        }
+        rows.append(
+            ReportRow(
+                name=row.name,
+                missing=row.missing,
+                planned=len(grid.of_row(row.name)),
+                finished=len(listed),
+                cells=cells,
+                paper={str(m): v for m, v in grid.table.paper.get(row.name, {}).items()},
+                parameters=listed[0].result.parameters if listed else None,
+                seconds=statistics.fmean(r.result.seconds for r in listed) if listed else None,
+                curve=_curve(listed),
+            )
+        )
+    return rows
+
+
+def _curve(listed: Sequence[FinishedRun]) -> list[CurvePoint]:
+    at: defaultdict[float, list[tuple[float, float]]] = defaultdict(list)
+    for run in listed:
+        for epoch, point in {p.epoch: p for p in run.curve.scores}.items():
+            at[epoch].append((point.exact, point.f1))
+    return [
+        CurvePoint(
+            epoch=epoch,
+            exact=statistics.fmean(exact for exact, _ in found),
+            f1=statistics.fmean(f1 for _, f1 in found),
+            f1_lowest=min(f1 for _, f1 in found),
+            f1_highest=max(f1 for _, f1 in found),
+        )
+        for epoch, found in sorted(at.items())
+    ]
+
+
+def _in_order(examples: Sequence[Example]) -> list[Example]:
+    """The examples in the order of a run's scores."""
+    ids = score_questions(examples, {}, rules_of(examples)).ids
+    if len(ids) == len(examples):
+        return list(examples)
+    by_id = {example.id: example for example in examples}
+    return [by_id[identity] for identity in ids]
+
+
+def _groups(examples: Sequence[Example], runs: Runs) -> dict[str, list[GroupPart]]:
+    means = {name: question_means(listed, "f1") for name, listed in runs.items() if listed}
+    members = group_members(examples)
+    kinds = {
+        "with answer": [n for n, e in enumerate(examples) if e.answers],
+        "without answer": [n for n, e in enumerate(examples) if not e.answers],
+    }
+    if all(kinds.values()):
+        members = {"answer": kinds} | members
+    return {
+        group: [
+            GroupPart(
+                name=part,
+                questions=len(places),
+                f1={name: float(scores[places].mean()) for name, scores in means.items()},
+            )
+            for part, places in parts.items()
+        ]
+        for group, parts in members.items()
+    }
+
+
+def _question_count(runs: Runs) -> int:
+    first = next(run for listed in runs.values() for run in listed)
+    return len(first.question_scores["f1"])
+
+
+def _code(runs: Runs) -> dict[str, list[str]]:
+    made: defaultdict[str, list[str]] = defaultdict(list)
+    for name, listed in runs.items():
+        for label in sorted({_code_version(run) for run in listed}):
+            made[label].append(name)
+    return dict(made)
+
+
+def _code_version(run: FinishedRun) -> str:
+    versions = run.result.versions
+    return f"readlet {versions['readlet']} ({versions['code']}), torch {versions['torch']}"
+
+
+def _remarks(grid: Grid, runs: Runs, asked: set[str]) -> list[str]:
+    remarks = []
+    absent = sum(len(grid.of_row(name)) - len(listed) for name, listed in runs.items())
+    if absent:
+        remarks.append(f"{absent} of {len(grid.runs)} runs are not finished yet.")
+    if len(asked) > 1:
+        remarks.append(
+            "The runs were not all scored on the same questions: there is no test over questions."
+        )
+    if len(_code(runs)) > 1:
+        remarks.append(
+            "The runs were made by different versions of the program (below): a difference between "
+            "rows may be one between versions."
+        )
+    if any(len(listed) == 1 for listed in runs.values()):
+        remarks.append("Rows with a single seed have no deviation: chance may decide their order.")
+    return remarks

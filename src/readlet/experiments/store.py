@@ -1,0 +1,202 @@
+"""Folders of runs. A finished one is small, whole, and can be copied from machine to machine.
+
+KEY/result.json          recipe, scores, versions, digests of the other files; written last
+KEY/scores.safetensors   exact match and F1 of every dev question
+KEY/answers.json.gz      what was answered, by id
+KEY/log.jsonl            the learning curve
+KEY/work/                checkpoints, as long as the run is not finished
+"""
+
+import hashlib
+import json
+import platform
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from readlet.errors import ReadletError, bad_input
+from readlet.evaluation import read_predictions, write_predictions
+from readlet.experiments.grid import Run
+from readlet.files import atomic_text
+from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
+from readlet.metrics.squad import rules_of, score_questions
+
+if TYPE_CHECKING:
+    from readlet.train_reader import Trained
+
+FORMAT = 1
+_RESULT, _SCORES, _ANSWERS, _LOG = (
+    "result.json",
+    "scores.safetensors",
+    "answers.json.gz",
+    "log.jsonl",
+)
+_WORK = "work"
+
+
+class DamagedRunError(ReadletError):
+    """A folder that says it is finished but is not whole."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is known of a finished run without opening its other files."""
+
+    key: str
+    recipe: dict[str, Any]
+    scores: dict[str, float]  # official, in percent
+    seconds: float
+    steps: int
+    parameters: int
+    machine: str
+    versions: dict[str, str]
+    finished: str  # when
+    questions: str  # digest of the ids of the questions, in order
+    files: dict[str, str]  # digests
+
+    @property
+    def seed(self) -> int:
+        return int(self.recipe["training"]["seed"])
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The place of one run."""
+
+    path: Path
+
+    @property
+    def work(self) -> Path:
+        return self.path / _WORK
+
+    @property
+    def is_begun(self) -> bool:
+        return (self.work / "recipe.json").is_file()
+
+    @property
+    def is_finished(self) -> bool:
+        return (self.path / _RESULT).exists()
+
+    def progress(self) -> float:
+        """Epochs done of a run that has begun, as its log tells."""
+        try:
+            records = read_log(self.work / _LOG)
+        except ReadletError:  # no log yet
+            return 0.0
+        return float(records[-1]["epoch"]) if records else 0.0
+
+    def read(self) -> "FinishedRun | None":
+        """The finished run; None if it is not finished; `DamagedRunError` if it is not whole."""
+        if not self.is_finished:
+            return None
+        try:
+            values = json.loads((self.path / _RESULT).read_text("utf-8"))
+            if values.pop("format") != FORMAT:
+                raise bad_input(
+                    self.path, _RESULT, "made by another version", "use a matching readlet"
+                )
+            result = Result(**values)
+            found = {name: _digest(self.path / name) for name in result.files}
+        except ReadletError:
+            raise
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise DamagedRunError(f"{self.path}: is damaged ({error})") from None
+        wrong = [name for name, digest in found.items() if digest != result.files[name]]
+        if wrong or result.key != self.path.name:
+            what = f"{', '.join(wrong)} changed" if wrong else f"holds run {result.key}"
+            raise DamagedRunError(f"{self.path}: is damaged ({what})")
+        return FinishedRun(self.path, result)
+
+    def set_aside(self) -> Path:
+        """Move a damaged folder out of the way; nothing is deleted."""
+        number = 0
+        while (place := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
+            number += 1
+        return self.path.rename(place)
+
+    def finish(self, run: Run, trained: "Trained", machine: str, *, keep_reader: bool) -> None:
+        """Write what is kept of a run; the result comes last, and with it the run is finished."""
+        from safetensors.numpy import save_file
+
+        from readlet.models.qacnn import count_parameters
+
+        answers = {e.id: p.text for e, p in zip(trained.examples, trained.said, strict=True)}
+        scored = score_questions(trained.examples, answers, rules_of(trained.examples))
+        numbers = {
+            "exact": np.array(scored.exact, np.float32),
+            "f1": np.array(scored.f1, np.float32),
+        }
+        save_file(numbers, self.path / _SCORES)
+        write_predictions(self.path / _ANSWERS, answers)
+        shutil.copyfile(self.work / _LOG, self.path / _LOG)
+        reader = trained.reader
+        if keep_reader:
+            reader.save(self.path / "reader")
+        result = Result(
+            key=run.key,
+            recipe=json.loads(run.recipe.model_dump_json()),
+            scores=reader.metrics["dev"],
+            seconds=float(read_log(self.path / _LOG)[-1].get("seconds", 0.0)),
+            steps=reader.metrics["steps"],
+            parameters=count_parameters(reader.model),
+            machine=machine,
+            versions=versions(),
+            finished=datetime.now(UTC).isoformat(timespec="seconds"),
+            questions=hashlib.sha256(json.dumps(scored.ids).encode()).hexdigest()[:16],
+            files={name: _digest(self.path / name) for name in (_SCORES, _ANSWERS, _LOG)},
+        )
+        with atomic_text(self.path / _RESULT) as stream:
+            json.dump({"format": FORMAT} | asdict(result), stream, ensure_ascii=False, indent=1)
+        shutil.rmtree(self.work, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run with its larger parts, read when they are asked for."""
+
+    path: Path
+    result: Result
+
+    @cached_property
+    def question_scores(self) -> Mapping[str, NDArray[np.float32]]:
+        """`exact` and `f1` of every question, from 0 to 1; (questions,) each."""
+        from safetensors.numpy import load_file
+
+        loaded: dict[str, NDArray[np.float32]] = load_file(self.path / _SCORES)
+        return loaded
+
+    @cached_property
+    def answers(self) -> dict[str, str]:
+        return read_predictions(self.path / _ANSWERS)
+
+    @cached_property
+    def curve(self) -> LearningCurve:
+        return learning_curve(read_log(self.path / _LOG))
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Of the program and of what it stands on; `code` changes with every line of the program."""
+    package = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return {
+        "readlet": version("readlet"),
+        "code": digest.hexdigest()[:12],
+        "torch": version("torch"),
+        "python": platform.python_version(),
+    }
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,192 @@
+"""A table file: what is compared, from which recipe, with which seeds, and what a paper found.
+
+name = "averaging"
+title = "What averaging the weights is worth"
+recipe = "qacnn"                      # shipped name, or a file beside this one
+combine = "each"                      # the first choices, then every other choice alone
+seeds = 2
+
+[set]                                 # changes for every run, as in a recipe
+training.epochs = 10
+
+[axes.average]                        # named choices; the first one is the baseline's
+"EMA" = {}
+"no EMA" = { training.ema = 0.0 }
+
+[paper."no EMA"]                      # a row's figures in the paper
+f1 = 77.0
+"""
+
+import tomllib
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from readlet.errors import ReadletError, bad_input
+from readlet.files import text_chunks
+
+Changes = dict[str, Any]
+"""Part of a recipe, nested as in its TOML: `{"training": {"ema": 0.0}}`."""
+Choices = dict[str, Changes]
+MISSING = "missing"
+"""A choice with this key cannot be run yet; its text says which part is missing."""
+
+Metric = Literal["exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1"]
+Seeds = Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Range(_Part):
+    """Values that a search may try for one field: numbers from low to high, or listed ones."""
+
+    low: float | int | None = None
+    high: float | int | None = None
+    log: bool = False
+    """Small and large numbers are tried equally often by their size, as fits a learning rate."""
+    choices: list[Any] = []
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> "Range":
+        if bool(self.choices) == (self.low is not None and self.high is not None):
+            raise ValueError("give either low and high, or choices")
+        if not self.choices and not (self.low < self.high):  # type: ignore[operator]
+            raise ValueError("low must be smaller than high")
+        if self.log and not self.choices and self.low <= 0:  # type: ignore[operator]
+            raise ValueError("a logarithmic range needs a low above 0")
+        return self
+
+
+class Search(_Part):
+    """What `readlet experiment search` tries."""
+
+    ranges: Annotated[dict[str, Range], Field(min_length=1)]
+    """Field of the recipe, such as "training.learning_rate", and its range."""
+    metric: Metric = "f1"
+    """What is made as large as possible."""
+    trials: Annotated[int, Field(ge=1)] = 20
+    """Recipes to try."""
+    prune: bool = True
+    """Stop a trial early whose score is below the median of the others at that epoch."""
+
+
+class Small(_Part):
+    """The same comparison on the bundled corpus, so that it runs anywhere in minutes."""
+
+    recipe: str = "tiny"
+    seeds: Seeds = 1
+    set: Changes = {}
+    """Changes for every run, in place of the table's own."""
+    axes: dict[str, Choices] = {}
+    """Axes in place of those of the same name."""
+
+
+class Table(_Part):
+    """A comparison, as its file tells it."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+    """Name of the folder of its runs."""
+    title: str
+    """One line above the table."""
+    source: str = ""
+    """The paper and table that it repeats."""
+    note: str = ""
+    """What a reader of the table should know."""
+    missing: str = ""
+    """The part without which nothing of this table can be run."""
+    recipe: str
+    """The recipe that the axes change."""
+    combine: Literal["each", "all"] | list[list[str]] = "each"
+    """`each`: the first choices, then every other choice alone; `all`: every combination; or
+    lists of choices, one of each axis."""
+    baseline: str = "baseline"
+    """Name of the row of first choices when `combine` is "each"."""
+    seeds: Seeds = 2
+    """How many seeds, from 0 on, or which ones."""
+    metrics: Annotated[list[Metric], Field(min_length=1)] = ["exact", "f1"]
+    """Columns of the table; the first-named decides nothing, all are tested."""
+    set: Changes = {}
+    axes: Annotated[dict[str, Choices], Field(min_length=1)]
+    paper: dict[str, dict[Metric, float]] = {}
+    """Figures of the paper: row, metric, value."""
+    compare: list[tuple[str, str]] = []
+    """Rows that are tested against each other; empty: every row against the first."""
+    small: Small | None = None
+    search: Search | None = None
+
+    @model_validator(mode="after")
+    def _axes_have_choices(self) -> "Table":
+        for name, choices in self.axes.items():
+            if not choices:
+                raise ValueError(f"axes.{name} has no choice")
+        if self.small is not None:
+            for name in self.small.axes:
+                if name not in self.axes:
+                    raise ValueError(f"small.axes.{name}: the table has no such axis")
+        return self
+
+    def smaller(self) -> "Table":
+        """The variant for the bundled corpus, a table of its own."""
+        small = self.small
+        if small is None:
+            raise ReadletError(f"{self.name}: has no small variant; run it without --small")
+        return self.model_copy(
+            update={
+                "name": f"{self.name}-small",
+                "title": f"{self.title} (small variant: bundled corpus)",
+                "recipe": small.recipe,
+                "seeds": small.seeds,
+                "set": small.set,
+                "axes": self.axes | small.axes,
+                "paper": {},
+            }
+        )
+
+
+def shipped_tables() -> list[str]:
+    """Names of the tables that come with the package."""
+    names = (entry.name for entry in (files("readlet") / "experiments" / "tables").iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
+def load_table(source: str) -> Table:
+    """A table by shipped name or file. A recipe it names as a file lies beside it."""
+    if source in shipped_tables():
+        text = (files("readlet") / "experiments" / "tables" / f"{source}.toml").read_text("utf-8")
+        folder = None
+    elif Path(source).is_file():
+        text, folder = "".join(text_chunks(Path(source))), Path(source).parent
+    else:
+        near = get_close_matches(source, shipped_tables(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"or one of: {', '.join(shipped_tables())}"
+        raise bad_input(source, "", "no such table", f"give a TOML file, {hint}")
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise bad_input(source, "", f"not valid TOML ({error})", "mend that line") from None
+    try:
+        table = Table.model_validate(values)
+    except ValidationError as error:
+        raise _complaint(error, source) from None
+    if folder is not None and (folder / table.recipe).is_file():
+        table = table.model_copy(update={"recipe": str(folder / table.recipe)})
+    return table
+
+
+def _complaint(error: ValidationError, source: str) -> ReadletError:
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    fault = first["msg"].removeprefix("Value error, ")
+    remedy = "change that"
+    if first["type"] == "extra_forbidden":
+        fault, known = "no such field", [*Table.model_fields, *Search.model_fields]
+        near = get_close_matches(str(first["loc"][-1]), known, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"fields: {', '.join(known)}"
+    elif first["type"] == "missing":
+        fault, remedy = "is not given", "add it"
+    return bad_input(source, place, fault, remedy)
