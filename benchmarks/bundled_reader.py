@@ -5,8 +5,8 @@
 
 1. `qacnn` learns to answer: SQuAD 1.1 train.
 2. It learns to refuse, beginning with those weights and keeping a quarter of them: the same
-   questions, as many again asked of other paragraphs as make a third impossible, and real
-   impossible questions (SQuAD 2.0) of all articles but six, eight times each.
+   questions, as many of them altered or asked of other paragraphs as make a third impossible, and
+   real impossible questions (SQuAD 2.0) of all articles but six, eight times each.
 3. It is slimmed to 12 MB, then calibrated on all questions of those six articles.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from readlet.augment.unanswerable import beside_their_paragraphs, pair_with_other_paragraphs
+from readlet.augment.unanswerable import beside_their_paragraphs, make_unanswerable
 from readlet.calibrating import calibrate
 from readlet.encoding.features import Windows, encode
 from readlet.formats import read_examples, write_examples
@@ -43,7 +43,7 @@ _REFUSING = (
 
 def refusing_questions(train: Sequence[Example], real: Sequence[Example]) -> list[Example]:
     """What the second step trains on."""
-    added = pair_with_other_paragraphs(train, IMPOSSIBLE_SHARE, seed=0).added
+    added = make_unanswerable(train, IMPOSSIBLE_SHARE, seed=0).added
     often = [
         example if time == 0 else replace(example, id=f"{example.id}-{time}")
         for example in real

@@ -11,7 +11,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from readlet.corpus import prepare
 from readlet.encoding import cache
 from readlet.encoding.batches import Batches, FormTables, shapes
-from readlet.models.qacnn import SpanLoss
+from readlet.models.span_loss import SpanLoss
 from readlet.nn.encoder_block import EncoderBlock
 from readlet.preparing_aside import preparing_aside
 from readlet.recipe import load_recipe

@@ -28,6 +28,7 @@ class Corpus:
     key: str  # digest of all that the training features depend on
     vocabulary: Vocabulary
     frozen: torch.Tensor  # (words, width)
+    train_examples: Sequence[Example]
     train: Features
     has_impossible: bool  # some training question has no answer; windows without it do not count
     held_out_examples: Sequence[Example]
@@ -138,6 +139,7 @@ def prepare(recipe: Recipe, start: Reader | None = None, parts: Parts | None = N
         key=vocabulary_key,
         vocabulary=vocabulary,
         frozen=frozen,
+        train_examples=train,
         train=encoded("train", train, files.train),
         has_impossible=any(not example.answers for example in train),
         held_out_examples=held_out,

@@ -4,6 +4,7 @@ The same object is read from a TOML file, changed by `--set section.field=value`
 the reader that it made.
 """
 
+import json
 import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -96,8 +97,8 @@ class Model(_Section):
     """Features of every word after the embedding (d)."""
     character_width: Positive = 200
     """Features of a character."""
-    character_filters: Positive = 128
-    """Filters of the character convolution: features that characters add to a word."""
+    character_filters: Annotated[int, Field(ge=0)] = 128
+    """Filters of the character convolution: features that characters add to a word; 0: none."""
     character_kernel: Odd = 5
     """Characters that a filter sees."""
     highway_layers: Positive = 2
@@ -139,6 +140,10 @@ class Training(_Section):
     """A reader's folder: training begins with its words and weights; empty: from nothing."""
     start_share: Share = 0.0
     """Share of that reader's weights in the final ones: it learns anew and forgets less."""
+    teacher: str = ""
+    """A reader's folder: its probabilities are learned besides the gold answers; empty: none."""
+    teacher_share: Share = 0.5
+    """Weight of the teacher's probabilities; the rest is that of the gold answers."""
     epochs: Positive = 30
     """Passes over the training questions."""
     batch_size: Positive = 32
@@ -225,6 +230,23 @@ def load_recipe(source: str, changes: Iterable[str] = ()) -> Recipe:
     for change in changes:
         apply_change(values, change)
     return parse_recipe(values, source)
+
+
+def recipe_toml(recipe: Recipe) -> str:
+    """A file that `load_recipe` reads: the fields that are not at their defaults."""
+    usual = Recipe()
+    lines = [f"name = {json.dumps(recipe.name)}"]
+    for section in ("data", "words", "model", "training"):
+        chosen, default = getattr(recipe, section), getattr(usual, section)
+        changed = {
+            field: getattr(chosen, field)
+            for field in type(chosen).model_fields
+            if getattr(chosen, field) != getattr(default, field)
+        }
+        if changed:
+            # JSON's texts, numbers, lists and booleans are TOML's too.
+            lines += ["", f"[{section}]", *(f"{k} = {json.dumps(v)}" for k, v in changed.items())]
+    return "\n".join(lines) + "\n"
 
 
 def parse_recipe(values: dict[str, Any], source: str) -> Recipe:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import PartialState
 
 from readlet.calibrating import calibrate
 from readlet.calibration import Calibration
@@ -19,11 +18,13 @@ from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.errors import bad_input
 from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
-from readlet.models.qacnn import QACNN, SpanLoss
+from readlet.models.qacnn import QACNN
+from readlet.models.span_loss import SpanLoss, Teacher
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
 from readlet.reader import Reader
 from readlet.recipe import Recipe
+from readlet.teaching import ask_teacher
 from readlet.training.checkpoint import find_checkpoint
 from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_accelerator
 from readlet.training.precision import MixedPrecision
@@ -48,7 +49,7 @@ def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     reader = train(recipe, folder, resume=resume).reader
     if is_main_process():
         reader.save(folder)
-    PartialState().wait_for_everyone()
+    make_accelerator().wait_for_everyone()
     return reader
 
 
@@ -92,7 +93,8 @@ def train(
         null=null,
         seed=settings.seed,
     )
-    module = SpanLoss(model, FormTables(corpus.train), settings.label_smoothing)
+    teacher = _load_teacher(recipe, corpus, accelerator.device)
+    module = SpanLoss(model, FormTables(corpus.train), settings.label_smoothing, teacher, null=null)
     size = 256 if is_compiled else 32
     predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size, n_best=1)
 
@@ -140,6 +142,15 @@ def compile_ahead(recipe: Recipe, device: torch.device) -> None:
             x = torch.randn(*keep.shape, recipe.model.width, device=device)  # (B, L, D)
             out = block(x.requires_grad_(), keep)  # (B, L, D)
         out.sum().backward()
+
+
+def _load_teacher(recipe: Recipe, corpus: Corpus, device: torch.device) -> Teacher | None:
+    if not recipe.training.teacher:
+        return None
+    reader = Reader.load(recipe.training.teacher)
+    return ask_teacher(
+        reader, recipe, corpus.vocabulary, corpus.train_examples, corpus.train, device
+    )
 
 
 def load_start(recipe: Recipe) -> Reader | None:

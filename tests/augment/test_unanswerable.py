@@ -11,21 +11,27 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
 
+from readlet.augment.new_questions import NewQuestions
 from readlet.augment.unanswerable import (
     ANSWER_EVERYWHERE,
     BEST_FEW,
     NO_TITLE,
     ONLY_PARAGRAPH,
-    add_unanswerable,
     beside_their_paragraphs,
-    pair_with_other_paragraphs,
+    how_many,
+    pair_up,
 )
 from readlet.errors import ReadletError
 from readlet.formats import read_examples
 from readlet.types import Example, Span
+from readlet.unanswerable import add_unanswerable
 
 WORDS = "Mill mill's river Ada STRASSE straße 1881 188 oil the in of  \n \u00a0 , . 水".split(" ")
 shares = st.floats(0.01, 0.99)
+
+
+def pair_with_other_paragraphs(examples: list[Example], share: float, seed: int) -> NewQuestions:
+    return pair_up(examples, how_many(examples, share), seed)
 
 
 @st.composite

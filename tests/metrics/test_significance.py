@@ -7,7 +7,14 @@ import random
 import numpy as np
 import pytest
 
-from readlet.metrics.significance import bootstrap_interval, paired_permutation
+from readlet.metrics.significance import (
+    bootstrap_interval,
+    bootstrap_intervals,
+    holm,
+    paired_permutation,
+    paired_permutations,
+    paired_t,
+)
 
 # --- bootstrap_interval -----------------------------------------------------------------------
 
@@ -125,3 +132,53 @@ def test_p_is_rarely_small_when_nothing_differs() -> None:
         for seed in range(400)
     )
     assert 0.02 < small / 400 < 0.09
+
+
+# --- many columns at once ---------------------------------------------------------------------
+
+
+def test_many_intervals_are_those_of_single_columns() -> None:
+    values = np.random.default_rng(3).normal(0.3, 0.2, (500, 4)).astype(np.float32)
+    low, high = bootstrap_intervals(values, resamples=4000)
+    for column in range(4):
+        alone = bootstrap_interval(values[:, column].tolist(), resamples=4000, seed=9)
+        assert 100 * low[column] == pytest.approx(alone[0], abs=0.15)
+        assert 100 * high[column] == pytest.approx(alone[1], abs=0.15)
+
+
+def test_many_permutation_tests_are_those_of_single_columns() -> None:
+    generator = np.random.default_rng(4)
+    shifts = np.array([0.0, 0.02, 0.05, 0.2])
+    differences = (generator.normal(0, 0.5, (400, 4)) + shifts).astype(np.float32)
+    differences[:, 0] = 0
+    together = paired_permutations(differences)
+    for column in range(4):
+        alone = paired_permutation(differences[:, column].tolist(), [0.0] * 400, seed=5)
+        assert together[column] == pytest.approx(alone, abs=0.02)
+    assert together[0] == 1.0
+    assert together[3] < 0.001
+
+
+def test_equal_sums_count_as_extreme() -> None:
+    """Ten questions, all won: only one of 512 sign patterns up to a flip is as extreme."""
+    found = paired_permutations(np.full((10, 1), 1 / 3, np.float32), permutations=20_000)
+    assert found[0] == pytest.approx(2 / 1024, abs=0.001)
+
+
+def test_paired_t() -> None:
+    from scipy import stats
+
+    first, second = [70.1, 71.0, 69.5, 70.4], [69.0, 70.2, 69.4, 69.1]
+    differences = np.subtract(first, second)
+    t = differences.mean() / (differences.std(ddof=1) / 2)
+    assert paired_t(first, second) == pytest.approx(2 * stats.t.sf(t, 3))
+    assert paired_t([1.0], [2.0]) is None
+    assert paired_t([1.0, 2.0], [1.0, 2.0]) == 1.0
+    assert paired_t([1.0, 2.0], [0.0, 1.0]) is None
+
+
+def test_holm() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
+    assert holm([]) == []
+    assert holm([0.2]) == [0.2]

@@ -13,7 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from readlet.encoding.batches import PADDING, Batch, Batches, FormTables, shapes
 from readlet.encoding.features import PADDING_FORM, Windows, encode
 from readlet.encoding.vocabulary import Vocabulary
-from readlet.models.qacnn import QACNN, SpanLoss, SpanScores, count_parameters, span_loss
+from readlet.models.qacnn import QACNN, SpanScores, count_parameters
+from readlet.models.span_loss import SpanLoss, span_loss
 from readlet.recipe import Model, load_recipe
 from readlet.types import Example, Span
 

@@ -7,19 +7,15 @@ paragraph no longer answers it (`altered_questions.py`), which is harder to see.
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
-from pathlib import Path
-from typing import Any
 
 from readlet.augment.altered_questions import alter_questions
 from readlet.augment.new_questions import NewQuestions, article_key, draw, free_id, plain
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import words
-from readlet.errors import ReadletError, bad_input
-from readlet.formats import read_examples, write_examples
-from readlet.formats.rows import Columns
+from readlet.errors import ReadletError
 from readlet.types import Example
 
 # The paragraph is drawn from the few that share most words with the question. Any paragraph would
@@ -44,47 +40,22 @@ _NO_CONTENT = _ASKING.union(*FUNCTION_WORDS.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """What was written, in numbers: `kinds` counts the new questions by the way they were made.
+class Unanswerable:
+    """New questions of both kinds."""
 
-    `left` has the ids of questions that found no paragraph, `not_altered` of those that no rule
-    could change.
-    """
-
-    questions: int
-    impossible: int
-    added: int
+    changed: NewQuestions
+    paired: NewQuestions
     wanted: int
-    kinds: Mapping[str, int]
-    left: Mapping[str, list[str]]
-    not_altered: Mapping[str, list[str]]
 
     @property
-    def share(self) -> float:
-        return self.impossible / self.questions
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "questions": self.questions,
-            "impossible": self.impossible,
-            "share": self.share,
-            "added": self.added,
-            "wanted": self.wanted,
-            "kinds": dict(self.kinds),
-            "left": dict(self.left),
-            "not_altered": dict(self.not_altered),
-        }
+    def added(self) -> list[Example]:
+        return [*self.changed.added, *self.paired.added]
 
 
-def add_unanswerable(
-    sources: Sequence[str],
-    out: Path,
-    share: float,
-    seed: int,
-    columns: Columns,
-    altered: float = ALTERED_SHARE,
-) -> Summary:
-    """Write the questions of all sources, and new ones without an answer, as one file.
+def make_unanswerable(
+    examples: Sequence[Example], share: float, seed: int, altered: float = ALTERED_SHARE
+) -> Unanswerable:
+    """As many impossible questions as make them `share` of the old and the new ones together.
 
     The share `altered` of the new ones is made by changing the question, the rest by asking it of
     another paragraph. What one way lacks the other makes up for, so that `share` is reached all the
@@ -92,31 +63,12 @@ def add_unanswerable(
     """
     if not 0 <= altered <= 1:
         raise ReadletError(f"altered {altered}: not from 0 to 1; give a share such as 0.5")
-    examples = [example for source in sources for example in read_examples(source, columns)]
     wanted = how_many(examples, share)
     changed = alter_questions(examples, round(wanted * altered), seed)
     paired = pair_up(examples, wanted - len(changed.added), seed)
     if altered and len(paired.added) < paired.wanted:
         changed = alter_questions(examples, wanted - len(paired.added), seed)
-    added = [*changed.added, *paired.added]
-    if not examples or (wanted and not added):
-        reasons = (f"{len(ids):,} {reason}" for reason, ids in paired.left.items())
-        fault = f"no question to pair ({', '.join(reasons) or 'there are none'})"
-        remedy = (
-            "give articles that have a title and at least two paragraphs "
-            "(in rows: a column 'title', or --column title=NAME)"
-        )
-        raise bad_input(", ".join(sources), "", fault, remedy)
-    write_examples(out, beside_their_paragraphs(examples, added))
-    return Summary(
-        questions=len(examples) + len(added),
-        impossible=sum(example.is_impossible for example in examples) + len(added),
-        added=len(added),
-        wanted=wanted,
-        kinds={kind: len(ids) for kind, ids in {**changed.kinds, **paired.kinds}.items()},
-        left=paired.left,
-        not_altered=changed.left,
-    )
+    return Unanswerable(changed, paired, wanted)
 
 
 def how_many(examples: Sequence[Example], share: float) -> int:
@@ -128,18 +80,8 @@ def how_many(examples: Sequence[Example], share: float) -> int:
     return max(0, round((share * len(examples) - impossible) / (1 - share)))
 
 
-def pair_with_other_paragraphs(
-    examples: Sequence[Example], share: float, seed: int
-) -> NewQuestions:
-    """As many impossible questions as make them `share` of the old and the new ones together.
-
-    No question is paired twice, so data without any impossible question reaches a half at most.
-    """
-    return pair_up(examples, how_many(examples, share), seed)
-
-
 def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions:
-    """`wanted` questions, each asked of another paragraph of its article.
+    """`wanted` questions, each asked of another paragraph of its article, none of them twice.
 
     What is drawn depends on the seed and on the questions, not on their order.
     """

@@ -7,7 +7,7 @@ import sys
 import typer
 
 from readlet import __version__
-from readlet.cli import ask, data, demo, evaluate, slim, train
+from readlet.cli import ask, data, demo, evaluate, experiment, slim, train
 from readlet.errors import ReadletError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="train")(train.train)
 app.command(name="slim")(slim.slim)
 app.add_typer(data.app, name="data")
+app.add_typer(experiment.app, name="experiment")
 
 
 def _show_version(wanted: bool) -> None:

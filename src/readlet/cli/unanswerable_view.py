@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from rich.markup import escape
 
 from readlet.augment.altered_questions import NAME, NEGATION, NUMBER, OPPOSITE
-from readlet.augment.unanswerable import OTHER_PARAGRAPH, Summary
+from readlet.augment.unanswerable import OTHER_PARAGRAPH
 from readlet.cli.console import console
+from readlet.unanswerable import Summary
 
 _EXAMPLES = 3  # ids shown for each reason, unless all are asked for
 _MADE_BY = {

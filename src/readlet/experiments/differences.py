@@ -34,7 +34,7 @@ class Difference:
     low: float | None
     high: float | None
     p_questions: float | None  # corrected for the number of comparisons (Holm)
-    # Over seeds: what another seed would change. None for fewer than two common seeds.
+    # Over seeds: what another seed would change. None without two common seeds and a spread.
     seeds: int
     p_seeds: float | None  # corrected too
 

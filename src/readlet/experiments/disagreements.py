@@ -1,12 +1,14 @@
 """Questions on which two rows differ most: what each says, and where it stands in the passage."""
 
 import hashlib
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from readlet.experiments.store import FinishedRun
+from readlet.metrics.significance import Numbers
 from readlet.types import Example
 
 # Characters shown on either side of what is marked.
@@ -55,13 +57,7 @@ def disagreements(
             for name in (row, against)
         )  # (questions,)
         difference = ours - theirs  # (questions,)
-        # Questions that differ equally are drawn by chance, the same ones every time.
-        order = sorted(
-            np.flatnonzero(difference).tolist(),
-            key=lambda n: (-difference[n], _draw(examples[n].id)),
-        )
-        gained = [n for n in order if difference[n] > 0][:shown]
-        lost = [n for n in reversed(order) if difference[n] < 0][:shown]
+        gained, lost = _most(difference, draws, shown), _most(-difference, draws, shown)
         for number in (*gained, *lost):
             example = examples[number]
             said, other = first.answers[example.id], second.answers[example.id]
@@ -92,6 +88,12 @@ def _same_seed(
             if run.result.seed == other.result.seed:
                 return run, other
     return first[0], second[0]
+
+
+def _most(difference: Numbers, draws: Sequence[bytes], shown: int) -> list[int]:
+    """Questions with the largest difference above 0; equal ones by chance, always the same."""
+    above = np.flatnonzero(difference > 0).tolist()
+    return heapq.nlargest(shown, above, key=lambda number: (difference[number], draws[number]))
 
 
 def _draw(identity: str) -> bytes:

@@ -195,8 +195,10 @@ def run_key(recipe: Recipe) -> str:
         "calibration": _digest(recipe.data.calibration),
     }
     values["words"]["vectors"] = [_digest(source) for source in recipe.words.vectors]
-    start = recipe.training.start
-    values["training"]["start"] = [_digest(str(Path(start) / f)) for f in _READER_FILES if start]
+    for field in ("start", "teacher"):
+        reader = values["training"][field]
+        listed = [_digest(str(Path(reader) / name)) for name in _READER_FILES if reader]
+        values["training"][field] = listed
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -5,6 +5,8 @@ GPU. A finished run is never made again, and an interrupted one goes on at its l
 """
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,52 +32,66 @@ class Watcher(Protocol):
     def failed(self, run: Run, error: ReadletError) -> None: ...
 
 
+class Runner:
+    """Makes one run after the other and keeps what the next one can use."""
+
+    def __init__(self, out: Path, *, keep_readers: bool = False) -> None:
+        from readlet.corpus import Corpora
+
+        self._out = out
+        self._keep_readers = keep_readers
+        self._corpora = Corpora()
+        self._programs: Any = None
+
+    def make(self, run: Run, watch: Callable[[float, dict[str, float]], None]) -> FinishedRun:
+        """Train, or go on training, and keep what a report needs."""
+        import torch
+
+        from readlet.train_reader import train
+        from readlet.training.loop import make_accelerator
+
+        processes = make_accelerator()
+        folder = RunFolder(self._out / run.key)
+        if self._programs != (programs := _programs(run.recipe)):
+            if torch.cuda.is_available():  # where programs are compiled
+                torch._dynamo.reset()  # those of another network would count against its limit
+            self._programs = programs
+        recipe = _shared_by(run, processes.num_processes)
+        resume = folder.is_begun
+        if resume and processes.is_main_process:
+            _renew_recipe(folder, recipe)
+        processes.wait_for_everyone()
+        trained = train(recipe, folder.work, resume=resume, corpora=self._corpora, watch=watch)
+        if processes.is_main_process:
+            folder.finish(run, trained, _machine(), keep_reader=self._keep_readers)
+        processes.wait_for_everyone()
+        finished = folder.read()
+        assert finished is not None
+        return finished
+
+
 def run_grid(
     grid: Grid, out: Path, watcher: Watcher, *, keep_readers: bool = False
 ) -> dict[str, FinishedRun]:
     """Make what is not there yet; finished runs by key. A run that fails does not stop the rest."""
-    import torch
-    from accelerate import PartialState
+    from readlet.training.loop import make_accelerator
 
-    from readlet.corpus import Corpora
-    from readlet.train_reader import train
-
-    processes = PartialState()
+    processes = make_accelerator()
     done = find_finished(grid, out, watcher, may_move=processes.is_main_process)
     processes.wait_for_everyone()
-    corpora = Corpora()
-    programs: Any = None
+    runner = Runner(out, keep_readers=keep_readers)
     failures: list[str] = []
     for run in grid.runs:
         if run.key in done:
             continue
-        folder = RunFolder(out / run.key)
         watcher.begun(run)
-        if programs != (programs := _programs(run.recipe)):
-            torch._dynamo.reset()  # programs of another network would count against its limit
-        resume = folder.is_begun
-        if resume and processes.is_main_process:
-            _renew_recipe(folder, run.recipe)
-        processes.wait_for_everyone()
         try:
-            trained = train(
-                run.recipe,
-                folder.work,
-                resume=resume,
-                corpora=corpora,
-                watch=lambda epoch, scores, run=run: watcher.evaluated(run, epoch, scores),  # type: ignore[misc]
-            )
+            done[run.key] = runner.make(run, partial(watcher.evaluated, run))
         except ReadletError as error:
             failures.append(f"{run.label}: {error}")
             watcher.failed(run, error)
             continue
-        if processes.is_main_process:
-            folder.finish(run, trained, _machine(), keep_reader=keep_readers)
-        processes.wait_for_everyone()
-        finished = folder.read()
-        assert finished is not None
-        done[run.key] = finished
-        watcher.finished(run, finished)
+        watcher.finished(run, done[run.key])
     if failures:
         raise ReadletError(
             f"{len(failures)} of {len(grid.runs)} runs failed; the first: {failures[0]}"
@@ -130,6 +146,16 @@ def _epochs(run: Run) -> int:
 def _programs(recipe: Recipe) -> Any:
     """What compiled programs depend on; runs that differ in nothing of it share them."""
     return recipe.model, recipe.training.batch_size, recipe.training.precision
+
+
+def _shared_by(run: Run, processes: int) -> Recipe:
+    """Several processes share the batch: however many there are, it is the same run."""
+    size, rest = divmod(run.recipe.training.batch_size, processes)
+    if rest:
+        fault = f"{processes} processes cannot share a batch of {run.recipe.training.batch_size}"
+        raise ReadletError(f"{run.label}: {fault}; change training.batch_size")
+    training = run.recipe.training.model_copy(update={"batch_size": size})
+    return run.recipe.model_copy(update={"training": training})
 
 
 def _renew_recipe(folder: RunFolder, recipe: Recipe) -> None:

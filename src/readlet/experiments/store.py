@@ -108,12 +108,15 @@ class RunFolder:
         except ReadletError:
             raise
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise DamagedRunError(f"{self.path}: is damaged ({error})") from None
+            raise DamagedRunError(self._damage(str(error))) from None
         wrong = [name for name, digest in found.items() if digest != result.files[name]]
         if wrong or result.key != self.path.name:
             what = f"{', '.join(wrong)} changed" if wrong else f"holds run {result.key}"
-            raise DamagedRunError(f"{self.path}: is damaged ({what})")
+            raise DamagedRunError(self._damage(what))
         return FinishedRun(self.path, result)
+
+    def _damage(self, what: str) -> str:
+        return f"{self.path}: is damaged ({what}); `readlet experiment run` makes it anew"
 
     def set_aside(self) -> Path:
         """Move a damaged folder out of the way; nothing is deleted."""

@@ -71,6 +71,8 @@ class Search(_Part):
     """What is made as large as possible."""
     trials: Annotated[int, Field(ge=1)] = 20
     """Recipes to try."""
+    on: Literal["held-out", "dev"] = "held-out"
+    """Questions that decide. Whoever searches on dev has no honest score on dev any more."""
     prune: bool = True
     """Stop a trial early whose score is below the median of the others at that epoch."""
 

@@ -90,14 +90,14 @@ def paired_permutations(
 
 
 def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Two-sided p-value of Student's paired test; None for fewer than two pairs."""
+    """Two-sided p-value of Student's paired test; None when there is no spread to judge by."""
     from scipy import stats
 
     differences = np.asarray(first) - np.asarray(second)
     if len(differences) < 2:
         return None
-    if np.ptp(differences) == 0:  # no spread at all: certain, or no difference
-        return 1.0 if differences[0] == 0 else 0.0
+    if np.ptp(differences) == 0:  # a few equal differences are chance, not certainty
+        return None if differences[0] else 1.0
     return float(stats.ttest_rel(first, second).pvalue)
 
 

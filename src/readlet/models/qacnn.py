@@ -8,10 +8,9 @@ from torch import Tensor, nn
 
 from readlet.encoding.batches import PADDING, Batch, FormTables
 from readlet.nn.attention import SelfAttention
-from readlet.nn.characters import CharacterConvolution
+from readlet.nn.characters import CharacterConvolution, NoCharacters
 from readlet.nn.encoder_block import EncoderBlock, sublayer_count
 from readlet.nn.highway import Highway
-from readlet.nn.softmax import masked_log_softmax
 from readlet.nn.trilinear import ContextQueryAttention
 from readlet.recipe import Model
 
@@ -43,13 +42,15 @@ class Embedding(nn.Module):
         self.trainable = nn.Embedding(trainable_rows, frozen.shape[1], padding_idx=0)
         nn.init.normal_(self.trainable.weight, std=0.1)
         nn.init.zeros_(self.trainable.weight[0])
-        self.characters = CharacterConvolution(
-            character_count,
-            recipe.character_width,
-            recipe.character_filters,
-            recipe.character_kernel,
-            recipe.character_dropout,
-        )
+        self.characters: CharacterConvolution | NoCharacters = NoCharacters()
+        if recipe.character_filters:
+            self.characters = CharacterConvolution(
+                character_count,
+                recipe.character_width,
+                recipe.character_filters,
+                recipe.character_kernel,
+                recipe.character_dropout,
+            )
         # A feature more for context words: whether they stand in the question. Zero for questions.
         self.match_features = recipe.match_features
         inputs = frozen.shape[1] + recipe.character_filters + recipe.match_features
@@ -125,8 +126,10 @@ class QACNN(nn.Module):
         # The stream is long by then: small weights let training begin near the loss of guessing.
         for layer in (self.start, self.end):
             nn.init.normal_(layer.weight, std=0.01)
-        nn.init.normal_(self.embedding.characters.embedding.weight, std=0.1)
-        nn.init.zeros_(self.embedding.characters.embedding.weight[0])  # padding
+        characters = self.embedding.characters
+        if isinstance(characters, CharacterConvolution):
+            nn.init.normal_(characters.embedding.weight, std=0.1)
+            nn.init.zeros_(characters.embedding.weight[0])  # padding
 
     def compile_blocks(self) -> None:
         """Compile the blocks in place; worth its time for long runs on a GPU only."""
@@ -181,38 +184,6 @@ class QACNN(nn.Module):
         return x
 
 
-class SpanLoss(nn.Module):
-    """What training needs: a module that turns a batch into a loss."""
-
-    def __init__(self, model: QACNN, tables: FormTables, label_smoothing: float) -> None:
-        super().__init__()
-        self.model = model
-        self.tables = tables
-        self.label_smoothing = label_smoothing
-
-    def forward(self, batch: Batch) -> Tensor:
-        return span_loss(self.model(batch, self.tables), batch, self.label_smoothing)
-
-
-def span_loss(scores: SpanScores, batch: Batch, label_smoothing: float) -> Tensor:
-    """Weighted sum of -log p_start - log p_end over the rows."""
-    loss = batch.weight.new_zeros(())  # ()
-    for side, logits in enumerate((scores.start, scores.end)):
-        of_row = _cross_entropy(logits, scores.keep, batch.labels[:, side], label_smoothing)  # (B,)
-        loss = loss + (of_row * batch.weight).sum()  # ()
-    return loss
-
-
-def _cross_entropy(logits: Tensor, keep: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-    log_p = masked_log_softmax(logits, keep)  # (B, L)
-    gold = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1)  # (B,)
-    if smoothing == 0.0:
-        return gold
-    count = keep.sum(dim=1).clamp(min=1)  # (B,)
-    spread = -log_p.masked_fill(~keep, 0.0).sum(dim=1) / count  # (B,)
-    return (1 - smoothing) * gold + smoothing * spread
-
-
 def _match(context_keys: Tensor, question_keys: Tensor) -> Tensor:
     """Which context words stand in the question. Keys 0 and 1, padding and null, match nothing."""
     same = context_keys.unsqueeze(2) == question_keys.unsqueeze(1)  # (B, Lc, Lq)
@@ -222,6 +193,3 @@ def _match(context_keys: Tensor, question_keys: Tensor) -> Tensor:
 def count_parameters(model: nn.Module) -> int:
     """Trainable numbers only: frozen word vectors do not count."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
-
-
-__all__ = ["QACNN", "SpanLoss", "SpanScores", "count_parameters", "span_loss"]

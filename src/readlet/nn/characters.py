@@ -1,5 +1,6 @@
 """A vector for a word from its characters."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -42,3 +43,11 @@ class CharacterConvolution(nn.Module):
         # After ReLU nothing is below zero, so zeros in the padding cannot win the maximum.
         found = found.masked_fill((words == PADDING).unsqueeze(1), 0.0)  # (N, F, W)
         return found.max(dim=-1).values.view(*ids.shape[:-1], found.shape[1])  # (..., F)
+
+
+class NoCharacters(nn.Module):
+    """In place of the convolution when a model reads words only."""
+
+    def forward(self, characters: Tensor) -> Tensor:
+        """characters (U, W) -> (U, 0)."""
+        return torch.zeros(len(characters), 0, device=characters.device)  # (U, 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator, PartialState
+from accelerate import Accelerator
 from accelerate.utils import DistributedDataParallelKwargs
 from safetensors.torch import load_file
 from torch import nn
@@ -62,7 +62,7 @@ def make_accelerator() -> Accelerator:
 
 def is_main_process() -> bool:
     """Whether this is the only process, or the one that writes and tells."""
-    return bool(PartialState().is_main_process)
+    return bool(make_accelerator().is_main_process)
 
 
 class TrainingLoop:

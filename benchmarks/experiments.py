@@ -1,0 +1,156 @@
+"""What the experiment runner costs beside its runs, and how long a report over many runs takes.
+
+    python benchmarks/experiments.py
+
+Part one makes a few short runs of `tiny` on the bundled corpus and tells which share of the time
+was not training. Part two makes up 500 finished runs (250 rows, two seeds) of SQuAD dev's size and
+reports them in every format. Exit code 1 when a limit is missed.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+import readlet.train_reader
+from readlet.cli.experiment_view import GridView
+from readlet.evaluation import write_predictions
+from readlet.experiments.grid import Grid, Run, expand
+from readlet.experiments.reporting import write_report
+from readlet.experiments.runner import run_grid
+from readlet.experiments.store import FORMAT, versions
+from readlet.experiments.table import Table
+from readlet.formats import read_examples, write_examples
+
+QUESTIONS = 10_570  # SQuAD 1.1 dev
+SHARE_LIMIT, REPORT_LIMIT = 0.02, 10.0
+
+
+def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
+    """Seconds of all runs, and the share of them that was not spent in training."""
+    choices = {f"rate {rate:g}": {"training": {"learning_rate": rate}} for rate in (1e-3, 3e-3)}
+    table = Table(
+        name="cost",
+        title="cost of the runner",
+        recipe="tiny",
+        seeds=2,
+        set={"training": {"epochs": epochs}},
+        axes={"rate": choices},
+    )
+    training = 0.0
+    train = readlet.train_reader.train
+
+    def timed(*args: Any, **named: Any) -> Any:
+        nonlocal training
+        began = time.perf_counter()
+        trained = train(*args, **named)
+        training += time.perf_counter() - began
+        return trained
+
+    readlet.train_reader.train = timed
+    began = time.perf_counter()
+    grid = expand(table)
+    with GridView(grid) as view:
+        run_grid(grid, folder, view)
+    total = time.perf_counter() - began
+    readlet.train_reader.train = train
+    return total, (total - training) / total
+
+
+def report_seconds(folder: Path, rows: int) -> float:
+    """Seconds for a report over two runs of each row."""
+    originals = list(read_examples("bundled:train"))
+    repeated = islice(enumerate(cycle(originals)), QUESTIONS)
+    examples = [replace(example, id=f"{example.id}-{n}") for n, example in repeated]
+    write_examples(folder / "dev.json", examples)
+    rates = {f"rate {n}": {"training": {"learning_rate": 1e-4 + n * 1e-6}} for n in range(rows)}
+    table = Table(
+        name="many",
+        title="many runs",
+        recipe="tiny",
+        seeds=2,
+        set={"data": {"dev": str(folder / "dev.json")}},
+        axes={"rate": rates},
+    )
+    grid = expand(table)
+    generator = np.random.default_rng(0)
+    answers = {e.id: e.answers[0].text if e.answers else "" for e in examples}
+    for run in grid.runs:
+        _make_up(folder / "runs" / run.key, run, answers, generator)
+    return _seconds_of_report(grid, folder)
+
+
+def _seconds_of_report(grid: Grid, folder: Path) -> float:
+    began = time.perf_counter()
+    write_report(
+        grid,
+        folder / "runs",
+        folder,
+        ["md", "html", "tex", "json"],
+        command="benchmark",
+        examples_shown=1,
+    )
+    return time.perf_counter() - began
+
+
+def _make_up(
+    folder: Path, run: Run, answers: dict[str, str], generator: np.random.Generator
+) -> None:
+    folder.mkdir(parents=True)
+    scores = generator.random(QUESTIONS).astype(np.float32)
+    save_file(
+        {"exact": (scores > 0.3).astype(np.float32), "f1": scores}, folder / "scores.safetensors"
+    )
+    write_predictions(folder / "answers.json.gz", answers)
+    lines = [
+        {"step": n, "epoch": n / 100, "seconds": n, "loss": 3.0, "examples_per_second": 5000}
+        for n in range(300)
+    ]
+    lines += [
+        {"step": 300, "epoch": epoch, "seconds": 300, "exact": 60.0, "f1": 70.0 + epoch}
+        for epoch in range(1, 4)
+    ]
+    (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    names = ("scores.safetensors", "answers.json.gz", "log.jsonl")
+    result = {
+        "format": FORMAT,
+        "key": run.key,
+        "recipe": json.loads(run.recipe.model_dump_json()),
+        "scores": {"exact": 70.0, "f1": 100 * float(scores.mean())},
+        "seconds": 300.0,
+        "steps": 300,
+        "parameters": 1_500_000,
+        "machine": "none",
+        "versions": versions(),
+        "finished": "2030-01-01T00:00:00+00:00",
+        "questions": "same",
+        "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
+    }
+    (folder / "result.json").write_text(json.dumps(result))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epochs", type=int, default=6, help="of every run of part one")
+    parser.add_argument("--rows", type=int, default=250, help="of part two, two runs each")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        total, share = runner_share(Path(name) / "cost", arguments.epochs)
+        print(f"runner: {share:.2%} of {total:.0f} s of four runs (limit {SHARE_LIMIT:.0%})")
+        seconds = report_seconds(Path(name), arguments.rows)
+        count = 2 * arguments.rows
+        print(f"report: {count} runs in {seconds:.1f} s (limit {REPORT_LIMIT:.0f} s for 500)")
+    sys.exit(share > SHARE_LIMIT or seconds > REPORT_LIMIT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""`readlet experiment`: run a table of variants, report it, search."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from readlet.cli.console import console
+
+app = typer.Typer(
+    help="Compare variants of a recipe: a table file, many runs, one report.",
+    no_args_is_help=True,
+)
+
+_Table = Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped table.")]
+_Out = Annotated[
+    Path | None, typer.Option(help="Folder of the runs.", show_default="runs/NAME-OF-TABLE")
+]
+_Data = Annotated[
+    list[Path],
+    typer.Option("--data", metavar="FOLDER", help="Where data files are looked up; repeatable."),
+]
+_Small = Annotated[bool, typer.Option("--small", help="The variant on the bundled corpus.")]
+_Changes = Annotated[
+    list[str], typer.Option("--set", metavar="FIELD=VALUE", help="For every run; repeatable.")
+]
+_Only = Annotated[
+    list[str], typer.Option("--only", metavar="ROW", help="Only this row; repeatable.")
+]
+_Seeds = Annotated[int | None, typer.Option(min=1, help="How many seeds, from 0 on.")]
+
+
+@app.command("list")
+def list_tables() -> None:
+    """The tables that come with the package."""
+    from readlet.experiments.table import load_table, shipped_tables
+
+    for name in shipped_tables():
+        table = load_table(name)
+        console.print(f"{name:<18} {table.title}", markup=False, soft_wrap=True)
+        if table.missing:
+            console.print(f"{'':<18} needs {table.missing}", style="dim", soft_wrap=True)
+
+
+@app.command("run")
+def run(
+    table: _Table,
+    out: _Out = None,
+    data: _Data = [],  # noqa: B006  typer copies it
+    only: _Only = [],  # noqa: B006
+    seeds: _Seeds = None,
+    changes: _Changes = [],  # noqa: B006
+    small: _Small = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be run.")] = False,
+    keep_readers: Annotated[
+        bool, typer.Option("--keep-readers", help="Keep the trained readers too.")
+    ] = False,
+) -> None:
+    """Make the runs that are not there yet. Interrupted ones go on where they stopped.
+
+    Folders of finished runs can be copied together from several machines. Several GPUs for each
+    run: accelerate launch -m readlet experiment run ...
+    """
+    from readlet.experiments.planning import plan
+
+    grid, folder = plan(
+        table, small=small, out=out, folders=data, only=only, seeds=seeds, changes=changes
+    )
+
+    from readlet.cli.experiment_view import GridView, show_plan
+
+    if dry_run:
+        show_plan(grid, folder)
+        return
+
+    from readlet.experiments.runner import run_grid
+    from readlet.training.loop import is_main_process
+
+    with GridView(grid, shown=is_main_process()) as view:
+        run_grid(grid, folder, view, keep_readers=keep_readers)
+
+
+@app.command("report")
+def report(
+    table: _Table,
+    out: _Out = None,
+    data: _Data = [],  # noqa: B006
+    seeds: _Seeds = None,
+    changes: _Changes = [],  # noqa: B006
+    small: _Small = False,
+    formats: Annotated[
+        str, typer.Option("--format", help="Any of md, html, tex, json, with commas.")
+    ] = "md,html",
+    to: Annotated[
+        Path | None, typer.Option(help="Folder of the report.", show_default="that of the runs")
+    ] = None,
+    examples: Annotated[
+        int, typer.Option(min=0, help="Questions shown per comparison on which rows differ.")
+    ] = 3,
+) -> None:
+    """One table with deviations, tests against the baseline, curves, and where the rows differ."""
+    from readlet.experiments.planning import plan
+    from readlet.experiments.reporting import write_report
+
+    grid, folder = plan(table, small=small, out=out, folders=data, seeds=seeds, changes=changes)
+    written = write_report(
+        grid,
+        folder,
+        to or folder,
+        formats.split(","),
+        command=shlex.join(["readlet", *sys.argv[1:]]),
+        examples_shown=examples,
+    )
+    for path in written:
+        console.print(str(path), markup=False, soft_wrap=True)
+
+
+@app.command("search")
+def search_command(
+    table: _Table,
+    out: _Out = None,
+    data: _Data = [],  # noqa: B006
+    changes: _Changes = [],  # noqa: B006
+    small: _Small = False,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Recipes to try, earlier ones counted.")
+    ] = None,
+) -> None:
+    """Search the ranges of a table for a better recipe; bad trials are stopped early.
+
+    Goes on where it stopped. The held-out questions decide, so that dev stays unseen.
+    """
+    from readlet.cli.experiment_view import show_trial
+    from readlet.experiments.planning import plan
+    from readlet.experiments.search import search
+
+    grid, folder = plan(table, small=small, out=out, folders=data, changes=changes, seeds=1)
+    found = search(grid, folder / "search", show_trial, trials=trials)
+    console.print(
+        f"best: {found.score:.2f} with "
+        + ", ".join(f"{name}={value}" for name, value in found.values.items())
+        + f" ({found.trials} trials, {found.pruned} stopped early); readlet train {found.recipe}",
+        markup=False,
+        soft_wrap=True,
+    )

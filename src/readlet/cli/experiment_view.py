@@ -1,0 +1,154 @@
+"""How a grid of runs looks in a terminal, and as plain lines elsewhere."""
+
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from rich.live import Live
+from rich.table import Table as Lines
+from rich.text import Text
+
+from readlet.cli.console import console
+from readlet.errors import ReadletError
+from readlet.experiments.grid import Grid, Run
+from readlet.experiments.runner import find_finished, seconds_left
+from readlet.experiments.search import Trying
+from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
+from readlet.progress import CONSOLE
+
+WAITING = Text("·", style="dim")
+
+
+class GridView:
+    """A live table of the grid: a line a row, a column a seed."""
+
+    def __init__(self, grid: Grid, *, shown: bool = True) -> None:
+        self._grid = grid
+        self._shown = shown
+        self._cells: dict[str, Text] = {}
+        self._finished: dict[str, FinishedRun] = {}
+        self._live: Live | None = None
+        if shown and sys.stderr.isatty():
+            self._live = Live(console=CONSOLE, get_renderable=self._lines, refresh_per_second=2)
+
+    def __enter__(self) -> "GridView":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def found(self, run: Run, finished: FinishedRun) -> None:
+        self._finished[run.key] = finished
+        self._cells[run.key] = _score(finished)
+
+    def set_aside(self, run: Run, error: DamagedRunError, place: Path) -> None:
+        self._warn(f"{run.label}: {error}; the folder is now {place.name}")
+
+    def begun(self, run: Run) -> None:
+        self._cells[run.key] = Text("begun", style="yellow")
+        self._say(f"{self._count()}: {run.label}")
+
+    def evaluated(self, run: Run, epoch: float, scores: dict[str, float]) -> None:
+        epochs = run.recipe.training.epochs
+        self._cells[run.key] = Text(f"{scores['f1']:.1f} at {epoch:.3g}/{epochs}", style="yellow")
+
+    def finished(self, run: Run, finished: FinishedRun) -> None:
+        self.found(run, finished)
+        self._say(f"{self._count()}: {run.label}: {_told(finished)}")
+
+    def failed(self, run: Run, error: ReadletError) -> None:
+        self._cells[run.key] = Text("failed", style="bold red")
+        self._warn(f"{run.label}: failed: {error}")
+
+    def _count(self) -> str:
+        return f"{len(self._finished)} of {len(self._grid.runs)} done"
+
+    def _say(self, text: str) -> None:
+        """What a live table shows anyway."""
+        if self._live is None:
+            self._warn(text)
+
+    def _warn(self, text: str) -> None:
+        if self._shown:
+            CONSOLE.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _lines(self) -> Lines:
+        lines = grid_lines(self._grid, self._cells)
+        lines.caption = f"{self._count()}; F1 in percent"
+        return lines
+
+
+def grid_lines(grid: Grid, cells: dict[str, Text]) -> Lines:
+    """The grid with what is known of every run; rows that cannot be run say why."""
+    seeds = sorted({run.seed for run in grid.runs})
+    lines = Lines(title=grid.table.title, title_justify="left", box=None, pad_edge=False)
+    lines.add_column("row")
+    for seed in seeds:
+        lines.add_column(f"seed {seed}", justify="right")
+    for row in grid.rows:
+        of_seed = {run.seed: cells.get(run.key, WAITING) for run in grid.of_row(row.name)}
+        if row.missing:
+            lines.add_row(Text(row.name, style="dim"), Text(f"needs {row.missing}", style="dim"))
+        else:
+            lines.add_row(Text(row.name), *(of_seed.get(seed, Text("")) for seed in seeds))
+    return lines
+
+
+def show_plan(grid: Grid, folder: Path) -> None:
+    """What a run would do: the grid, what is done, and how long the rest may take."""
+    done = find_finished(grid, folder)
+    cells = {key: _score(finished) for key, finished in done.items()}
+    for run in grid.runs:
+        place = RunFolder(folder / run.key)
+        if run.key not in done and place.is_begun:
+            epochs = run.recipe.training.epochs
+            cells[run.key] = Text(f"epoch {place.progress():.3g}/{epochs}", style="yellow")
+    console.print(grid_lines(grid, cells))
+    left = seconds_left(grid, folder, done)
+    told = "unknown until one is done" if left is None else _duration(left)
+    console.print(
+        f"{len(done)} of {len(grid.runs)} runs done in {folder}; time left: {told}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _score(finished: FinishedRun) -> Text:
+    return Text(f"{finished.result.scores['f1']:.2f}", style="green")
+
+
+def _told(finished: FinishedRun) -> str:
+    scores = finished.result.scores
+    return f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f}, {_duration(finished.result.seconds)}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def show_trial(trial: Trying) -> None:
+    values = ", ".join(f"{name}={_brief(value)}" for name, value in trial.values.items())
+    result = "stopped early" if trial.pruned else ""
+    result = f"{trial.score:.2f}" if trial.score is not None else result
+    CONSOLE.print(
+        f"trial {trial.number} of {trial.of}: {values}{': ' if result else ''}{result}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _brief(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,59 @@
+"""From finished runs to files of a report: what `readlet experiment report` calls."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from readlet.errors import ReadletError
+from readlet.experiments.curves import learning_curves
+from readlet.experiments.grid import Grid
+from readlet.experiments.render_html import html
+from readlet.experiments.render_markdown import markdown
+from readlet.experiments.render_tex import tex
+from readlet.experiments.report import Report, build_report
+from readlet.experiments.runner import find_finished
+from readlet.files import atomic_text
+from readlet.formats import read_examples
+from readlet.types import Example
+
+Renderer = Callable[[Report, str], str]
+_RENDERERS: dict[str, Renderer] = {
+    "md": markdown,
+    "html": html,
+    "tex": lambda report, command: tex(report),
+    "json": lambda report, command: json.dumps(report.as_json(), ensure_ascii=False, indent=1),
+}
+
+
+def write_report(
+    grid: Grid,
+    runs: Path,
+    folder: Path,
+    formats: Sequence[str],
+    *,
+    command: str,
+    examples_shown: int,
+) -> list[Path]:
+    """Write the report in every format asked for; the paths of its files."""
+    for name in formats:
+        if name not in _RENDERERS:
+            raise ReadletError(f"--format {name}: no such format; give {', '.join(_RENDERERS)}")
+    done = find_finished(grid, runs)
+    report = build_report(grid, done, _questions(grid), pairs_shown=examples_shown)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    texts = {f"{grid.table.name}.{name}": _RENDERERS[name](report, command) for name in formats}
+    if "md" in formats:
+        texts[f"{grid.table.name}-curves.svg"] = learning_curves(report, standalone=True)
+    for name, text in texts.items():
+        with atomic_text(folder / name) as stream:
+            stream.write(text)
+        written.append(folder / name)
+    return written
+
+
+def _questions(grid: Grid) -> list[Example] | None:
+    """The dev questions, if all runs share them; held-out ones differ from seed to seed."""
+    sources = {run.recipe.data.dev for run in grid.runs}
+    source = sources.pop()
+    return list(read_examples(source)) if not sources and source else None

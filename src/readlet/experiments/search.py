@@ -1,0 +1,175 @@
+"""Search for a better recipe: Optuna proposes, the runner trains, the best recipe is written out.
+
+Interrupted at any moment it goes on: Optuna's journal and the folders of the runs are all it needs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from readlet.errors import ReadletError, bad_input
+from readlet.experiments.grid import Grid, Run, run_key
+from readlet.experiments.runner import Runner
+from readlet.experiments.store import RunFolder
+from readlet.experiments.table import Range, Search
+from readlet.files import atomic_text
+from readlet.recipe import Recipe, parse_recipe, recipe_toml
+
+if TYPE_CHECKING:
+    from optuna import Study, Trial
+
+BEST = "best.toml"
+_JOURNAL = "search.journal"
+_STARTUP_TRIALS = 4  # trials that nothing prunes: a median of fewer says little
+_STEPS_AN_EPOCH = 1000  # Optuna counts whole steps
+
+
+@dataclass(frozen=True)
+class Trying:
+    """One trial, for whoever watches."""
+
+    number: int
+    of: int
+    values: dict[str, Any]
+    score: float | None = None
+    pruned: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has found."""
+
+    score: float
+    values: dict[str, Any]
+    recipe: Path
+    trials: int
+    pruned: int
+
+
+def search(
+    grid: Grid, out: Path, tell: Callable[[Trying], None], *, trials: int | None = None
+) -> Found:
+    """Try recipes until `trials` are done, counting those of earlier calls."""
+    optuna = _optuna()
+    settings = grid.table.search
+    if settings is None:
+        remedy = "add [search.ranges]"
+        raise bad_input(grid.table.name, "search", "has no ranges to search", remedy)
+    base = grid.runs[0].recipe
+    for field in settings.ranges:
+        _changed(base, {field: _any_value(settings.ranges[field])}, grid.table.name)
+    out.mkdir(parents=True, exist_ok=True)
+    study = _open_study(out, grid.table.name, settings)
+    total = settings.trials if trials is None else trials
+    runner = Runner(out)
+    while (done := len(_done(study))) < total:
+        trial = study.ask()
+        values = {name: _suggest(trial, name, r) for name, r in settings.ranges.items()}
+        tell(Trying(done + 1, total, values))
+        recipe = _changed(base, values, grid.table.name)
+        try:
+            score = _try(runner, out, _judged(recipe, settings), trial, settings)
+        except optuna.TrialPruned:
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+            tell(Trying(done + 1, total, values, pruned=True))
+        except ReadletError as error:  # it diverged: no use, and no reason to stop
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+            tell(Trying(done + 1, total, values | {"failed": str(error)}, pruned=True))
+        else:
+            study.tell(trial, score)
+            tell(Trying(done + 1, total, values, score))
+    return _write_best(study, base, out, settings, grid.table.name)
+
+
+def _try(runner: Runner, out: Path, recipe: Recipe, trial: "Trial", settings: Search) -> float:
+    optuna = _optuna()
+    run = Run(f"trial {trial.number}", recipe.training.seed, recipe, run_key(recipe))
+
+    def watch(epoch: float, scores: dict[str, float]) -> None:
+        trial.report(scores[settings.metric], round(epoch * _STEPS_AN_EPOCH))
+        if trial.should_prune():
+            raise optuna.TrialPruned
+
+    finished = RunFolder(out / run.key).read() or runner.make(run, watch)
+    return finished.result.scores[settings.metric]
+
+
+def _judged(recipe: Recipe, settings: Search) -> Recipe:
+    """With the questions that decide in the place of dev."""
+    if settings.on == "dev":
+        return recipe
+    return recipe.model_copy(update={"data": recipe.data.model_copy(update={"dev": ""})})
+
+
+def _open_study(out: Path, name: str, settings: Search) -> "Study":
+    """The study in the folder; a trial that was cut off is asked for once more."""
+    optuna = _optuna()
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage = JournalStorage(JournalFileBackend(str(out / _JOURNAL)))
+    pruner: Any = optuna.pruners.NopPruner()
+    if settings.prune:
+        pruner = optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS)
+    study: Study = optuna.create_study(
+        storage=storage, study_name=name, direction="maximize", pruner=pruner, load_if_exists=True
+    )
+    # Not the same draws again after an interruption.
+    study.sampler = optuna.samplers.TPESampler(seed=len(study.trials))
+    for trial in study.get_trials(states=(optuna.trial.TrialState.RUNNING,)):
+        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+        study.enqueue_trial(trial.params)
+    return study
+
+
+def _done(study: "Study") -> list[Any]:
+    states = _optuna().trial.TrialState
+    return study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
+
+
+def _suggest(trial: "Trial", name: str, values: Range) -> Any:
+    if values.choices:
+        return trial.suggest_categorical(name, values.choices)
+    low, high = values.low, values.high
+    if isinstance(low, int) and isinstance(high, int):
+        return trial.suggest_int(name, low, high, log=values.log)
+    return trial.suggest_float(name, float(low or 0), float(high or 0), log=values.log)
+
+
+def _any_value(values: Range) -> Any:
+    return values.choices[0] if values.choices else values.low
+
+
+def _changed(recipe: Recipe, values: dict[str, Any], source: str) -> Recipe:
+    nested = recipe.model_dump()
+    for path, value in values.items():
+        *sections, field = path.split(".")
+        place = nested
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[field] = value
+    return parse_recipe(nested, f"{source}, search.ranges")
+
+
+def _write_best(study: "Study", base: Recipe, out: Path, settings: Search, name: str) -> Found:
+    states = _optuna().trial.TrialState
+    if not study.get_trials(deepcopy=False, states=(states.COMPLETE,)):
+        raise ReadletError(f"{name}: no trial came to its end; widen search.ranges or try more")
+    best = study.best_trial
+    recipe = _changed(base, best.params, name)
+    kind = "held-out questions" if settings.on == "held-out" else "dev questions"
+    with atomic_text(out / BEST) as stream:
+        stream.write(f"# The best of {len(_done(study))} trials by {settings.metric} on the ")
+        stream.write(f"{kind}: {best.value:.2f}\n{recipe_toml(recipe)}")
+    pruned = len(study.get_trials(deepcopy=False, states=(states.PRUNED,)))
+    return Found(float(best.value or 0), best.params, out / BEST, len(_done(study)), pruned)
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise ReadletError("search: Optuna is missing; pip install 'readlet[search]'") from None
+    return optuna

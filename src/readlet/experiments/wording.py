@@ -1,0 +1,175 @@
+"""The words and numbers of a report that all its forms share."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from readlet.experiments.differences import Difference
+from readlet.experiments.disagreements import Disagreement
+from readlet.experiments.report import Cell, GroupPart, Report
+
+NOTHING = "–"
+HOW_COMPARED = (
+    "Differences are in points. The p-values are corrected for the number of comparisons of a "
+    "metric (Holm); the interval is over questions (what other questions of the same kind would "
+    "change), not over seeds. An asterisk marks a difference whose p over questions and, where "
+    "there is one, p over seeds are below 0.05."
+)
+_SURE = 0.05
+_WHOSE_ANSWERS = {"": "", "HasAns": ", with answer", "NoAns": ", without answer"}
+_MEASURES = {"exact": "EM", "f1": "F1"}
+_GROUPS = {
+    "answer": "Questions with and without an answer",
+    "question type": "Kind of question",
+    "answer words": "Words in the answer",
+    "context words": "Words in the passage",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value of the main table."""
+
+    text: str
+    deviation: str = ""
+    is_best: bool = False
+    kind: str = ""  # "score", "paper" or ""
+
+
+def metric_name(metric: str) -> str:
+    whose, _, measure = metric.rpartition("_")
+    if whose not in _WHOSE_ANSWERS or measure not in _MEASURES:
+        return metric
+    return _MEASURES[measure] + _WHOSE_ANSWERS[whose]
+
+
+def group_name(group: str) -> str:
+    return _GROUPS.get(group, group.capitalize())
+
+
+def part_name(part: GroupPart) -> str:
+    return re.sub(r"(?<=\d)-(?=\d)", "–", part.name)
+
+
+def p_value(p: float | None) -> str:
+    if p is None:
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def signed(points: float) -> str:
+    text = f"{points:+.2f}"
+    return "0.00" if float(text) == 0 else text.replace("-", "−")
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return NOTHING
+    number, unit = (seconds, "s") if round(seconds) < 100 else (seconds / 60, "min")
+    return f"{number:,.0f} {unit}" if number >= 9.95 else f"{number:.1f} {unit}"
+
+
+def size(parameters: int | None) -> str:
+    if parameters is None:
+        return NOTHING
+    if parameters < 10_000:
+        return f"{parameters:,}"
+    if parameters < 999_500:
+        return f"{parameters / 1e3:.0f} k"
+    return f"{parameters / 1e6:,.2f} M"
+
+
+def is_sure(difference: Difference) -> bool:
+    """Whether neither other questions nor, as far as is known, other seeds would undo it."""
+    over_questions, over_seeds = difference.p_questions, difference.p_seeds
+    if over_questions is None or over_questions >= _SURE:
+        return False
+    return over_seeds is None or over_seeds < _SURE
+
+
+def code_parts(text: str) -> list[tuple[str, bool]]:
+    """Prose on one line, cut at `code`: its pieces, and whether each is code."""
+    pieces = re.split(r"`([^`]+)`", " ".join(text.split()))
+    return [(piece, bool(number % 2)) for number, piece in enumerate(pieces) if piece]
+
+
+def footnotes(report: Report) -> dict[str, int]:
+    """Why rows are missing, numbered; many rows may share a reason."""
+    reasons = dict.fromkeys(row.missing for row in report.rows if row.missing)
+    return {reason: number for number, reason in enumerate(reasons, start=1)}
+
+
+def main_table(report: Report) -> tuple[list[str], list[list[Entry]]]:
+    """Headings after the row's name, and the entries of every row."""
+    headings: list[str] = []
+    columns: list[list[Entry]] = []
+    for metric in report.metrics:
+        headings.append(metric_name(metric))
+        columns.append([_score(row.cells.get(metric)) for row in report.rows])
+        papers = [row.paper.get(metric) for row in report.rows]
+        if any(figure is not None for figure in papers):
+            headings.append(f"{metric_name(metric)}, paper")
+            columns.append([Entry(text, kind="paper") for text in _figures(papers)])
+    if any(row.finished < row.planned for row in report.rows):
+        headings.append("Runs")
+        columns.append(
+            [Entry(f"{r.finished}/{r.planned}" if r.planned else NOTHING) for r in report.rows]
+        )
+    headings += ["Parameters", "Time of a run"]
+    columns.append([Entry(size(row.parameters)) for row in report.rows])
+    columns.append([Entry(duration(row.seconds)) for row in report.rows])
+    return headings, [list(entries) for entries in zip(*columns, strict=True)]
+
+
+def _score(cell: Cell | None) -> Entry:
+    if cell is None:
+        return Entry(NOTHING, kind="score")
+    deviation = "" if cell.deviation is None else f"{cell.deviation:.2f}"
+    return Entry(f"{cell.mean:.2f}", deviation, cell.is_best, "score")
+
+
+def _figures(papers: Sequence[float | None]) -> list[str]:
+    """A paper's figures with the decimals that it gives, two at most, the same for all."""
+    known = [figure for figure in papers if figure is not None]
+    places = max(len(str(round(figure, 2)).partition(".")[2]) for figure in known)
+    return [NOTHING if figure is None else f"{figure:.{places}f}" for figure in papers]
+
+
+def difference_table(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Headings, and the texts of every difference; the first two or three columns are words."""
+    several = len({difference.against for difference in report.differences}) > 1
+    headings = ["Row", *(["Against"] if several else []), "Metric"]
+    headings += ["Difference", "95 % interval", "p over questions", "p over seeds"]
+    lines = []
+    for d in report.differences:
+        interval = NOTHING
+        if d.low is not None and d.high is not None:
+            interval = f"{signed(d.low)} to {signed(d.high)}"
+        lines.append(
+            [
+                d.row,
+                *([d.against] if several else []),
+                metric_name(d.metric),
+                signed(d.mean) + ("*" if is_sure(d) else ""),
+                interval,
+                p_value(d.p_questions),
+                p_value(d.p_seeds),
+            ]
+        )
+    return headings, lines
+
+
+def only_opponent(report: Report) -> str:
+    """The row that all others are compared with, if it is one; else nothing."""
+    names = {difference.against for difference in report.differences}
+    return names.pop() if len(names) == 1 else ""
+
+
+def pairs_of_rows(report: Report) -> list[tuple[str, str, list[Disagreement]]]:
+    grouped = groupby(report.disagreements, key=lambda found: (found.row, found.against))
+    return [(row, against, list(found)) for (row, against), found in grouped]
+
+
+def answer_text(said: str) -> str:
+    return " ".join(said.split()) or "no answer"

@@ -1,0 +1,57 @@
+"""What a teacher, a reader that was trained before, says to the training questions."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from readlet.encoding.features import NO_LABEL, Features, Windows, encode
+from readlet.encoding.vocabulary import Vocabulary
+from readlet.errors import ReadletError
+from readlet.models.span_loss import Teacher
+from readlet.nn.softmax import masked_softmax
+from readlet.predicting import Predictor
+from readlet.reader import Reader
+from readlet.recipe import Recipe
+from readlet.types import Example
+
+
+def ask_teacher(
+    teacher: Reader,
+    recipe: Recipe,
+    vocabulary: Vocabulary,
+    examples: Sequence[Example],
+    features: Features,
+    device: torch.device,
+) -> Teacher:
+    """Its probabilities for every row that holds an answer; of the others it is not asked.
+
+    Rows are cut as the recipe says, whatever windows the teacher itself was trained with.
+    """
+    data = recipe.data
+    if teacher.vocabulary != vocabulary:
+        windows = Windows(data.max_context, data.overlap, data.max_question)
+        its_own = encode(examples, teacher.vocabulary, windows)
+        if not np.array_equal(its_own.row_window, features.row_window):
+            raise ReadletError("training.teacher: reads other rows; train it with this version")
+        features = its_own
+    is_asked = features.row_label[:, 0] != NO_LABEL  # (rows,)
+    length = torch.from_numpy(np.where(is_asked, features.row_window[:, 1], 0)).long()  # (rows,)
+    first = length.cumsum(0) - length  # (rows,)
+    start = torch.zeros(int(length.sum()), dtype=torch.float16)  # (words of all rows,)
+    end = torch.zeros_like(start)  # (words of all rows,)
+    size = 256 if device.type == "cuda" else 32
+    predictor = Predictor(teacher.model.to(device), data, teacher.null, teacher.calibration, size)
+    null = int(teacher.null)
+    for rows, scores in predictor.scores(features):
+        keep = scores.keep.clone()  # (B, L)
+        keep[:, :null] = False  # the question has an answer here
+        start_p = masked_softmax(scores.start, keep)  # (B, L)
+        end_p = masked_softmax(scores.end, keep)  # (B, L)
+        for i, row in enumerate(rows.tolist()):
+            if row >= 0 and is_asked[row]:
+                words = slice(int(first[row]), int(first[row] + length[row]))
+                places = slice(null, null + int(length[row]))
+                start[words], end[words] = start_p[i, places], end_p[i, places]
+    teacher.model.cpu()
+    return Teacher(start, end, length, recipe.training.teacher_share)

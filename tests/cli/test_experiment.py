@@ -1,0 +1,183 @@
+"""`readlet experiment` as a user meets it."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.experiments.table import load_table, shipped_tables
+
+Run = Callable[..., Any]
+
+TABLE = """
+name = "quick"
+title = "Two widths"
+recipe = "tiny"
+seeds = 1
+[set]
+data.max_context = 100
+data.overlap = 20
+model.width = 8
+model.heads = 1
+model.head_width = 8
+model.feed_forward = 8
+model.character_filters = 0
+model.null_answer = false
+words.width = 8
+training.epochs = 1
+training.batch_size = 64
+training.warmup_steps = 2
+[axes.width]
+"width 8" = {}
+"width 12" = { model.width = 12 }
+[search]
+trials = 2
+[search.ranges]
+"training.learning_rate" = { low = 1e-3, high = 1e-2, log = true }
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("READLET_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quick.toml").write_text(TABLE)
+    return "quick.toml"
+
+
+def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
+    planned = readlet("experiment", "run", table, "--dry-run")
+    assert planned.code == 0
+    assert "0 of 2 runs done in runs/quick; time left: unknown" in planned.out
+    assert not (tmp_path / "runs").exists()
+
+    empty = readlet("experiment", "report", table)
+    assert empty.code == 2
+    assert "no finished run yet; make some: readlet experiment run quick" in empty.err
+
+    made = readlet("experiment", "run", table)
+    assert made.code == 0, made.err
+    assert "1 of 2 done: width 12, seed 0" in made.err
+    assert "2 of 2 done: width 12, seed 0: EM" in made.err
+
+    planned = readlet("experiment", "run", table, "--dry-run")
+    assert "2 of 2 runs done in runs/quick; time left: 0 s" in planned.out
+
+    told = readlet("experiment", "report", table, "--format", "md,html,tex,json")
+    assert told.code == 0, told.err
+    listed = [Path(line) for line in told.out.splitlines()]
+    assert [path.name for path in listed] == [
+        *("quick.md", "quick.html", "quick.tex", "quick.json", "quick-curves.svg")
+    ]
+    assert all(path.stat().st_size > 500 for path in listed)
+    values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
+    assert [row["name"] for row in values["rows"]] == ["baseline", "width 12"]
+    page = (tmp_path / "runs/quick/quick.md").read_text()
+    assert "readlet experiment report quick.toml --format md,html,tex,json" in page
+
+
+def test_search(readlet: Run, table: str, tmp_path: Path) -> None:
+    pytest.importorskip("optuna", reason="Optuna is not installed")
+    found = readlet("experiment", "search", table)
+    assert found.code == 0, found.err
+    assert "best: " in found.out
+    assert "(2 trials, 0 stopped early); readlet train runs/quick/search/best.toml" in found.out
+    assert (tmp_path / "runs/quick/search/best.toml").is_file()
+
+
+def test_keep_readers(readlet: Run, table: str, tmp_path: Path) -> None:
+    made = readlet("experiment", "run", table, "--only", "width 12", "--keep-readers")
+    assert made.code == 0, made.err
+    (reader,) = (tmp_path / "runs/quick").glob("*/reader")
+    answered = readlet("evaluate", reader, "bundled:test")
+    assert answered.code == 0, answered.err
+
+
+def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    launch = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]  # see test_train.py
+    launch += [
+        "--mixed_precision",
+        "no",
+        "--dynamo_backend",
+        "no",
+        "--main_process_port",
+        str(port),
+    ]
+    words = ["experiment", "run", table, "--only", "width 12"]
+    done = subprocess.run(
+        [sys.executable, "-m", "accelerate.commands.launch", *launch, "-m", "readlet", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("1 of 1 done") == 1
+    (result,) = (json.loads(p.read_text()) for p in tmp_path.glob("runs/quick/*/result.json"))
+    assert result["recipe"]["training"]["batch_size"] == 64
+    assert result["steps"] == 5  # as many as one process would take
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "quick.toml", "--only", "width 13"], "did you mean 'width 12'"),
+        (["run", "quick.toml", "--data", "nowhere"], "nowhere: --data: no such folder"),
+        (["run", "quick.toml", "--small"], "has no small variant"),
+        (["run", "quick.toml", "--set", "training.epoch=1"], "did you mean 'epochs'"),
+        (["run", "no-such-table"], "no such table"),
+        (["run", "003-table-1"], "needs sentence classifiers on encoders"),
+        (["run", "000-table-1", "--only", "A1: question via French, back"], "needs translation"),
+        (["run", "qacnn-ablation"], "name its folder with --data"),
+        (["report", "quick.toml", "--format", "pdf"], "--format pdf: no such format"),
+    ],
+)
+def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], told: str) -> None:
+    result = readlet("experiment", *words)
+    assert result.code == 2
+    assert told in result.err
+    assert len(result.err.strip().splitlines()) == 1
+
+
+def test_list(readlet: Run) -> None:
+    listed = readlet("experiment", "list")
+    assert listed.code == 0
+    for name in shipped_tables():
+        assert name in listed.out
+
+
+@pytest.mark.parametrize("name", [n for n in shipped_tables() if not load_table(n).missing])
+def test_the_small_variant_of_every_table_runs(readlet: Run, name: str, tmp_path: Path) -> None:
+    """Two rows of each are enough here: all of them are checked before the first begins."""
+    rows = _runnable(name)[:2]
+    only = [word for row in rows for word in ("--only", row)]
+    made = readlet(
+        *("experiment", "run", name, "--small", "--out", tmp_path, "--seeds", 1, *only),
+        *("--set", "training.epochs=1"),
+    )
+    assert made.code == 0, made.err
+    assert f"{len(rows)} of {len(rows)} done" in made.err
+    words = ("--small", "--out", tmp_path, "--seeds", 1, "--set", "training.epochs=1")
+    told = readlet("experiment", "report", name, *words)
+    assert told.code == 0, told.err
+    assert (tmp_path / f"{name}-small.html").is_file()
+
+
+def _runnable(name: str) -> list[str]:
+    from readlet.experiments.grid import expand
+
+    return [row.name for row in expand(load_table(name).smaller()).rows if not row.missing]

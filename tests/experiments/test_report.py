@@ -1,0 +1,182 @@
+"""What a report says of runs whose scores are made up."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from readlet.errors import ReadletError
+from readlet.evaluation import write_predictions
+from readlet.experiments.grid import Grid, expand
+from readlet.experiments.report import Report, build_report
+from readlet.experiments.runner import find_finished
+from readlet.experiments.store import FORMAT, FinishedRun
+from readlet.experiments.table import load_table
+from readlet.formats import read_examples
+from readlet.types import Example
+
+Write = Callable[..., str]
+EXAMPLES = list(read_examples("bundled:dev"))
+
+
+def pretend(
+    grid: Grid,
+    out: Path,
+    scores: dict[str, list[float]],
+    *,
+    code: str = "c0de",
+    questions: str = "same",
+) -> None:
+    """Folders of finished runs: the first questions of every run are right, the rest wrong."""
+    for run in grid.runs:
+        if run.row not in scores or run.seed >= len(scores[run.row]):
+            continue
+        share = scores[run.row][run.seed] / 100
+        f1 = np.zeros(len(EXAMPLES), np.float32)
+        f1[: round(share * len(EXAMPLES))] = 1
+        answers = {
+            e.id: (e.answers[0].text if e.answers else "") if right else "wrong"
+            for e, right in zip(EXAMPLES, f1, strict=True)
+        }
+        folder = out / run.key
+        folder.mkdir(parents=True)
+        save_file({"exact": f1, "f1": f1}, folder / "scores.safetensors")
+        write_predictions(folder / "answers.json.gz", answers)
+        lines = [
+            {"step": 1, "epoch": 1.0, "seconds": 3.0, "exact": 10.0, "f1": 20.0 + run.seed},
+            {"step": 2, "epoch": 2.0, "seconds": 6.0, "exact": 30.0, "f1": 40.0},
+        ]
+        (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        names = ("scores.safetensors", "answers.json.gz", "log.jsonl")
+        result = {
+            "format": FORMAT,
+            "key": run.key,
+            "recipe": json.loads(run.recipe.model_dump_json()),
+            "scores": {"exact": 100 * float(f1.mean()), "f1": 100 * float(f1.mean())},
+            "seconds": 6.0,
+            "steps": 2,
+            "parameters": 1000,
+            "machine": "a machine",
+            "versions": {"readlet": "0.1.0", "code": code, "torch": "2", "python": "3"},
+            "finished": "2030-01-01T00:00:00+00:00",
+            "questions": questions,
+            "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
+        }
+        (folder / "result.json").write_text(json.dumps(result))
+
+
+@pytest.fixture
+def report_of(write_table: Write, tmp_path: Path) -> Callable[..., Report]:
+    grid = expand(load_table(write_table()))
+
+    def make(scores: dict[str, list[float]], examples: list[Example] | None = EXAMPLES) -> Report:
+        pretend(grid, tmp_path / "runs", scores)
+        return build_report(grid, find_finished(grid, tmp_path / "runs"), examples)
+
+    return make
+
+
+def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None:
+    report = report_of({"baseline": [50, 50], "width 12": [75, 25], "no match": [25]})
+    rows = {row.name: row for row in report.rows}
+    f1 = rows["width 12"].cells["f1"]
+    assert f1.mean == pytest.approx(50)
+    assert f1.deviation == pytest.approx(50 / np.sqrt(2))
+    assert list(f1.seeds) == [0, 1]
+    assert rows["width 12"].paper == {"f1": 12.5}
+    assert rows["baseline"].cells["f1"].is_best
+    assert not rows["no match"].cells["f1"].is_best
+    assert rows["no match"].cells["f1"].deviation is None
+    assert (rows["no match"].finished, rows["no match"].planned) == (1, 2)
+    assert rows["baseline"].parameters == 1000
+    assert rows["baseline"].seconds == 6.0
+    assert [(p.epoch, p.f1_lowest, p.f1_highest) for p in rows["baseline"].curve] == [
+        (1.0, 20.0, 21.0),
+        (2.0, 40.0, 40.0),
+    ]
+    assert any("1 of 6 runs are not finished" in remark for remark in report.remarks)
+    assert any("single seed" in remark for remark in report.remarks)
+    assert report.questions == len(EXAMPLES)
+    json.dumps(report.as_json())
+
+
+def test_differences(report_of: Callable[..., Report]) -> None:
+    report = report_of({"baseline": [50, 50], "width 12": [75, 75], "no match": [50, 50]})
+    found = {(d.row, d.metric): d for d in report.differences}
+    better, same = found["width 12", "f1"], found["no match", "f1"]
+    assert better.against == "baseline"
+    assert better.mean == pytest.approx(25)
+    assert better.low is not None
+    assert better.high is not None
+    assert 10 < better.low < 25 < better.high < 40
+    # 21 of 84 questions won, none lost; two comparisons.
+    assert better.p_questions == pytest.approx(2 / 10_001, abs=1e-6)
+    assert better.p_seeds is None  # the same difference twice: nothing to judge by
+    assert better.seeds == 2
+    assert (same.mean, same.low, same.high, same.p_questions) == (0, 0, 0, 1)
+    assert same.p_seeds == 1.0
+
+
+def test_no_test_without_common_seeds_or_questions(
+    write_table: Write, tmp_path: Path, report_of: Callable[..., Report]
+) -> None:
+    grid = expand(load_table(write_table()))
+    pretend(grid, tmp_path / "runs", {"width 12": [75]}, questions="others", code="0ther")
+    report = report_of({"baseline": [50, 50]})
+    (exact, f1) = report.differences
+    assert exact.metric == "exact"
+    assert (f1.low, f1.p_questions, f1.p_seeds, f1.seeds) == (None, None, None, 1)
+    assert f1.mean == pytest.approx(25)
+    assert not report.groups
+    assert report.questions is None
+    assert any("not all scored on the same questions" in remark for remark in report.remarks)
+    assert any("different versions" in remark for remark in report.remarks)
+    assert sorted(report.code.values()) == [["baseline"], ["width 12"]]
+
+
+def test_groups_add_up(report_of: Callable[..., Report]) -> None:
+    report = report_of({"baseline": [50, 60], "width 12": [75, 75]})
+    assert set(report.groups) == {"answer", "question type", "answer words", "context words"}
+    rows = {row.name: row.cells["f1"].mean for row in report.rows if row.cells}
+    for parts in report.groups.values():
+        assert sum(part.questions for part in parts) == len(EXAMPLES)
+        for name, mean in rows.items():
+            total = sum(part.questions * part.f1[name] for part in parts)
+            assert total / len(EXAMPLES) == pytest.approx(mean, abs=1e-3)
+
+
+def test_disagreements_show_gains_and_losses(report_of: Callable[..., Report]) -> None:
+    report = report_of({"baseline": [50, 50], "width 12": [75, 75], "no match": [25, 25]})
+    by_row = {d.row: d for d in report.disagreements}
+    assert {d.row for d in report.disagreements} == {"width 12", "no match"}
+    assert len(report.disagreements) == 6
+    won, lost = by_row["width 12"], by_row["no match"]
+    assert (won.f1, won.f1_against) == (100, 0)
+    assert (lost.f1, lost.f1_against) == (0, 100)
+    for shown in report.disagreements:
+        example = next(e for e in EXAMPLES if e.id == shown.id)
+        assert shown.question == example.question
+        for mark in shown.marks:
+            text = shown.excerpt[mark.start : mark.end]
+            if mark.whose == "gold":
+                assert text == shown.gold[0]
+            else:
+                assert text == (shown.said if mark.whose == "row" else shown.said_against)
+
+
+def test_without_the_data_there_are_no_groups(report_of: Callable[..., Report]) -> None:
+    report = report_of({"baseline": [50], "width 12": [75]}, None)
+    assert not report.groups
+    assert not report.disagreements
+    assert report.differences
+
+
+def test_no_finished_run_is_said(write_table: Write) -> None:
+    grid = expand(load_table(write_table()))
+    done: dict[str, FinishedRun] = {}
+    with pytest.raises(ReadletError, match="quick: no finished run yet"):
+        build_report(grid, done, None)

@@ -1,0 +1,218 @@
+"""Runs of a grid: made once, resumed, merged, set aside when damaged."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.experiments import runner as runner_module
+from readlet.experiments.grid import Grid, Run, expand
+from readlet.experiments.runner import find_finished, run_grid, seconds_left
+from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
+from readlet.experiments.table import load_table
+
+Write = Callable[..., str]
+
+
+class Notes:
+    """A watcher that writes everything down."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def found(self, run: Run, finished: FinishedRun) -> None:
+        self.lines.append(f"found {run.label}")
+
+    def set_aside(self, run: Run, error: DamagedRunError, place: Path) -> None:
+        self.lines.append(f"aside {run.label} {place.name}")
+
+    def begun(self, run: Run) -> None:
+        self.lines.append(f"begun {run.label}")
+
+    def evaluated(self, run: Run, epoch: float, scores: dict[str, float]) -> None:
+        self.lines.append(f"evaluated {run.label} {epoch:g}")
+
+    def finished(self, run: Run, finished: FinishedRun) -> None:
+        self.lines.append(f"finished {run.label}")
+
+    def failed(self, run: Run, error: ReadletError) -> None:
+        self.lines.append(f"failed {run.label}")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The baseline of the small table, seed 0, trained once for all tests here."""
+    return tmp_path_factory.mktemp("made")
+
+
+def one_run(write_table: Write, **changes: object) -> Grid:
+    return expand(load_table(write_table()), only=["baseline"], seeds=1, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def out(made: Path, write_table: Write, tmp_path: Path) -> Path:
+    """A folder with that one finished run."""
+    grid = one_run(write_table)
+    if not any(made.iterdir()):
+        run_grid(grid, made, Notes())
+    shutil.copytree(made, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_a_finished_run_is_small_and_whole(out: Path, write_table: Write) -> None:
+    grid = one_run(write_table)
+    (finished,) = find_finished(grid, out).values()
+    run = grid.runs[0]
+    assert sorted(path.name for path in (out / run.key).iterdir()) == [
+        "answers.json.gz",
+        "log.jsonl",
+        "result.json",
+        "scores.safetensors",
+    ]
+    assert sum(path.stat().st_size for path in (out / run.key).iterdir()) < 100_000
+    scores = finished.question_scores
+    assert finished.result.scores["f1"] == pytest.approx(100 * scores["f1"].mean(), abs=1e-4)
+    assert finished.result.scores["exact"] == pytest.approx(100 * scores["exact"].mean(), abs=1e-4)
+    assert len(finished.answers) == len(scores["f1"]) == 84
+    assert [point.epoch for point in finished.curve.scores][-1] == 2.0
+    assert finished.result.seconds > 0
+
+
+def test_it_is_never_made_again(out: Path, write_table: Write) -> None:
+    notes = Notes()
+    run_grid(one_run(write_table), out, notes)
+    assert notes.lines == ["found baseline, seed 0"]
+
+
+def test_folders_from_elsewhere_are_merged_by_copying(
+    out: Path, write_table: Write, tmp_path: Path
+) -> None:
+    grid = expand(load_table(write_table()), only=["baseline"], seeds=2)
+    first = find_finished(grid, out)
+    assert len(first) == 1
+    elsewhere = tmp_path / "other machine"
+    notes = Notes()
+    other = grid.__class__(grid.table, grid.rows, grid.runs[1:], grid.comparisons)
+    run_grid(other, elsewhere, notes)
+    assert "finished baseline, seed 1" in notes.lines
+    shutil.copytree(elsewhere, out, dirs_exist_ok=True)
+    assert set(find_finished(grid, out)) == {run.key for run in grid.runs}
+
+
+@pytest.mark.parametrize("damage", ["result", "scores", "gone", "key"])
+def test_a_damaged_run_is_named_set_aside_and_made_again(
+    out: Path, write_table: Write, damage: str
+) -> None:
+    grid = one_run(write_table)
+    key = grid.runs[0].key
+    if damage == "result":
+        (out / key / "result.json").write_text("{")
+    elif damage == "scores":
+        with (out / key / "scores.safetensors").open("r+b") as stream:
+            stream.seek(-1, os.SEEK_END)
+            stream.write(b"x")
+    elif damage == "gone":
+        (out / key / "answers.json.gz").unlink()
+    else:
+        result = json.loads((out / key / "result.json").read_text())
+        (out / key / "result.json").write_text(json.dumps(result | {"key": "another"}))
+    with pytest.raises(DamagedRunError, match=f"{key}: is damaged"):
+        find_finished(grid, out)
+    notes = Notes()
+    run_grid(grid, out, notes)
+    assert notes.lines[0] == f"aside baseline, seed 0 {key}.damaged-0"
+    assert notes.lines[-1] == "finished baseline, seed 0"
+    assert (out / f"{key}.damaged-0").is_dir()
+    assert len(find_finished(grid, out)) == 1
+
+
+def test_a_run_that_fails_does_not_stop_the_others(
+    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = expand(load_table(write_table()), seeds=1)
+    made: list[str] = []
+
+    def make(self: object, run: Run, watch: object) -> None:
+        made.append(run.row)
+        if run.row == "width 12":
+            raise ReadletError("training diverges")
+
+    monkeypatch.setattr(runner_module.Runner, "make", make)
+    notes = Notes()
+    with pytest.raises(ReadletError, match=r"1 of 3 runs failed; the first: width 12, seed 0: tr"):
+        run_grid(grid, tmp_path, notes)
+    assert made == ["baseline", "width 12", "no match"]
+    assert "failed width 12, seed 0" in notes.lines
+
+
+def test_data_are_prepared_once_for_runs_that_share_them(
+    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import readlet.train_reader as train_reader
+
+    calls: list[int] = []
+    prepare = train_reader.prepare
+
+    def counted(*args: object) -> object:
+        calls.append(1)
+        return prepare(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(train_reader, "prepare", counted)
+    grid = expand(load_table(write_table()), seeds=1, changes=["training.epochs=1"])
+    run_grid(grid, tmp_path, Notes())
+    assert len(calls) == 1
+    assert len(grid.runs) == 3
+
+
+def test_time_left(out: Path, write_table: Write) -> None:
+    grid = expand(load_table(write_table()), seeds=2)
+    done = find_finished(grid, out)
+    (finished,) = done.values()
+    assert seconds_left(grid, out, done) == pytest.approx(5 * finished.result.seconds)
+    assert seconds_left(grid, out, {}) is None
+    begun = RunFolder(out / grid.runs[1].key)
+    begun.work.mkdir(parents=True)
+    (begun.work / "log.jsonl").write_text('{"step": 1, "epoch": 1.0, "f1": 3, "exact": 1}\n')
+    assert seconds_left(grid, out, done) == pytest.approx(4.5 * finished.result.seconds)
+
+
+def test_killed_twice_and_finished(out: Path, write_table: Write, tmp_path: Path) -> None:
+    """SIGKILL at two moments of the same run; the result is that of a run that nobody disturbed."""
+    table = write_table()
+    words = ["experiment", "run", table, "--only", "baseline", "--seeds", "1"]
+    folder = tmp_path / "killed"
+    run = one_run(write_table).runs[0]
+    command = [sys.executable, "-m", "readlet", *words, "--out", str(folder)]
+    for steps in (2, 6):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        _wait_for_step(folder / run.key / "work" / "log.jsonl", steps, process)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        assert not (folder / run.key / "result.json").exists()
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    (resumed,) = find_finished(one_run(write_table), folder).values()
+    (undisturbed,) = find_finished(one_run(write_table), out).values()
+    for name, values in undisturbed.question_scores.items():
+        assert np.array_equal(resumed.question_scores[name], values)
+    assert resumed.answers == undisturbed.answers
+    losses = [[p.loss for p in run.curve.losses] for run in (resumed, undisturbed)]
+    assert losses[0] == losses[1]
+
+
+def _wait_for_step(log: Path, step: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "finished before it could be killed"
+        if log.exists() and f'"step": {step},' in log.read_text():
+            return
+        time.sleep(0.01)
+    raise AssertionError("no such step")

@@ -1,0 +1,159 @@
+"""Search over ranges: what is proposed, pruned, resumed and written out."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.experiments import search as module
+from readlet.experiments.grid import Grid, Run, expand
+from readlet.experiments.search import Trying, search
+from readlet.experiments.table import load_table
+from readlet.recipe import load_recipe, recipe_toml, shipped_recipes
+
+pytest.importorskip("optuna", reason="Optuna is not installed")
+
+Write = Callable[..., str]
+RANGES = """
+[search]
+trials = 12
+[search.ranges]
+"training.learning_rate" = { low = 1e-5, high = 1e-1, log = true }
+"model.blocks" = { low = 1, high = 3 }
+"training.schedule" = { choices = ["cosine", "linear"] }
+"""
+
+
+@pytest.fixture
+def grid(write_table: Write) -> Grid:
+    return expand(load_table(write_table(more=RANGES)), seeds=1)
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    """In place of training: a score that is best at a rate of 1e-3. The runs asked for."""
+    runs: list[Run] = []
+
+    def make(self: object, run: Run, watch: Callable[[float, dict[str, float]], None]) -> Any:
+        runs.append(run)
+        score = 90 - 10 * abs(math.log10(run.recipe.training.learning_rate) + 3)
+        for epoch in (1, 2):
+            watch(epoch, {"f1": score - 5 + epoch, "exact": 0.0})
+        return SimpleNamespace(result=SimpleNamespace(scores={"f1": score}))
+
+    monkeypatch.setattr(module.Runner, "make", make)
+    return runs
+
+
+def test_the_best_recipe_is_written_and_can_be_loaded(
+    grid: Grid, trained: list[Run], tmp_path: Path
+) -> None:
+    told: list[Trying] = []
+    found = search(grid, tmp_path, told.append)
+    scores = [trial.score for trial in told if trial.score is not None]
+    assert found.score == max(scores)
+    assert found.trials == 12
+    assert found.pruned == sum(trial.pruned for trial in told)
+    assert len(scores) + found.pruned == 12
+    best = load_recipe(str(found.recipe))
+    assert best.training.learning_rate == found.values["training.learning_rate"]
+    assert best.model.blocks == found.values["model.blocks"] in (1, 2, 3)
+    assert best.training.schedule in ("cosine", "linear")
+    assert best.model.width == 8
+    assert best.data.dev == "bundled:dev"
+
+
+def test_the_held_out_questions_decide(grid: Grid, trained: list[Run], tmp_path: Path) -> None:
+    search(grid, tmp_path, lambda trial: None, trials=1)
+    assert trained[0].recipe.data.dev == ""
+
+
+def test_dev_decides_only_if_the_table_says_so(
+    write_table: Write, trained: list[Run], tmp_path: Path
+) -> None:
+    more = RANGES.replace("trials = 12", 'trials = 1\non = "dev"')
+    search(expand(load_table(write_table(more=more))), tmp_path, lambda trial: None)
+    assert trained[0].recipe.data.dev == "bundled:dev"
+
+
+def test_bad_trials_are_stopped_early(grid: Grid, trained: list[Run], tmp_path: Path) -> None:
+    told: list[Trying] = []
+    search(grid, tmp_path, told.append, trials=30)
+    assert any(trial.pruned for trial in told)
+    assert not any(trial.pruned for trial in told[:8])  # the first four, told twice each
+
+
+def test_it_goes_on_where_it_stopped(grid: Grid, trained: list[Run], tmp_path: Path) -> None:
+    search(grid, tmp_path, lambda trial: None, trials=3)
+    search(grid, tmp_path, lambda trial: None, trials=3)
+    assert len(trained) == 3
+    found = search(grid, tmp_path, lambda trial: None, trials=5)
+    assert found.trials == len(trained) == 5
+    assert len({run.key for run in trained}) == 5
+
+
+def test_a_trial_that_was_cut_off_is_tried_again(
+    grid: Grid, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = module.Runner.make
+
+    def interrupted(self: Any, run: Run, watch: Any) -> Any:
+        make(self, run, watch)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.Runner, "make", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        search(grid, tmp_path, lambda trial: None, trials=2)
+    monkeypatch.setattr(module.Runner, "make", make)
+    search(grid, tmp_path, lambda trial: None, trials=2)
+    assert len(trained) == 3
+    assert trained[0].key == trained[1].key  # its checkpoints lie there
+    assert trained[2].key != trained[0].key
+
+
+def test_a_trial_that_diverges_does_not_stop_the_search(
+    grid: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make(self: object, run: Run, watch: object) -> None:
+        raise ReadletError("training diverges")
+
+    monkeypatch.setattr(module.Runner, "make", make)
+    with pytest.raises(ReadletError, match="no trial came to its end"):
+        search(grid, tmp_path, lambda trial: None, trials=2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("training.learning_rate", "training.learning_rat", "did you mean 'learning_rate'"),
+        ("low = 1, high = 3", "low = 1", "either low and high, or choices"),
+        ("low = 1, high = 3", "low = 3, high = 1", "low must be smaller"),
+        ("low = 1e-5", "low = -1.0", "above 0"),
+        ("low = 1, high = 3", "low = 0, high = 3", "model.blocks"),
+    ],
+)
+def test_wrong_ranges_are_told(
+    write_table: Write, tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    with pytest.raises(ReadletError, match=told):
+        search(
+            expand(load_table(write_table(more=RANGES.replace(old, new)))),
+            tmp_path,
+            lambda trial: None,
+        )
+
+
+def test_a_table_without_ranges_cannot_be_searched(write_table: Write, tmp_path: Path) -> None:
+    with pytest.raises(ReadletError, match=r"add \[search.ranges\]"):
+        search(expand(load_table(write_table())), tmp_path, lambda trial: None)
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_a_recipe_survives_its_file(name: str, tmp_path: Path) -> None:
+    recipe = load_recipe(name, ["data.train=['a \"b\".json', 'ü.json']", "training.ema=0.5"])
+    (tmp_path / "it.toml").write_text(recipe_toml(recipe))
+    assert load_recipe(str(tmp_path / "it.toml")) == recipe

@@ -1,0 +1,133 @@
+"""Table files: what they may say, and what is told when they say it wrongly."""
+
+from collections.abc import Callable
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.experiments.grid import expand
+from readlet.experiments.table import load_table, shipped_tables
+
+Write = Callable[..., str]
+
+
+@pytest.mark.parametrize("name", shipped_tables())
+def test_every_shipped_table_loads(name: str) -> None:
+    table = load_table(name)
+    assert table.name == name
+    assert "\n" not in table.title
+    assert table.missing or table.small is not None
+
+
+def test_there_is_one_for_every_table_of_the_papers() -> None:
+    wanted = {"000-table-1", "000-table-2", "002-robustness", "003-table-1"}
+    wanted |= {"004-table-1", "004-table-2", "004-table-3", "qacnn-ablation"}
+    assert wanted <= set(shipped_tables())
+
+
+def test_each_changes_one_axis_at_a_time(write_table: Write) -> None:
+    grid = expand(load_table(write_table()))
+    assert [row.name for row in grid.rows] == ["baseline", "width 12", "no match"]
+    assert [(run.row, run.seed) for run in grid.runs[:3]] == [
+        ("baseline", 0),
+        ("baseline", 1),
+        ("width 12", 0),
+    ]
+    assert grid.comparisons == [("width 12", "baseline"), ("no match", "baseline")]
+    wide = next(run for run in grid.runs if run.row == "width 12" and run.seed == 1).recipe
+    assert (wide.model.width, wide.model.match_features, wide.training.seed) == (12, True, 1)
+    assert wide.training.epochs == 2
+
+
+def test_all_combines_every_choice(write_table: Write) -> None:
+    path = write_table(
+        ("seeds = 2", 'seeds = [3, 5]\ncombine = "all"'),
+        ('[paper."width 12"]', '[paper."width 12 / match"]'),
+    )
+    grid = expand(load_table(path))
+    assert [row.name for row in grid.rows] == [
+        "width 8 / match",
+        "width 8 / no match",
+        "width 12 / match",
+        "width 12 / no match",
+    ]
+    assert {run.seed for run in grid.runs} == {3, 5}
+    assert len({run.key for run in grid.runs}) == len(grid.runs) == 8
+
+
+def test_listed_combinations(write_table: Write) -> None:
+    listed = 'combine = [["width 8", "match"], ["width 12", "no match"]]'
+    path = write_table(
+        ("seeds = 2", f"seeds = 1\n{listed}"),
+        ('[paper."width 12"]', '[paper."width 12 / no match"]'),
+    )
+    grid = expand(load_table(path))
+    assert [row.name for row in grid.rows] == ["width 8 / match", "width 12 / no match"]
+
+
+def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
+    path = write_table(("{ model.match_features = false }", '{ missing = "a part" }'))
+    grid = expand(load_table(path))
+    assert [row.missing for row in grid.rows] == ["", "", "a part"]
+    assert {run.row for run in grid.runs} == {"baseline", "width 12"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("model.width = 12", "model.widht = 12", "did you mean 'width'"),
+        ("model.width = 12", 'model.width = "wide"', "model.width"),
+        ("training.epochs = 2", "training.epoch = 2", "quick, set: training.epoch: no such field"),
+        ("model.width = 12", "model.width = 8", "are the same run"),
+        ('[paper."width 12"]', '[paper."width 21"]', "did you mean 'width 12'"),
+        ("seeds = 2", 'seeds = 2\ncompare = [["a", "b"]]', "no such row"),
+        ("seeds = 2", "seeds = 0", "seeds"),
+        ("seeds = 2", "sedes = 2", "did you mean 'seeds'"),
+        ("seeds = 2", 'seeds = 2\ncombine = [["width 8"]]', "one of each axis"),
+        ("seeds = 2", 'seeds = 2\ncombine = [["width 9", "match"]]', "no choice 'width 9'"),
+        ("seeds = 2", "seeds = 2\nseeds = 2", "not valid TOML"),
+        ('"width 8" = {}\n"width 12" = { model.width = 12 }', "", "axes.width has no choice"),
+        ('name = "quick"', 'name = "Quick table"', "name"),
+        ('title = "Two widths"', "", "title: is not given"),
+        ('recipe = "tiny"', 'recipe = "tny"', "no such recipe"),
+    ],
+)
+def test_faults_are_told_before_anything_runs(
+    write_table: Write, old: str, new: str, told: str
+) -> None:
+    with pytest.raises(ReadletError, match=told) as raised:
+        expand(load_table(write_table((old, new))))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_wrong_name_of_a_table_is_told() -> None:
+    with pytest.raises(ReadletError, match="did you mean 'qacnn-ablation'"):
+        load_table("qacnn-ablatoin")
+
+
+def test_only_some_rows(write_table: Write) -> None:
+    table = load_table(write_table())
+    assert {run.row for run in expand(table, only=["no match"], seeds=3).runs} == {"no match"}
+    assert len(expand(table, only=["no match"], seeds=3).runs) == 3
+    with pytest.raises(ReadletError, match="did you mean 'no match'"):
+        expand(table, only=["no matches"])
+
+
+def test_small_variant(write_table: Write) -> None:
+    small = """
+[small]
+seeds = 3
+[small.set]
+training.epochs = 7
+[small.axes.width]
+"narrow" = {}
+"wide" = { model.width = 12 }
+"""
+    table = load_table(write_table(more=small)).smaller()
+    grid = expand(table)
+    assert table.name == "quick-small"
+    assert [row.name for row in grid.rows] == ["baseline", "wide", "no match"]
+    assert grid.runs[0].recipe.training.epochs == 7
+    assert grid.runs[0].recipe.model.width == 48  # the table's own changes do not count here
+    with pytest.raises(ReadletError, match="no small variant"):
+        load_table(write_table()).smaller()
