@@ -43,7 +43,7 @@ def untrained(examples: Sequence[Example]) -> Reader:
     )
     vectors = torch.randn(len(words), VECTOR_WIDTH).numpy()
     frozen = torch.from_numpy(frozen_table(known, vectors, VECTOR_WIDTH))
-    model = QACNN(recipe.model, frozen, known.trainable_rows, known.character_count)
+    model = QACNN(recipe, frozen, known.trainable_rows, known.character_count)
     return Reader(model.eval(), known, recipe, Calibration(), null=True)
 
 

@@ -235,7 +235,7 @@ def random_reader() -> Callable[..., Any]:
             counts, listed, trainable_words=99, min_count=1, min_character_count=1, max_characters=8
         )
         frozen = torch.from_numpy(frozen_table(known, vectors, 6))  # (rows, 6)
-        model = QACNN(recipe.model, frozen, known.trainable_rows, known.character_count).eval()
+        model = QACNN(recipe, frozen, known.trainable_rows, known.character_count).eval()
         with torch.no_grad():  # scores of an untrained model are nearly equal
             model.start.weight *= 4
             model.end.weight *= 4

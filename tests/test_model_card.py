@@ -13,6 +13,7 @@ from readlet.calibration import Calibration
 from readlet.model_card import model_card
 from readlet.models.qacnn import count_parameters
 from readlet.reader import Reader
+from readlet.recipe import SECTIONS
 
 Build = Callable[..., Reader]
 
@@ -47,7 +48,7 @@ def test_it_tells_data_recipe_scores_versions_seed_and_commit(
         "always gives an answer",
     ):
         assert told in card
-    for section in ("data", "words", "model", "training"):
+    for section in SECTIONS:
         for field, value in reader.recipe.model_dump()[section].items():
             assert f"| {section}.{field} | {value!r} |" in card
     # Every row of a table has as many cells as its head: one broken row breaks the page.

@@ -14,6 +14,7 @@ _PACKAGES = ("readlet", "torch", "numpy", "tokenizers", "transformers", "acceler
 def model_card(reader: "Reader") -> str:
     """Data, recipe, scores, versions, seed and commit, for people."""
     from readlet.models.qacnn import count_parameters
+    from readlet.recipe import SECTIONS
 
     recipe, calibration = reader.recipe, reader.calibration
     scores = reader.metrics.get("dev", {})
@@ -24,7 +25,7 @@ def model_card(reader: "Reader") -> str:
     known = reader.vocabulary
     settings = [
         f"| {section}.{field} | {value!r} |"
-        for section in ("data", "words", "model", "training")
+        for section in SECTIONS
         for field, value in recipe.model_dump()[section].items()
     ]
     smaller = []

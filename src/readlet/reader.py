@@ -187,7 +187,7 @@ def model_of(recipe: "Recipe", vocabulary: "Vocabulary", weights: dict[str, "Ten
     if len(weights["embedding.trainable.weight"]) != rows or absent not in (0, rows):
         raise ValueError(f"{len(frozen)} words do not match vocabulary.json")
     frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
-    model = QACNN(recipe.model, frozen, rows, vocabulary.character_count)
+    model = QACNN(recipe, frozen, rows, vocabulary.character_count)
     model.load_state_dict(weights | {_VECTORS: frozen})
     return model.eval()
 

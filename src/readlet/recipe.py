@@ -5,6 +5,7 @@ the reader that it made.
 """
 
 import json
+import math
 import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -35,6 +36,8 @@ Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Odd = Annotated[int, Field(ge=1, le=31), AfterValidator(_odd)]
 Precision = Literal["float32", "bfloat16", "float16"]
+SoftmaxName = Literal["standard", "norm"]
+Gamma = Annotated[float, Field(gt=0.0)] | Literal["sqrt(d)", "infinity"]
 ScheduleName = Literal["constant", "log", "linear", "cosine"]
 
 
@@ -133,6 +136,24 @@ class Model(_Section):
     """Stochastic depth: probability that the last layer is kept."""
 
 
+class Attention(_Section):
+    """How attention turns scores into weights."""
+
+    softmax: SoftmaxName = "standard"
+    """`norm`: NormSoftmax, which divides the scores by their deviation first."""
+    gamma: Gamma = "sqrt(d)"
+    """NormSoftmax divides by no more than this; d is the width of a head."""
+
+
+class Loss(_Section):
+    """How the scores of first and last words become probabilities."""
+
+    softmax: SoftmaxName = "standard"
+    """`norm`: NormSoftmax over the words of a window, in training and in answering."""
+    gamma: Gamma = "infinity"
+    """NormSoftmax divides by no more than this; d is the width of the model."""
+
+
 class Training(_Section):
     """How the weights are found."""
 
@@ -204,7 +225,20 @@ class Recipe(_Section):
     data: Data = Data()
     words: Words = Words()
     model: Model = Model()
+    attention: Attention = Attention()
+    loss: Loss = Loss()
     training: Training = Training()
+
+
+SECTIONS = tuple(field for field in Recipe.model_fields if field != "name")
+
+
+def norm_gamma(chosen: Attention | Loss, width: int) -> float | None:
+    """The cap of NormSoftmax as a number; None for the standard softmax."""
+    if chosen.softmax == "standard":
+        return None
+    named = {"sqrt(d)": math.sqrt(width), "infinity": math.inf}
+    return named[chosen.gamma] if isinstance(chosen.gamma, str) else chosen.gamma
 
 
 def shipped_recipes() -> list[str]:
@@ -236,7 +270,7 @@ def recipe_toml(recipe: Recipe) -> str:
     """A file that `load_recipe` reads: the fields that are not at their defaults."""
     usual = Recipe()
     lines = [f"name = {json.dumps(recipe.name)}"]
-    for section in ("data", "words", "model", "training"):
+    for section in SECTIONS:
         chosen, default = getattr(recipe, section), getattr(usual, section)
         changed = {
             field: getattr(chosen, field)

@@ -23,7 +23,7 @@ from readlet.models.span_loss import SpanLoss, Teacher
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
 from readlet.reader import Reader
-from readlet.recipe import Recipe
+from readlet.recipe import SECTIONS, Recipe
 from readlet.teaching import ask_teacher
 from readlet.training.checkpoint import find_checkpoint
 from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_accelerator
@@ -128,12 +128,12 @@ def _preparing(recipe: Recipe, *, needed: bool) -> AbstractContextManager[None]:
 def build_model(recipe: Recipe, corpus: Corpus) -> QACNN:
     torch.manual_seed(recipe.training.seed)
     known = corpus.vocabulary
-    return QACNN(recipe.model, corpus.frozen, known.trainable_rows, known.character_count)
+    return QACNN(recipe, corpus.frozen, known.trainable_rows, known.character_count)
 
 
 def compile_ahead(recipe: Recipe, device: torch.device) -> None:
     """Compile the blocks' programs with random numbers; the blocks that are trained find them."""
-    model = QACNN(recipe.model, torch.zeros(1, 1), 1, 1).to(device)
+    model = QACNN(recipe, torch.zeros(1, 1), 1, 1).to(device)
     model.compile_blocks()
     precision = MixedPrecision(recipe.training.precision, device)
     keep = torch.ones(recipe.training.batch_size, 160, dtype=torch.bool, device=device)  # (B, L)
@@ -159,7 +159,10 @@ def load_start(recipe: Recipe) -> Reader | None:
     if not folder:
         return None
     start = Reader.load(folder)
-    other = _differences_in("model", start.recipe.model_dump(), recipe.model_dump())
+    before, now = start.recipe.model_dump(), recipe.model_dump()
+    other = [
+        f for part in ("model", "attention", "loss") for f in _differences_in(part, before, now)
+    ]
     if other:
         fault = f"that reader has another {', '.join(other)}"
         raise bad_input(folder, "training.start", fault, "set the same numbers in the recipe")
@@ -229,8 +232,7 @@ def _same_data(corpus: Corpus, folder: Path, *, resume: bool) -> None:
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    sections = ("data", "words", "model", "training")
-    return [path for section in sections for path in _differences_in(section, before, now)]
+    return [path for section in SECTIONS for path in _differences_in(section, before, now)]
 
 
 def _differences_in(section: str, before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from readlet.encoding.features import PADDING_FORM, Windows, encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.models.qacnn import QACNN, SpanScores, count_parameters
 from readlet.models.span_loss import SpanLoss, span_loss
-from readlet.recipe import Model, load_recipe
+from readlet.recipe import Model, Recipe, load_recipe
 from readlet.types import Example, Span
 
 TINY = {
@@ -40,8 +40,8 @@ EXAMPLES = [
 MAX_CONTEXT, MAX_QUESTION = 30, 10
 
 
-def recipe(**changes: Any) -> Model:
-    return Model.model_validate(TINY | changes)
+def recipe(**changes: Any) -> Recipe:
+    return Recipe(model=Model.model_validate(TINY | changes))
 
 
 def build(width: int = 7, **changes: Any) -> QACNN:
@@ -90,7 +90,7 @@ def padded(batch: Batch, context: int, question: int) -> Batch:
 )
 def test_parameter_count(name: str, low: float, high: float) -> None:
     chosen = load_recipe(name)
-    model = QACNN(chosen.model, torch.zeros(50_003, 300), 3, 1_300)
+    model = QACNN(chosen, torch.zeros(50_003, 300), 3, 1_300)
     assert low < count_parameters(model) < high
     # Frozen vectors are stored with the model, and are none of its parameters.
     assert model.state_dict()["embedding.frozen"].shape == (50_003, 300)
@@ -441,7 +441,7 @@ def test_a_fresh_reader_sees_which_words_are_alike() -> None:
     vocabulary = Vocabulary((), tuple(words), "".join(sorted(set("".join(words)))), 16)
     rows = vocabulary.trainable_rows
     frozen = torch.cat([torch.zeros(rows, 150), 0.4 * torch.randn(len(words), 150)])  # as GloVe
-    model = QACNN(load_recipe("qacnn").model, frozen, rows, vocabulary.character_count).eval()
+    model = QACNN(load_recipe("qacnn"), frozen, rows, vocabulary.character_count).eval()
     order = torch.randperm(60)
     context = " ".join(words[i] for i in order.tolist())
     question = " ".join(words[i] for i in torch.randperm(60)[:12].tolist())

@@ -7,7 +7,7 @@ from readlet.encoding.features import Windows, encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLoss
-from readlet.recipe import Model
+from readlet.recipe import Model, Recipe
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary(
@@ -21,7 +21,7 @@ def build() -> QACNN:
     rows = KNOWN.trainable_rows
     frozen = torch.cat([torch.zeros(rows, 6), torch.randn(len(KNOWN.frozen), 6)])
     chosen = Model(width=16, heads=2, head_width=8, feed_forward=16, blocks=1, character_filters=0)
-    return QACNN(chosen, frozen, rows, KNOWN.character_count)
+    return QACNN(Recipe(model=chosen), frozen, rows, KNOWN.character_count)
 
 
 def test_it_learns_and_has_no_weights_for_characters() -> None:

@@ -145,7 +145,7 @@ def _epochs(run: Run) -> int:
 
 def _programs(recipe: Recipe) -> Any:
     """What compiled programs depend on; runs that differ in nothing of it share them."""
-    return recipe.model, recipe.training.batch_size, recipe.training.precision
+    return recipe.model, recipe.attention, recipe.training.batch_size, recipe.training.precision
 
 
 def _shared_by(run: Run, processes: int) -> Recipe:

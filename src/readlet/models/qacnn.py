@@ -11,8 +11,9 @@ from readlet.nn.attention import SelfAttention
 from readlet.nn.characters import CharacterConvolution, NoCharacters
 from readlet.nn.encoder_block import EncoderBlock, sublayer_count
 from readlet.nn.highway import Highway
+from readlet.nn.softmax import normalised
 from readlet.nn.trilinear import ContextQueryAttention
-from readlet.recipe import Model
+from readlet.recipe import Model, Recipe, norm_gamma
 
 # Fresh embeddings have a deviation of about 0.4, the positions added to them one of 0.7. What a
 # word is must outweigh where it stands, or attention begins by comparing places.
@@ -80,38 +81,40 @@ class QACNN(nn.Module):
     """Question and context share the encoder; the model encoder runs three times (M0, M1, M2)."""
 
     def __init__(
-        self, recipe: Model, frozen: Tensor, trainable_rows: int, character_count: int
+        self, recipe: Recipe, frozen: Tensor, trainable_rows: int, character_count: int
     ) -> None:
         super().__init__()
-        self.embedding = Embedding(recipe, frozen, trainable_rows, character_count)
+        sizes = recipe.model
+        self.loss_gamma = norm_gamma(recipe.loss, sizes.width)
+        self.embedding = Embedding(sizes, frozen, trainable_rows, character_count)
 
         def block(convolutions: int, kernel: int, number: int, of: int) -> EncoderBlock:
             sublayers = sublayer_count(convolutions)
             return EncoderBlock(
-                width=recipe.width,
+                width=sizes.width,
                 convolutions=convolutions,
                 kernel=kernel,
-                heads=recipe.heads,
-                head_width=recipe.head_width,
-                feed_forward=recipe.feed_forward,
-                dropout=recipe.dropout,
-                input_dropout=recipe.input_dropout,
+                heads=sizes.heads,
+                head_width=sizes.head_width,
+                feed_forward=sizes.feed_forward,
+                dropout=sizes.dropout,
+                input_dropout=sizes.input_dropout,
+                norm_gamma=norm_gamma(recipe.attention, sizes.head_width),
                 first_sublayer=number * sublayers + 1,
                 total_sublayers=of * sublayers,
-                last_survival=recipe.last_survival,
+                last_survival=sizes.last_survival,
             )
 
-        self.encoder = block(recipe.embedding_convolutions, recipe.embedding_kernel, 0, 1)
-        self.attention = ContextQueryAttention(recipe.width, recipe.dropout)
-        self.resize = nn.Linear(4 * recipe.width, recipe.width, bias=False)
+        self.encoder = block(sizes.embedding_convolutions, sizes.embedding_kernel, 0, 1)
+        self.attention = ContextQueryAttention(sizes.width, sizes.dropout)
+        self.resize = nn.Linear(4 * sizes.width, sizes.width, bias=False)
         self.blocks = nn.ModuleList(
-            block(recipe.convolutions, recipe.kernel, i, recipe.blocks)
-            for i in range(recipe.blocks)
+            block(sizes.convolutions, sizes.kernel, i, sizes.blocks) for i in range(sizes.blocks)
         )
-        self.dropout = nn.Dropout(recipe.dropout)
+        self.dropout = nn.Dropout(sizes.dropout)
         # No bias: one number added to every position changes no probability.
-        self.start = nn.Linear(2 * recipe.width, 1, bias=False)
-        self.end = nn.Linear(2 * recipe.width, 1, bias=False)
+        self.start = nn.Linear(2 * sizes.width, 1, bias=False)
+        self.end = nn.Linear(2 * sizes.width, 1, bias=False)
         self._initialise()
 
     def _initialise(self) -> None:
@@ -148,7 +151,15 @@ class QACNN(nn.Module):
         m2 = self._model_encoder(m1, context_keep)  # (B, Lc, D)
         start = self.start(torch.cat([m0, m1], dim=-1)).squeeze(-1)  # (B, Lc)
         end = self.end(torch.cat([m0, m2], dim=-1)).squeeze(-1)  # (B, Lc)
-        return SpanScores(start.float(), end.float(), context_keep)
+        return SpanScores(
+            self._score(start, context_keep), self._score(end, context_keep), context_keep
+        )
+
+    def _score(self, logits: Tensor, keep: Tensor) -> Tensor:
+        """Softmax of these is what the recipe asks for: the plain one, or NormSoftmax."""
+        if self.loss_gamma is None:
+            return logits.float()  # (B, Lc)
+        return normalised(logits.float(), keep, -1, self.loss_gamma)  # (B, Lc)
 
     def _embed(self, batch: Batch, tables: FormTables) -> tuple[Tensor, Tensor]:
         """Context (B, Lc, D) and question (B, Lq, D), before they are encoded."""

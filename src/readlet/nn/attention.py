@@ -3,16 +3,26 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from readlet.nn.norm_attention import norm_attention
+
 
 class SelfAttention(nn.Module):
     """Every kept position looks at every kept position; padded positions come out as zeros.
 
     The inner width is `heads * head_width` and need not equal `width`: the small reader of 96
-    features uses 5 heads of 96 each.
+    features uses 5 heads of 96 each. With `norm_gamma`, NormSoftmax takes the place of softmax.
     """
 
-    def __init__(self, width: int, heads: int, head_width: int, dropout: float) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        head_width: int,
+        dropout: float,
+        norm_gamma: float | None = None,
+    ) -> None:
         super().__init__()
+        self.norm_gamma = norm_gamma
         self.heads = heads
         self.head_width = head_width
         self.dropout = dropout
@@ -27,16 +37,19 @@ class SelfAttention(nn.Module):
         batch, length, _ = x.shape
         qkv = self.qkv(x).view(batch, length, 3, self.heads, self.head_width)  # (B, L, 3, H, E)
         query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # 3 of (B, H, L, E)
-        # An example that keeps nothing attends to everything: any answer will do, since it is
-        # zeroed below, as long as neither the answer nor its gradient is NaN.
-        safe = keep | ~keep.any(dim=1, keepdim=True)  # (B, L)
-        mixed = F.scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=safe[:, None, None, :],  # (B, 1, 1, L)
-            dropout_p=self.dropout if self.training else 0.0,
-        )  # (B, H, L, E)
+        dropout = self.dropout if self.training else 0.0
+        if self.norm_gamma is not None:
+            mixed = norm_attention(
+                query, key, value, keep, gamma=self.norm_gamma, dropout=dropout
+            )  # (B, H, L, E)
+        else:
+            # An example that keeps nothing attends to everything: any answer will do, since it is
+            # zeroed below, as long as neither the answer nor its gradient is NaN.
+            safe = keep | ~keep.any(dim=1, keepdim=True)  # (B, L)
+            mask = safe[:, None, None, :]  # (B, 1, 1, L)
+            mixed = F.scaled_dot_product_attention(
+                query, key, value, attn_mask=mask, dropout_p=dropout
+            )  # (B, H, L, E)
         joined = mixed.transpose(1, 2).reshape(batch, length, -1)  # (B, L, H * E)
         projected: Tensor = self.output(joined)  # (B, L, D)
         return projected * keep.unsqueeze(-1)  # (B, L, D)

@@ -57,13 +57,14 @@ class AttentionFeedForward(nn.Module):
         width: int,
         heads: int,
         head_width: int,
+        norm_gamma: float | None,
         feed_forward: int,
         dropout: float,
         input_dropout: float,
         survivals: list[float],
     ) -> None:
         super().__init__()
-        self.attention = SelfAttention(width, heads, head_width, dropout)
+        self.attention = SelfAttention(width, heads, head_width, dropout, norm_gamma)
         self.feed_forward = nn.Sequential(
             nn.Linear(width, feed_forward, bias=False),
             nn.ReLU(),
@@ -101,6 +102,7 @@ class EncoderBlock(nn.Module):
         feed_forward: int,
         dropout: float,
         input_dropout: float,
+        norm_gamma: float | None = None,
         first_sublayer: int,
         total_sublayers: int,
         last_survival: float,
@@ -125,6 +127,7 @@ class EncoderBlock(nn.Module):
             width=width,
             heads=heads,
             head_width=head_width,
+            norm_gamma=norm_gamma,
             feed_forward=feed_forward,
             dropout=dropout,
             input_dropout=input_dropout,

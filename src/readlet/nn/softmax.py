@@ -1,12 +1,16 @@
-"""Softmax over the kept positions of a row: the one place where masked scores are handled.
+"""Softmax and NormSoftmax over the kept positions of a row: the one place for masked scores.
 
 Adding the most negative number of a dtype to a score overflows to minus infinity in float16, and
 a row of nothing but minus infinity has a softmax of NaN. Here the mask is boolean, the arithmetic
 is at least float32, and masked scores are replaced, not shifted, so nothing can overflow.
 """
 
+import math
+
 import torch
 from torch import Tensor
+
+from readlet.errors import ReadletError
 
 MASKED = -1e30
 """The log-probability of a masked position.
@@ -15,6 +19,8 @@ Below every score a model can produce, yet finite, and so far from the end of th
 that sums of such values (a start plus an end, say) stay finite as well. It does not fit into
 float16: log-probabilities are float32 and are meant to remain so.
 """
+SIGMA_FLOOR = 1e-6
+"""Scores with a smaller deviation count as equal."""
 
 
 def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
@@ -35,6 +41,63 @@ def masked_log_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
     The result is float32 (float64 for float64 scores): a loss in half precision loses digits.
     """
     return _fill(scores, keep).log_softmax(dim).masked_fill(~keep, MASKED)  # (...,)
+
+
+def norm_softmax(scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = math.inf) -> Tensor:
+    """NormSoftmax (paper 002): softmax(x / min(sigma, gamma)), in the dtype of `scores`.
+
+    sigma is the deviation of the kept scores along `dim`. A row that keeps one position gives 1
+    there, a row of equal scores is uniform, and a row that keeps nothing gives zeros.
+    """
+    return masked_softmax(normalised(scores, keep, dim, gamma), keep, dim).to(scores.dtype)
+
+
+def norm_log_softmax(
+    scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = math.inf
+) -> Tensor:
+    """The logarithm of `norm_softmax`, in at least float32; `MASKED` where nothing is kept."""
+    return masked_log_softmax(normalised(scores, keep, dim, gamma), keep, dim)
+
+
+def normalised(scores: Tensor, keep: Tensor, dim: int, gamma: float) -> Tensor:
+    """(x - mean) / min(sigma, gamma) over the kept positions, zero elsewhere, at least float32.
+
+    Softmax ignores the mean; without it nothing overflows, however small sigma is.
+    """
+    check_gamma(gamma)
+    check_keep(keep, scores)
+    precise = scores.to(torch.promote_types(scores.dtype, torch.float32))  # (...,)
+    count = keep.expand_as(scores).sum(dim, keepdim=True).clamp(min=1)  # (..., 1, ...)
+    mean = precise.masked_fill(~keep, 0.0).sum(dim, keepdim=True) / count  # (..., 1, ...)
+    centred = (precise - mean).masked_fill(~keep, 0.0)  # (...,)
+    variance = centred.square().sum(dim, keepdim=True) / count  # (..., 1, ...)
+    return centred * one_over_sigma(variance, gamma)  # (...,)
+
+
+def one_over_sigma(variance: Tensor, gamma: float) -> Tensor:
+    """1 / min(sigma, gamma); 0 for scores that are all equal, which makes their row uniform.
+
+    Equal but for rounding, that is. Dividing by such a sigma would blow the rounding up.
+    """
+    # Clamped under the root: the root of zero has no gradient.
+    inside = variance.clamp(SIGMA_FLOOR**2, min(gamma, 1e18) ** 2)  # (...,)
+    return torch.where(variance > SIGMA_FLOOR**2, inside.rsqrt(), 0.0)  # (...,)
+
+
+def check_gamma(gamma: float) -> None:
+    if not gamma > 0:
+        raise ReadletError(f"gamma {gamma}: not above 0; give sqrt(d), infinity or a number")
+
+
+def check_keep(keep: Tensor, scores: Tensor) -> None:
+    """A mask of numbers, or one that fits nothing, would give wrong answers without a word."""
+    if keep.dtype != torch.bool:
+        raise ReadletError(f"mask: {keep.dtype} instead of bool; True means keep")
+    try:
+        keep.expand_as(scores)
+    except RuntimeError:
+        shapes = f"{tuple(keep.shape)} for scores of {tuple(scores.shape)}"
+        raise ReadletError(f"mask: {shapes}; give one that broadcasts to them") from None
 
 
 def masked_log_sum(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:

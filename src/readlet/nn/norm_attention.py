@@ -1,0 +1,122 @@
+"""Attention with NormSoftmax (paper 002) that never holds the matrix of scores.
+
+NormSoftmax divides the scores q.k of a query by their deviation over the keys. That deviation needs
+no scores: with the keys' covariance C = 1/n sum_j (k_j - mean)(k_j - mean)', it is sqrt(q' C q). So
+the query is rescaled, and torch's fused attention does the rest with a scale of 1: exact, and in
+O(n d^2). C is of the centred keys, since E[kk'] - mean mean' would lose half of the digits.
+"""
+
+import math
+import warnings
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from readlet.errors import ReadletError
+from readlet.nn.softmax import check_gamma, masked_softmax, normalised, one_over_sigma
+
+_HALF_LIMIT = 6e4
+
+
+def norm_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keep: Tensor | None = None,
+    *,
+    gamma: float | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """query (B, H, Lq, E), key and value (B, H, Lk, E), keep -> (B, H, Lq, E).
+
+    `keep` is boolean, True means keep: of keys, (B, Lk), or of pairs, (B or 1, H or 1, Lq, Lk),
+    which needs all scores. `gamma` is sqrt(E) unless another cap is given. Queries all of whose
+    keys are masked get zeros.
+    """
+    gamma = math.sqrt(query.shape[-1]) if gamma is None else gamma
+    check_gamma(gamma)
+    if keep is not None and keep.dim() == 4:
+        if keep.shape[-2] > 1:
+            _tell_once("a mask of pairs")
+            return materialised_norm_attention(
+                query, key, value, keep, gamma=gamma, dropout=dropout
+            )
+        keep = keep[:, 0, 0]  # (B, Lk)
+    _check(key, keep)
+    scaled = rescaled_query(query, key, keep, gamma)  # (B, H, Lq, E)
+    if keep is None:
+        return F.scaled_dot_product_attention(scaled, key, value, dropout_p=dropout, scale=1.0)
+    # A row that keeps nothing attends to everything and is zeroed below: no NaN anywhere.
+    some = keep.any(dim=1, keepdim=True)  # (B, 1)
+    mask = (keep | ~some)[:, None, None, :]  # (B, 1, 1, Lk)
+    mixed = F.scaled_dot_product_attention(
+        scaled, key, value, attn_mask=mask, dropout_p=dropout, scale=1.0
+    )  # (B, H, Lq, E)
+    return mixed * some[:, :, None, None]  # (B, H, Lq, E)
+
+
+def rescaled_query(query: Tensor, key: Tensor, keep: Tensor | None, gamma: float) -> Tensor:
+    """q / min(sigma, gamma), where sigma is the deviation of q.k over the kept keys.
+
+    0 when all kept keys score the same: then the weights are equal, and nothing is learned.
+    """
+    precise = torch.promote_types(query.dtype, torch.float32)
+    if keep is None:
+        count: Tensor | int = key.shape[-2]
+        centred = key - key.mean(dim=-2, keepdim=True)  # (B, H, Lk, E)
+    else:
+        count = keep.sum(dim=1).clamp(min=1)[:, None, None, None]  # (B, 1, 1, 1)
+        of_key = keep[:, None, :, None]  # (B, 1, Lk, 1)
+        mean = torch.where(of_key, key, 0).sum(dim=-2, keepdim=True, dtype=precise) / count
+        centred = torch.where(of_key, key - mean.to(key.dtype), 0)  # (B, H, Lk, E)
+    covariance = centred.transpose(-1, -2) @ (centred / count)  # (B, H, E, E)
+    variance = ((query @ covariance) * query).sum(dim=-1, keepdim=True, dtype=precise)
+    scaled = query * one_over_sigma(variance, gamma)  # (B, H, Lq, E)
+    if query.dtype == torch.float16:  # whose largest number is 65504
+        scaled = scaled.clamp(-_HALF_LIMIT, _HALF_LIMIT)  # (B, H, Lq, E)
+    return scaled.to(query.dtype)  # (B, H, Lq, E)
+
+
+def materialised_norm_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keep: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+    gamma: float | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """The same by its definition, with all scores: also for masks of pairs and added biases."""
+    gamma = math.sqrt(query.shape[-1]) if gamma is None else gamma
+    scores = query @ key.transpose(-1, -2)  # (B, H, Lq, Lk)
+    if bias is not None:
+        _tell_once("a bias added to the scores")
+        scores = scores + bias  # (B, H, Lq, Lk)
+    if keep is None:
+        keep = torch.ones(1, dtype=torch.bool, device=query.device)  # (1,)
+    elif keep.dim() == 2:
+        keep = keep[:, None, None, :]  # (B, 1, 1, Lk)
+    weights = masked_softmax(normalised(scores, keep, -1, gamma), keep)  # (B, H, Lq, Lk)
+    weights = F.dropout(weights.to(value.dtype), dropout)  # (B, H, Lq, Lk)
+    return weights @ value  # (B, H, Lq, E)
+
+
+def _check(key: Tensor, keep: Tensor | None) -> None:
+    if keep is None:
+        return
+    if keep.dtype != torch.bool:
+        raise ReadletError(f"mask: {keep.dtype} instead of bool; True means keep")
+    if keep.shape != (key.shape[0], key.shape[-2]):
+        wanted = (key.shape[0], key.shape[-2])
+        raise ReadletError(f"mask: {tuple(keep.shape)} instead of {wanted}; one for each key")
+
+
+@cache
+def _tell_once(what: str) -> None:
+    warnings.warn(
+        f"NormSoftmax with {what} needs the whole matrix of scores: exact, but slower and larger",
+        stacklevel=3,
+    )

@@ -1,0 +1,190 @@
+"""NormSoftmax attention through the keys' covariance, against the form with all scores."""
+
+import math
+import warnings
+
+import pytest
+import torch
+from torch import Tensor
+
+from readlet.errors import ReadletError
+from readlet.nn.attention import SelfAttention
+from readlet.nn.norm_attention import (
+    _tell_once,
+    materialised_norm_attention,
+    norm_attention,
+    rescaled_query,
+)
+
+B, H, LQ, LK, E = 3, 2, 7, 11, 8
+Tensors = tuple[Tensor, Tensor, Tensor]
+
+
+def tensors(dtype: torch.dtype, offset: float = 2.0) -> Tensors:
+    """Keys with a mean far from zero: the uncentred form would lose digits on them."""
+    query = 1.5 * torch.randn(B, H, LQ, E, dtype=torch.float64)
+    key = torch.randn(B, H, LK, E, dtype=torch.float64) + offset
+    value = torch.randn(B, H, LK, E, dtype=torch.float64)
+    return query.to(dtype), key.to(dtype), value.to(dtype)
+
+
+def some_keys() -> Tensor:
+    keep = torch.rand(B, LK) > 0.4
+    keep[0] = True
+    keep[1] = False
+    keep[1, 3] = True  # one key only
+    return keep
+
+
+def with_gradients(
+    function: object, inputs: Tensors, keep: Tensor | None, **named: object
+) -> list[Tensor]:
+    leaves = [t.clone().requires_grad_() for t in inputs]
+    out: Tensor = function(*leaves, keep, **named)  # type: ignore[operator]
+    weights = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view_as(out)
+    return [out.detach(), *torch.autograd.grad((out * weights).sum(), leaves)]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("gamma", [None, math.inf, 0.7])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"),
+    [(torch.float64, 1e-12), (torch.float32, 2e-5), (torch.bfloat16, 3e-2)],
+)
+def test_exact_in_value_and_gradient(
+    dtype: torch.dtype, tolerance: float, gamma: float | None, masked: bool
+) -> None:
+    inputs = tensors(dtype)
+    keep = some_keys() if masked else None
+    got = with_gradients(norm_attention, inputs, keep, gamma=gamma)
+    exact: Tensors = tuple(t.double() for t in inputs)  # type: ignore[assignment]
+    wanted = with_gradients(materialised_norm_attention, exact, keep, gamma=gamma)
+    for ours, theirs in zip(got, wanted, strict=True):
+        assert ours.dtype == dtype
+        assert ours.isfinite().all()
+        assert (ours.double() - theirs).norm() <= tolerance * theirs.norm()
+
+
+def test_bfloat16_is_as_near_as_the_form_with_all_scores() -> None:
+    """Both round; ours must not be worse than twice as far from the truth."""
+    ours = theirs = 0.0
+    for _ in range(20):
+        inputs = tensors(torch.bfloat16, offset=0.5)
+        exact: Tensors = tuple(t.double() for t in inputs)  # type: ignore[assignment]
+        truth = materialised_norm_attention(*exact)
+        ours += float((norm_attention(*inputs).double() - truth).norm())
+        theirs += float((materialised_norm_attention(*inputs).double() - truth).norm())
+    assert ours < 2 * theirs
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_row_without_keys_gives_zeros_and_no_nan(dtype: torch.dtype) -> None:
+    keep = some_keys()
+    keep[2] = False
+    for part in with_gradients(norm_attention, tensors(dtype), keep):
+        assert part.isfinite().all()
+    out = with_gradients(norm_attention, tensors(dtype), keep)[0]
+    assert (out[2] == 0).all()
+    assert (out[1] != 0).any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_equal_keys_are_averaged(dtype: torch.dtype) -> None:
+    query, key, value = tensors(dtype)
+    key = key[:, :, :1].expand_as(key).contiguous()
+    for keep in (None, some_keys()):
+        parts = with_gradients(norm_attention, (query, key, value), keep)
+        assert all(part.isfinite().all() for part in parts)
+        if keep is None:
+            mean = value.double().mean(dim=2, keepdim=True).expand(B, H, LQ, E)
+            assert torch.allclose(parts[0].double(), mean, atol=2e-2)
+
+
+def test_masked_keys_never_matter() -> None:
+    query, key, value = tensors(torch.float32)
+    keep = some_keys()
+    wild = key.masked_fill(~keep[:, None, :, None], 1e4)
+    assert torch.allclose(
+        norm_attention(query, key, value, keep), norm_attention(query, wild, value, keep), atol=1e-5
+    )
+
+
+def test_masks_of_pairs_need_all_scores_and_it_is_said_once() -> None:
+    query, key, value = tensors(torch.float64)
+    pairs = torch.rand(B, 1, LQ, LK) > 0.3
+    _tell_once.cache_clear()
+    with pytest.warns(UserWarning, match="mask of pairs"):
+        got = norm_attention(query, key, value, pairs)
+    with warnings.catch_warnings(action="error"):
+        again = norm_attention(query, key, value, pairs)
+    assert torch.equal(got, again)
+    for b in range(B):
+        for q in range(LQ):
+            alone = norm_attention(
+                query[b : b + 1, :, q : q + 1], key[b : b + 1], value[b : b + 1], pairs[b, :, q]
+            )
+            assert torch.allclose(got[b : b + 1, :, q : q + 1], alone, atol=1e-12)
+
+
+def test_a_mask_of_keys_may_have_four_dimensions() -> None:
+    query, key, value = tensors(torch.float64)
+    keep = some_keys()
+    four = norm_attention(query, key, value, keep[:, None, None, :])
+    assert torch.equal(four, norm_attention(query, key, value, keep))
+
+
+def test_a_bias_is_part_of_the_scores() -> None:
+    query, key, value = tensors(torch.float64)
+    bias = torch.randn(1, H, LQ, LK, dtype=torch.float64)
+    _tell_once.cache_clear()
+    with pytest.warns(UserWarning, match="bias"):
+        got = materialised_norm_attention(query, key, value, bias=bias)
+    scores = query @ key.transpose(-1, -2) + bias
+    sigma = scores.std(dim=-1, correction=0, keepdim=True).clamp(max=math.sqrt(E))
+    assert torch.allclose(got, (scores / sigma).softmax(-1) @ value, atol=1e-12)
+
+
+def test_the_rescaled_query_gives_scores_of_deviation_one() -> None:
+    query, key, _ = tensors(torch.float64)
+    keep = some_keys()
+    scores = rescaled_query(query, key, keep, math.inf) @ key.transpose(-1, -2)
+    for b in (0, 2):
+        assert torch.allclose(
+            scores[b, :, :, keep[b]].std(dim=-1, correction=0),
+            torch.ones(H, LQ, dtype=torch.float64),
+        )
+
+
+def test_dropout_drops_weights() -> None:
+    query, key, value = tensors(torch.float32)
+    many = torch.stack(
+        [norm_attention(query, key, torch.ones_like(value), dropout=0.5) for _ in range(400)]
+    )
+    assert many.std() > 0.1
+    assert float(many.mean()) == pytest.approx(1.0, abs=0.05)  # scaled up by as much
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [torch.ones(B, LK), torch.ones(B, LK + 1, dtype=torch.bool), torch.ones(LK, dtype=torch.bool)],
+)
+def test_a_wrong_mask_is_told(keep: Tensor) -> None:
+    with pytest.raises(ReadletError, match="mask"):
+        norm_attention(*tensors(torch.float32), keep)
+
+
+@pytest.mark.parametrize("gamma", [0.0, -2.0, math.nan])
+def test_a_wrong_gamma_is_told(gamma: float) -> None:
+    with pytest.raises(ReadletError, match="gamma"):
+        norm_attention(*tensors(torch.float32), gamma=gamma)
+
+
+def test_self_attention_takes_it_by_choice() -> None:
+    torch.manual_seed(1)
+    plain = SelfAttention(12, 2, 6, 0.0).eval()
+    norm = SelfAttention(12, 2, 6, 0.0, norm_gamma=math.sqrt(6)).eval()
+    norm.load_state_dict(plain.state_dict())
+    x, keep = torch.randn(2, 5, 12), torch.tensor([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]).bool()
+    assert not torch.allclose(plain(x, keep), norm(x, keep), atol=1e-3)
+    assert torch.allclose(norm(x, keep)[0, :4], norm(x[:1, :4], keep[:1, :4])[0], atol=1e-6)
+    assert (norm(x, keep)[0, 4] == 0).all()

@@ -1,0 +1,49 @@
+"""Cross entropy with NormSoftmax, and the bound on its confidence."""
+
+import math
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from readlet.nn.norm_loss import _warn_of_bound, highest_confidence, norm_cross_entropy
+from readlet.nn.softmax import norm_softmax
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    _warn_of_bound.cache_clear()
+
+
+@pytest.mark.parametrize("gamma", [math.inf, 3.0, 0.5])
+def test_it_is_the_cross_entropy_of_normalised_logits(gamma: float) -> None:
+    logits = (4 * torch.randn(6, 300, dtype=torch.float64)).requires_grad_()
+    labels = torch.randint(0, 300, (6,))
+    sigma = logits.std(dim=1, correction=0, keepdim=True).clamp(max=gamma)
+    wanted = F.cross_entropy(logits / sigma, labels)
+    got = norm_cross_entropy(logits, labels, gamma)
+    assert torch.allclose(got, wanted)
+    gradients = [torch.autograd.grad(loss, logits)[0] for loss in (got, wanted)]
+    assert torch.allclose(*gradients)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 384])
+def test_nothing_is_surer_than_the_bound(classes: int) -> None:
+    keep = torch.ones(1, dtype=torch.bool)
+    sure = torch.zeros(classes, dtype=torch.float64)
+    sure[0] = 100
+    bound = highest_confidence(classes)
+    assert float(norm_softmax(sure, keep)[0]) == pytest.approx(bound)
+    many = norm_softmax(30 * torch.randn(2000, classes, dtype=torch.float64) ** 3, keep)
+    assert float(many.max()) <= bound + 1e-12
+
+
+def test_few_classes_are_warned_of_once() -> None:
+    logits, labels = torch.randn(4, 2), torch.tensor([0, 1, 1, 0])
+    with pytest.warns(UserWarning, match=r"over 2 classes without a cap is never surer than 0\.88"):
+        norm_cross_entropy(logits, labels)
+    with warnings.catch_warnings(action="error"):
+        norm_cross_entropy(logits, labels)
+        norm_cross_entropy(torch.randn(4, 3), labels, gamma=1.0)
+        norm_cross_entropy(torch.randn(4, 384), labels)
