@@ -27,7 +27,7 @@ from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.reporting import write_report
 from readlet.experiments.runner import run_grid
-from readlet.experiments.store import FORMAT, versions
+from readlet.experiments.store import Result, versions
 from readlet.experiments.table import Table
 from readlet.formats import read_examples, write_examples
 
@@ -121,8 +121,7 @@ def _make_up(
     ]
     (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     names = ("scores.safetensors", "answers.json.gz", "log.jsonl")
-    result = {
-        "format": FORMAT,
+    values = {
         "key": run.key,
         "recipe": json.loads(run.recipe.model_dump_json()),
         "scores": {"exact": 70.0, "f1": 100 * float(scores.mean())},
@@ -135,7 +134,9 @@ def _make_up(
         "questions": "same",
         "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
     }
-    (folder / "result.json").write_text(json.dumps(result))
+    result = Result.model_validate(values)
+    result = result.model_copy(update={"digest": result.own_digest()})
+    (folder / "result.json").write_text(result.model_dump_json())
 
 
 def main() -> None:

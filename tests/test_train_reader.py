@@ -157,7 +157,7 @@ def test_changed_data_is_noticed(
     before = train.read_bytes()
     write_examples(train, seen[:-1])
     try:
-        with pytest.raises(ReadletError, match="the training data or word vectors have changed"):
+        with pytest.raises(ReadletError, match="the training data, the word vectors or the way"):
             train_reader(reader.recipe, other, resume=True)
     finally:
         train.write_bytes(before)

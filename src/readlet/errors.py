@@ -11,3 +11,11 @@ def bad_input(source: str | Path, place: str, fault: str, remedy: str) -> Readle
     """Every complaint about a file has the same four parts, in the same order."""
     where = f"{source}: {place}: " if place else f"{source}: "
     return ReadletError(" ".join(f"{where}{fault}; {remedy}".splitlines()))
+
+
+class CannotResumeError(ReadletError):
+    """An interrupted run that cannot go on where it stopped: damaged, or of other data."""
+
+
+class DivergedError(ReadletError):
+    """Training that came to nothing, by no fault of its input."""

@@ -133,7 +133,7 @@ class Reader:
         from readlet.encoding.vocabulary import Vocabulary
         from readlet.recipe import parse_recipe
 
-        path = _bundled_folder() if folder == BUNDLED else Path(folder)
+        path = reader_folder(folder)
         config = _read_json(path / "config.json")
         if config.get("format") != FORMAT or config.get("architecture") != "qacnn":
             fault = f"format {config.get('format')} of {config.get('architecture')!r}"
@@ -192,7 +192,10 @@ def model_of(recipe: "Recipe", vocabulary: "Vocabulary", weights: dict[str, "Ten
     return model.eval()
 
 
-def _bundled_folder() -> Path:
+def reader_folder(name: str | Path) -> Path:
+    """Where a reader lies: its folder, or that of the `bundled` one."""
+    if name != BUNDLED:
+        return Path(name)
     folder = bundled_reader()
     if folder is None:
         fault = "this copy of Readlet has no reader inside"

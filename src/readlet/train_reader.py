@@ -15,7 +15,7 @@ from readlet.calibrating import calibrate
 from readlet.calibration import Calibration
 from readlet.corpus import Corpora, Corpus, prepare, read_parts
 from readlet.encoding.batches import Batches, FormTables, shapes
-from readlet.errors import bad_input
+from readlet.errors import CannotResumeError, bad_input
 from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN
@@ -60,6 +60,7 @@ def train(
     resume: bool,
     corpora: Corpora | None = None,
     watch: Watch | None = None,
+    how_to_resume: str = "go on with --resume",
 ) -> Trained:
     """Train, calibrate and score. The folder gets checkpoints and the log; no reader is saved."""
     began = time.perf_counter()
@@ -104,7 +105,9 @@ def train(
             watch(loop.progress.step / loop.steps_per_epoch, scores)
         return scores
 
-    loop = TrainingLoop(module, batches, settings, folder, evaluate, accelerator, began)
+    loop = TrainingLoop(
+        module, batches, settings, folder, evaluate, accelerator, began, how_to_resume
+    )
     if resume:
         loop.resume()
     outcome = loop.run()
@@ -215,7 +218,8 @@ def _read_stored(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise bad_input(path, "", f"is damaged ({error})", "train anew in another --out") from None
+        told = bad_input(path, "", f"is damaged ({error})", "train anew in another --out")
+        raise CannotResumeError(str(told)) from None
     return values if isinstance(values, dict) else {}
 
 
@@ -224,8 +228,9 @@ def _same_data(corpus: Corpus, folder: Path, *, resume: bool) -> None:
     stored = folder / "data.json"
     if resume and stored.is_file():
         if _read_stored(stored) != {"key": corpus.key}:
-            fault = "the training data or word vectors have changed since the run began"
-            raise bad_input(folder, "", fault, "bring the old ones back, or give another --out")
+            fault = "the training data, the word vectors or the way to read them have changed"
+            told = bad_input(folder, "", fault, "bring the old ones back, or give another --out")
+            raise CannotResumeError(str(told))
     elif is_main_process():
         with atomic_text(stored) as stream:
             json.dump({"key": corpus.key}, stream)

@@ -63,7 +63,7 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
 
     empty = readlet("experiment", "report", table)
     assert empty.code == 2
-    assert "no finished run yet; make some: readlet experiment run quick" in empty.err
+    assert "no finished run yet; make some with `readlet experiment run`" in empty.err
 
     made = readlet("experiment", "run", table)
     assert made.code == 0, made.err
@@ -73,7 +73,7 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     planned = readlet("experiment", "run", table, "--dry-run")
     assert "2 of 2 runs done in runs/quick; time left: 0 s" in planned.out
 
-    told = readlet("experiment", "report", table, "--format", "md,html,tex,json")
+    told = readlet("experiment", "report", table, "--format", "md, html,tex,json,md")
     assert told.code == 0, told.err
     listed = [Path(line) for line in told.out.splitlines()]
     assert [path.name for path in listed] == [
@@ -83,7 +83,7 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
     assert [row["name"] for row in values["rows"]] == ["baseline", "width 12"]
     page = (tmp_path / "runs/quick/quick.md").read_text()
-    assert "readlet experiment report quick.toml --format md,html,tex,json" in page
+    assert "readlet experiment report quick.toml --format 'md, html,tex,json,md'" in page
 
 
 def test_search(readlet: Run, table: str, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) ->
         env={**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("1 of 1 done") == 1
+    assert done.stderr.count("1 of 1 done: ") == 1
     (result,) = (json.loads(p.read_text()) for p in tmp_path.glob("runs/quick/*/result.json"))
     assert result["recipe"]["training"]["batch_size"] == 64
     assert result["steps"] == 5  # as many as one process would take

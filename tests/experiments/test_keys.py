@@ -10,9 +10,14 @@ from readlet.errors import ReadletError
 from readlet.experiments.grid import expand, run_key
 from readlet.experiments.table import load_table
 from readlet.formats import source_path
-from readlet.recipe import load_recipe
+from readlet.reader import reader_folder
+from readlet.recipe import SECTIONS, Data, Recipe, load_recipe
 
 Write = Callable[..., str]
+GOLDEN = "2fcc7e71578192f8"
+OTHERS = {"standard": "norm", "sqrt(d)": 2.0, "infinity": 2.0}
+OTHERS |= {"cosine": "linear", "float32": "bfloat16"}
+FILES = ("train", "dev", "calibration", "vectors", "start", "teacher")
 
 
 def test_the_key_is_of_content_not_of_place(tmp_path: Path) -> None:
@@ -26,12 +31,47 @@ def test_the_key_is_of_content_not_of_place(tmp_path: Path) -> None:
     assert run_key(load_recipe("tiny", [f"data.train=['{here}']"])) not in keys
 
 
-@pytest.mark.parametrize(
-    "change", ["training.seed=1", "model.width=47", "data.held_out=0.06", "training.epochs=19"]
-)
-def test_every_field_counts_but_the_name(change: str) -> None:
-    assert run_key(load_recipe("tiny", [change])) != run_key(load_recipe("tiny"))
+def fields() -> list[tuple[str, str]]:
+    """All but those that name files: these count by their content."""
+    listed = [(s, f) for s in SECTIONS for f in type(getattr(Recipe(), s)).model_fields]
+    return [(section, field) for section, field in listed if field not in FILES]
+
+
+@pytest.mark.parametrize(("section", "field"), fields())
+def test_every_field_counts(section: str, field: str) -> None:
+    recipe = load_recipe("tiny")
+    part = getattr(recipe, section)
+    value = getattr(part, field)
+    other: object = OTHERS.get(value) if isinstance(value, str) else value * 2
+    if value in (0, 1):
+        other = not value
+    changed = recipe.model_copy(update={section: part.model_copy(update={field: other})})
+    assert run_key(changed) != run_key(recipe)
+
+
+def test_the_name_does_not_count() -> None:
     assert run_key(load_recipe("tiny", ["name=other"])) == run_key(load_recipe("tiny"))
+
+
+@pytest.mark.parametrize("field", ["start", "teacher"])
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "vocabulary.json"])
+def test_a_reader_counts_with_all_its_files(field: str, name: str, tmp_path: Path) -> None:
+    bundled = run_key(load_recipe("tiny", [f"training.{field}=bundled"]))
+    copy = tmp_path / "copy"
+    shutil.copytree(reader_folder("bundled"), copy)
+    change = [f"training.{field}={copy}"]
+    assert run_key(load_recipe("tiny", change)) == bundled != run_key(load_recipe("tiny"))
+    with (copy / name).open("ab") as stream:
+        stream.write(b" ")
+    assert run_key(load_recipe("tiny", change)) != bundled
+
+
+def test_keys_stay_as_they_are(tmp_path: Path) -> None:
+    """A new field of recipes must not make finished runs unknown: see `_LATER_FIELDS`."""
+    (tmp_path / "data.jsonl").write_text("the same for ever")
+    data = Data(train=(str(tmp_path / "data.jsonl"),), dev="")
+    recipe = Recipe(data=data)
+    assert run_key(recipe) == GOLDEN
 
 
 def test_data_files_are_looked_up_in_folders(write_table: Write, tmp_path: Path) -> None:

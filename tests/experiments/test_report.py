@@ -14,7 +14,7 @@ from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report
 from readlet.experiments.runner import find_finished
-from readlet.experiments.store import FORMAT, FinishedRun
+from readlet.experiments.store import FinishedRun, Result
 from readlet.experiments.table import load_table
 from readlet.formats import read_examples
 from readlet.types import Example
@@ -52,8 +52,7 @@ def pretend(
         ]
         (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         names = ("scores.safetensors", "answers.json.gz", "log.jsonl")
-        result = {
-            "format": FORMAT,
+        values = {
             "key": run.key,
             "recipe": json.loads(run.recipe.model_dump_json()),
             "scores": {"exact": 100 * float(f1.mean()), "f1": 100 * float(f1.mean())},
@@ -66,7 +65,9 @@ def pretend(
             "questions": questions,
             "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
         }
-        (folder / "result.json").write_text(json.dumps(result))
+        result = Result.model_validate(values)
+        result = result.model_copy(update={"digest": result.own_digest()})
+        (folder / "result.json").write_text(result.model_dump_json())
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def report_of(write_table: Write, tmp_path: Path) -> Callable[..., Report]:
 
     def make(scores: dict[str, list[float]], examples: list[Example] | None = EXAMPLES) -> Report:
         pretend(grid, tmp_path / "runs", scores)
-        return build_report(grid, find_finished(grid, tmp_path / "runs"), examples)
+        return build_report(grid, find_finished(grid, tmp_path / "runs").runs, examples)
 
     return make
 
@@ -136,6 +137,26 @@ def test_no_test_without_common_seeds_or_questions(
     assert any("not all scored on the same questions" in remark for remark in report.remarks)
     assert any("different versions" in remark for remark in report.remarks)
     assert sorted(report.code.values()) == [["baseline"], ["width 12"]]
+
+
+def test_only_common_seeds_are_compared(report_of: Callable[..., Report]) -> None:
+    """On the seed that both have, the row is better; with all seeds it would look worse."""
+    report = report_of({"baseline": [50, 75], "width 12": [60]})
+    (f1,) = (d for d in report.differences if d.metric == "f1")
+    assert f1.mean == pytest.approx(100 * (round(0.6 * 84) - 42) / 84)
+    assert f1.low is not None
+    assert f1.low > 0
+    assert f1.seeds == 1
+    assert any("do not all have the same seeds" in remark for remark in report.remarks)
+
+
+def test_a_metric_that_the_data_lack_is_told(write_table: Write, tmp_path: Path) -> None:
+    path = write_table(("seeds = 2", 'seeds = 2\nmetrics = ["f1", "NoAns_f1"]'))
+    grid = expand(load_table(path))
+    pretend(grid, tmp_path / "runs", {"baseline": [50], "width 12": [75]})
+    report = build_report(grid, find_finished(grid, tmp_path / "runs").runs, EXAMPLES)
+    assert report.metrics == ["f1"]
+    assert any("No run has NoAns_f1" in remark for remark in report.remarks)
 
 
 def test_groups_add_up(report_of: Callable[..., Report]) -> None:

@@ -19,6 +19,7 @@ from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.runner import find_finished, run_grid, seconds_left
 from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
 from readlet.experiments.table import load_table
+from readlet.formats import source_path
 
 Write = Callable[..., str]
 
@@ -47,6 +48,12 @@ class Notes:
     def failed(self, run: Run, error: ReadletError) -> None:
         self.lines.append(f"failed {run.label}")
 
+    def skipped(self, run: Run) -> None:
+        self.lines.append(f"skipped {run.label}")
+
+    def told(self, text: str) -> None:
+        self.lines.append(f"told {text}")
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -70,7 +77,7 @@ def out(made: Path, write_table: Write, tmp_path: Path) -> Path:
 
 def test_a_finished_run_is_small_and_whole(out: Path, write_table: Write) -> None:
     grid = one_run(write_table)
-    (finished,) = find_finished(grid, out).values()
+    (finished,) = find_finished(grid, out).runs.values()
     run = grid.runs[0]
     assert sorted(path.name for path in (out / run.key).iterdir()) == [
         "answers.json.gz",
@@ -97,7 +104,7 @@ def test_folders_from_elsewhere_are_merged_by_copying(
     out: Path, write_table: Write, tmp_path: Path
 ) -> None:
     grid = expand(load_table(write_table()), only=["baseline"], seeds=2)
-    first = find_finished(grid, out)
+    first = find_finished(grid, out).runs
     assert len(first) == 1
     elsewhere = tmp_path / "other machine"
     notes = Notes()
@@ -105,10 +112,10 @@ def test_folders_from_elsewhere_are_merged_by_copying(
     run_grid(other, elsewhere, notes)
     assert "finished baseline, seed 1" in notes.lines
     shutil.copytree(elsewhere, out, dirs_exist_ok=True)
-    assert set(find_finished(grid, out)) == {run.key for run in grid.runs}
+    assert set(find_finished(grid, out).runs) == {run.key for run in grid.runs}
 
 
-@pytest.mark.parametrize("damage", ["result", "scores", "gone", "key"])
+@pytest.mark.parametrize("damage", ["result", "null", "scores", "gone", "key", "better"])
 def test_a_damaged_run_is_named_set_aside_and_made_again(
     out: Path, write_table: Write, damage: str
 ) -> None:
@@ -116,6 +123,11 @@ def test_a_damaged_run_is_named_set_aside_and_made_again(
     key = grid.runs[0].key
     if damage == "result":
         (out / key / "result.json").write_text("{")
+    elif damage == "null":
+        (out / key / "result.json").write_text("null")
+    elif damage == "better":
+        text = (out / key / "result.json").read_text()
+        (out / key / "result.json").write_text(text.replace('"f1":', '"f1":9', 1))
     elif damage == "scores":
         with (out / key / "scores.safetensors").open("r+b") as stream:
             stream.seek(-1, os.SEEK_END)
@@ -125,14 +137,99 @@ def test_a_damaged_run_is_named_set_aside_and_made_again(
     else:
         result = json.loads((out / key / "result.json").read_text())
         (out / key / "result.json").write_text(json.dumps(result | {"key": "another"}))
-    with pytest.raises(DamagedRunError, match=f"{key}: is damaged"):
-        find_finished(grid, out)
+    found = find_finished(grid, out)
+    assert not found.runs
+    assert f"{key}: is damaged" in found.damaged[0]
     notes = Notes()
     run_grid(grid, out, notes)
     assert notes.lines[0] == f"aside baseline, seed 0 {key}.damaged-0"
     assert notes.lines[-1] == "finished baseline, seed 0"
     assert (out / f"{key}.damaged-0").is_dir()
-    assert len(find_finished(grid, out)) == 1
+    assert len(find_finished(grid, out).runs) == 1
+
+
+def begin(grid: Grid, out: Path) -> RunFolder:
+    """A run stopped after its second checkpoint."""
+    stopped = Notes()
+
+    def stop(run: Run, epoch: float, scores: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+    stopped.evaluated = stop  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        run_grid(grid, out, stopped)
+    return RunFolder(out / grid.runs[0].key)
+
+
+@pytest.mark.parametrize("damage", ["recipe", "checkpoint", "data"])
+def test_what_an_interrupted_run_left_may_be_damaged(
+    write_table: Write, tmp_path: Path, damage: str
+) -> None:
+    grid = one_run(write_table)
+    folder = begin(grid, tmp_path)
+    if damage == "recipe":
+        (folder.work / "data.json").write_text("")
+    elif damage == "checkpoint":
+        (checkpoint,) = folder.work.glob("checkpoint-*")
+        (checkpoint / "state.safetensors").write_bytes(b"")
+    else:  # as after a change to the code that reads data
+        (folder.work / "data.json").write_text('{"key": "another"}')
+    notes = Notes()
+    run_grid(grid, tmp_path, notes)
+    assert any("set aside as work.damaged-0" in line for line in notes.lines)
+    assert notes.lines[-1] == "finished baseline, seed 0"
+
+
+def test_checkpoints_left_by_a_kill_at_the_very_end_are_removed(
+    out: Path, write_table: Write
+) -> None:
+    grid = one_run(write_table)
+    folder = RunFolder(out / grid.runs[0].key)
+    folder.work.mkdir()
+    (folder.work / "checkpoint").write_text("large")
+    run_grid(grid, out, Notes())
+    assert not folder.work.exists()
+
+
+def test_a_run_that_another_process_makes_is_left_alone(write_table: Write, tmp_path: Path) -> None:
+    grid = one_run(write_table)
+    hold = f"""
+import sys, time
+from pathlib import Path
+from readlet.experiments.store import RunFolder
+with RunFolder(Path({str(tmp_path / grid.runs[0].key)!r})).claimed() as free:
+    print(free, flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        notes = Notes()
+        assert run_grid(grid, tmp_path, notes) == {}
+        assert notes.lines[-1] == "skipped baseline, seed 0"
+        other.kill()
+    run_grid(grid, tmp_path, notes)  # a killed process holds nothing
+    assert notes.lines[-1] == "finished baseline, seed 0"
+
+
+def test_data_that_change_meanwhile_are_noticed(write_table: Write, tmp_path: Path) -> None:
+    data = tmp_path / "mine.json"
+    shutil.copy(source_path("bundled:dev"), data)
+    path = write_table(("data.max_context", f'data.dev = "{data}"\ndata.max_context'))
+    grid = expand(load_table(path), only=["baseline"], seeds=1)
+    data.write_text(data.read_text().replace("a", "e", 1))
+    with pytest.raises(ReadletError, match="data files have changed since the command began"):
+        run_grid(grid, tmp_path / "out", Notes())
+
+
+def test_the_code_of_every_part_of_a_run_is_noted(write_table: Write, tmp_path: Path) -> None:
+    grid = one_run(write_table)
+    folder = begin(grid, tmp_path)
+    (folder.work / "versions.json").write_text('["an0ther"]')
+    (finished,) = run_grid(grid, tmp_path, Notes()).values()
+    code = finished.result.versions["code"]
+    assert code.startswith("an0ther and ")
+    assert len(code) > len("an0ther and ")
 
 
 def test_a_run_that_fails_does_not_stop_the_others(
@@ -141,7 +238,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
     grid = expand(load_table(write_table()), seeds=1)
     made: list[str] = []
 
-    def make(self: object, run: Run, watch: object) -> None:
+    def make(self: object, run: Run, watch: object, tell: object) -> None:
         made.append(run.row)
         if run.row == "width 12":
             raise ReadletError("training diverges")
@@ -175,7 +272,7 @@ def test_data_are_prepared_once_for_runs_that_share_them(
 
 def test_time_left(out: Path, write_table: Write) -> None:
     grid = expand(load_table(write_table()), seeds=2)
-    done = find_finished(grid, out)
+    done = find_finished(grid, out).runs
     (finished,) = done.values()
     assert seconds_left(grid, out, done) == pytest.approx(5 * finished.result.seconds)
     assert seconds_left(grid, out, {}) is None
@@ -199,8 +296,8 @@ def test_killed_twice_and_finished(out: Path, write_table: Write, tmp_path: Path
         assert process.wait() == -signal.SIGKILL
         assert not (folder / run.key / "result.json").exists()
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    (resumed,) = find_finished(one_run(write_table), folder).values()
-    (undisturbed,) = find_finished(one_run(write_table), out).values()
+    (resumed,) = find_finished(one_run(write_table), folder).runs.values()
+    (undisturbed,) = find_finished(one_run(write_table), out).runs.values()
     for name, values in undisturbed.question_scores.items():
         assert np.array_equal(resumed.question_scores[name], values)
     assert resumed.answers == undisturbed.answers

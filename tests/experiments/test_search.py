@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from readlet.errors import ReadletError
+from readlet.errors import DivergedError, ReadletError
 from readlet.experiments import search as module
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.search import Trying, search
@@ -38,7 +38,9 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """In place of training: a score that is best at a rate of 1e-3. The runs asked for."""
     runs: list[Run] = []
 
-    def make(self: object, run: Run, watch: Callable[[float, dict[str, float]], None]) -> Any:
+    def make(
+        self: object, run: Run, watch: Callable[[float, dict[str, float]], None], tell: object
+    ) -> Any:
         runs.append(run)
         score = 90 - 10 * abs(math.log10(run.recipe.training.learning_rate) + 3)
         for epoch in (1, 2):
@@ -101,8 +103,8 @@ def test_a_trial_that_was_cut_off_is_tried_again(
 ) -> None:
     make = module.Runner.make
 
-    def interrupted(self: Any, run: Run, watch: Any) -> Any:
-        make(self, run, watch)
+    def interrupted(self: Any, run: Run, watch: Any, tell: Any) -> Any:
+        make(self, run, watch, tell)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module.Runner, "make", interrupted)
@@ -118,12 +120,48 @@ def test_a_trial_that_was_cut_off_is_tried_again(
 def test_a_trial_that_diverges_does_not_stop_the_search(
     grid: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def make(self: object, run: Run, watch: object) -> None:
-        raise ReadletError("training diverges")
+    def make(self: object, run: Run, watch: object, tell: object) -> None:
+        raise DivergedError("training diverges")
 
     monkeypatch.setattr(module.Runner, "make", make)
     with pytest.raises(ReadletError, match="no trial came to its end"):
         search(grid, tmp_path, lambda trial: None, trials=2)
+
+
+def test_a_fault_of_the_input_stops_the_search_and_uses_up_no_trial(
+    grid: Grid, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = module.Runner.make
+
+    def faulty(self: object, run: Run, watch: object, tell: object) -> None:
+        raise ReadletError("no such question")
+
+    monkeypatch.setattr(module.Runner, "make", faulty)
+    with pytest.raises(ReadletError, match="no such question"):
+        search(grid, tmp_path, lambda trial: None, trials=2)
+    monkeypatch.setattr(module.Runner, "make", make)
+    assert search(grid, tmp_path, lambda trial: None, trials=2).trials == len(trained) == 2
+
+
+def test_other_ranges_or_settings_begin_anew(
+    write_table: Write, trained: list[Run], tmp_path: Path
+) -> None:
+    for more in (RANGES, RANGES.replace('["cosine", "linear"]', '["cosine", "constant"]')):
+        found = search(
+            expand(load_table(write_table(more=more))), tmp_path, lambda trial: None, trials=2
+        )
+        assert found.trials == 2
+    assert len(trained) == 4
+
+
+def test_whole_numbers_for_a_field_of_numbers(
+    write_table: Write, trained: list[Run], tmp_path: Path
+) -> None:
+    more = RANGES.replace('"model.blocks" = { low = 1', '"training.clip" = { low = 1')
+    found = search(
+        expand(load_table(write_table(more=more))), tmp_path, lambda trial: None, trials=3
+    )
+    assert isinstance(found.values["training.clip"], float)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +172,7 @@ def test_a_trial_that_diverges_does_not_stop_the_search(
         ("low = 1, high = 3", "low = 3, high = 1", "low must be smaller"),
         ("low = 1e-5", "low = -1.0", "above 0"),
         ("low = 1, high = 3", "low = 0, high = 3", "model.blocks"),
+        ('["cosine", "linear"]', '["cosine", "stairs"]', "training.schedule"),
     ],
 )
 def test_wrong_ranges_are_told(

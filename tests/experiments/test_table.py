@@ -1,6 +1,7 @@
 """Table files: what they may say, and what is told when they say it wrongly."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +89,13 @@ def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
         ("seeds = 2", "seeds = 2\nseeds = 2", "not valid TOML"),
         ('"width 8" = {}\n"width 12" = { model.width = 12 }', "", "axes.width has no choice"),
         ('name = "quick"', 'name = "Quick table"', "name"),
+        ('"no match" =', '"width 12" =', "2 rows are called 'width 12'"),
+        ('"no match" =', '"baseline" =', "2 rows are called 'baseline'"),
+        ('"no match" =', '"" =', "a choice without a name"),
+        ("{ model.width = 12 }", "{ model = 3 }", "row 'width 12': model: "),
+        ("{ model.width = 12 }", "{ missing = 3 }", "missing must be a text"),
+        ("{ model.width = 12 }", "{ training.seed = 3 }", "training.seed: belongs to the table"),
+        ("seeds = 2", 'seeds = 2\ncombine = "every"', 'give "each", "all", or lists'),
         ('title = "Two widths"', "", "title: is not given"),
         ('recipe = "tiny"', 'recipe = "tny"', "no such recipe"),
     ],
@@ -111,6 +119,24 @@ def test_only_some_rows(write_table: Write) -> None:
     assert len(expand(table, only=["no match"], seeds=3).runs) == 3
     with pytest.raises(ReadletError, match="did you mean 'no match'"):
         expand(table, only=["no matches"])
+
+
+def test_the_first_of_listed_seeds(write_table: Write) -> None:
+    table = load_table(write_table(("seeds = 2", "seeds = [13, 42]")))
+    assert {run.seed for run in expand(table, seeds=1).runs} == {13}
+    with pytest.raises(ReadletError, match="lists 2 seeds, not 3"):
+        expand(table, seeds=3)
+
+
+def test_a_recipe_beside_the_table(write_table: Write, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('name = "mine"\n[model]\nwidth = 20\n')
+    path = write_table(
+        ('recipe = "tiny"', 'recipe = "mine.toml"'),
+        ("model.width = 8\n", ""),
+        more='[small]\nrecipe = "mine.toml"\n',
+    )
+    assert expand(load_table(path)).runs[0].recipe.model.width == 20
+    assert expand(load_table(path).smaller()).runs[0].recipe.model.width == 20
 
 
 def test_small_variant(write_table: Write) -> None:

@@ -175,6 +175,9 @@ def test_paired_t() -> None:
     assert paired_t([1.0], [2.0]) is None
     assert paired_t([1.0, 2.0], [1.0, 2.0]) == 1.0
     assert paired_t([1.0, 2.0], [0.0, 1.0]) is None
+    # Three questions of 84 more, every time: equal differences but for rounding.
+    base = [100 * n / 84 for n in (40, 45, 47)]
+    assert paired_t([100 * n / 84 for n in (43, 48, 50)], base) is None
 
 
 def test_holm() -> None:

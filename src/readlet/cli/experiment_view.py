@@ -44,6 +44,8 @@ class GridView:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+        elif kind is None:
+            self._warn(self._count())
 
     def found(self, run: Run, finished: FinishedRun) -> None:
         self._finished[run.key] = finished
@@ -68,6 +70,13 @@ class GridView:
         self._cells[run.key] = Text("failed", style="bold red")
         self._warn(f"{run.label}: failed: {error}")
 
+    def skipped(self, run: Run) -> None:
+        self._cells[run.key] = Text("elsewhere", style="yellow")
+        self._warn(f"{run.label}: another process is making it")
+
+    def told(self, text: str) -> None:
+        self._warn(text)
+
     def _count(self) -> str:
         return f"{len(self._finished)} of {len(self._grid.runs)} done"
 
@@ -89,7 +98,7 @@ class GridView:
 def grid_lines(grid: Grid, cells: dict[str, Text]) -> Lines:
     """The grid with what is known of every run; rows that cannot be run say why."""
     seeds = sorted({run.seed for run in grid.runs})
-    lines = Lines(title=grid.table.title, title_justify="left", box=None, pad_edge=False)
+    lines = Lines(title=Text(grid.table.title), title_justify="left", box=None, pad_edge=False)
     lines.add_column("row")
     for seed in seeds:
         lines.add_column(f"seed {seed}", justify="right")
@@ -104,7 +113,9 @@ def grid_lines(grid: Grid, cells: dict[str, Text]) -> Lines:
 
 def show_plan(grid: Grid, folder: Path) -> None:
     """What a run would do: the grid, what is done, and how long the rest may take."""
-    done = find_finished(grid, folder)
+    done, damaged = find_finished(grid, folder)
+    for fault in damaged:
+        CONSOLE.print(fault, markup=False, highlight=False, soft_wrap=True)
     cells = {key: _score(finished) for key, finished in done.items()}
     for run in grid.runs:
         place = RunFolder(folder / run.key)

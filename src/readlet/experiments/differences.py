@@ -23,7 +23,7 @@ QUESTION_METRICS = ("exact", "f1")
 
 @dataclass(frozen=True)
 class Difference:
-    """One row against another, by one metric, in points."""
+    """One row against another, by one metric, in points, over the seeds that both have."""
 
     row: str
     against: str
@@ -46,61 +46,87 @@ def question_means(listed: Sequence[FinishedRun], metric: str) -> Numbers:
     return means
 
 
+@dataclass(frozen=True)
+class _Pair:
+    """Two rows with the runs of the seeds that both have: anything else would compare seeds."""
+
+    row: str
+    against: str
+    first: Sequence[FinishedRun]
+    second: Sequence[FinishedRun]
+    is_paired: bool  # False: no seed in common, and all runs are taken
+
+    @property
+    def has_same_questions(self) -> bool:
+        return len({run.result.questions for run in (*self.first, *self.second)}) == 1
+
+
 def find_differences(
     comparisons: Sequence[tuple[str, str]], runs: Runs, metrics: Sequence[str]
 ) -> list[Difference]:
     """Every comparison by every metric; the corrections count the comparisons of a metric."""
+    pairs = [_pair(row, against, runs) for row, against in comparisons]
+    return [found for metric in metrics for found in _by_metric(pairs, metric)]
+
+
+def _pair(row: str, against: str, runs: Runs) -> _Pair:
+    first, second = ({run.result.seed: run for run in runs[name]} for name in (row, against))
+    common = sorted(first.keys() & second.keys())
+    if not common:
+        return _Pair(row, against, runs[row], runs[against], is_paired=False)
+    ours, theirs = ([of_seed[seed] for seed in common] for of_seed in (first, second))
+    return _Pair(row, against, ours, theirs, is_paired=True)
+
+
+def _by_metric(pairs: Sequence[_Pair], metric: str) -> list[Difference]:
+    known = [
+        pair
+        for pair in pairs
+        if all(metric in run.result.scores for run in (*pair.first, *pair.second))
+    ]
+    asked = [p for p in known if p.has_same_questions and metric in QUESTION_METRICS]
+    over_questions = dict(zip(map(id, asked), _over_questions(asked, metric), strict=True))
+    over_seeds = {id(pair): _over_seeds(pair, metric) for pair in known}
+    tested = {key: p for key, p in over_seeds.items() if p is not None}
+    corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
     found = []
-    for metric in metrics:
-        same = [
-            len({run.result.questions for run in (*runs[a], *runs[b])}) == 1
-            and metric in QUESTION_METRICS
-            for a, b in comparisons
-        ]
-        paired = [pair for pair, is_same in zip(comparisons, same, strict=True) if is_same]
-        over_questions = iter(_over_questions(paired, runs, metric))
-        over_seeds = [_over_seeds(runs[a], runs[b], metric) for a, b in comparisons]
-        tested = [p for _, p in over_seeds if p is not None]
-        corrected = iter(holm(tested))
-        for (a, b), is_same, (common, p) in zip(comparisons, same, over_seeds, strict=True):
-            low, high, p_questions = next(over_questions) if is_same else (None, None, None)
-            mean = statistics.fmean(r.result.scores[metric] for r in runs[a])
-            other = statistics.fmean(r.result.scores[metric] for r in runs[b])
-            found.append(
-                Difference(
-                    row=a,
-                    against=b,
-                    metric=metric,
-                    mean=mean - other,
-                    low=low,
-                    high=high,
-                    p_questions=p_questions,
-                    seeds=common,
-                    p_seeds=next(corrected) if p is not None else None,
-                )
+    for pair in known:
+        low, high, p_questions = over_questions.get(id(pair), (None, None, None))
+        first, second = (
+            statistics.fmean(run.result.scores[metric] for run in listed)
+            for listed in (pair.first, pair.second)
+        )
+        found.append(
+            Difference(
+                row=pair.row,
+                against=pair.against,
+                metric=metric,
+                mean=first - second,
+                low=low,
+                high=high,
+                p_questions=p_questions,
+                seeds=len(pair.first) if pair.is_paired else 0,
+                p_seeds=corrected.get(id(pair)),
             )
+        )
     return found
 
 
-def _over_questions(
-    pairs: Sequence[tuple[str, str]], runs: Runs, metric: str
-) -> list[tuple[float, float, float]]:
+def _over_questions(pairs: Sequence[_Pair], metric: str) -> list[tuple[float, float, float]]:
     """Interval and corrected p-value of every pair."""
     if not pairs:
         return []
-    names = {name for pair in pairs for name in pair}
-    means = {name: question_means(runs[name], metric) for name in names}
-    columns = np.stack([means[a] - means[b] for a, b in pairs], axis=1)  # (questions, pairs)
+    differences = [
+        question_means(pair.first, metric) - question_means(pair.second, metric) for pair in pairs
+    ]
+    columns = np.stack(differences, axis=1)  # (questions, pairs)
     low, high = bootstrap_intervals(columns)
     p_values = holm(paired_permutations(columns).tolist())
     return list(zip(low.tolist(), high.tolist(), p_values, strict=True))
 
 
-def _over_seeds(
-    first: Sequence[FinishedRun], second: Sequence[FinishedRun], metric: str
-) -> tuple[int, float | None]:
-    by_seed = [
-        {r.result.seed: r.result.scores[metric] for r in listed} for listed in (first, second)
-    ]
-    common = sorted(by_seed[0].keys() & by_seed[1].keys())
-    return len(common), paired_t(*([scores[seed] for seed in common] for scores in by_seed))
+def _over_seeds(pair: _Pair, metric: str) -> float | None:
+    if not pair.is_paired:
+        return None
+    scores = ([run.result.scores[metric] for run in listed] for listed in (pair.first, pair.second))
+    return paired_t(*scores)

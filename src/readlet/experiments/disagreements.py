@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from readlet.experiments.differences import question_means
 from readlet.experiments.store import FinishedRun
 from readlet.metrics.significance import Numbers
 from readlet.types import Example
@@ -52,10 +53,7 @@ def disagreements(
     draws = [_draw(example.id) for example in examples]
     for row, against in comparisons:
         first, second = _same_seed(runs[row], runs[against])
-        ours, theirs = (
-            100 * np.stack([r.question_scores["f1"] for r in runs[name]]).mean(axis=0)
-            for name in (row, against)
-        )  # (questions,)
+        ours, theirs = (question_means(runs[name], "f1") for name in (row, against))
         difference = ours - theirs  # (questions,)
         gained, lost = _most(difference, draws, shown), _most(-difference, draws, shown)
         for number in (*gained, *lost):

@@ -7,6 +7,7 @@ it names. Not the program: a run made by another version counts, and the report 
 import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,11 +18,16 @@ from typing import Any
 from readlet.errors import bad_input
 from readlet.experiments.table import MISSING, Changes, Table
 from readlet.formats import source_path
+from readlet.formats.hub import PREFIX as HUB
+from readlet.reader import reader_folder
 from readlet.recipe import Recipe, apply_change, load_recipe, parse_recipe
 
 _SEPARATOR = " / "
-# A reader to start from is known by these two: weights, and all numbers around them.
-_READER_FILES = ("config.json", "model.safetensors")
+# What a reader to start from, or to learn from, is known by.
+_READER_FILES = ("config.json", "model.safetensors", "vocabulary.json")
+# Fields that recipes have got since the first keys were made, with the value that changes nothing.
+# A run without them keeps its key: (section, field) -> value.
+_LATER_FIELDS: dict[tuple[str, str], Any] = {}
 
 
 @dataclass(frozen=True)
@@ -77,17 +83,26 @@ def expand(
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in {row.name for row in rows}:
             raise bad_input(table.name, name, "no such row", _nearest(name, rows))
-    wanted = table.seeds if seeds is None else seeds
-    listed = list(range(wanted)) if isinstance(wanted, int) else wanted
+    listed = _seeds(table, seeds)
     runs = [
         _run(table, row, seed, folders, changes)
         for row in rows
         if not row.missing and (not only or row.name in only)
         for seed in listed
     ]
-    _refuse_twins(table, runs)
+    _refuse_twins(table, rows, runs)
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
     return Grid(table, rows, runs, comparisons)
+
+
+def _seeds(table: Table, wanted: int | None) -> list[int]:
+    """The first `wanted` of the table's seeds; a table that counts them can have more."""
+    if isinstance(table.seeds, int):
+        return list(range(table.seeds if wanted is None else wanted))
+    if wanted is not None and wanted > len(table.seeds):
+        fault = f"the table lists {len(table.seeds)} seeds, not {wanted}"
+        raise bad_input(table.name, "--seeds", fault, "ask for fewer")
+    return table.seeds[:wanted]
 
 
 def _rows(table: Table) -> Iterator[Row]:
@@ -138,12 +153,16 @@ def _name(table: Table, picked: Sequence[str]) -> str:
 def _run(table: Table, row: Row, seed: int, folders: Sequence[Path], changes: Sequence[str]) -> Run:
     values = load_recipe(table.recipe).model_dump()
     source = f"{table.name}, row {row.name!r}"
-    parse_recipe(merge(_sections(), table.set), f"{table.name}, set")  # whose fault it is
-    merge(values, table.set)
-    merge(values, row.changes)
-    merge(values, {"name": table.name, "training": {"seed": seed}})
+    # Each part on its own first: so a complaint says whose fault it is.
+    for part, told in ((table.set, f"{table.name}, set"), (row.changes, source)):
+        _refuse_seed(part.get("training"), told)
+        parse_recipe(merge({}, part), told)
+        merge(values, part)
     for change in changes:
+        if change.replace(" ", "").startswith("training.seed="):
+            raise bad_input("--set", "training.seed", "belongs to the table", "use --seeds")
         apply_change(values, change)
+    merge(values, {"name": table.name, "training": {"seed": seed}})
     recipe = _found(parse_recipe(values, source), folders)
     return Run(row.name, seed, recipe, run_key(recipe))
 
@@ -158,8 +177,9 @@ def merge(values: dict[str, Any], changes: Changes) -> dict[str, Any]:
     return values
 
 
-def _sections() -> dict[str, Any]:
-    return {"data": {}, "words": {}, "model": {}, "training": {}}
+def _refuse_seed(training: Any, source: str) -> None:
+    if isinstance(training, dict) and "seed" in training:
+        raise bad_input(source, "training.seed", "belongs to the table", "set `seeds` instead")
 
 
 def _found(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
@@ -170,7 +190,7 @@ def _found(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
             return name
         return next((str(f / name) for f in folders if (f / name).exists()), name)
 
-    data, words = recipe.data, recipe.words
+    data, words, training = recipe.data, recipe.words, recipe.training
     changed = {
         "train": tuple(map(look, data.train)),
         "dev": look(data.dev),
@@ -181,6 +201,9 @@ def _found(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
         update={
             "data": data.model_copy(update=changed),
             "words": words.model_copy(update={"vectors": vectors}),
+            "training": training.model_copy(
+                update={"start": look(training.start), "teacher": look(training.teacher)}
+            ),
         }
     )
 
@@ -196,15 +219,26 @@ def run_key(recipe: Recipe) -> str:
     }
     values["words"]["vectors"] = [_digest(source) for source in recipe.words.vectors]
     for field in ("start", "teacher"):
-        reader = values["training"][field]
-        listed = [_digest(str(Path(reader) / name)) for name in _READER_FILES if reader]
-        values["training"][field] = listed
+        values["training"][field] = _reader_digests(values["training"][field])
+    for (section, field), usual in _LATER_FIELDS.items():
+        if values[section][field] == usual:
+            del values[section][field]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _reader_digests(reader: str) -> list[str]:
+    if not reader:
+        return []
+    folder = reader_folder(reader)
+    return [_digest(str(folder / name)) for name in _READER_FILES]
 
 
 def _digest(source: str) -> str:
     if not source:
         return ""
+    if source.startswith(HUB):
+        remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
+        raise bad_input(source, "", "training reads files", remedy)
     path = source_path(source)
     if not path.is_file():
         raise bad_input(source, "", "no such file", "name its folder with --data")
@@ -218,7 +252,12 @@ def _content(path: Path, _size: int, _changed: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _refuse_twins(table: Table, runs: Iterable[Run]) -> None:
+def _refuse_twins(table: Table, rows: Sequence[Row], runs: Iterable[Run]) -> None:
+    names = Counter(row.name for row in rows)
+    for name, count in names.items():
+        if count > 1:
+            fault = f"{count} rows are called {name!r}"
+            raise bad_input(table.name, "axes", fault, "rename a choice, or `baseline`")
     seen: dict[str, Run] = {}
     for run in runs:
         twin = seen.setdefault(run.key, run)

@@ -27,7 +27,8 @@ def plan(
         raise bad_input(source, "", f"needs {table.missing}", "run another table meanwhile")
     if small:
         table = table.smaller()
-    grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes)
+    beside = [Path(source).parent] if Path(source).is_file() else []
+    grid = expand(table, folders=[*folders, *beside], only=only, seeds=seeds, changes=changes)
     if not grid.runs:
         missing = next(row.missing for row in grid.rows if row.missing)
         raise bad_input(source, "", f"needs {missing}", "choose other rows")

@@ -88,20 +88,22 @@ def build_report(
     examples: Sequence[Example] | None,
     *,
     pairs_shown: int = 3,
+    damaged: Sequence[str] = (),
 ) -> Report:
     """Everything about the finished runs of a grid; without examples, no groups and no pairs."""
     runs = {
         row.name: [done[r.key] for r in grid.of_row(row.name) if r.key in done] for row in grid.rows
     }
     if not any(runs.values()):
-        remedy = f"readlet experiment run {grid.table.name}"
-        raise ReadletError(f"{grid.table.name}: no finished run yet; make some: {remedy}")
+        raise ReadletError(
+            f"{grid.table.name}: no finished run yet; make some with `readlet experiment run`"
+        )
     metrics = [
         m for m in grid.table.metrics if any(m in run.result.scores for run in done.values())
     ]
     asked = {run.result.questions for listed in runs.values() for run in listed}
     comparisons = [(a, b) for a, b in grid.comparisons if runs[a] and runs[b]]
-    remarks = list(_remarks(grid, runs, asked))
+    remarks = [*damaged, *_remarks(grid, runs, asked, metrics)]
     groups: dict[str, list[GroupPart]] = {}
     shown: list[Disagreement] = []
     if examples is not None and len(asked) == 1:
@@ -126,13 +128,15 @@ def build_report(
 
 
 def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
-    scores = {
-        name: {m: {r.result.seed: r.result.scores[m] for r in listed} for m in metrics}
-        for name, listed in runs.items()
-        if listed
-    }
-    means = {n: {m: statistics.fmean(s[m].values()) for m in metrics} for n, s in scores.items()}
-    best = {m: max(row[m] for row in means.values()) for m in metrics}
+    scores: dict[str, dict[str, dict[int, float]]] = {}  # row, metric, seed
+    for name, listed in runs.items():
+        of_metric = {
+            m: {r.result.seed: r.result.scores[m] for r in listed if m in r.result.scores}
+            for m in metrics
+        }
+        scores[name] = {m: values for m, values in of_metric.items() if values}
+    means = {n: {m: statistics.fmean(v.values()) for m, v in s.items()} for n, s in scores.items()}
+    best = {m: max(row[m] for row in means.values() if m in row) for m in metrics}
     rows = []
     for row in grid.rows:
         listed = runs[row.name]
@@ -141,9 +145,10 @@ def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
                 mean=means[row.name][m],
                 deviation=statistics.stdev(values.values()) if len(values) > 1 else None,
                 seeds=values,
-                is_best=means[row.name][m] == best[m],
+                # As printed: of two rows that look the same, both are the best.
+                is_best=round(means[row.name][m], 2) == round(best[m], 2),
             )
-            for m, values in scores.get(row.name, {}).items()
+            for m, values in scores[row.name].items()
         }
         rows.append(
             ReportRow(
@@ -227,11 +232,20 @@ def _code_version(run: FinishedRun) -> str:
     return f"readlet {versions['readlet']} ({versions['code']}), torch {versions['torch']}"
 
 
-def _remarks(grid: Grid, runs: Runs, asked: set[str]) -> list[str]:
+def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) -> list[str]:
     remarks = []
     absent = sum(len(grid.of_row(name)) - len(listed) for name, listed in runs.items())
     if absent:
         remarks.append(f"{absent} of {len(grid.runs)} runs are not finished yet.")
+    unknown = [metric for metric in grid.table.metrics if metric not in metrics]
+    if unknown:
+        remarks.append(f"No run has {', '.join(unknown)}: the data hold no such questions.")
+    silent = [pair for pair in grid.comparisons if not (runs[pair[0]] and runs[pair[1]])]
+    if silent:
+        remarks.append(
+            f"{len(silent)} of {len(grid.comparisons)} comparisons lack a finished run, the first: "
+            f"{silent[0][0]} against {silent[0][1]}."
+        )
     if len(asked) > 1:
         remarks.append(
             "The runs were not all scored on the same questions: there is no test over questions."
@@ -243,4 +257,7 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str]) -> list[str]:
         )
     if any(len(listed) == 1 for listed in runs.values()):
         remarks.append("Rows with a single seed have no deviation: chance may decide their order.")
+    uneven = {frozenset(r.result.seed for r in listed) for listed in runs.values() if listed}
+    if len(uneven) > 1:
+        remarks.append("Rows do not all have the same seeds; differences are over common ones.")
     return remarks

@@ -35,11 +35,14 @@ def write_report(
     examples_shown: int,
 ) -> list[Path]:
     """Write the report in every format asked for; the paths of its files."""
+    formats = list(dict.fromkeys(name.strip() for name in formats if name.strip()))
     for name in formats:
         if name not in _RENDERERS:
             raise ReadletError(f"--format {name}: no such format; give {', '.join(_RENDERERS)}")
-    done = find_finished(grid, runs)
-    report = build_report(grid, done, _questions(grid), pairs_shown=examples_shown)
+    found = find_finished(grid, runs)
+    report = build_report(
+        grid, found.runs, _questions(grid), pairs_shown=examples_shown, damaged=found.damaged
+    )
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     texts = {f"{grid.table.name}.{name}": _RENDERERS[name](report, command) for name in formats}

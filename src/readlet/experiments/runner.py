@@ -4,16 +4,23 @@ So that runs share what they can: data, vocabulary and features in memory, compi
 GPU. A finished run is never made again, and an interrupted one goes on at its last checkpoint.
 """
 
-import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from readlet.errors import ReadletError
-from readlet.experiments.grid import Grid, Run
-from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
+from readlet.errors import CannotResumeError, ReadletError
+from readlet.experiments.grid import Grid, Run, run_key
+from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder, versions
+from readlet.files import atomic_text
 from readlet.recipe import Recipe
+
+if TYPE_CHECKING:
+    from readlet.train_reader import Trained
+
+Watch = Callable[[float, dict[str, float]], None]
+Tell = Callable[[str], None]
 
 
 class Watcher(Protocol):
@@ -31,67 +38,139 @@ class Watcher(Protocol):
 
     def failed(self, run: Run, error: ReadletError) -> None: ...
 
+    def skipped(self, run: Run) -> None: ...
+
+    def told(self, text: str) -> None: ...
+
+
+class Found(NamedTuple):
+    """What lies in a folder of runs."""
+
+    runs: dict[str, FinishedRun]  # by key
+    damaged: list[str]  # what is wrong with those that are not whole
+
 
 class Runner:
     """Makes one run after the other and keeps what the next one can use."""
 
-    def __init__(self, out: Path, *, keep_readers: bool = False) -> None:
+    def __init__(self, out: Path, *, keep_readers: bool = False, corpora: int = 4) -> None:
         from readlet.corpus import Corpora
-
-        self._out = out
-        self._keep_readers = keep_readers
-        self._corpora = Corpora()
-        self._programs: Any = None
-
-    def make(self, run: Run, watch: Callable[[float, dict[str, float]], None]) -> FinishedRun:
-        """Train, or go on training, and keep what a report needs."""
-        import torch
-
-        from readlet.train_reader import train
         from readlet.training.loop import make_accelerator
 
-        processes = make_accelerator()
+        versions()  # of the code that runs, not of what will lie on the disk when it has run
+        self._out = out
+        self._keep_readers = keep_readers
+        self._corpora = Corpora(room=corpora)
+        self._programs: Any = None
+        self._processes = make_accelerator()
+
+    def make(self, run: Run, watch: Watch, tell: Tell) -> FinishedRun | None:
+        """Train, or go on training, and keep what a report needs; None: another process does."""
         folder = RunFolder(self._out / run.key)
-        if self._programs != (programs := _programs(run.recipe)):
-            if torch.cuda.is_available():  # where programs are compiled
-                torch._dynamo.reset()  # those of another network would count against its limit
-            self._programs = programs
-        recipe = _shared_by(run, processes.num_processes)
+        with folder.claimed() if self._processes.is_main_process else nullcontext(True) as free:
+            if not self._agreed(free):
+                return None
+            finished = folder.read()  # another process may have made it since the grid was planned
+            return finished or self._make(run, folder, watch, tell)
+
+    def _make(self, run: Run, folder: RunFolder, watch: Watch, tell: Tell) -> FinishedRun:
+        recipe = _shared_by(run, self._processes.num_processes)
+        self._forget_other_programs(run.recipe)
+        _refuse_changed_data(run)
         resume = folder.is_begun
-        if resume and processes.is_main_process:
-            _renew_recipe(folder, recipe)
-        processes.wait_for_everyone()
-        trained = train(recipe, folder.work, resume=resume, corpora=self._corpora, watch=watch)
-        if processes.is_main_process:
-            folder.finish(run, trained, _machine(), keep_reader=self._keep_readers)
-        processes.wait_for_everyone()
+        self._in_main(lambda: _prepare_work(folder, recipe, resume=resume))
+        try:
+            trained = self._train(folder, recipe, watch, resume=resume)
+        except CannotResumeError as error:
+            told = str(error)
+            self._in_main(lambda: tell(f"{told}; set aside as {folder.set_work_aside().name}"))
+            self._in_main(lambda: _prepare_work(folder, recipe, resume=False))
+            trained = self._train(folder, recipe, watch, resume=False)
+        _refuse_changed_data(run)
+        self._in_main(
+            lambda: folder.finish(run, trained, _machine(), keep_reader=self._keep_readers)
+        )
         finished = folder.read()
         assert finished is not None
         return finished
+
+    def _train(self, folder: RunFolder, recipe: Recipe, watch: Watch, *, resume: bool) -> "Trained":
+        import torch
+
+        from readlet.train_reader import train
+
+        try:
+            return train(
+                recipe,
+                folder.work,
+                resume=resume,
+                corpora=self._corpora,
+                watch=watch,
+                how_to_resume="give the same command to go on",
+            )
+        except torch.OutOfMemoryError:
+            raise ReadletError("the GPU's memory is full; lower training.batch_size") from None
+
+    def _forget_other_programs(self, recipe: Recipe) -> None:
+        import torch
+
+        if self._programs != (programs := _programs(recipe)):
+            if torch.cuda.is_available():  # where programs are compiled
+                torch._dynamo.reset()  # those of another network would count against its limit
+            self._programs = programs
+
+    def _agreed(self, value: bool) -> bool:
+        """What the main process says, in all of them."""
+        from accelerate.utils import broadcast_object_list
+
+        told = [value]
+        broadcast_object_list(told)
+        return told[0]
+
+    def _in_main(self, work: Callable[[], object]) -> None:
+        """Work of the main process alone; all processes learn of its failure."""
+        from accelerate.utils import broadcast_object_list
+
+        told: list[str | None] = [None]
+        if self._processes.is_main_process:
+            try:
+                work()
+            except ReadletError as error:
+                told = [str(error)]
+            except OSError as error:
+                told = [f"{error.filename}: {error.strerror}; check disk and paths"]
+        broadcast_object_list(told)
+        if told[0] is not None:
+            raise ReadletError(told[0])
 
 
 def run_grid(
     grid: Grid, out: Path, watcher: Watcher, *, keep_readers: bool = False
 ) -> dict[str, FinishedRun]:
     """Make what is not there yet; finished runs by key. A run that fails does not stop the rest."""
-    from readlet.training.loop import make_accelerator
-
-    processes = make_accelerator()
-    done = find_finished(grid, out, watcher, may_move=processes.is_main_process)
-    processes.wait_for_everyone()
-    runner = Runner(out, keep_readers=keep_readers)
+    seeds = len({run.seed for run in grid.runs})
+    runner = Runner(out, keep_readers=keep_readers, corpora=max(4, min(seeds, 10)))
+    runner._in_main(lambda: set_damaged_aside(grid, out, watcher))
+    done = find_finished(grid, out).runs
+    for run in grid.runs:
+        if run.key in done:
+            watcher.found(run, done[run.key])
     failures: list[str] = []
     for run in grid.runs:
         if run.key in done:
             continue
         watcher.begun(run)
         try:
-            done[run.key] = runner.make(run, partial(watcher.evaluated, run))
+            finished = runner.make(run, partial(watcher.evaluated, run), watcher.told)
         except ReadletError as error:
             failures.append(f"{run.label}: {error}")
             watcher.failed(run, error)
             continue
-        watcher.finished(run, done[run.key])
+        if finished is None:
+            watcher.skipped(run)
+        else:
+            done[run.key] = finished
+            watcher.finished(run, finished)
     if failures:
         raise ReadletError(
             f"{len(failures)} of {len(grid.runs)} runs failed; the first: {failures[0]}"
@@ -99,25 +178,29 @@ def run_grid(
     return done
 
 
-def find_finished(
-    grid: Grid, out: Path, watcher: Watcher | None = None, *, may_move: bool = False
-) -> dict[str, FinishedRun]:
-    """Finished runs of the grid by key; damaged ones are set aside, if that is allowed."""
-    found = {}
+def set_damaged_aside(grid: Grid, out: Path, watcher: Watcher) -> None:
+    """Move what is not whole out of the way, and remove what whole runs no longer need."""
     for run in grid.runs:
         folder = RunFolder(out / run.key)
         try:
-            finished = folder.read()
+            folder.read()
         except DamagedRunError as error:
-            if watcher is None:
-                raise
-            place = folder.set_aside() if may_move else folder.path
-            watcher.set_aside(run, error, place)
+            watcher.set_aside(run, error, folder.set_aside())
+        else:
+            folder.tidy()
+
+
+def find_finished(grid: Grid, out: Path) -> Found:
+    """What is there of the grid's runs. Nothing is changed."""
+    found = Found({}, [])
+    for run in grid.runs:
+        try:
+            finished = RunFolder(out / run.key).read()
+        except DamagedRunError as error:
+            found.damaged.append(f"{run.label}: {error}")
             continue
         if finished is not None:
-            found[run.key] = finished
-            if watcher is not None:
-                watcher.found(run, finished)
+            found.runs[run.key] = finished
     return found
 
 
@@ -158,18 +241,25 @@ def _shared_by(run: Run, processes: int) -> Recipe:
     return run.recipe.model_copy(update={"training": training})
 
 
-def _renew_recipe(folder: RunFolder, recipe: Recipe) -> None:
-    """The same run by its key; only its files may lie elsewhere now."""
-    path = folder.work / "recipe.json"
-    if json.loads(path.read_text("utf-8")) != json.loads(recipe.model_dump_json()):
-        path.write_text(recipe.model_dump_json(indent=1), "utf-8")
+def _prepare_work(folder: RunFolder, recipe: Recipe, *, resume: bool) -> None:
+    folder.note_version()
+    if resume:  # the same run by its key; only its files may lie elsewhere now
+        with atomic_text(folder.work / "recipe.json") as stream:
+            stream.write(recipe.model_dump_json(indent=1))
+
+
+def _refuse_changed_data(run: Run) -> None:
+    if run_key(run.recipe) != run.key:
+        raise ReadletError("its data files have changed since the command began; start it again")
 
 
 def _machine() -> str:
+    import os
     import platform
 
     import torch
 
+    count = int(os.environ.get("WORLD_SIZE", "1"))
     if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
+        return f"{count} × {torch.cuda.get_device_name()}"
     return f"{platform.machine()} processor, {torch.get_num_threads()} threads"

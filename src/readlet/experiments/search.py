@@ -3,12 +3,15 @@
 Interrupted at any moment it goes on: Optuna's journal and the folders of the runs are all it needs.
 """
 
+import hashlib
+import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import DivergedError, ReadletError, bad_input
 from readlet.experiments.grid import Grid, Run, run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.store import RunFolder
@@ -51,21 +54,36 @@ def search(
     grid: Grid, out: Path, tell: Callable[[Trying], None], *, trials: int | None = None
 ) -> Found:
     """Try recipes until `trials` are done, counting those of earlier calls."""
-    optuna = _optuna()
+    _optuna()
     settings = grid.table.search
     if settings is None:
         remedy = "add [search.ranges]"
         raise bad_input(grid.table.name, "search", "has no ranges to search", remedy)
+    _refuse_several_processes()
     base = grid.runs[0].recipe
-    for field in settings.ranges:
-        _changed(base, {field: _any_value(settings.ranges[field])}, grid.table.name)
-    out.mkdir(parents=True, exist_ok=True)
-    study = _open_study(out, grid.table.name, settings)
-    total = settings.trials if trials is None else trials
+    for field, values in settings.ranges.items():
+        for value in values.choices or (values.low, values.high):
+            _changed(base, {field: value}, grid.table.name)
+    with RunFolder(out / _JOURNAL).claimed() as free:
+        if not free:
+            raise ReadletError(f"{out}: another process searches here; wait for it")
+        study = _open_study(out, _study_name(grid, base), settings)
+        total = settings.trials if trials is None else trials
+        _try_all(study, grid, base, out, total, tell)
+    return _write_best(study, base, out, settings, grid.table.name)
+
+
+def _try_all(
+    study: "Study", grid: Grid, base: Recipe, out: Path, total: int, tell: Callable[[Trying], None]
+) -> None:
+    optuna, settings = _optuna(), grid.table.search
+    assert settings is not None
     runner = Runner(out)
     while (done := len(_done(study))) < total:
         trial = study.ask()
-        values = {name: _suggest(trial, name, r) for name, r in settings.ranges.items()}
+        values = {
+            name: _suggest(trial, name, listed, base) for name, listed in settings.ranges.items()
+        }
         tell(Trying(done + 1, total, values))
         recipe = _changed(base, values, grid.table.name)
         try:
@@ -73,25 +91,37 @@ def search(
         except optuna.TrialPruned:
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
             tell(Trying(done + 1, total, values, pruned=True))
-        except ReadletError as error:  # it diverged: no use, and no reason to stop
+        except DivergedError:  # no use, and no reason to stop
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-            tell(Trying(done + 1, total, values | {"failed": str(error)}, pruned=True))
+            tell(Trying(done + 1, total, values, pruned=True))
+        except ReadletError:  # the next trial would meet the same
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            raise
         else:
             study.tell(trial, score)
             tell(Trying(done + 1, total, values, score))
-    return _write_best(study, base, out, settings, grid.table.name)
 
 
 def _try(runner: Runner, out: Path, recipe: Recipe, trial: "Trial", settings: Search) -> float:
     optuna = _optuna()
     run = Run(f"trial {trial.number}", recipe.training.seed, recipe, run_key(recipe))
 
+    folder = RunFolder(out / run.key)
+
     def watch(epoch: float, scores: dict[str, float]) -> None:
+        if settings.metric not in scores:
+            fault = f"the questions have no {settings.metric}"
+            raise bad_input("search.metric", "", fault, f"choose from {', '.join(scores)}")
         trial.report(scores[settings.metric], round(epoch * _STEPS_AN_EPOCH))
         if trial.should_prune():
             raise optuna.TrialPruned
 
-    finished = RunFolder(out / run.key).read() or runner.make(run, watch)
+    try:
+        finished = runner.make(run, watch, print)
+    except optuna.TrialPruned:
+        shutil.rmtree(folder.work, ignore_errors=True)
+        raise
+    assert finished is not None  # the whole search is claimed
     return finished.result.scores[settings.metric]
 
 
@@ -129,17 +159,27 @@ def _done(study: "Study") -> list[Any]:
     return study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
 
 
-def _suggest(trial: "Trial", name: str, values: Range) -> Any:
+def _study_name(grid: Grid, base: Recipe) -> str:
+    """Trials count together only if they have all in common but what is searched."""
+    settings = grid.table.search
+    assert settings is not None
+    same = (run_key(base), settings.metric, settings.on, repr(settings.ranges))
+    return f"{grid.table.name}-{hashlib.sha256(repr(same).encode()).hexdigest()[:8]}"
+
+
+def _refuse_several_processes() -> None:
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ReadletError("search: one process proposes and trains; run it without a launcher")
+
+
+def _suggest(trial: "Trial", name: str, values: Range, base: Recipe) -> Any:
     if values.choices:
         return trial.suggest_categorical(name, values.choices)
     low, high = values.low, values.high
-    if isinstance(low, int) and isinstance(high, int):
-        return trial.suggest_int(name, low, high, log=values.log)
+    section, field = name.split(".")
+    if isinstance(getattr(getattr(base, section), field), int):
+        return trial.suggest_int(name, int(low or 0), int(high or 0), log=values.log)
     return trial.suggest_float(name, float(low or 0), float(high or 0), log=values.log)
-
-
-def _any_value(values: Range) -> Any:
-    return values.choices[0] if values.choices else values.low
 
 
 def _changed(recipe: Recipe, values: dict[str, Any], source: str) -> Recipe:

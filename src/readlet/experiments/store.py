@@ -11,18 +11,20 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError
 from readlet.evaluation import read_predictions, write_predictions
 from readlet.experiments.grid import Run
 from readlet.files import atomic_text
@@ -39,17 +41,20 @@ _RESULT, _SCORES, _ANSWERS, _LOG = (
     "answers.json.gz",
     "log.jsonl",
 )
-_WORK = "work"
+_FILES = (_SCORES, _ANSWERS, _LOG)
+_WORK, _VERSIONS = "work", "versions.json"
 
 
 class DamagedRunError(ReadletError):
     """A folder that says it is finished but is not whole."""
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(BaseModel):
     """What is known of a finished run without opening its other files."""
 
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int = FORMAT
     key: str
     recipe: dict[str, Any]
     scores: dict[str, float]  # official, in percent
@@ -61,10 +66,15 @@ class Result:
     finished: str  # when
     questions: str  # digest of the ids of the questions, in order
     files: dict[str, str]  # digests
+    digest: str = ""  # of all the above
 
     @property
     def seed(self) -> int:
         return int(self.recipe["training"]["seed"])
+
+    def own_digest(self) -> str:
+        values = self.model_dump(exclude={"digest"})
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -98,18 +108,13 @@ class RunFolder:
         if not self.is_finished:
             return None
         try:
-            values = json.loads((self.path / _RESULT).read_text("utf-8"))
-            if values.pop("format") != FORMAT:
-                raise bad_input(
-                    self.path, _RESULT, "made by another version", "use a matching readlet"
-                )
-            result = Result(**values)
-            found = {name: _digest(self.path / name) for name in result.files}
-        except ReadletError:
-            raise
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise DamagedRunError(self._damage(str(error))) from None
-        wrong = [name for name, digest in found.items() if digest != result.files[name]]
+            result = Result.model_validate_json((self.path / _RESULT).read_bytes())
+            found = {name: _digest(self.path / name) for name in _FILES}
+        except (OSError, ValueError) as error:
+            raise DamagedRunError(self._damage(str(error).splitlines()[0])) from None
+        wrong = [name for name in _FILES if found[name] != result.files.get(name)]
+        if result.format != FORMAT or result.digest != result.own_digest():
+            wrong.append(_RESULT)
         if wrong or result.key != self.path.name:
             what = f"{', '.join(wrong)} changed" if wrong else f"holds run {result.key}"
             raise DamagedRunError(self._damage(what))
@@ -120,10 +125,39 @@ class RunFolder:
 
     def set_aside(self) -> Path:
         """Move a damaged folder out of the way; nothing is deleted."""
-        number = 0
-        while (place := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
-            number += 1
-        return self.path.rename(place)
+        return _moved(self.path)
+
+    def set_work_aside(self) -> Path:
+        """The same for what an interrupted run has left."""
+        return _moved(self.work)
+
+    def tidy(self) -> None:
+        """A kill between the end of a run and that of its tidying leaves checkpoints behind."""
+        if self.is_finished:
+            shutil.rmtree(self.work, ignore_errors=True)
+
+    @contextmanager
+    def claimed(self) -> Iterator[bool]:
+        """Whether this process may work here; False while another one does."""
+        locks = self.path.parent / ".locks"
+        locks.mkdir(parents=True, exist_ok=True)
+        with (locks / self.path.name).open("w") as stream:
+            yield _lock(stream)
+
+    def note_version(self) -> None:
+        """Write down which code works here: another one may go on with an interrupted run."""
+        self.work.mkdir(parents=True, exist_ok=True)
+        codes = self._codes()
+        if versions()["code"] not in codes:
+            with atomic_text(self.work / _VERSIONS) as stream:
+                json.dump([*codes, versions()["code"]], stream)
+
+    def _codes(self) -> list[str]:
+        try:
+            found = json.loads((self.work / _VERSIONS).read_text("utf-8"))
+        except (OSError, ValueError):
+            return []
+        return [str(code) for code in found] if isinstance(found, list) else []
 
     def finish(self, run: Run, trained: "Trained", machine: str, *, keep_reader: bool) -> None:
         """Write what is kept of a run; the result comes last, and with it the run is finished."""
@@ -151,13 +185,14 @@ class RunFolder:
             steps=reader.metrics["steps"],
             parameters=count_parameters(reader.model),
             machine=machine,
-            versions=versions(),
+            versions=versions() | {"code": " and ".join(self._codes() or [versions()["code"]])},
             finished=datetime.now(UTC).isoformat(timespec="seconds"),
             questions=hashlib.sha256(json.dumps(scored.ids).encode()).hexdigest()[:16],
-            files={name: _digest(self.path / name) for name in (_SCORES, _ANSWERS, _LOG)},
+            files={name: _digest(self.path / name) for name in _FILES},
         )
+        result = result.model_copy(update={"digest": result.own_digest()})
         with atomic_text(self.path / _RESULT) as stream:
-            json.dump({"format": FORMAT} | asdict(result), stream, ensure_ascii=False, indent=1)
+            stream.write(result.model_dump_json(indent=1))
         shutil.rmtree(self.work, ignore_errors=True)
 
 
@@ -203,3 +238,23 @@ def versions() -> dict[str, str]:
 def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _moved(path: Path) -> Path:
+    number = 0
+    while (place := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    return path.rename(place)
+
+
+def _lock(stream: TextIO) -> bool:
+    """Taken until the stream is closed, also by a crash."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows, where nothing guards against two at once
+        return True
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

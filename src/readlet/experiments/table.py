@@ -123,9 +123,15 @@ class Table(_Part):
 
     @model_validator(mode="after")
     def _axes_have_choices(self) -> "Table":
-        for name, choices in self.axes.items():
+        small = self.small.axes if self.small is not None else {}
+        for name, choices in (*self.axes.items(), *small.items()):
             if not choices:
                 raise ValueError(f"axes.{name} has no choice")
+            for choice, changes in choices.items():
+                if not choice.strip():
+                    raise ValueError(f"axes.{name} has a choice without a name")
+                if not isinstance(changes.get(MISSING, ""), str):
+                    raise ValueError(f"axes.{name}, {choice!r}: missing must be a text")
         if self.small is not None:
             for name in self.small.axes:
                 if name not in self.axes:
@@ -175,9 +181,20 @@ def load_table(source: str) -> Table:
         table = Table.model_validate(values)
     except ValidationError as error:
         raise _complaint(error, source) from None
-    if folder is not None and (folder / table.recipe).is_file():
-        table = table.model_copy(update={"recipe": str(folder / table.recipe)})
-    return table
+    return table if folder is None else _with_files_beside(table, folder)
+
+
+def _with_files_beside(table: Table, folder: Path) -> Table:
+    """Recipes named as files lie beside the table."""
+
+    def look(recipe: str) -> str:
+        return str(folder / recipe) if (folder / recipe).is_file() else recipe
+
+    changed: dict[str, Any] = {"recipe": look(table.recipe)}
+    if table.small is not None:
+        small = {"recipe": look(table.small.recipe)}
+        changed["small"] = table.small.model_copy(update=small)
+    return table.model_copy(update=changed)
 
 
 def _complaint(error: ValidationError, source: str) -> ReadletError:
@@ -185,7 +202,9 @@ def _complaint(error: ValidationError, source: str) -> ReadletError:
     place = ".".join(str(part) for part in first["loc"])
     fault = first["msg"].removeprefix("Value error, ")
     remedy = "change that"
-    if first["type"] == "extra_forbidden":
+    if first["loc"][:1] == ("combine",):
+        place, remedy = "combine", 'give "each", "all", or lists of choices'
+    elif first["type"] == "extra_forbidden":
         fault, known = "no such field", [*Table.model_fields, *Search.model_fields]
         near = get_close_matches(str(first["loc"][-1]), known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"fields: {', '.join(known)}"

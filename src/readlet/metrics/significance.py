@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BATCH = 100  # resamples at a time: bounds the memory
+_PERMUTATIONS_A_COLUMN = 50
 Numbers = NDArray[np.float32]
 
 
@@ -73,7 +74,11 @@ def bootstrap_intervals(
 def paired_permutations(
     differences: Numbers, *, permutations: int = 10_000, seed: int = 0
 ) -> NDArray[np.float64]:
-    """`paired_permutation` of many columns of differences at once, (questions, columns)."""
+    """`paired_permutation` of many columns of differences at once, (questions, columns).
+
+    With very many columns there are more permutations, or Holm's correction could find nothing.
+    """
+    permutations = max(permutations, _PERMUTATIONS_A_COLUMN * differences.shape[1])
     total = differences.sum(axis=0)  # (columns,)
     # Rounding must not decide between equal sums.
     limit = np.abs(total) - 1e-4 * np.abs(differences).sum(axis=0).clip(min=1e-6)  # (columns,)
@@ -96,8 +101,10 @@ def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:
     differences = np.asarray(first) - np.asarray(second)
     if len(differences) < 2:
         return None
-    if np.ptp(differences) == 0:  # a few equal differences are chance, not certainty
-        return None if differences[0] else 1.0
+    # A few equal differences, equal but for rounding, are chance and not certainty.
+    rounding = 1e-9 * max(1.0, float(np.abs([first, second]).max()))
+    if np.ptp(differences) <= rounding:
+        return 1.0 if abs(differences[0]) <= rounding else None
     return float(stats.ttest_rel(first, second).pvalue)
 
 

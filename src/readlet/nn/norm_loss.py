@@ -1,8 +1,8 @@
 """Cross entropy with NormSoftmax (paper 002) for classes.
 
-Scores of deviation 1 cannot lie far apart when there are few of them, so without a cap the confidence
-is bounded: with n classes, p <= 1 / (1 + (n - 1) exp(-n / sqrt(n - 1))). That is 0.88 for two classes,
-0.76 for ten, and no matter for the words of a passage. A finite gamma lifts the bound.
+Scores of deviation 1 cannot lie far apart when there are few of them, so without a cap the
+confidence is bounded: with n classes, p <= 1 / (1 + (n - 1) exp(-n / sqrt(n - 1))). That is 0.88
+for two classes, 0.76 for ten, and no matter for the words of a passage. A finite gamma lifts it.
 """
 
 import math

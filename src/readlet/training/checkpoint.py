@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import CannotResumeError, ReadletError, bad_input
 from readlet.tensors import make_readable
 
 _PREFIX = "checkpoint-"
@@ -76,7 +76,8 @@ def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
         progress = Progress(**json.loads((path / "progress.json").read_text()))
     except (OSError, SafetensorError, ValueError, TypeError) as error:
         fault = f"a damaged checkpoint ({error})"
-        raise bad_input(path, "", fault, "remove it and train anew") from None
+        told = bad_input(path, "", fault, "remove it and train anew")
+        raise CannotResumeError(str(told)) from None
     for name, tensor in like.items():
         if name not in tensors or tensors[name].shape != tensor.shape:
             fault = f"has no {name!r} of shape {tuple(tensor.shape)}: another architecture"

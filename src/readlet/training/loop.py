@@ -19,7 +19,8 @@ from torch import nn
 
 from readlet.encoding.batches import Batch, Batches, Shape
 from readlet.encoding.features import Ints
-from readlet.errors import ReadletError
+from readlet.errors import DivergedError, ReadletError
+from readlet.files import atomic_text
 from readlet.progress import TrainingBar
 from readlet.recipe import Training
 from readlet.tensors import detached, save_tensors
@@ -77,7 +78,9 @@ class TrainingLoop:
         evaluate: Callable[[], Scores],
         accelerator: Accelerator,
         began: float | None = None,  # on the clock of time.perf_counter
+        how_to_resume: str = "go on with --resume",  # told to whoever stops it
     ) -> None:
+        self._how_to_resume = how_to_resume
         self._clock = time.perf_counter() if began is None else began
         self.settings = settings
         self.batches = batches
@@ -138,7 +141,7 @@ class TrainingLoop:
                     if step % self.settings.checkpoint_every == 0 or last or halted:
                         good = self._save(window, good)
                 if halted:
-                    bar.say(f"stopped at step {step}; go on with --resume")
+                    bar.say(f"stopped at step {step}; {self._how_to_resume}")
                     raise KeyboardInterrupt
         self._keep_weights()
         return Outcome(self.progress.step, self.progress.rollbacks)
@@ -209,7 +212,7 @@ class TrainingLoop:
             self.progress.rollbacks += 1
             self.progress.rollbacks_in_a_row += 1
             if self.progress.rollbacks_in_a_row > _MAX_ROLLBACKS:
-                raise ReadletError(
+                raise DivergedError(
                     f"training diverges: {_MAX_ROLLBACKS} rollbacks; lower training.learning_rate "
                     "or raise training.warmup_steps"
                 )
@@ -301,7 +304,9 @@ class TrainingLoop:
         if self.accelerator.is_main_process and path.exists():
             lines = path.read_text().splitlines(keepends=True)
             kept = [line for line in lines if _step_of(line) <= self.progress.step]
-            path.write_text("".join(kept))
+            if kept != lines:
+                with atomic_text(path) as stream:  # a kill must not lose the curve
+                    stream.writelines(kept)
 
     @contextmanager
     def _bar(self) -> Iterator[TrainingBar]:
