@@ -199,6 +199,8 @@ class Training(_Section):
     """Decay of the averaged weights, which are the ones kept; 0 turns averaging off."""
     evaluate_every: Annotated[float, Field(gt=0.0)] = 1.0
     """Epochs between two evaluations."""
+    track_softmax: bool = False
+    """Log with every evaluation what goes into attention's softmax and what comes out."""
     patience: Annotated[int, Field(ge=0)] = 0
     """Stop after so many evaluations without a better F1; 0: never."""
     checkpoint_every: Positive = 500

@@ -15,11 +15,13 @@ from readlet.calibrating import calibrate
 from readlet.calibration import Calibration
 from readlet.corpus import Corpora, Corpus, prepare, read_parts
 from readlet.encoding.batches import Batches, FormTables, shapes
+from readlet.encoding.features import Features
 from readlet.errors import CannotResumeError, bad_input
 from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLoss, Teacher
+from readlet.nn.softmax_tracker import SoftmaxTracker
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
 from readlet.reader import Reader
@@ -101,6 +103,8 @@ def train(
 
     def evaluate() -> Scores:
         scores = score(corpus.dev_examples, predictor.predict(corpus.dev_examples, corpus.dev))
+        if settings.track_softmax:
+            scores |= _softmax_statistics(predictor, corpus.dev)
         if watch is not None:
             watch(loop.progress.step / loop.steps_per_epoch, scores)
         return scores
@@ -126,6 +130,17 @@ def train(
 
 def _preparing(recipe: Recipe, *, needed: bool) -> AbstractContextManager[None]:
     return preparing_aside(recipe) if needed else nullcontext()
+
+
+def _softmax_statistics(predictor: Predictor, features: Features) -> Scores:
+    """Variance and entropy of every softmax of attention, for one batch of questions."""
+    with SoftmaxTracker(predictor.model) as tracker:
+        next(predictor.scores(features))
+    return {
+        f"softmax.{number:02d}.{name}": value
+        for number, found in enumerate(tracker.found)
+        for name, value in (("variance", found.variance), ("entropy", found.entropy))
+    }
 
 
 def build_model(recipe: Recipe, corpus: Corpus) -> QACNN:

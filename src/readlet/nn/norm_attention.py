@@ -9,10 +9,12 @@ O(n d^2). C is of the centred keys, since E[kk'] - mean mean' would lose half of
 import math
 import warnings
 from functools import cache
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from readlet.errors import ReadletError
 from readlet.nn.softmax import check_gamma, masked_softmax, normalised, one_over_sigma
@@ -62,21 +64,79 @@ def rescaled_query(query: Tensor, key: Tensor, keep: Tensor | None, gamma: float
 
     0 when all kept keys score the same: then the weights are equal, and nothing is learned.
     """
-    precise = torch.promote_types(query.dtype, torch.float32)
+    scaled: Tensor = _RescaledQuery.apply(query, key, keep, gamma)  # type: ignore[no-untyped-call]
+    return scaled
+
+
+class _RescaledQuery(torch.autograd.Function):
+    """With its own gradient, which saves neither the query nor the centred keys.
+
+    With s = 1 / sigma, q' = s q and the keys' covariance C, dq = s (dq' - (q'.dq') C q'); C gets
+    -1/2 sum_i (q'_i.dq'_i) q'_i q'_i^T, which the keys get as 2/n (k - mean) dC.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, keep: Tensor | None, gamma: float) -> Tensor:
+        mean, root = _mean_and_root(key, keep)
+        centred = _centred(key, keep, mean, root)  # (B, H, Lk, E)
+        covariance = centred.transpose(-1, -2) @ centred  # (B, H, E, E)
+        scaled, factor, is_free = _rescale(query, query @ covariance, gamma)
+        ctx.save_for_backward(scaled, key, keep, mean, root, covariance, factor, is_free)
+        return scaled
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        scaled, key, keep, mean, root, covariance, factor, is_free = ctx.saved_tensors
+        of_query, weighted = _query_gradient(
+            gradient, scaled, scaled @ covariance, factor, is_free
+        )  # (B, H, Lq, E), (B, H, Lq, E)
+        of_covariance = weighted.transpose(-1, -2) @ scaled  # (B, H, E, E), symmetric
+        centred = _centred(key, keep, mean, root)  # (B, H, Lk, E)
+        of_key = centred @ (of_covariance / root).to(key.dtype)  # (B, H, Lk, E)
+        return of_query, of_key, None, None
+
+
+def _mean_and_root(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Mean of the kept keys (B, H, 1, E), and the root of their number (B or 1, 1, 1, 1)."""
+    precise = torch.promote_types(key.dtype, torch.float32)
     if keep is None:
-        count: Tensor | int = key.shape[-2]
-        centred = key - key.mean(dim=-2, keepdim=True)  # (B, H, Lk, E)
-    else:
-        count = keep.sum(dim=1).clamp(min=1)[:, None, None, None]  # (B, 1, 1, 1)
-        of_key = keep[:, None, :, None]  # (B, 1, Lk, 1)
-        mean = torch.where(of_key, key, 0).sum(dim=-2, keepdim=True, dtype=precise) / count
-        centred = torch.where(of_key, key - mean.to(key.dtype), 0)  # (B, H, Lk, E)
-    covariance = centred.transpose(-1, -2) @ (centred / count)  # (B, H, E, E)
-    variance = ((query @ covariance) * query).sum(dim=-1, keepdim=True, dtype=precise)
-    scaled = query * one_over_sigma(variance, gamma)  # (B, H, Lq, E)
+        root = torch.full((1, 1, 1, 1), math.sqrt(key.shape[-2]), dtype=precise, device=key.device)
+        return key.mean(dim=-2, keepdim=True, dtype=precise), root
+    count = keep.sum(dim=1).clamp(min=1)[:, None, None, None].to(precise)  # (B, 1, 1, 1)
+    kept = torch.where(keep[:, None, :, None], key, 0)  # (B, H, Lk, E)
+    return kept.sum(dim=-2, keepdim=True, dtype=precise) / count, count.sqrt()
+
+
+def _centred(key: Tensor, keep: Tensor | None, mean: Tensor, root: Tensor) -> Tensor:
+    """(k - mean) / sqrt(n) of the kept keys, zero for the others: C is its product with itself."""
+    centred = (key - mean) / root  # (B, H, Lk, E)
+    if keep is not None:
+        centred = torch.where(keep[:, None, :, None], centred, 0)  # (B, H, Lk, E)
+    return centred.to(key.dtype)  # (B, H, Lk, E)
+
+
+def _rescale(query: Tensor, product: Tensor, gamma: float) -> tuple[Tensor, Tensor, Tensor]:
+    """q and C q -> q s, s and whether s depends on them: not at the cap, nor for equal scores."""
+    precise = torch.promote_types(query.dtype, torch.float32)
+    variance = (product * query).sum(dim=-1, keepdim=True, dtype=precise)  # (B, H, Lq, 1)
+    factor = one_over_sigma(variance, gamma)  # (B, H, Lq, 1)
+    is_free = (variance < min(gamma, 1e18) ** 2) & (factor > 0)  # (B, H, Lq, 1)
+    scaled = query * factor  # (B, H, Lq, E)
     if query.dtype == torch.float16:  # whose largest number is 65504
         scaled = scaled.clamp(-_HALF_LIMIT, _HALF_LIMIT)  # (B, H, Lq, E)
-    return scaled.to(query.dtype)  # (B, H, Lq, E)
+    return scaled.to(query.dtype), factor, is_free
+
+
+def _query_gradient(
+    gradient: Tensor, scaled: Tensor, product: Tensor, factor: Tensor, is_free: Tensor
+) -> tuple[Tensor, Tensor]:
+    """dq from dq', q', C q', s; and -(q'.dq') q', from which the covariance's gradient is made."""
+    precise = torch.promote_types(scaled.dtype, torch.float32)
+    along = (gradient * scaled).sum(dim=-1, keepdim=True, dtype=precise)  # (B, H, Lq, 1)
+    along = torch.where(is_free, along, 0.0)  # (B, H, Lq, 1)
+    of_query = (gradient - along * product) * factor  # (B, H, Lq, E)
+    return of_query.to(scaled.dtype), (-along * scaled).to(scaled.dtype)
 
 
 def materialised_norm_attention(

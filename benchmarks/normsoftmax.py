@@ -1,0 +1,132 @@
+"""NormSoftmax attention on a GPU: plain fused attention, all scores, and ours; time and memory.
+
+    python benchmarks/normsoftmax.py
+
+Forward and backward in bfloat16; the median of many runs, timed on the device. `graph` replays a
+captured step, so that launches do not count; `eager` is what a plain call takes. Memory is the peak
+above the inputs. Ratios are to plain fused attention of the same row.
+"""
+
+import argparse
+import statistics
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from readlet.nn.norm_attention import materialised_norm_attention, norm_attention
+
+
+class Size(NamedTuple):
+    batch: int
+    heads: int
+    length: int
+    width: int
+    padded: bool
+    in_graph: bool
+    limit: float  # of ours, as a multiple of plain
+
+    @property
+    def name(self) -> str:
+        kinds = ["padded"] * self.padded + ["graph" if self.in_graph else "eager"]
+        return f"{self.batch} × {self.heads} × {self.length} × {self.width}, {', '.join(kinds)}"
+
+
+SIZES = [
+    Size(2, 12, 8192, 64, False, False, 1.35),
+    Size(2, 12, 8192, 64, True, False, 1.5),
+    Size(8, 12, 2048, 64, False, False, 1.35),
+    Size(8, 12, 2048, 64, True, False, 1.5),
+    Size(32, 12, 384, 64, False, True, 1.6),
+    Size(32, 12, 384, 64, True, True, 1.6),
+    Size(32, 8, 384, 16, False, True, 1.6),
+    Size(32, 8, 384, 16, True, True, 1.6),
+]
+MEMORY_LIMIT, SPEED_LIMIT = 1.3, 15.0
+Attention = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
+
+
+def plain(query: Tensor, key: Tensor, value: Tensor, keep: Tensor | None) -> Tensor:
+    mask = None if keep is None else keep[:, None, None, :]  # (B, 1, 1, L)
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+
+
+class Measured(NamedTuple):
+    milliseconds: float
+    mebibytes: float
+
+
+def measure(attention: Attention, size: Size, repetitions: int) -> Measured:
+    shape = (size.batch, size.heads, size.length, size.width)
+    torch.manual_seed(0)
+    inputs = [torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+    leaves = [tensor.requires_grad_() for tensor in inputs]
+    gradient = torch.randn(shape, device="cuda", dtype=torch.bfloat16)
+    keep = None
+    if size.padded:
+        lengths = torch.randint(size.length // 2, size.length + 1, (size.batch, 1), device="cuda")
+        keep = torch.arange(size.length, device="cuda") < lengths  # (B, L)
+
+    def step() -> None:
+        for leaf in leaves:
+            leaf.grad = None
+        attention(*leaves, keep).backward(gradient)
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    step()
+    torch.cuda.synchronize()
+    peak = (torch.cuda.max_memory_allocated() - before) / 2**20
+    run: Callable[[], None] = step
+    if size.in_graph:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+        run = graph.replay
+    times = []
+    for _ in range(repetitions):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end))
+    return Measured(statistics.median(times), peak)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=50)
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.exit(1, "normsoftmax: needs a GPU\n")
+    print("| size | plain ms | all scores ms | ours ms | ratio | limit | memory ratio |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    missed = False
+    for size in SIZES:
+        fused = measure(plain, size, arguments.repetitions)
+        ours = measure(norm_attention, size, arguments.repetitions)
+        fewer = max(3, arguments.repetitions // 10)
+        whole = measure(materialised_norm_attention, size, fewer)
+        ratio = ours.milliseconds / fused.milliseconds
+        memory = ours.mebibytes / fused.mebibytes
+        faster = whole.milliseconds / ours.milliseconds
+        missed |= ratio > size.limit or memory > MEMORY_LIMIT
+        missed |= size.length == 2048 and faster < SPEED_LIMIT
+        print(
+            f"| {size.name} | {fused.milliseconds:.3f} | {whole.milliseconds:.2f} "
+            f"| {ours.milliseconds:.3f} | {ratio:.2f} | {size.limit} | {memory:.2f} |",
+            flush=True,
+        )
+    parser.exit(int(missed))
+
+
+if __name__ == "__main__":
+    main()

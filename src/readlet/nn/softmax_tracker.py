@@ -1,0 +1,89 @@
+"""What goes into every softmax of attention and what comes out, as paper 002 looks at it.
+
+The variance of the inputs and the entropy of the outputs, of every self-attention of a model. The
+scores are computed a second time for it, so it is meant for one batch now and then.
+"""
+
+import math
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from readlet.nn.attention import SelfAttention
+from readlet.nn.softmax import masked_softmax, normalised
+
+
+@dataclass(frozen=True)
+class SoftmaxStatistics:
+    """Of one softmax: means over all queries of all heads."""
+
+    layer: str  # name of the module
+    variance: float  # of the inputs of one query, over the keys
+    entropy: float  # of the weights, from 0 (one key has all) to 1 (all keys have the same)
+
+
+class SoftmaxTracker:
+    """Inside the `with`, every call of a self-attention is noted, in order.
+
+    with SoftmaxTracker(model) as tracker:
+        model(batch)
+    tracker.found
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.found: list[SoftmaxStatistics] = []
+        self._model = model
+        self._hooks: list[RemovableHandle] = []
+
+    def __enter__(self) -> "SoftmaxTracker":
+        for name, module in self._model.named_modules():
+            if isinstance(module, SelfAttention):
+                self._hooks.append(module.register_forward_hook(self._note(name)))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _note(self, name: str) -> Any:
+        def hook(module: SelfAttention, inputs: tuple[Tensor, Tensor], _: Tensor) -> None:
+            with torch.no_grad():
+                self.found.append(_statistics(name, module, *inputs))
+
+        return hook
+
+
+def _statistics(name: str, module: SelfAttention, x: Tensor, keep: Tensor) -> SoftmaxStatistics:
+    """x (B, L, D), keep (B, L)."""
+    batch, length, _ = x.shape
+    qkv = module.qkv(x).float().view(batch, length, 3, module.heads, -1)  # (B, L, 3, H, E)
+    query, key, _ = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # 3 of (B, H, L, E)
+    scores = query @ key.transpose(-1, -2)  # (B, H, L, L)
+    of_keys = keep[:, None, None, :]  # (B, 1, 1, L)
+    if module.norm_gamma is None:
+        inputs = scores / math.sqrt(module.head_width)  # (B, H, L, L)
+    else:
+        inputs = normalised(scores, of_keys, -1, module.norm_gamma)  # (B, H, L, L)
+    count = keep.sum(dim=1)[:, None, None]  # (B, 1, 1)
+    kept = inputs.masked_fill(~of_keys, 0.0)  # (B, H, L, L)
+    mean = kept.sum(-1) / count.clamp(min=1)  # (B, H, L)
+    square = (inputs - mean.unsqueeze(-1)).square().masked_fill(~of_keys, 0.0)  # (B, H, L, L)
+    variance = square.sum(-1) / count.clamp(min=1)  # (B, H, L)
+    weights = masked_softmax(inputs, of_keys)  # (B, H, L, L)
+    entropy = -torch.special.xlogy(weights, weights).sum(-1)  # (B, H, L)
+    most = count.clamp(min=2).float().log()  # (B, 1, 1)
+    queries = keep[:, None, :].expand_as(variance)  # (B, H, L)
+    return SoftmaxStatistics(
+        name,
+        variance=float(variance[queries].mean()),
+        entropy=float((entropy / most)[queries].mean()),
+    )
