@@ -1,0 +1,77 @@
+"""What went into attention's softmax during training, and what came out: a plot.
+
+    python benchmarks/softmax_plots.py --runs standard=RUN/log.jsonl norm=RUN/log.jsonl \\
+        --out docs/results/normsoftmax-statistics.png
+
+The runs were made with `training.track_softmax=true`. One line for each softmax of the network,
+from light (the first) to dark (the last). Needs matplotlib (`pip install readlet[plots]`).
+"""
+
+import argparse
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from readlet.errors import bad_input
+from readlet.metrics.learning_curve import read_log
+
+Curves = dict[str, dict[int, list[tuple[float, float]]]]
+"""Statistic, number of the softmax, points of epoch and value."""
+_KEY = re.compile(r"softmax\.(\d+)\.(\w+)")
+_TITLES = {"variance": "variance of the inputs", "entropy": "entropy of the weights, 1: all equal"}
+
+
+def statistics_of(log: Path) -> Curves:
+    found: Curves = {name: defaultdict(list) for name in _TITLES}
+    for record in read_log(log):
+        for key, value in record.items():
+            match = _KEY.fullmatch(key)
+            if match:
+                found[match[2]][int(match[1])].append((float(record["epoch"]), float(value)))
+    if not found["variance"]:
+        remedy = "train with --set training.track_softmax=true"
+        raise bad_input(log, "", "holds no statistics of softmax", remedy)
+    return found
+
+
+def draw(runs: dict[str, Curves], out: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        len(_TITLES), len(runs), sharex=True, sharey="row", squeeze=False, figsize=(9, 6)
+    )
+    for column, (name, curves) in enumerate(runs.items()):
+        for row, (statistic, title) in enumerate(_TITLES.items()):
+            axis = axes[row][column]
+            layers = curves[statistic]
+            for number, points in sorted(layers.items()):
+                shade = plt.get_cmap("viridis_r")(0.1 + 0.9 * number / max(len(layers) - 1, 1))
+                axis.plot(*zip(*points, strict=True), color=shade, linewidth=1.2)
+            axis.grid(alpha=0.3)
+            axis.spines[["top", "right"]].set_visible(False)
+            if statistic == "variance":
+                axis.set_yscale("log")
+                axis.set_title(name)
+            else:
+                axis.set_ylim(0, 1.02)
+                axis.set_xlabel("epoch")
+            if column == 0:
+                axis.set_ylabel(title)
+    figure.tight_layout()
+    figure.savefig(out, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", nargs="+", required=True, metavar="NAME=LOG")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    pairs = (text.partition("=") for text in arguments.runs)
+    draw({name: statistics_of(Path(log)) for name, _, log in pairs}, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
