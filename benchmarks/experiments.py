@@ -131,6 +131,7 @@ def _make_up(
         "machine": "none",
         "versions": versions(),
         "finished": "2030-01-01T00:00:00+00:00",
+        "sources": {},
         "questions": "same",
         "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
     }

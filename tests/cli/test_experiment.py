@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from readlet.experiments.table import load_table, shipped_tables
+from readlet.formats import source_path
 
 Run = Callable[..., Any]
 
@@ -84,6 +86,26 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     assert [row["name"] for row in values["rows"]] == ["baseline", "width 12"]
     page = (tmp_path / "runs/quick/quick.md").read_text()
     assert "readlet experiment report quick.toml --format 'md, html,tex,json,md'" in page
+
+
+def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) -> None:
+    """Runs copied from a machine that has them."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for split in ("train", "dev"):
+        shutil.copy(source_path(f"bundled:{split}"), data / f"my-{split}.json")
+    named = 'data.train = ["my-train.json"]\ndata.dev = "my-dev.json"\ndata.max_context'
+    Path(table).write_text(TABLE.replace("data.max_context", named))
+    words = (table, "--data", data, "--only", "width 12")
+    assert readlet("experiment", "run", *words).code == 0
+    shutil.rmtree(data)
+    lost = readlet("experiment", "run", table)
+    assert "my-train.json: no such file; name its folder with --data" in lost.err
+    told = readlet("experiment", "report", table, "--format", "json")
+    assert told.code == 0, told.err
+    values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
+    assert [row["finished"] for row in values["rows"]] == [0, 1]
+    assert any("questions are not at hand" in remark for remark in values["remarks"])
 
 
 def test_search(readlet: Run, table: str, tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def pretend(
             "machine": "a machine",
             "versions": {"readlet": "0.1.0", "code": code, "torch": "2", "python": "3"},
             "finished": "2030-01-01T00:00:00+00:00",
+            "sources": {},
             "questions": questions,
             "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
         }

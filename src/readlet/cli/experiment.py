@@ -104,7 +104,15 @@ def report(
     from readlet.experiments.planning import plan
     from readlet.experiments.reporting import write_report
 
-    grid, folder = plan(table, small=small, out=out, folders=data, seeds=seeds, changes=changes)
+    grid, folder = plan(
+        table,
+        small=small,
+        out=out,
+        folders=data,
+        seeds=seeds,
+        changes=changes,
+        only_finished=True,
+    )
     written = write_report(
         grid,
         folder,

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -23,6 +23,13 @@ from readlet.reader import reader_folder
 from readlet.recipe import Recipe, apply_change, load_recipe, parse_recipe
 
 _SEPARATOR = " / "
+Digests = Mapping[str, str]
+"""What files are known by: name, digest of the content."""
+_SOURCES = (
+    *(("data", field) for field in ("train", "dev", "calibration")),
+    *(("words", "vectors"), ("training", "start"), ("training", "teacher")),
+)
+_READERS = ("start", "teacher")
 # What a reader to start from, or to learn from, is known by.
 _READER_FILES = ("config.json", "model.safetensors", "vocabulary.json")
 # Fields that recipes have got since the first keys were made, with the value that changes nothing.
@@ -73,11 +80,13 @@ def expand(
     only: Sequence[str] = (),
     seeds: int | None = None,
     changes: Sequence[str] = (),
+    known: Digests | None = None,
 ) -> Grid:
     """All rows and runs, checked before any is begun.
 
     Data files are looked up in `folders`; `only` keeps some rows (others are still shown), `seeds`
-    changes how many there are, and `changes` (section.field=value) apply to every run.
+    changes how many there are, and `changes` (section.field=value) apply to every run. Files that
+    are not on this machine may be `known` by their name.
     """
     rows = list(_rows(table))
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
@@ -85,7 +94,7 @@ def expand(
             raise bad_input(table.name, name, "no such row", _nearest(name, rows))
     listed = _seeds(table, seeds)
     runs = [
-        _run(table, row, seed, folders, changes)
+        _run(table, row, seed, folders, changes, known or {})
         for row in rows
         if not row.missing and (not only or row.name in only)
         for seed in listed
@@ -150,7 +159,14 @@ def _name(table: Table, picked: Sequence[str]) -> str:
     return _SEPARATOR.join(changed) or table.baseline
 
 
-def _run(table: Table, row: Row, seed: int, folders: Sequence[Path], changes: Sequence[str]) -> Run:
+def _run(
+    table: Table,
+    row: Row,
+    seed: int,
+    folders: Sequence[Path],
+    changes: Sequence[str],
+    known: Digests,
+) -> Run:
     values = load_recipe(table.recipe).model_dump()
     source = f"{table.name}, row {row.name!r}"
     # Each part on its own first: so a complaint says whose fault it is.
@@ -164,7 +180,7 @@ def _run(table: Table, row: Row, seed: int, folders: Sequence[Path], changes: Se
         apply_change(values, change)
     merge(values, {"name": table.name, "training": {"seed": seed}})
     recipe = _found(parse_recipe(values, source), folders)
-    return Run(row.name, seed, recipe, run_key(recipe))
+    return Run(row.name, seed, recipe, run_key(recipe, known))
 
 
 def merge(values: dict[str, Any], changes: Changes) -> dict[str, Any]:
@@ -208,42 +224,57 @@ def _found(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
     )
 
 
-def run_key(recipe: Recipe) -> str:
+def run_key(recipe: Recipe, known: Digests | None = None) -> str:
     """Digest of everything that determines a run; where its files lie does not matter."""
     values = json.loads(recipe.model_dump_json())
     del values["name"]
-    values["data"] |= {
-        "train": [_digest(source) for source in recipe.data.train],
-        "dev": _digest(recipe.data.dev),
-        "calibration": _digest(recipe.data.calibration),
-    }
-    values["words"]["vectors"] = [_digest(source) for source in recipe.words.vectors]
-    for field in ("start", "teacher"):
-        values["training"][field] = _reader_digests(values["training"][field])
+    digests = {name: _digest(name, known or {}) for name in source_names(recipe)}
+    for section, field in _SOURCES:
+        named = values[section][field]
+        if field in _READERS:
+            values[section][field] = [digests[path] for path in _reader_files(named)]
+        elif isinstance(named, list):
+            values[section][field] = [digests[name] for name in named]
+        else:
+            values[section][field] = digests[named] if named else ""
     for (section, field), usual in _LATER_FIELDS.items():
         if values[section][field] == usual:
             del values[section][field]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _reader_digests(reader: str) -> list[str]:
-    if not reader:
-        return []
-    folder = reader_folder(reader)
-    return [_digest(str(folder / name)) for name in _READER_FILES]
+def source_names(recipe: Recipe) -> list[str]:
+    """Every file that a recipe names, those of readers included."""
+    names: list[str] = []
+    for section, field in _SOURCES:
+        named = getattr(getattr(recipe, section), field)
+        if field in _READERS:
+            names += _reader_files(named)
+        else:
+            names += [named] if isinstance(named, str) else named
+    return [name for name in names if name]
 
 
-def _digest(source: str) -> str:
-    if not source:
-        return ""
+def source_digests(recipe: Recipe) -> Digests:
+    """The files of a recipe by their names, to be known by on other machines."""
+    return {Path(name).name: _digest(name, {}) for name in source_names(recipe)}
+
+
+def _reader_files(reader: str) -> list[str]:
+    return [str(reader_folder(reader) / name) for name in _READER_FILES] if reader else []
+
+
+def _digest(source: str, known: Digests) -> str:
     if source.startswith(HUB):
         remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
         raise bad_input(source, "", "training reads files", remedy)
     path = source_path(source)
-    if not path.is_file():
-        raise bad_input(source, "", "no such file", "name its folder with --data")
-    stat = path.stat()
-    return _content(path, stat.st_size, stat.st_mtime_ns)
+    if path.is_file():
+        stat = path.stat()
+        return _content(path, stat.st_size, stat.st_mtime_ns)
+    if path.name in known:
+        return known[path.name]
+    raise bad_input(source, "", "no such file", "name its folder with --data")
 
 
 @cache

@@ -106,6 +106,8 @@ def build_report(
     remarks = [*damaged, *_remarks(grid, runs, asked, metrics)]
     groups: dict[str, list[GroupPart]] = {}
     shown: list[Disagreement] = []
+    if examples is None:
+        remarks.append("The questions are not at hand: no groups of questions, no examples.")
     if examples is not None and len(asked) == 1:
         ordered = _in_order(examples)
         groups = _groups(ordered, runs)

@@ -13,7 +13,7 @@ from readlet.experiments.render_tex import tex
 from readlet.experiments.report import Report, build_report
 from readlet.experiments.runner import find_finished
 from readlet.files import atomic_text
-from readlet.formats import read_examples
+from readlet.formats import read_examples, source_path
 from readlet.types import Example
 
 Renderer = Callable[[Report, str], str]
@@ -56,7 +56,9 @@ def write_report(
 
 
 def _questions(grid: Grid) -> list[Example] | None:
-    """The dev questions, if all runs share them; held-out ones differ from seed to seed."""
+    """The dev questions, if they are here and all runs share them; held-out ones differ by seed."""
     sources = {run.recipe.data.dev for run in grid.runs}
     source = sources.pop()
-    return list(read_examples(source)) if not sources and source else None
+    if sources or not source or not source_path(source).is_file():
+        return None
+    return list(read_examples(source))

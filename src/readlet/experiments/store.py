@@ -12,7 +12,7 @@ import json
 import platform
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict
 
 from readlet.errors import ReadletError
 from readlet.evaluation import read_predictions, write_predictions
-from readlet.experiments.grid import Run
+from readlet.experiments.grid import Digests, Run, source_digests
 from readlet.files import atomic_text
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.squad import rules_of, score_questions
@@ -65,6 +65,7 @@ class Result(BaseModel):
     versions: dict[str, str]
     finished: str  # when
     questions: str  # digest of the ids of the questions, in order
+    sources: dict[str, str]  # files that it was made from: name, digest
     files: dict[str, str]  # digests
     digest: str = ""  # of all the above
 
@@ -188,6 +189,7 @@ class RunFolder:
             versions=versions() | {"code": " and ".join(self._codes() or [versions()["code"]])},
             finished=datetime.now(UTC).isoformat(timespec="seconds"),
             questions=hashlib.sha256(json.dumps(scored.ids).encode()).hexdigest()[:16],
+            sources=dict(source_digests(run.recipe)),
             files={name: _digest(self.path / name) for name in _FILES},
         )
         result = result.model_copy(update={"digest": result.own_digest()})
@@ -238,6 +240,16 @@ def versions() -> dict[str, str]:
 def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def known_sources(out: Path) -> Digests:
+    """Names and digests of all files that the finished runs of a folder were made from."""
+    found: dict[str, str] = {}
+    for path in out.glob(f"*/{_RESULT}"):
+        with suppress(DamagedRunError):
+            finished = RunFolder(path.parent).read()
+            found |= finished.result.sources if finished is not None else {}
+    return found
 
 
 def _moved(path: Path) -> Path:
