@@ -127,7 +127,11 @@ def main() -> None:
     if arguments.quick:
         heads, seeds, epochs = [1], 1, 2
     shown = sorted({1, math.ceil(epochs / 5), epochs})
-    print("| network | softmax | " + " | ".join(f"after {e} epochs" for e in shown) + " |")
+    print(
+        "| network | softmax | "
+        + " | ".join(f"after {e} epoch{'s' * (e > 1)}" for e in shown)
+        + " |"
+    )
     print("| --- | --- |" + " ---: |" * len(shown))
     for network, name, build, loss in variants(heads):
         curves = []
