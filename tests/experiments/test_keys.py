@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand, run_key
+from readlet.experiments.grid import expand
+from readlet.experiments.keys import run_key
 from readlet.experiments.table import load_table
 from readlet.formats import source_path
 from readlet.reader import reader_folder

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from readlet.errors import CannotResumeError, ReadletError
-from readlet.experiments.grid import Grid, Run, run_key
+from readlet.experiments.grid import Grid, Run
+from readlet.experiments.keys import run_key
 from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder, versions
 from readlet.files import atomic_text
 from readlet.recipe import Recipe
@@ -78,16 +79,16 @@ class Runner:
         self._forget_other_programs(run.recipe)
         _refuse_changed_data(run)
         resume = folder.is_begun
-        self._in_main(lambda: _prepare_work(folder, recipe, resume=resume))
+        self.in_main(lambda: _prepare_work(folder, recipe, resume=resume))
         try:
             trained = self._train(folder, recipe, watch, resume=resume)
         except CannotResumeError as error:
             told = str(error)
-            self._in_main(lambda: tell(f"{told}; set aside as {folder.set_work_aside().name}"))
-            self._in_main(lambda: _prepare_work(folder, recipe, resume=False))
+            self.in_main(lambda: tell(f"{told}; set aside as {folder.set_work_aside().name}"))
+            self.in_main(lambda: _prepare_work(folder, recipe, resume=False))
             trained = self._train(folder, recipe, watch, resume=False)
         _refuse_changed_data(run)
-        self._in_main(
+        self.in_main(
             lambda: folder.finish(run, trained, _machine(), keep_reader=self._keep_readers)
         )
         finished = folder.read()
@@ -127,7 +128,7 @@ class Runner:
         broadcast_object_list(told)
         return told[0]
 
-    def _in_main(self, work: Callable[[], object]) -> None:
+    def in_main(self, work: Callable[[], object]) -> None:
         """Work of the main process alone; all processes learn of its failure."""
         from accelerate.utils import broadcast_object_list
 
@@ -150,7 +151,7 @@ def run_grid(
     """Make what is not there yet; finished runs by key. A run that fails does not stop the rest."""
     seeds = len({run.seed for run in grid.runs})
     runner = Runner(out, keep_readers=keep_readers, corpora=max(4, min(seeds, 10)))
-    runner._in_main(lambda: set_damaged_aside(grid, out, watcher))
+    runner.in_main(lambda: set_damaged_aside(grid, out, watcher))
     done = find_finished(grid, out).runs
     for run in grid.runs:
         if run.key in done:

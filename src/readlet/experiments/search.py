@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.errors import DivergedError, ReadletError, bad_input
-from readlet.experiments.grid import Grid, Run, run_key
+from readlet.experiments.grid import Grid, Run
+from readlet.experiments.keys import run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.store import RunFolder
 from readlet.experiments.table import Range, Search

@@ -26,7 +26,8 @@ from pydantic import BaseModel, ConfigDict
 
 from readlet.errors import ReadletError
 from readlet.evaluation import read_predictions, write_predictions
-from readlet.experiments.grid import Digests, Run, source_digests
+from readlet.experiments.grid import Run
+from readlet.experiments.keys import Digests, source_digests
 from readlet.files import atomic_text
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.squad import rules_of, score_questions

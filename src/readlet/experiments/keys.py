@@ -1,0 +1,90 @@
+"""What a run is known by: a hash of all that determines it.
+
+The recipe, its seed, and the content of the files that it names, wherever they lie. Not the
+program: a run made by another version counts, and the report tells.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import bad_input
+from readlet.formats import source_path
+from readlet.formats.hub import PREFIX as HUB
+from readlet.reader import reader_folder
+from readlet.recipe import Recipe
+
+Digests = Mapping[str, str]
+"""What files are known by: name, digest of the content."""
+_SOURCES = (
+    *(("data", field) for field in ("train", "dev", "calibration")),
+    *(("words", "vectors"), ("training", "start"), ("training", "teacher")),
+)
+_READERS = ("start", "teacher")
+# What a reader to start from, or to learn from, is known by.
+_READER_FILES = ("config.json", "model.safetensors", "vocabulary.json")
+# Fields that recipes have got since the first keys were made, with the value that changes nothing.
+# A run without them keeps its key: (section, field) -> value.
+_LATER_FIELDS: dict[tuple[str, str], Any] = {("training", "track_softmax"): False}
+
+
+def run_key(recipe: Recipe, known: Digests | None = None) -> str:
+    """Digest of everything that determines a run; where its files lie does not matter."""
+    values = json.loads(recipe.model_dump_json())
+    del values["name"]
+    digests = {name: _digest(name, known or {}) for name in source_names(recipe)}
+    for section, field in _SOURCES:
+        named = values[section][field]
+        if field in _READERS:
+            values[section][field] = [digests[path] for path in _reader_files(named)]
+        elif isinstance(named, list):
+            values[section][field] = [digests[name] for name in named]
+        else:
+            values[section][field] = digests[named] if named else ""
+    for (section, field), usual in _LATER_FIELDS.items():
+        if values[section][field] == usual:
+            del values[section][field]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def source_names(recipe: Recipe) -> list[str]:
+    """Every file that a recipe names, those of readers included."""
+    names: list[str] = []
+    for section, field in _SOURCES:
+        named = getattr(getattr(recipe, section), field)
+        if field in _READERS:
+            names += _reader_files(named)
+        else:
+            names += [named] if isinstance(named, str) else named
+    return [name for name in names if name]
+
+
+def source_digests(recipe: Recipe) -> Digests:
+    """The files of a recipe by their names, to be known by on other machines."""
+    return {Path(name).name: _digest(name, {}) for name in source_names(recipe)}
+
+
+def _reader_files(reader: str) -> list[str]:
+    return [str(reader_folder(reader) / name) for name in _READER_FILES] if reader else []
+
+
+def _digest(source: str, known: Digests) -> str:
+    if source.startswith(HUB):
+        remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
+        raise bad_input(source, "", "training reads files", remedy)
+    path = source_path(source)
+    if path.is_file():
+        stat = path.stat()
+        return _content(path, stat.st_size, stat.st_mtime_ns)
+    if path.name in known:
+        return known[path.name]
+    raise bad_input(source, "", "no such file", "name its folder with --data")
+
+
+@cache
+def _content(path: Path, _size: int, _changed: int) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
