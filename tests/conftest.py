@@ -293,3 +293,42 @@ def small_training(short_corpus: Path) -> list[str]:
         *("model.embedding_convolutions=1", "model.convolutions=1"),
         *("model.dropout=0.1", "model.character_dropout=0.05", "model.last_survival=0.8"),
     ]
+
+
+@pytest.fixture(scope="session")
+def small_table() -> str:
+    """A table file over a network that trains in seconds: three rows, two seeds."""
+    return """
+name = "quick"
+title = "Two widths"
+recipe = "tiny"
+seeds = 2
+
+[set]
+data.max_context = 100
+data.overlap = 20
+model.width = 8
+model.heads = 1
+model.head_width = 8
+model.feed_forward = 8
+model.character_width = 4
+model.character_filters = 4
+model.null_answer = false
+words.width = 8
+training.epochs = 2
+training.batch_size = 64
+training.warmup_steps = 2
+training.log_every = 1
+training.checkpoint_every = 2
+
+[axes.width]
+"width 8" = {}
+"width 12" = { model.width = 12 }
+
+[axes.match]
+"match" = {}
+"no match" = { model.match_features = false }
+
+[paper."width 12"]
+f1 = 12.5
+"""

@@ -5,41 +5,6 @@ from pathlib import Path
 
 import pytest
 
-TABLE = """
-name = "quick"
-title = "Two widths"
-recipe = "tiny"
-seeds = 2
-
-[set]
-data.max_context = 100
-data.overlap = 20
-model.width = 8
-model.heads = 1
-model.head_width = 8
-model.feed_forward = 8
-model.character_width = 4
-model.character_filters = 4
-model.null_answer = false
-words.width = 8
-training.epochs = 2
-training.batch_size = 64
-training.warmup_steps = 2
-training.log_every = 1
-training.checkpoint_every = 2
-
-[axes.width]
-"width 8" = {}
-"width 12" = { model.width = 12 }
-
-[axes.match]
-"match" = {}
-"no match" = { model.match_features = false }
-
-[paper."width 12"]
-f1 = 12.5
-"""
-
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,11 +12,11 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def write_table(tmp_path: Path) -> Callable[..., str]:
+def write_table(tmp_path: Path, small_table: str) -> Callable[..., str]:
     """Write the small table, with some of its text replaced, and give its path."""
 
     def write(*replacements: tuple[str, str], more: str = "") -> str:
-        text = TABLE + more
+        text = small_table + more
         for old, new in replacements:
             assert old in text
             text = text.replace(old, new)

@@ -14,6 +14,7 @@ from readlet.experiments.grid import Grid, Run
 from readlet.experiments.runner import find_finished, seconds_left
 from readlet.experiments.search import Trying
 from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
+from readlet.experiments.wording import duration
 from readlet.progress import CONSOLE
 
 WAITING = Text("·", style="dim")
@@ -124,7 +125,7 @@ def show_plan(grid: Grid, folder: Path) -> None:
             cells[run.key] = Text(f"epoch {place.progress():.3g}/{epochs}", style="yellow")
     console.print(grid_lines(grid, cells))
     left = seconds_left(grid, folder, done)
-    told = "unknown until one is done" if left is None else _duration(left)
+    told = "unknown until one is done" if left is None else duration(left) if left else "none"
     console.print(
         f"{len(done)} of {len(grid.runs)} runs done in {folder}; time left: {told}",
         markup=False,
@@ -138,15 +139,7 @@ def _score(finished: FinishedRun) -> Text:
 
 def _told(finished: FinishedRun) -> str:
     scores = finished.result.scores
-    return f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f}, {_duration(finished.result.seconds)}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 6000:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+    return f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f}, {duration(finished.result.seconds)}"
 
 
 def show_trial(trial: Trying) -> None:
