@@ -124,3 +124,18 @@ def test_a_teacher_that_is_not_there_is_told(small_training: list[str], tmp_path
     changes = [*small_training, f"training.teacher={tmp_path / 'nobody'}"]
     with pytest.raises(ReadletError, match="nobody"):
         train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=False)
+
+
+def test_another_teacher_is_noticed_when_going_on(
+    small_training: list[str], tmp_path: Path
+) -> None:
+    train_reader(
+        load_recipe("tiny", [*small_training, "training.epochs=1"]), tmp_path / "old", resume=False
+    )
+    changes = [*small_training, "training.epochs=1", f"training.teacher={tmp_path / 'old'}"]
+    train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=False)
+    train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=True)
+    with (tmp_path / "old" / "vocabulary.json").open("a") as stream:
+        stream.write(" ")
+    with pytest.raises(ReadletError, match="or a reader to start or to learn from"):
+        train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=True)

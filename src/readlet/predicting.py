@@ -56,8 +56,10 @@ class Predictor:
             for number, example in enumerate(examples)
         ]
 
-    def scores(self, features: Features) -> Iterator[tuple[Tensor, SpanScores]]:
-        """Row numbers and scores of one batch after the other, on the CPU."""
+    def scores(
+        self, features: Features, only_fullest: bool = False
+    ) -> Iterator[tuple[Tensor, SpanScores]]:
+        """Row numbers and scores of one batch after the other, on the CPU; or of one alone."""
         device = next(self.model.parameters()).device
         listed = shapes(self.data.max_context, self.data.max_question, null=self.null)
         batches = Batches(features, listed, self.batch_size, null=self.null)
@@ -66,7 +68,11 @@ class Predictor:
         self.model.read_characters(tables)
         # Compiling for this mode too would cost more than it saves.
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-            for batch in batches:
+            listed_batches = batches.in_order()
+            if only_fullest:
+                listed_batches = [max(listed_batches, key=lambda batch: len(batch[1]))]
+            for shape, rows in listed_batches:
+                batch = batches.make(shape, rows)
                 scores = self.model(batch.to(device), tables)
                 yield batch.rows, SpanScores(*(part.cpu() for part in scores))
 

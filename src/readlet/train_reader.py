@@ -1,5 +1,6 @@
 """From a recipe to a reader's folder: what `readlet train` calls."""
 
+import hashlib
 import json
 import sys
 import time
@@ -20,11 +21,11 @@ from readlet.errors import CannotResumeError, bad_input
 from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN
-from readlet.models.span_loss import SpanLoss, Teacher
+from readlet.models.span_loss import SpanLoss
 from readlet.nn.softmax_tracker import SoftmaxTracker
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
-from readlet.reader import Reader
+from readlet.reader import Reader, reader_folder
 from readlet.recipe import SECTIONS, Recipe
 from readlet.teaching import ask_teacher
 from readlet.training.checkpoint import find_checkpoint
@@ -70,6 +71,7 @@ def train(
     is_known = corpora.find(recipe) is not None
     parts = None if is_known else read_parts(recipe)
     start = load_start(recipe)
+    teacher_reader = Reader.load(recipe.training.teacher) if recipe.training.teacher else None
     _claim_folder(recipe, folder, resume=resume)
     accelerator = make_accelerator()
     is_compiled = accelerator.device.type == "cuda"
@@ -78,7 +80,7 @@ def train(
             compile_ahead(recipe, accelerator.device)
     with accelerator.main_process_first():  # the others find what it has cached
         corpus = corpora.find(recipe) or corpora.add(recipe, prepare(recipe, start, parts))
-    _same_data(corpus, folder, resume=resume)
+    _same_data(recipe, corpus, folder, resume=resume)
     if accelerator.is_main_process:
         _tell_notes(corpus, folder)
     null = recipe.model.null_answer and corpus.has_impossible
@@ -96,7 +98,12 @@ def train(
         null=null,
         seed=settings.seed,
     )
-    teacher = _load_teacher(recipe, corpus, accelerator.device)
+    teacher = None
+    if teacher_reader is not None:
+        known, examples = corpus.vocabulary, corpus.train_examples
+        teacher = ask_teacher(
+            teacher_reader, recipe, known, examples, corpus.train, accelerator.device
+        )
     module = SpanLoss(model, FormTables(corpus.train), settings.label_smoothing, teacher, null=null)
     size = 256 if is_compiled else 32
     predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size, n_best=1)
@@ -135,7 +142,7 @@ def _preparing(recipe: Recipe, *, needed: bool) -> AbstractContextManager[None]:
 def _softmax_statistics(predictor: Predictor, features: Features) -> Scores:
     """Variance and entropy of every softmax of attention, for one batch of questions."""
     with SoftmaxTracker(predictor.model) as tracker:
-        next(predictor.scores(features))
+        next(predictor.scores(features, only_fullest=True))
     return {
         f"softmax.{number:02d}.{name}": value
         for number, found in enumerate(tracker.found)
@@ -160,15 +167,6 @@ def compile_ahead(recipe: Recipe, device: torch.device) -> None:
             x = torch.randn(*keep.shape, recipe.model.width, device=device)  # (B, L, D)
             out = block(x.requires_grad_(), keep)  # (B, L, D)
         out.sum().backward()
-
-
-def _load_teacher(recipe: Recipe, corpus: Corpus, device: torch.device) -> Teacher | None:
-    if not recipe.training.teacher:
-        return None
-    reader = Reader.load(recipe.training.teacher)
-    return ask_teacher(
-        reader, recipe, corpus.vocabulary, corpus.train_examples, corpus.train, device
-    )
 
 
 def load_start(recipe: Recipe) -> Reader | None:
@@ -238,17 +236,29 @@ def _read_stored(path: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _same_data(corpus: Corpus, folder: Path, *, resume: bool) -> None:
-    """A run goes on only with the data that it began with: another order would be another run."""
+def _same_data(recipe: Recipe, corpus: Corpus, folder: Path, *, resume: bool) -> None:
+    """A run goes on only with the data and readers that it began with."""
     stored = folder / "data.json"
+    readers = [name for name in (recipe.training.start, recipe.training.teacher) if name]
+    now = {"key": corpus.key, "readers": [_digest_of_reader(name) for name in readers]}
     if resume and stored.is_file():
-        if _read_stored(stored) != {"key": corpus.key}:
+        if _read_stored(stored) != now:
             fault = "the training data, the word vectors or the way to read them have changed"
+            if readers:
+                fault += ", or a reader to start or to learn from"
             told = bad_input(folder, "", fault, "bring the old ones back, or give another --out")
             raise CannotResumeError(str(told))
     elif is_main_process():
         with atomic_text(stored) as stream:
-            json.dump({"key": corpus.key}, stream)
+            json.dump(now, stream)
+
+
+def _digest_of_reader(name: str) -> str:
+    digest = hashlib.sha256()
+    for file in ("config.json", "model.safetensors", "vocabulary.json"):
+        with (reader_folder(name) / file).open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from readlet.errors import ReadletError
 from readlet.models.norm_encoders import register_norm_attention
-from readlet.nn.norm_attention import _tell_once, materialised_norm_attention
+from readlet.nn.norm_attention import _tell, materialised_norm_attention
 
 transformers = pytest.importorskip("transformers")
 
@@ -90,7 +91,7 @@ def test_a_causal_mask_falls_back_and_is_exact() -> None:
         config, attn_implementation=register_norm_attention()
     )
     model = model.double().eval()
-    _tell_once.cache_clear()
+    _tell.cache_clear()
     with torch.no_grad(), pytest.warns(UserWarning, match="mask of pairs"):
         whole = model(IDS[1:], use_cache=False).last_hidden_state[0]
     with torch.no_grad():
@@ -106,3 +107,49 @@ def test_a_mask_that_is_added_is_understood() -> None:
         got = model(IDS, attention_mask=added).last_hidden_state
         wanted = model(IDS, attention_mask=KEEP).last_hidden_state
     assert torch.allclose(got[KEEP.bool()], wanted[KEEP.bool()], atol=1e-12)
+
+
+def test_a_bias_inside_the_mask_counts() -> None:
+    """BEiT puts its bias of places there."""
+    torch.manual_seed(3)
+    config = transformers.BeitConfig(
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        intermediate_size=48,
+        image_size=8,
+        patch_size=4,
+        use_relative_position_bias=True,
+    )
+    name = register_norm_attention()
+    model = transformers.AutoModel.from_config(config, attn_implementation=name).double().eval()
+    images = torch.randn(1, 3, 8, 8, dtype=torch.float64)
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):
+        before = model(images).last_hidden_state
+        for part, parameter in model.named_parameters():
+            if "relative_position_bias_table" in part:
+                parameter += 5 * torch.randn_like(parameter)
+        after = model(images).last_hidden_state
+    assert not torch.allclose(before, after, atol=1e-3)
+
+
+@pytest.mark.parametrize("low", [-100.0, -1e4, -1e9, -math.inf])
+def test_masks_of_any_low_number(low: float) -> None:
+    model = build("bert", register_norm_attention())
+    added = torch.zeros(2, 1, 1, 6, dtype=torch.float64)
+    added[0, ..., 4:] = low
+    with torch.no_grad():
+        got = model(IDS, attention_mask=added).last_hidden_state
+        wanted = model(IDS, attention_mask=KEEP).last_hidden_state
+    assert torch.allclose(got[KEEP.bool()], wanted[KEEP.bool()], atol=1e-12)
+
+
+def test_what_it_cannot_do_is_refused() -> None:
+    attend = transformers.AttentionInterface()[register_norm_attention()]
+    tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
+    with pytest.raises(ReadletError, match="softcap"):
+        attend(torch.nn.Identity(), *tensors, None, softcap=30.0)
+    with pytest.raises(ReadletError, match="causal"):
+        attend(torch.nn.Identity(), *tensors, None, is_causal=True)
+    with pytest.raises(ReadletError, match="gamma"):
+        register_norm_attention(-1.0)

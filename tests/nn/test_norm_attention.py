@@ -10,7 +10,7 @@ from torch import Tensor
 from readlet.errors import ReadletError
 from readlet.nn.attention import SelfAttention
 from readlet.nn.norm_attention import (
-    _tell_once,
+    _tell,
     materialised_norm_attention,
     norm_attention,
     rescaled_query,
@@ -100,6 +100,82 @@ def test_equal_keys_are_averaged(dtype: torch.dtype) -> None:
             assert torch.allclose(parts[0].double(), mean, atol=2e-2)
 
 
+@pytest.mark.parametrize("offset", [2.3, 50.3])
+@pytest.mark.parametrize("masked", [False, True])
+def test_nothing_is_learned_from_equal_keys(offset: float, masked: bool) -> None:
+    """Their mean is off by a rounding, which must not pass for a deviation."""
+    query, key, value = tensors(torch.float32, offset=offset)
+    key = key[:, :, :1].expand_as(key).contiguous()
+    _, of_query, of_key, _ = with_gradients(
+        norm_attention, (query, key, value), some_keys() if masked else None
+    )
+    assert (of_query == 0).all()
+    assert (of_key == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 100.0, 300.0])
+def test_keys_of_any_scale_in_half_precision(dtype: torch.dtype, scale: float) -> None:
+    query, key, value = tensors(torch.float64, offset=0.0)
+    inputs: Tensors = (query.to(dtype), (scale * key).to(dtype), value.to(dtype))
+    exact: Tensors = tuple(t.double() for t in inputs)  # type: ignore[assignment]
+    got = with_gradients(norm_attention, inputs, None)
+    wanted = with_gradients(materialised_norm_attention, exact, None)
+    assert all(part.isfinite().all() for part in got)
+    assert (got[0].double() - wanted[0]).norm() < 0.03 * wanted[0].norm()
+
+
+def test_queries_orthogonal_to_where_the_keys_vary_most() -> None:
+    """Their deviation is a small rest of a large covariance: half precision would lose it."""
+    along = torch.zeros(E, dtype=torch.float64)
+    along[0] = 1.0
+    turned, _ = torch.linalg.qr(torch.randn(E, E, dtype=torch.float64))
+    query, key, value = tensors(torch.float64, offset=0.0)
+    key = key + 30 * torch.randn(B, H, LK, 1, dtype=torch.float64) * along
+    query = query * (1 - along)
+    inputs: Tensors = tuple(  # type: ignore[assignment]
+        t.to(torch.bfloat16) for t in (query @ turned, key @ turned, value)
+    )
+    exact: Tensors = tuple(t.double() for t in inputs)  # type: ignore[assignment]
+    wanted = materialised_norm_attention(*exact)
+    error = (norm_attention(*inputs).double() - wanted).norm() / wanted.norm()
+    assert error < 0.15  # with a covariance in bfloat16 it is several times that
+
+
+@pytest.mark.parametrize("of_key", [torch.float32, torch.bfloat16])
+def test_autocast(of_key: torch.dtype) -> None:
+    query, key, value = (t.requires_grad_() for t in tensors(torch.float32))
+    with torch.autocast("cpu", torch.bfloat16):
+        out = norm_attention(query, key.to(of_key), value)
+    assert out.dtype == torch.bfloat16
+    out.float().square().sum().backward()
+    for leaf in (query, key, value):
+        assert leaf.grad is not None
+        assert leaf.grad.isfinite().all()
+
+
+def test_masks_of_four_dimensions() -> None:
+    query, key, value = tensors(torch.float64)
+    for shape in ((B, H, 1, LK), (1, 1, 1, LK), (B, 1, 1, LK), (1, H, LQ, LK)):
+        keep = torch.rand(shape) > 0.4
+        keep[..., 0] = True
+        with warnings.catch_warnings(action="ignore"):
+            got = norm_attention(query, key, value, keep)
+        wanted = materialised_norm_attention(query, key, value, keep)
+        assert torch.allclose(got, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_one_program(masked: bool) -> None:
+    """No break in the graph, also where an uncompiled call would warn."""
+    compiled = torch.compile(norm_attention, backend="aot_eager", fullgraph=True)
+    inputs = tensors(torch.float32)
+    keep = some_keys() if masked else torch.rand(B, 1, LQ, LK) > 0.2
+    with warnings.catch_warnings(action="ignore"):
+        assert torch.allclose(compiled(*inputs, keep), norm_attention(*inputs, keep), atol=1e-5)
+    torch._dynamo.reset()
+
+
 def test_masked_keys_never_matter() -> None:
     query, key, value = tensors(torch.float32)
     keep = some_keys()
@@ -112,7 +188,7 @@ def test_masked_keys_never_matter() -> None:
 def test_masks_of_pairs_need_all_scores_and_it_is_said_once() -> None:
     query, key, value = tensors(torch.float64)
     pairs = torch.rand(B, 1, LQ, LK) > 0.3
-    _tell_once.cache_clear()
+    _tell.cache_clear()
     with pytest.warns(UserWarning, match="mask of pairs"):
         got = norm_attention(query, key, value, pairs)
     with warnings.catch_warnings(action="error"):
@@ -136,7 +212,7 @@ def test_a_mask_of_keys_may_have_four_dimensions() -> None:
 def test_a_bias_is_part_of_the_scores() -> None:
     query, key, value = tensors(torch.float64)
     bias = torch.randn(1, H, LQ, LK, dtype=torch.float64)
-    _tell_once.cache_clear()
+    _tell.cache_clear()
     with pytest.warns(UserWarning, match="bias"):
         got = materialised_norm_attention(query, key, value, bias=bias)
     scores = query @ key.transpose(-1, -2) + bias

@@ -61,6 +61,14 @@ def test_edge_rows(dtype: torch.dtype, large: float) -> None:
     assert gradient.isfinite().all()
 
 
+@pytest.mark.parametrize("value", [10.1, 100.1, 1000.1])
+def test_nothing_is_learned_from_equal_scores(value: float) -> None:
+    scores = torch.full((1, 7), value).requires_grad_()
+    logs = norm_log_softmax(scores, torch.ones(1, dtype=torch.bool))
+    (gradient,) = torch.autograd.grad(logs[0, 0], scores)
+    assert (gradient == 0).all()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("poison", [math.inf, -math.inf, math.nan])
 def test_masked_scores_never_matter(dtype: torch.dtype, poison: float) -> None:

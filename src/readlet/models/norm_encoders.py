@@ -9,7 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from readlet.errors import ReadletError
 from readlet.nn.norm_attention import materialised_norm_attention, norm_attention
+from readlet.nn.softmax import check_gamma
+
+# Models write -100, -1e4 or the lowest number of the type where nothing is to be seen.
+_MASKED_BELOW = -50.0
 
 
 def register_norm_attention(gamma: float | None = None) -> str:
@@ -19,7 +24,9 @@ def register_norm_attention(gamma: float | None = None) -> str:
     """
     from transformers import AttentionInterface, AttentionMaskInterface
 
-    name = "norm_softmax" if gamma is None else f"norm_softmax_{gamma:g}"
+    if gamma is not None:
+        check_gamma(gamma)
+    name = "norm_softmax" if gamma is None else f"norm_softmax_{gamma!r}"
 
     def attend(
         module: nn.Module,
@@ -29,23 +36,18 @@ def register_norm_attention(gamma: float | None = None) -> str:
         attention_mask: Tensor | None,
         dropout: float = 0.0,
         position_bias: Tensor | None = None,
-        **_: Any,  # `scaling` among them: the deviation takes its place
+        **more: Any,  # `scaling` among them: the deviation takes its place
     ) -> tuple[Tensor, None]:
+        _refuse_what_is_not_done(module, query, attention_mask, more)
         groups = query.shape[1] // key.shape[1]
         if groups > 1:
             key, value = (t.repeat_interleave(groups, dim=1) for t in (key, value))
-        keep = _as_boolean(attention_mask)  # (B or 1, 1, 1 or Lq, Lk)
-        named = {"gamma": gamma, "dropout": dropout}
-        if position_bias is None:
-            mixed = norm_attention(query, key, value, keep, **named)  # type: ignore[arg-type]
+        keep, bias = _mask_and_bias(attention_mask, position_bias)
+        if bias is None:
+            mixed = norm_attention(query, key, value, keep, gamma=gamma, dropout=dropout)
         else:
             mixed = materialised_norm_attention(
-                query,
-                key,
-                value,
-                keep,
-                bias=position_bias,
-                **named,  # type: ignore[arg-type]
+                query, key, value, keep, bias=bias, gamma=gamma, dropout=dropout
             )
         return mixed.transpose(1, 2).contiguous(), None  # (B, Lq, H, E)
 
@@ -67,8 +69,26 @@ def _mask(
     return sdpa_mask(**named)
 
 
-def _as_boolean(mask: Tensor | None) -> Tensor | None:
-    """A mask that is added to the scores, 0 or a very low number, as one that keeps or not."""
+def _mask_and_bias(mask: Tensor | None, bias: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """What is kept, and what is added to the scores.
+
+    A mask of numbers may be both: some models put their bias of places into it.
+    """
     if mask is None or mask.dtype == torch.bool:
-        return mask
-    return mask > torch.finfo(mask.dtype).min / 2
+        return mask, bias
+    keep = mask > _MASKED_BELOW  # (B or 1, H or 1, 1 or Lq, Lk)
+    added = mask.masked_fill(~keep, 0.0)  # (B or 1, H or 1, 1 or Lq, Lk)
+    if not bool(added.any()):
+        return keep, bias
+    return keep, added if bias is None else added + bias
+
+
+def _refuse_what_is_not_done(
+    module: nn.Module, query: Tensor, mask: Tensor | None, more: dict[str, Any]
+) -> None:
+    for name in ("softcap", "s_aux"):
+        if more.get(name) is not None:
+            raise ReadletError(f"NormSoftmax knows no {name}; give this model another attention")
+    is_causal = more.get("is_causal") or getattr(module, "is_causal", False)
+    if mask is None and is_causal and query.shape[2] > 1:
+        raise ReadletError("NormSoftmax got no mask for causal attention; pass an attention_mask")

@@ -39,13 +39,14 @@ def norm_attention(
     """
     gamma = math.sqrt(query.shape[-1]) if gamma is None else gamma
     check_gamma(gamma)
+    query, key, value = _as_autocast(query, key, value)
     if keep is not None and keep.dim() == 4:
-        if keep.shape[-2] > 1:
+        if keep.shape[-2] > 1 or keep.shape[1] > 1:
             _tell_once("a mask of pairs")
             return materialised_norm_attention(
                 query, key, value, keep, gamma=gamma, dropout=dropout
             )
-        keep = keep[:, 0, 0]  # (B, Lk)
+        keep = keep[:, 0, 0].expand(key.shape[0], -1)  # (B, Lk)
     _check(key, keep)
     scaled = rescaled_query(query, key, keep, gamma)  # (B, H, Lq, E)
     if keep is None:
@@ -72,71 +73,74 @@ class _RescaledQuery(torch.autograd.Function):
     """With its own gradient, which saves neither the query nor the centred keys.
 
     With s = 1 / sigma, q' = s q and the keys' covariance C, dq = s (dq' - (q'.dq') C q'); C gets
-    -1/2 sum_i (q'_i.dq'_i) q'_i q'_i^T, which the keys get as 2/n (k - mean) dC.
+    -1/2 sum_i (q'_i.dq'_i) q'_i q'_i^T, which the keys get as 2/n (k - mean) dC. In float32 at
+    least: where a query is nearly orthogonal to most of C, half precision would lose sigma.
     """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, keep: Tensor | None, gamma: float) -> Tensor:
-        mean, root = _mean_and_root(key, keep)
-        centred = _centred(key, keep, mean, root)  # (B, H, Lk, E)
-        covariance = centred.transpose(-1, -2) @ centred  # (B, H, E, E)
-        scaled, factor, is_free = _rescale(query, query @ covariance, gamma)
-        ctx.save_for_backward(scaled, key, keep, mean, root, covariance, factor, is_free)
+        with torch.autocast(query.device.type, enabled=False):
+            centred, _ = _centred(key, keep)  # (B, H, Lk, E)
+            covariance = centred.transpose(-1, -2) @ centred  # (B, H, E, E)
+            scaled, factor, is_free = _rescale(query, covariance, gamma)
+        ctx.save_for_backward(scaled, key, keep, covariance, factor, is_free)
         return scaled
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        scaled, key, keep, mean, root, covariance, factor, is_free = ctx.saved_tensors
-        of_query, weighted = _query_gradient(
-            gradient, scaled, scaled @ covariance, factor, is_free
-        )  # (B, H, Lq, E), (B, H, Lq, E)
-        of_covariance = weighted.transpose(-1, -2) @ scaled  # (B, H, E, E), symmetric
-        centred = _centred(key, keep, mean, root)  # (B, H, Lk, E)
-        of_key = centred @ (of_covariance / root).to(key.dtype)  # (B, H, Lk, E)
-        return of_query, of_key, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
+        scaled, key, keep, covariance, factor, is_free = ctx.saved_tensors
+        precise = covariance.dtype
+        query, gradient = scaled.to(precise), gradient.to(precise)  # (B, H, Lq, E)
+        along = (gradient * query).sum(dim=-1, keepdim=True)  # (B, H, Lq, 1)
+        along = torch.where(is_free, along, 0.0)  # (B, H, Lq, 1)
+        of_query = (gradient - along * (query @ covariance)) * factor  # (B, H, Lq, E)
+        of_key = None
+        if ctx.needs_input_grad[1]:
+            of_covariance = (-along * query).transpose(-1, -2) @ query  # (B, H, E, E), symmetric
+            centred, root = _centred(key, keep)  # (B, H, Lk, E)
+            of_key = (centred @ (of_covariance / root)).to(key.dtype)  # (B, H, Lk, E)
+        return of_query.to(scaled.dtype), of_key, None, None
 
 
-def _mean_and_root(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Mean of the kept keys (B, H, 1, E), and the root of their number (B or 1, 1, 1, 1)."""
-    precise = torch.promote_types(key.dtype, torch.float32)
+def _centred(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
+    """(k - mean) / sqrt(n) of the kept keys, zero for the others, and sqrt(n).
+
+    C is the product of the first with itself.
+    """
+    precise = key.to(torch.promote_types(key.dtype, torch.float32))  # (B, H, Lk, E)
     if keep is None:
-        root = torch.full((1, 1, 1, 1), math.sqrt(key.shape[-2]), dtype=precise, device=key.device)
-        return key.mean(dim=-2, keepdim=True, dtype=precise), root
-    count = keep.sum(dim=1).clamp(min=1)[:, None, None, None].to(precise)  # (B, 1, 1, 1)
-    kept = torch.where(keep[:, None, :, None], key, 0)  # (B, H, Lk, E)
-    return kept.sum(dim=-2, keepdim=True, dtype=precise) / count, count.sqrt()
-
-
-def _centred(key: Tensor, keep: Tensor | None, mean: Tensor, root: Tensor) -> Tensor:
-    """(k - mean) / sqrt(n) of the kept keys, zero for the others: C is its product with itself."""
-    centred = (key - mean) / root  # (B, H, Lk, E)
+        count = precise.new_full((1, 1, 1, 1), precise.shape[-2])  # (1, 1, 1, 1)
+    else:
+        count = keep.sum(dim=1).clamp(min=1)[:, None, None, None].to(precise)  # (B, 1, 1, 1)
+    centred = precise
+    for _ in range(2):  # the second time for the rounding of the first mean: equal keys give zeros
+        if keep is not None:
+            centred = torch.where(keep[:, None, :, None], centred, 0.0)  # (B, H, Lk, E)
+        centred = centred - centred.sum(dim=-2, keepdim=True) / count  # (B, H, Lk, E)
     if keep is not None:
-        centred = torch.where(keep[:, None, :, None], centred, 0)  # (B, H, Lk, E)
-    return centred.to(key.dtype)  # (B, H, Lk, E)
+        centred = torch.where(keep[:, None, :, None], centred, 0.0)  # (B, H, Lk, E)
+    return centred / count.sqrt(), count.sqrt()
 
 
-def _rescale(query: Tensor, product: Tensor, gamma: float) -> tuple[Tensor, Tensor, Tensor]:
-    """q and C q -> q s, s and whether s depends on them: not at the cap, nor for equal scores."""
-    precise = torch.promote_types(query.dtype, torch.float32)
-    variance = (product * query).sum(dim=-1, keepdim=True, dtype=precise)  # (B, H, Lq, 1)
+def _rescale(query: Tensor, covariance: Tensor, gamma: float) -> tuple[Tensor, Tensor, Tensor]:
+    """q and C -> q s, s and whether s depends on them: not at the cap, nor for equal scores."""
+    precise = query.to(covariance.dtype)  # (B, H, Lq, E)
+    variance = ((precise @ covariance) * precise).sum(dim=-1, keepdim=True)  # (B, H, Lq, 1)
     factor = one_over_sigma(variance, gamma)  # (B, H, Lq, 1)
     is_free = (variance < min(gamma, 1e18) ** 2) & (factor > 0)  # (B, H, Lq, 1)
-    scaled = query * factor  # (B, H, Lq, E)
+    scaled = precise * factor  # (B, H, Lq, E)
     if query.dtype == torch.float16:  # whose largest number is 65504
         scaled = scaled.clamp(-_HALF_LIMIT, _HALF_LIMIT)  # (B, H, Lq, E)
     return scaled.to(query.dtype), factor, is_free
 
 
-def _query_gradient(
-    gradient: Tensor, scaled: Tensor, product: Tensor, factor: Tensor, is_free: Tensor
-) -> tuple[Tensor, Tensor]:
-    """dq from dq', q', C q', s; and -(q'.dq') q', from which the covariance's gradient is made."""
-    precise = torch.promote_types(scaled.dtype, torch.float32)
-    along = (gradient * scaled).sum(dim=-1, keepdim=True, dtype=precise)  # (B, H, Lq, 1)
-    along = torch.where(is_free, along, 0.0)  # (B, H, Lq, 1)
-    of_query = (gradient - along * product) * factor  # (B, H, Lq, E)
-    return of_query.to(scaled.dtype), (-along * scaled).to(scaled.dtype)
+def _as_autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """In an autocast region, in its type, as torch's own attention does it."""
+    kind = tensors[0].device.type
+    if not torch.is_autocast_enabled(kind) or tensors[0].dtype == torch.float64:
+        return tensors
+    return tuple(tensor.to(torch.get_autocast_dtype(kind)) for tensor in tensors)
 
 
 def materialised_norm_attention(
@@ -174,9 +178,14 @@ def _check(key: Tensor, keep: Tensor | None) -> None:
         raise ReadletError(f"mask: {tuple(keep.shape)} instead of {wanted}; one for each key")
 
 
-@cache
 def _tell_once(what: str) -> None:
+    if not torch.compiler.is_compiling():  # a warning would break the program in two
+        _tell(what)
+
+
+@cache
+def _tell(what: str) -> None:
     warnings.warn(
         f"NormSoftmax with {what} needs the whole matrix of scores: exact, but slower and larger",
-        stacklevel=3,
+        stacklevel=4,
     )

@@ -70,6 +70,9 @@ def normalised(scores: Tensor, keep: Tensor, dim: int, gamma: float) -> Tensor:
     count = keep.expand_as(scores).sum(dim, keepdim=True).clamp(min=1)  # (..., 1, ...)
     mean = precise.masked_fill(~keep, 0.0).sum(dim, keepdim=True) / count  # (..., 1, ...)
     centred = (precise - mean).masked_fill(~keep, 0.0)  # (...,)
+    # Once more, for the rounding of the mean: scores that are equal then give zeros.
+    left = centred.sum(dim, keepdim=True) / count  # (..., 1, ...)
+    centred = (centred - left).masked_fill(~keep, 0.0)  # (...,)
     variance = centred.square().sum(dim, keepdim=True) / count  # (..., 1, ...)
     return centred * one_over_sigma(variance, gamma)  # (...,)
 

@@ -82,8 +82,8 @@ def _statistics(name: str, module: SelfAttention, x: Tensor, keep: Tensor) -> So
     entropy = -torch.special.xlogy(weights, weights).sum(-1)  # (B, H, L)
     most = count.clamp(min=2).float().log()  # (B, 1, 1)
     queries = keep[:, None, :].expand_as(variance)  # (B, H, L)
-    return SoftmaxStatistics(
-        name,
-        variance=float(variance[queries].mean()),
-        entropy=float((entropy / most)[queries].mean()),
-    )
+
+    def mean_of(values: Tensor) -> float:
+        return float(values.masked_fill(~queries, 0.0).sum() / queries.sum().clamp(min=1))
+
+    return SoftmaxStatistics(name, mean_of(variance), mean_of(entropy / most))
