@@ -192,6 +192,12 @@ def model_of(recipe: "Recipe", vocabulary: "Vocabulary", weights: dict[str, "Ten
     return model.eval()
 
 
+def reader_files(name: str | Path) -> list[Path]:
+    """The files that make a reader what it is: numbers, weights and words."""
+    folder = reader_folder(name)
+    return [folder / file for file in ("config.json", "model.safetensors", "vocabulary.json")]
+
+
 def reader_folder(name: str | Path) -> Path:
     """Where a reader lies: its folder, or that of the `bundled` one."""
     if name != BUNDLED:

@@ -25,7 +25,7 @@ from readlet.models.span_loss import SpanLoss
 from readlet.nn.softmax_tracker import SoftmaxTracker
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
-from readlet.reader import Reader, reader_folder
+from readlet.reader import Reader, reader_files
 from readlet.recipe import SECTIONS, Recipe
 from readlet.teaching import ask_teacher
 from readlet.training.checkpoint import find_checkpoint
@@ -90,14 +90,7 @@ def train(
     if is_compiled:
         model.compile_blocks()
     settings = recipe.training
-    listed = shapes(recipe.data.max_context, recipe.data.max_question, null=null)
-    batches = Batches(
-        corpus.train,
-        listed,
-        settings.batch_size * accelerator.num_processes,
-        null=null,
-        seed=settings.seed,
-    )
+    batches = _make_batches(recipe, corpus, accelerator.num_processes, null=null)
     teacher = None
     if teacher_reader is not None:
         known, examples = corpus.vocabulary, corpus.train_examples
@@ -133,6 +126,12 @@ def train(
     }
     reader = Reader(model.cpu(), corpus.vocabulary, recipe, fitted, null, metrics)
     return Trained(reader, corpus.dev_examples, said)
+
+
+def _make_batches(recipe: Recipe, corpus: Corpus, processes: int, *, null: bool) -> Batches:
+    listed = shapes(recipe.data.max_context, recipe.data.max_question, null=null)
+    size = recipe.training.batch_size * processes
+    return Batches(corpus.train, listed, size, null=null, seed=recipe.training.seed)
 
 
 def _preparing(recipe: Recipe, *, needed: bool) -> AbstractContextManager[None]:
@@ -255,8 +254,8 @@ def _same_data(recipe: Recipe, corpus: Corpus, folder: Path, *, resume: bool) ->
 
 def _digest_of_reader(name: str) -> str:
     digest = hashlib.sha256()
-    for file in ("config.json", "model.safetensors", "vocabulary.json"):
-        with (reader_folder(name) / file).open("rb") as stream:
+    for path in reader_files(name):
+        with path.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
 

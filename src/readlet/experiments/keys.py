@@ -14,7 +14,7 @@ from typing import Any
 from readlet.errors import bad_input
 from readlet.formats import source_path
 from readlet.formats.hub import PREFIX as HUB
-from readlet.reader import reader_folder
+from readlet.reader import reader_files
 from readlet.recipe import Recipe
 
 Digests = Mapping[str, str]
@@ -24,8 +24,6 @@ _SOURCES = (
     *(("words", "vectors"), ("training", "start"), ("training", "teacher")),
 )
 _READERS = ("start", "teacher")
-# What a reader to start from, or to learn from, is known by.
-_READER_FILES = ("config.json", "model.safetensors", "vocabulary.json")
 # Fields that recipes have got since the first keys were made, with the value that changes nothing.
 # A run without them keeps its key: (section, field) -> value.
 _LATER_FIELDS: dict[tuple[str, str], Any] = {("training", "track_softmax"): False}
@@ -68,7 +66,7 @@ def source_digests(recipe: Recipe) -> Digests:
 
 
 def _reader_files(reader: str) -> list[str]:
-    return [str(reader_folder(reader) / name) for name in _READER_FILES] if reader else []
+    return list(map(str, reader_files(reader))) if reader else []
 
 
 def _digest(source: str, known: Digests) -> str:
