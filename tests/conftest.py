@@ -31,6 +31,10 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 torch.set_num_threads(1)
 
+# Without a GPU its kernels are interpreted; Triton reads this when it is imported.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 # Results are compared to the bit, which only a processor gives; unset it to train elsewhere.
 os.environ.setdefault("ACCELERATE_USE_CPU", "true")
 

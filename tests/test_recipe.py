@@ -137,7 +137,7 @@ def test_unknown_field(change: str, place: str, near: str) -> None:
 
 def test_unknown_field_far_from_all() -> None:
     line = complaint("tiny", "data.zzz=3")
-    assert line.startswith("tiny: data.zzz: no such field; fields here: train, dev, held_out, ")
+    assert line.startswith("tiny: data.zzz: no such field; fields here: train, dev, share, ")
     line = complaint("tiny", "epochs=3")  # without its section
     known = "name, data, words, model, attention, loss, training"
     assert line == f"tiny: epochs: no such field; fields here: {known}"

@@ -231,6 +231,24 @@ def test_held_out_contexts_are_never_trained_on(
         assert last == len(example.context.rstrip())
 
 
+def test_a_share_of_the_contexts_is_trained_on(
+    short_corpus: Path, small_training: list[str]
+) -> None:
+    few, more, every = (
+        prepare(load_recipe("tiny", [*small_training, f"data.share={share}"]))
+        for share in (0.2, 0.5, 1.0)
+    )
+    contexts = [{e.context for e in corpus.train_examples} for corpus in (few, more, every)]
+    assert contexts[0] < contexts[1] < contexts[2]
+    assert [len(c) for c in contexts[:2]] == [round(x * len(contexts[2])) for x in (0.2, 0.5)]
+    questions = [e for e in read_examples(short_corpus) if e.context in contexts[0]]
+    assert few.train_examples == questions
+    assert len(few.train) == len(questions)
+    # Nothing else changes, but for the words that are known.
+    assert few.held_out_examples == every.held_out_examples
+    assert few.key != more.key != every.key
+
+
 def test_held_out_words_stay_unknown(tmp_path: Path, small_training: list[str]) -> None:
     """The vocabulary, too, is made of the training contexts alone."""
     names = [f"Zaf{chr(97 + i)}" for i in range(6)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -104,6 +104,7 @@ def read_parts(recipe: Recipe) -> Parts:
     if not examples:
         raise ReadletError("data.train: no question in these files; name others")
     train, held_out = _split(recipe, examples, files.calibration)
+    train = _part(train, recipe.data.share, recipe.training.seed)
     dev = _examples_of(files.dev, "data.dev") if files.dev else held_out
     return Parts(files, train, held_out, dev)
 
@@ -115,14 +116,17 @@ def prepare(recipe: Recipe, start: Reader | None = None, parts: Parts | None = N
     """
     windows = Windows(recipe.data.max_context, recipe.data.overlap, recipe.data.max_question)
     files, train, held_out, dev_examples = parts or read_parts(recipe)
+    settings: dict[str, Any] = {"held_out": _contexts(held_out)}
+    if recipe.data.share < 1.0:
+        settings["train"] = _contexts(train)
     if start is None:
-        settings = {"words": recipe.words.model_dump(), "held_out": _contexts(held_out)}
+        settings["words"] = recipe.words.model_dump()
         vocabulary_key = cache_key([*files.train, *files.vectors], settings)
         arrays, meta = cached(vocabulary_key, lambda: _vocabulary(recipe, train, files.vectors))
         vocabulary = Vocabulary.from_json(meta)
         frozen = torch.from_numpy(np.array(arrays["frozen"]))  # (words, width)
     else:
-        settings = {"words": start.vocabulary.to_json(), "held_out": _contexts(held_out)}
+        settings["words"] = start.vocabulary.to_json()
         vocabulary_key = cache_key(files.train, settings)
         vocabulary, frozen = start.vocabulary, start.model.embedding.frozen
 
@@ -160,6 +164,14 @@ def _split(
     if not train:
         raise ReadletError("data.train: a single context; give at least two, one is held out")
     return train, [e for e in examples if e.context in aside]
+
+
+def _part(train: list[Example], share: float, seed: int) -> list[Example]:
+    """Questions of a share of the contexts; a larger share has those of a smaller one too."""
+    contexts = _contexts(train)
+    order = np.random.default_rng(seed).permutation(len(contexts))
+    chosen = {contexts[int(i)] for i in order[: max(1, round(share * len(contexts)))]}
+    return [example for example in train if example.context in chosen]
 
 
 def _examples_of(path: Path, field: str) -> list[Example]:

@@ -54,6 +54,9 @@ class Data(_Section):
     """Files of training questions; `bundled:train` is the corpus of the package."""
     dev: str = "bundled:dev"
     """File on which progress is measured; empty: the held-out questions."""
+    share: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    """Share of the training contexts that is trained on: less is quicker, and shows what more data
+    would bring."""
     held_out: Annotated[float, Field(gt=0.0, lt=0.5)] = 0.05
     """Share of the training contexts kept aside to fit the calibration."""
     calibration: str = ""

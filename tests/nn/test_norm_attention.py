@@ -223,7 +223,8 @@ def test_a_bias_is_part_of_the_scores() -> None:
 def test_the_rescaled_query_gives_scores_of_deviation_one() -> None:
     query, key, _ = tensors(torch.float64)
     keep = some_keys()
-    scores = rescaled_query(query, key, keep, math.inf) @ key.transpose(-1, -2)
+    scaled, key = rescaled_query(query, key, keep, math.inf)
+    scores = scaled @ key.transpose(-1, -2)
     for b in (0, 2):
         assert torch.allclose(
             scores[b, :, :, keep[b]].std(dim=-1, correction=0),

@@ -26,7 +26,10 @@ _SOURCES = (
 _READERS = ("start", "teacher")
 # Fields that recipes have got since the first keys were made, with the value that changes nothing.
 # A run without them keeps its key: (section, field) -> value.
-_LATER_FIELDS: dict[tuple[str, str], Any] = {("training", "track_softmax"): False}
+_LATER_FIELDS: dict[tuple[str, str], Any] = {
+    ("training", "track_softmax"): False,
+    ("data", "share"): 1.0,
+}
 
 
 def run_key(recipe: Recipe, known: Digests | None = None) -> str:

@@ -19,6 +19,11 @@ from torch.autograd.function import once_differentiable
 from readlet.errors import ReadletError
 from readlet.nn.softmax import check_gamma, masked_softmax, normalised, one_over_sigma
 
+try:
+    from readlet.nn import norm_on_gpu as gpu
+except ImportError:  # Triton comes with torch for GPUs
+    gpu = None  # type: ignore[assignment]
+
 _HALF_LIMIT = 6e4
 
 
@@ -48,25 +53,25 @@ def norm_attention(
             )
         keep = keep[:, 0, 0].expand(key.shape[0], -1)  # (B, Lk)
     _check(key, keep)
-    scaled = rescaled_query(query, key, keep, gamma)  # (B, H, Lq, E)
-    if keep is None:
-        return F.scaled_dot_product_attention(scaled, key, value, dropout_p=dropout, scale=1.0)
-    # A row that keeps nothing attends to everything and is zeroed below: no NaN anywhere.
-    some = keep.any(dim=1, keepdim=True)  # (B, 1)
-    mask = (keep | ~some)[:, None, None, :]  # (B, 1, 1, Lk)
-    mixed = F.scaled_dot_product_attention(
+    scaled, key = rescaled_query(query, key, keep, gamma)  # (B, H, Lq, E), (B, H, Lk, E)
+    # torch's attention gives zeros for rows that keep nothing, since 2.5.
+    mask = None if keep is None else keep[:, None, None, :]  # (B, 1, 1, Lk)
+    return F.scaled_dot_product_attention(
         scaled, key, value, attn_mask=mask, dropout_p=dropout, scale=1.0
     )  # (B, H, Lq, E)
-    return mixed * some[:, :, None, None]  # (B, H, Lq, E)
 
 
-def rescaled_query(query: Tensor, key: Tensor, keep: Tensor | None, gamma: float) -> Tensor:
-    """q / min(sigma, gamma), where sigma is the deviation of q.k over the kept keys.
+def rescaled_query(
+    query: Tensor, key: Tensor, keep: Tensor | None, gamma: float
+) -> tuple[Tensor, Tensor]:
+    """q / min(sigma, gamma), where sigma is the deviation of q.k over the kept keys; and the key.
 
     0 when all kept keys score the same: then the weights are equal, and nothing is learned.
     """
+    if gpu is not None and gpu.fits(query, key):
+        return gpu.rescaled_query(query, key, keep, gamma)
     scaled: Tensor = _RescaledQuery.apply(query, key, keep, gamma)  # type: ignore[no-untyped-call]
-    return scaled
+    return scaled, key
 
 
 class _RescaledQuery(torch.autograd.Function):

@@ -1,0 +1,205 @@
+"""The rescaled query of NormSoftmax on a GPU: the kernels as operations that torch knows.
+
+torch's own operations take some twenty passes over queries and keys, in float32. The kernels read
+them once or twice in their own dtype and write nothing but the result. As operations they can be
+compiled around and captured in graphs.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+import triton
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from readlet.nn import norm_kernels as kernels
+
+_WIDEST_HEAD = 128
+"""Wider covariances do not fit beside a block of keys."""
+_PROGRAMS = 1056
+"""Eight for each processor of a large GPU: few long heads are shared among so many..."""
+_MOST_PARTS = 16
+"""...but not among too many: the parts of a head have to be summed up."""
+
+
+def fits(query: Tensor, key: Tensor) -> bool:
+    """Whether the kernels can be used: on a GPU, up to float32, with heads of usual width."""
+    return (
+        query.is_cuda
+        and query.dtype == key.dtype
+        and query.dtype in (torch.float32, torch.bfloat16, torch.float16)
+        and query.shape[-1] <= _WIDEST_HEAD
+    )
+
+
+def rescaled_query(
+    query: Tensor, key: Tensor, keep: Tensor | None, gamma: float
+) -> tuple[Tensor, Tensor]:
+    """query (B, H, Lq, E), key (B, H, Lk, E), keep (B, Lk) -> the rescaled query, and the key.
+
+    The key is the one that was given. But if attention uses this one, its gradient comes through
+    here, where the other one is added to it at no price.
+    """
+    both: tuple[Tensor, Tensor] = _RescaledQuery.apply(  # type: ignore[no-untyped-call]
+        query, key, keep, min(gamma, 1e18)
+    )
+    return both
+
+
+class _RescaledQuery(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, keep: Tensor | None, gamma: float
+    ) -> tuple[Tensor, Tensor]:
+        query, key = _with_dense_rows(query), _with_dense_rows(key)
+        rescale = rescale_operation if torch.compiler.is_compiling() else _rescale
+        scaled, *statistics = rescale(query, key, keep, gamma)
+        ctx.save_for_backward(scaled, key, keep, *statistics)
+        return scaled, key.view_as(key)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_scaled: Tensor, of_key: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        of_scaled, of_key = _with_dense_rows(of_scaled), _with_dense_rows(of_key)
+        backward = backward_operation if torch.compiler.is_compiling() else _rescale_backward
+        of_query, of_key = backward(of_scaled, of_key, *ctx.saved_tensors)
+        return of_query, of_key, None, None
+
+
+def _with_dense_rows(tensor: Tensor) -> Tensor:
+    """The features of a position side by side, as the kernels read them."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+def _rescale(
+    query: Tensor, key: Tensor, keep: Tensor | None, cap: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The query rescaled, and for later:
+
+    the factors (B, H, Lq), negative where they do not depend on the query; the kept keys' mean
+    (B, H, E), covariance (B, H, E, E) and number (B, H).
+    """
+    batch, heads, length, width = query.shape
+    rows, keys = batch * heads, key.shape[2]
+    block = _Block.of(width, query.dtype)
+    chunk = triton.cdiv(triton.cdiv(keys, block.parts(rows, keys)), block.rows) * block.rows
+    parts = triton.cdiv(keys, chunk)
+    scaled = torch.empty_like(query)
+    factor, mean, covariance, total = _statistics_of(query)
+    origin = torch.empty_like(mean)  # (B, H, E)
+    shift = mean.new_empty(rows, parts, width)
+    squares = mean.new_empty(rows, parts, width, width)
+    count = mean.new_empty(rows, parts)
+    kernels.key_statistics[(rows, parts)](
+        key, keep, origin, shift, squares, count,
+        *key.stride()[:3], 0 if keep is None else keep.stride(0),
+        heads, keys, width, chunk,
+        block.width, block.rows, keep is not None, block.bf16,
+        **block.options,
+    )  # fmt: skip
+    kernels.rescale_queries[(rows, block.parts(rows, length))](
+        query, origin, shift, squares, count, scaled, factor, mean, covariance, total,
+        *query.stride()[:3], *scaled.stride()[:3],
+        heads, length, width, cap, parts,
+        block.width, block.rows, query.dtype == torch.float16, block.bf16,
+        **block.options,
+    )  # fmt: skip
+    return scaled, factor, mean, covariance, total
+
+
+# Compiled programs call the kernels as operations of torch, which it does not look into. Outside
+# them that would only take time.
+rescale_operation = torch.library.custom_op("readlet::norm_rescale", _rescale, mutates_args=())
+
+
+@rescale_operation.register_fake
+def _(
+    query: Tensor, key: Tensor, keep: Tensor | None, cap: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    return torch.empty_like(query), *_statistics_of(query)
+
+
+def _rescale_backward(
+    of_scaled: Tensor,
+    of_key: Tensor,
+    scaled: Tensor,
+    key: Tensor,
+    keep: Tensor | None,
+    factor: Tensor,
+    mean: Tensor,
+    covariance: Tensor,
+    total: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """The gradients of the query and of the key; to the latter `of_key` is added."""
+    batch, heads, length, width = scaled.shape
+    rows, keys = batch * heads, key.shape[2]
+    block = _Block.of(width, scaled.dtype)
+    parts = block.parts(rows, length)
+    of_query, result = torch.empty_like(scaled), torch.empty_like(key)
+    of_covariance = covariance.new_empty(rows, parts, width, width)
+    kernels.query_gradients[(rows, parts)](
+        of_scaled, scaled, factor, covariance, of_query, of_covariance,
+        *of_scaled.stride()[:3], *scaled.stride()[:3], *of_query.stride()[:3],
+        heads, length, width,
+        block.width, block.rows, block.bf16,
+        **block.options,
+    )  # fmt: skip
+    kernels.key_gradients[(rows, block.parts(rows, keys))](
+        of_key, key, keep, mean, total, of_covariance, result,
+        *of_key.stride()[:3], *key.stride()[:3], *result.stride()[:3],
+        0 if keep is None else keep.stride(0),
+        heads, keys, width, parts,
+        block.width, block.rows, keep is not None, block.bf16,
+        **block.options,
+    )  # fmt: skip
+    return of_query, result
+
+
+backward_operation = torch.library.custom_op(
+    "readlet::norm_rescale_backward", _rescale_backward, mutates_args=()
+)
+
+
+@backward_operation.register_fake
+def _(
+    of_scaled: Tensor,
+    of_key: Tensor,
+    scaled: Tensor,
+    key: Tensor,
+    keep: Tensor | None,
+    factor: Tensor,
+    mean: Tensor,
+    covariance: Tensor,
+    total: Tensor,
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(scaled), torch.empty_like(key)
+
+
+def _statistics_of(query: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Room for factors (B, H, Lq), means (B, H, E), covariances (B, H, E, E), numbers (B, H)."""
+    batch, heads, length, width = query.shape
+
+    def room(*shape: int) -> Tensor:
+        return query.new_empty(batch, heads, *shape, dtype=torch.float32)
+
+    return room(length), room(width), room(width, width), room()
+
+
+class _Block(NamedTuple):
+    """How much one program works on at once."""
+
+    width: int  # tensor cores multiply blocks of at least 16
+    rows: int
+    bf16: bool
+    options: dict[str, int]
+
+    @classmethod
+    def of(cls, width: int, dtype: torch.dtype) -> "_Block":
+        block, bf16 = max(16, triton.next_power_of_2(width)), dtype == torch.bfloat16
+        rows = 64 if block <= 64 else 32
+        options = {"num_warps": 4 if block <= 64 else 8, "num_stages": 2 if bf16 else 1}
+        return cls(block, rows, bf16, options)
+
+    def parts(self, heads: int, length: int) -> int:
+        """Into how many programs the positions of a head are divided."""
+        return max(1, min(-(-length // self.rows), _PROGRAMS // heads, _MOST_PARTS))
