@@ -1,9 +1,17 @@
-"""A small table over a network that trains in seconds."""
+"""A small table over a network that trains in seconds, and a report that is made up."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from readlet.experiments.differences import Difference
+from readlet.experiments.disagreements import Disagreement, Mark
+from readlet.experiments.report import Cell, CurvePoint, GroupPart, Report, ReportRow
+
+EXCERPT = "…The Lantern Bridge was begun by the mason Hedda Quill in 1881."
 
 
 @pytest.fixture(autouse=True)
@@ -25,3 +33,100 @@ def write_table(tmp_path: Path, small_table: str) -> Callable[..., str]:
         return str(path)
 
     return write
+
+
+def _row(name: str, f1: float | None = 70.0, **changes: Any) -> ReportRow:
+    curve = [CurvePoint(e, f1 - 9, f1 - 9 / e, f1 - 10 / e, f1 - 8 / e) for e in (1, 2, 3)]
+    row = ReportRow(
+        name=name,
+        missing="",
+        planned=2,
+        finished=2,
+        cells={
+            "exact": Cell(f1 - 9, 0.5, {0: f1 - 9.5, 1: f1 - 8.5}, is_best=False),
+            "f1": Cell(f1, 0.25, {0: f1 - 0.25, 1: f1 + 0.25}, is_best=name == "wide"),
+        },
+        paper={},
+        parameters=1_343_201,
+        seconds=95.0,
+        curve=curve,
+    )
+    return dataclasses.replace(row, **changes)
+
+
+def _absent(name: str, **changes: Any) -> ReportRow:
+    absent = {"cells": {}, "curve": [], "parameters": None, "seconds": None, "finished": 0}
+    return _row(name, **(absent | changes))
+
+
+def _mark(text: str, whose: str) -> Mark:
+    start = EXCERPT.index(text)
+    return Mark(start, start + len(text), whose)
+
+
+def _report(**changes: Any) -> Report:
+    rows = [
+        _row("base", paper={"f1": 73.6842}),
+        _row("wide", 71.5),
+        _absent("via French", missing="needs `readlet augment`", planned=0),
+    ]
+    report = Report(
+        name="bridges",
+        title="What a wider layer is worth",
+        source="A made-up paper, Table 1",
+        note="Every row changes one thing.",
+        metrics=["exact", "f1"],
+        rows=rows,
+        differences=[
+            Difference("wide", "base", "exact", 1.5, 0.4, 2.6, 0.01, 2, 0.03),
+            Difference("wide", "base", "f1", -1.5, -2.6, -0.4, 0.0001, 2, 0.2),
+        ],
+        groups={
+            "question type": [
+                GroupPart("who", 1234, {"base": 60.0, "wide": 64.0}),
+                GroupPart("when", 7, {"base": 80.0, "wide": 55.0}),
+            ]
+        },
+        disagreements=[
+            Disagreement(
+                row="wide",
+                against="base",
+                id="q1",
+                question="Who began the bridge?",
+                excerpt=EXCERPT,
+                marks=[
+                    _mark("Hedda Quill", "gold"),
+                    _mark("the mason Hedda", "row"),
+                    _mark("Quill in 1881", "against"),
+                ],
+                gold=["Hedda Quill"],
+                said="the mason Hedda",
+                said_against="",
+                f1=50.0,
+                f1_against=40.0,
+            )
+        ],
+        questions=1241,
+        code={"readlet 0.1.0 (abc), torch 2.9": ["base", "wide"]},
+        machines=["2 cores"],
+        remarks=["One remark."],
+    )
+    return dataclasses.replace(report, **changes)
+
+
+@pytest.fixture(scope="session")
+def make_row() -> Callable[..., ReportRow]:
+    """A finished row of a report, by name and F1, with some of it changed."""
+    return _row
+
+
+@pytest.fixture(scope="session")
+def make_absent() -> Callable[..., ReportRow]:
+    """A row of a report of which no run is finished, with some of it changed."""
+    return _absent
+
+
+@pytest.fixture(scope="session")
+def make_report() -> Callable[..., Report]:
+    """A report with something in each of its parts, with some of it changed."""
+    return _report

@@ -1,0 +1,75 @@
+"""A tiny QACNNnet, and batches of a few questions about a lamp."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from readlet.encoding.batches import Batch, Batches, FormTables, shapes
+from readlet.encoding.features import Windows, encode
+from readlet.encoding.vocabulary import Vocabulary
+from readlet.models.qacnn import QACNN
+from readlet.recipe import Model, Recipe
+from readlet.types import Example, Span
+
+TINY = {
+    "width": 8,
+    "character_width": 5,
+    "character_filters": 6,
+    "blocks": 2,
+    "convolutions": 2,
+    "embedding_convolutions": 2,
+    "heads": 2,
+    "head_width": 4,
+    "feed_forward": 8,
+}
+KNOWN = Vocabulary(("lamp", "oil"), ("the", "cape", "by", "was"), "abcdeilmpty", 6)
+LAMP = "The lamp at the cape was lit by Ada. Oil was dear, and the lamp was tall."
+MAX_CONTEXT, MAX_QUESTION = 30, 10
+
+
+@pytest.fixture(scope="session")
+def known() -> Vocabulary:
+    """The words that the tiny model knows."""
+    return KNOWN
+
+
+@pytest.fixture(scope="session")
+def examples() -> list[Example]:
+    """A short context, a long one, a question without an answer, and an empty question."""
+    return [
+        Example("short", "Who lit the lamp?", LAMP[:36], (Span(32, "Ada"),)),
+        Example("long", "What was dear?", LAMP, (Span(37, "Oil"),)),
+        Example("none", "Who sold it, by the way?", LAMP[37:]),
+        Example("no question", "", "the lamp"),
+    ]
+
+
+@pytest.fixture(scope="session")
+def build() -> Callable[..., QACNN]:
+    """A model of tiny width that has learnt nothing, with some of its build changed."""
+
+    def make(word_width: int = 7, **changes: Any) -> QACNN:
+        recipe = Recipe(model=Model.model_validate(TINY | changes))
+        rows, listed = KNOWN.trainable_rows, len(KNOWN.frozen)
+        frozen = torch.cat([torch.zeros(rows, word_width), torch.randn(listed, word_width)])
+        return QACNN(recipe, frozen, rows, KNOWN.character_count)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def batch_of() -> Callable[..., tuple[Batch, FormTables]]:
+    """All of the examples in one batch, in order, padded to the longest shape."""
+
+    def make(
+        *examples: Example, null: bool = True, size: int | None = None
+    ) -> tuple[Batch, FormTables]:
+        features = encode(examples, KNOWN, Windows(MAX_CONTEXT, 5, MAX_QUESTION))
+        listed = shapes(MAX_CONTEXT, MAX_QUESTION, null=null)
+        batches = Batches(features, listed, size or len(examples), null=null)
+        ((shape, rows),) = batches.in_order()
+        return batches.make(shape, rows), FormTables(features)
+
+    return make
