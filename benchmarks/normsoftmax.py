@@ -3,12 +3,15 @@
     python benchmarks/normsoftmax.py
 
 Forward and backward in bfloat16; the median of many runs, timed on the device. `graph` replays a
-captured step, so that launches do not count; `eager` is what a plain call takes. Memory is the peak
-above the inputs, as a multiple of plain fused attention. `faster` compares ours with all scores.
+captured step, so that launches do not count; `eager` is what plain calls take. Memory is the peak of
+an eager step above the inputs, as a multiple of that of plain fused attention. `faster` compares ours
+with all scores, the definition written in torch and not compiled. `error` is that of our result
+against the definition in float64, on one head; bfloat16 itself rounds to 0.002.
 """
 
 import argparse
 import statistics
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -26,7 +29,7 @@ class Size(NamedTuple):
     width: int
     padded: bool
     in_graph: bool
-    limit: float  # of ours, as a multiple of plain
+    limit: float | None = None  # of ours, as a multiple of plain
 
     @property
     def name(self) -> str:
@@ -43,6 +46,8 @@ SIZES = [
     Size(32, 12, 384, 64, True, True, 1.6),
     Size(32, 8, 384, 16, False, True, 1.6),
     Size(32, 8, 384, 16, True, True, 1.6),
+    Size(32, 12, 384, 64, False, False),
+    Size(32, 8, 384, 16, False, False),
 ]
 MEMORY_LIMIT, SPEED_LIMIT = 1.3, 15.0
 Attention = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
@@ -104,16 +109,34 @@ def measure(attention: Attention, size: Size, repetitions: int) -> Measured:
     return Measured(statistics.median(start.elapsed_time(end) for start, end in timed), peak)
 
 
+def error(size: Size) -> float:
+    """Of one head, as a share of the norm."""
+    torch.manual_seed(0)
+    shape = (1, 1, size.length, size.width)
+    inputs = [torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+    exact = materialised_norm_attention(*(tensor.double() for tensor in inputs))
+    return float((norm_attention(*inputs).double() - exact).norm() / exact.norm())
+
+
+def warm_up(seconds: float) -> None:
+    """Until the clock of the device is what it is at work."""
+    matrix = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        matrix @ matrix
+        torch.cuda.synchronize()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=50)
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         parser.exit(1, "normsoftmax: needs a GPU\n")
-    print(
-        "| size | plain ms | all scores ms | ours ms | ours / plain | at most | memory | faster |"
-    )
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    warm_up(1.0)
+    columns = ("plain ms", "all scores ms", "ours ms", "ours / plain", "at most", "memory")
+    print(f"| size | {' | '.join(columns)} | faster | error |")
+    print("| --- |" + " ---: |" * (len(columns) + 2))
     missed = False
     for size in SIZES:
         fused = measure(plain, size, arguments.repetitions)
@@ -123,12 +146,13 @@ def main() -> None:
         ratio = ours.milliseconds / fused.milliseconds
         memory = ours.mebibytes / fused.mebibytes
         faster = whole.milliseconds / ours.milliseconds
-        missed |= ratio > size.limit or memory > MEMORY_LIMIT
+        missed |= size.limit is not None and ratio > size.limit
+        missed |= memory > MEMORY_LIMIT
         missed |= size.length == 2048 and faster < SPEED_LIMIT
         print(
             f"| {size.name} | {fused.milliseconds:.3f} | {whole.milliseconds:.2f} "
-            f"| {ours.milliseconds:.3f} | {ratio:.2f} | {size.limit} | {memory:.2f} "
-            f"| {faster:.1f} × |",
+            f"| {ours.milliseconds:.3f} | {ratio:.2f} | {size.limit or '–'} | {memory:.2f} "
+            f"| {faster:.1f} × | {error(size):.4f} |",
             flush=True,
         )
     parser.exit(int(missed))

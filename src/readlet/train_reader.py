@@ -168,6 +168,12 @@ def compile_ahead(recipe: Recipe, device: torch.device) -> None:
         out.sum().backward()
 
 
+# Fields of the network that are at work in training only: a reader may go on with others.
+_OF_TRAINING_ONLY = {
+    f"model.{field}" for field in ("dropout", "input_dropout", "character_dropout", "last_survival")
+}
+
+
 def load_start(recipe: Recipe) -> Reader | None:
     """The reader that training begins with; it must be built as the recipe says."""
     folder = recipe.training.start
@@ -175,9 +181,10 @@ def load_start(recipe: Recipe) -> Reader | None:
         return None
     start = Reader.load(folder)
     before, now = start.recipe.model_dump(), recipe.model_dump()
-    other = [
+    fields = [
         f for part in ("model", "attention", "loss") for f in _differences_in(part, before, now)
     ]
+    other = [field for field in fields if field not in _OF_TRAINING_ONLY]
     if other:
         fault = f"that reader has another {', '.join(other)}"
         raise bad_input(folder, "training.start", fault, "set the same numbers in the recipe")

@@ -18,7 +18,7 @@ TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the kernels for anything that they know, wherever it lies."""
-    monkeypatch.setattr(norm_on_gpu, "fits", lambda query, key: query.dtype != torch.float64)
+    monkeypatch.setattr(norm_on_gpu, "fits", norm_on_gpu.known)
 
 
 def qkv(shape: tuple[int, int, int, int], dtype: torch.dtype) -> Tensor:
@@ -56,6 +56,8 @@ def with_gradient(
         ((1, 2, 200, 32), math.inf),
         ((2, 2, 40, 8), 0.7),
         ((1, 1, 65, 24), 3.0),
+        ((1, 1, 33, 3), 1.5),
+        ((1, 1, 33, 64), 8.0),
     ],
 )
 def test_exact_in_value_and_gradient(
@@ -68,6 +70,99 @@ def test_exact_in_value_and_gradient(
     for part, exact in zip(got, wanted, strict=True):
         assert part.dtype == dtype
         assert (part.double() - exact).norm() < TOLERANCE[dtype] * exact.norm()
+
+
+def deviations(query: Tensor, key: Tensor) -> Tensor:
+    """Of the scores of every query, in float64; (B, H, Lq)."""
+    scores = query.double() @ key.double().transpose(-1, -2)  # (B, H, Lq, Lk)
+    return scores.std(dim=-1, correction=0)
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE))
+@pytest.mark.parametrize("width", [16, 64])
+def test_deviations_have_more_digits_than_the_inputs(width: int, dtype: torch.dtype) -> None:
+    """Keys vary along one direction, thirty times as much as along those that queries look at."""
+    query = torch.randn(1, 2, 40, width, device=DEVICE)
+    key = torch.randn(1, 2, 90, width, device=DEVICE)
+    query[..., 0] = 0.0
+    key[..., 0] *= 30.0
+    turn, _ = torch.linalg.qr(torch.randn(width, width, device=DEVICE))
+    query, key = (query @ turn).to(dtype), (key @ turn).to(dtype)
+    factor = norm_on_gpu._rescale(query, key, None, 1e18)[1]  # (B, H, Lq)
+    error = (factor.double() * deviations(query, key) - 1).abs().max()
+    assert error < (3e-3 if dtype == torch.bfloat16 else 1e-4)
+
+
+def test_the_first_kept_key_may_come_late() -> None:
+    query = torch.randn(1, 1, 4, 16, device=DEVICE)
+    key = torch.randn(1, 1, 1300, 16, device=DEVICE) + 3.0
+    keep = torch.arange(1300, device=DEVICE)[None] >= 1100  # (1, Lk)
+    key[:, :, :1100] = torch.nan
+    scaled, _ = norm_on_gpu.rescaled_query(query, key, keep, math.inf)
+    wanted = query / deviations(query, key[:, :, 1100:]).unsqueeze(-1)
+    assert torch.allclose(scaled, wanted.float(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("mask", ["sliced", "turned", "expanded"])
+def test_masks_however_they_lie_in_memory(mask: str) -> None:
+    wide = torch.rand(2, 80, device=DEVICE) > 0.4
+    masks = {
+        "sliced": wide[:, ::2],
+        "turned": wide[:, :40].t().contiguous().t(),
+        "expanded": wide[:1, :40].expand(2, -1),
+    }
+    keep, leaf = masks[mask], qkv((2, 2, 40, 16), torch.float32)
+    for one, other in zip(
+        with_gradient(whole.norm_attention, leaf, keep, 4.0),
+        with_gradient(whole.norm_attention, leaf, keep.contiguous(), 4.0),
+        strict=True,
+    ):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("which", ["query", "key"])
+def test_gradients_that_nobody_wants(which: str) -> None:
+    leaf = qkv((2, 2, 40, 16), torch.float32)
+    query, key, value = leaf.permute(2, 0, 3, 1, 4).unbind(0)
+    wanted = {"query": query, "key": key}[which].requires_grad_()
+    whole.norm_attention(query, key, value).sum().backward()
+    assert wanted.grad is not None
+    assert wanted.grad.isfinite().all()
+    assert sum(part.grad is not None for part in (query, key, value)) == 1
+
+
+def test_what_the_kernels_know() -> None:
+    query, key = torch.zeros(2, 3, 5, 16), torch.zeros(2, 3, 7, 16)
+    assert norm_on_gpu.known(query, key)
+    assert norm_on_gpu.known(query.bfloat16(), key.bfloat16())
+    for other_query, other_key in (
+        (query.double(), key.double()),
+        (query, key.half()),
+        (query, key[:1]),  # torch would spread it over the batch
+        (query, key[:, :1]),
+        (query, key[..., :8]),
+        (query[0], key[0]),
+        (query[:, :, :0], key),
+        (query, key[:, :, :0]),
+        (torch.zeros(1, 1, 5, 80), torch.zeros(1, 1, 5, 80)),
+    ):
+        assert not norm_on_gpu.known(other_query, other_key)
+    wide = torch.zeros(1, 1, 5, 128, dtype=torch.bfloat16)
+    assert norm_on_gpu.known(wide, wide)
+
+
+def test_whole_numbers_as_gamma() -> None:
+    query, key = torch.randn(1, 1, 8, 16, device=DEVICE), torch.randn(1, 1, 8, 16, device=DEVICE)
+    scaled, _ = norm_on_gpu.rescaled_query(query, key, None, 50_000)
+    assert torch.allclose(scaled, norm_on_gpu.rescaled_query(query, key, None, math.inf)[0])
+
+
+def test_nan_is_not_hidden_in_half_precision() -> None:
+    query = torch.randn(1, 1, 8, 16, device=DEVICE).half()
+    query[0, 0, 3, 2] = torch.nan
+    scaled, _ = norm_on_gpu.rescaled_query(query, query.nan_to_num(), None, 4.0)
+    assert scaled[0, 0, 3].isnan().any()
+    assert scaled[0, 0, :3].isfinite().all()
 
 
 def test_keys_of_another_length_than_the_queries() -> None:
@@ -145,4 +240,43 @@ def test_as_part_of_a_compiled_program() -> None:
         strict=True,
     ):
         assert torch.allclose(one, other, atol=1e-6)
+    torch._dynamo.reset()
+
+
+def test_without_what_triton_needs_there_is_a_warning_and_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("Triton:\nno C compiler")
+
+    monkeypatch.setattr(norm_on_gpu, "_rescale", fails)
+    monkeypatch.setattr(torch, "ones", lambda *_, **__: torch.zeros(1))  # where there is no GPU
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    norm_on_gpu._tried.cache_clear()
+    with pytest.warns(UserWarning, match=r"without its kernels: slower \(no C compiler\)"):
+        assert not norm_on_gpu._works(0)
+    assert not norm_on_gpu._works(0)  # tried and told once
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
+    assert not norm_on_gpu._works(1)
+    norm_on_gpu._tried.cache_clear()
+
+
+def test_the_question_whether_it_works_does_not_break_a_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is asked while the program is compiled, and tries the kernels: that is not traced."""
+    asked: list[int] = []
+
+    def tried(device: int) -> bool:
+        asked.append(device)
+        return bool(torch.ones(1).isfinite().all())  # what no program can contain
+
+    monkeypatch.setattr(norm_on_gpu, "_tried", tried)
+
+    def program(x: Tensor) -> Tensor:
+        return x + 1 if norm_on_gpu._works(3) else x - 1
+
+    compiled = torch.compile(program, backend="aot_eager", fullgraph=True)
+    assert compiled(torch.zeros(2)).tolist() == [1.0, 1.0]
+    assert set(asked) == {3}
     torch._dynamo.reset()

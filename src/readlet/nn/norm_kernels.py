@@ -2,8 +2,9 @@
 
 `norm_attention` explains the mathematics. One program works on one head of one example, or on a
 share of its positions; all sums are float32. Products of bfloat16 inputs go through bfloat16 tensor
-cores: a float32 matrix is then the sum of two bfloat16 ones, which together have 16 of its digits.
-Those of other inputs are `tf32x3`, with the digits of float32.
+cores. What decides about sigma, centred keys and the covariance, is there the sum of two bfloat16
+numbers, with 16 binary digits together; what only gradients need is rounded to one. Products of
+other inputs are `tf32x3`, with the digits of float32.
 """
 
 import os
@@ -33,11 +34,12 @@ def key_statistics(
     """
     head, part = tl.program_id(0), tl.program_id(1)
     parts = tl.num_programs(1)
-    key += (head // heads).to(tl.int64) * key_batch + (head % heads) * key_head
+    batch, head_of = (head // heads).to(tl.int64), (head % heads).to(tl.int64)
+    key += batch * key_batch + head_of * key_head
     columns = tl.arange(0, BLOCK)
     origin_at = key
     if MASKED:
-        keep += (head // heads).to(tl.int64) * keep_batch
+        keep += batch * keep_batch
         firsts = tl.full((_SCANNED,), length, tl.int32)
         for row in range(0, length, _SCANNED):
             positions = row + tl.arange(0, _SCANNED)
@@ -65,6 +67,7 @@ def key_statistics(
             large = centred.to(tl.bfloat16)
             small = (centred - large.to(tl.float32)).to(tl.bfloat16)
             result = _dot(tl.trans(large), large, result)
+            result = _dot(tl.trans(small), small, result)
             crossed = _dot(tl.trans(large), small, crossed)
         else:
             result = tl.dot(tl.trans(centred), centred, result, input_precision="tf32x3")
@@ -89,7 +92,7 @@ def rescale_queries(
     """q / min(sigma, gamma) of every n-th block of a head's queries; and the chunks' sum."""
     head, part = tl.program_id(0), tl.program_id(1)
     parts = tl.num_programs(1)
-    batch, head_of = (head // heads).to(tl.int64), head % heads
+    batch, head_of = (head // heads).to(tl.int64), (head % heads).to(tl.int64)
     query += batch * query_batch + head_of * query_head
     scaled += batch * scaled_batch + head_of * scaled_head
     factor += head.to(tl.int64) * length
@@ -129,11 +132,12 @@ def rescale_queries(
         else:
             product = tl.dot(queries, matrix, input_precision="tf32x3")  # (ROWS, BLOCK)
         variance = tl.sum(product * queries, 1)  # (ROWS,)
-        limited = tl.minimum(tl.maximum(variance, _FLOOR), cap * cap)  # (ROWS,)
-        factors = tl.where(variance > _FLOOR, 1.0 / tl.sqrt(limited), 0.0)  # (ROWS,)
+        capped = tl.minimum(tl.maximum(variance, _FLOOR), cap * cap)  # (ROWS,)
+        factors = tl.where(variance > _FLOOR, 1.0 / tl.sqrt(capped), 0.0)  # (ROWS,)
         result = queries * factors[:, None]  # (ROWS, BLOCK)
         if HALF:
-            result = tl.minimum(tl.maximum(result, -_HALF_LIMIT), _HALF_LIMIT)
+            limited = tl.minimum(tl.maximum(result, -_HALF_LIMIT), _HALF_LIMIT)
+            result = tl.where(result == result, limited, result)  # NaN stays NaN
         _store_rows(scaled, scaled_row, row, length, width, result, BLOCK, ROWS)
         positions = row + tl.arange(0, ROWS)
         signed = tl.where(variance < cap * cap, factors, -factors)
@@ -152,7 +156,7 @@ def query_gradients(
     """The gradient of every n-th block of a head's queries; their share of C's gradient."""
     head, part = tl.program_id(0), tl.program_id(1)
     parts = tl.num_programs(1)
-    batch, head_of = (head // heads).to(tl.int64), head % heads
+    batch, head_of = (head // heads).to(tl.int64), (head % heads).to(tl.int64)
     of_scaled += batch * gradient_batch + head_of * gradient_head
     scaled += batch * scaled_batch + head_of * scaled_head
     of_query += batch * result_batch + head_of * result_head
@@ -196,7 +200,7 @@ def key_gradients(
     """The gradient of every n-th block of keys: what they had, and what C's gradient adds."""
     head, part = tl.program_id(0), tl.program_id(1)
     parts = tl.num_programs(1)
-    batch, head_of = (head // heads).to(tl.int64), head % heads
+    batch, head_of = (head // heads).to(tl.int64), (head % heads).to(tl.int64)
     of_key += batch * gradient_batch + head_of * gradient_head
     key += batch * key_batch + head_of * key_head
     result += batch * result_batch + head_of * result_head

@@ -1,10 +1,13 @@
 """The rescaled query of NormSoftmax on a GPU: the kernels as operations that torch knows.
 
 torch's own operations take some twenty passes over queries and keys, in float32. The kernels read
-them once or twice in their own dtype and write nothing but the result. As operations they can be
-compiled around and captured in graphs.
+them once or twice in their own dtype, and write the result and what their gradient needs. As
+operations they can be compiled around; like all kernels they can be captured in a graph once they
+have run.
 """
 
+import warnings
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -14,8 +17,8 @@ from torch.autograd.function import once_differentiable
 
 from readlet.nn import norm_kernels as kernels
 
-_WIDEST_HEAD = 128
-"""Wider covariances do not fit beside a block of keys."""
+_WIDEST_HEAD, _WIDEST_HEAD_BF16 = 64, 128
+"""Wider covariances do not fit into the fast memory of usual GPUs, beside a block of keys."""
 _PROGRAMS = 1056
 """Eight for each processor of a large GPU: few long heads are shared among so many..."""
 _MOST_PARTS = 16
@@ -23,13 +26,42 @@ _MOST_PARTS = 16
 
 
 def fits(query: Tensor, key: Tensor) -> bool:
-    """Whether the kernels can be used: on a GPU, up to float32, with heads of usual width."""
+    """Whether the kernels can be used: a recent GPU, up to float32, heads of usual width."""
+    return query.is_cuda and known(query, key) and _works(query.device.index)
+
+
+def known(query: Tensor, key: Tensor) -> bool:
+    """Whether the kernels know such tensors, wherever they lie."""
+    widest = _WIDEST_HEAD_BF16 if query.dtype == torch.bfloat16 else _WIDEST_HEAD
     return (
-        query.is_cuda
+        query.dim() == key.dim() == 4
+        and query.shape[:2] == key.shape[:2]
+        and query.shape[-1] == key.shape[-1] <= widest
+        and query.numel() > 0
+        and key.numel() > 0
+        and query.device == key.device
         and query.dtype == key.dtype
         and query.dtype in (torch.float32, torch.bfloat16, torch.float16)
-        and query.shape[-1] <= _WIDEST_HEAD
     )
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _works(device: int) -> bool:
+    return _tried(device)
+
+
+@cache
+def _tried(device: int) -> bool:
+    """Tried once: Triton needs a GPU since Ampere, a C compiler, and versions that go together."""
+    if torch.version.hip is not None or torch.cuda.get_device_capability(device) < (8, 0):
+        return False
+    try:
+        few = torch.ones(1, 1, 16, 16, device=f"cuda:{device}", dtype=torch.bfloat16)
+        return bool(_rescale(few, few, None, 1.0)[0].isfinite().all())
+    except Exception as error:
+        reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+        warnings.warn(f"NormSoftmax without its kernels: slower ({reason[0]})", stacklevel=2)
+        return False
 
 
 def rescaled_query(
@@ -37,13 +69,13 @@ def rescaled_query(
 ) -> tuple[Tensor, Tensor]:
     """query (B, H, Lq, E), key (B, H, Lk, E), keep (B, Lk) -> the rescaled query, and the key.
 
-    The key is the one that was given. But if attention uses this one, its gradient comes through
-    here, where the other one is added to it at no price.
+    The key has not changed. But if attention uses this one, its gradient comes through here, where
+    the other one is added to it on the way.
     """
-    both: tuple[Tensor, Tensor] = _RescaledQuery.apply(  # type: ignore[no-untyped-call]
-        query, key, keep, min(gamma, 1e18)
+    scaled, same = _RescaledQuery.apply(  # type: ignore[no-untyped-call]
+        query, key, keep, float(min(gamma, 1e18))
     )
-    return both
+    return scaled, same if key.requires_grad else key
 
 
 class _RescaledQuery(torch.autograd.Function):
@@ -52,6 +84,7 @@ class _RescaledQuery(torch.autograd.Function):
         ctx: Any, query: Tensor, key: Tensor, keep: Tensor | None, gamma: float
     ) -> tuple[Tensor, Tensor]:
         query, key = _with_dense_rows(query), _with_dense_rows(key)
+        keep = None if keep is None else _with_dense_rows(keep)
         rescale = rescale_operation if torch.compiler.is_compiling() else _rescale
         scaled, *statistics = rescale(query, key, keep, gamma)
         ctx.save_for_backward(scaled, key, keep, *statistics)
@@ -59,11 +92,13 @@ class _RescaledQuery(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, of_scaled: Tensor, of_key: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        of_scaled, of_key = _with_dense_rows(of_scaled), _with_dense_rows(of_key)
-        backward = backward_operation if torch.compiler.is_compiling() else _rescale_backward
-        of_query, of_key = backward(of_scaled, of_key, *ctx.saved_tensors)
-        return of_query, of_key, None, None
+    def backward(
+        ctx: Any, of_scaled: Tensor, of_key: Tensor
+    ) -> tuple[Tensor, Tensor | None, None, None]:
+        wanted = _with_dense_rows(of_key) if ctx.needs_input_grad[1] else None
+        gradients = gradient_operation if torch.compiler.is_compiling() else _gradients
+        of_query, added = gradients(_with_dense_rows(of_scaled), wanted, *ctx.saved_tensors)
+        return of_query, None if wanted is None else added, None, None
 
 
 def _with_dense_rows(tensor: Tensor) -> Tensor:
@@ -90,20 +125,21 @@ def _rescale(
     shift = mean.new_empty(rows, parts, width)
     squares = mean.new_empty(rows, parts, width, width)
     count = mean.new_empty(rows, parts)
-    kernels.key_statistics[(rows, parts)](
-        key, keep, origin, shift, squares, count,
-        *key.stride()[:3], 0 if keep is None else keep.stride(0),
-        heads, keys, width, chunk,
-        block.width, block.rows, keep is not None, block.bf16,
-        **block.options,
-    )  # fmt: skip
-    kernels.rescale_queries[(rows, block.parts(rows, length))](
-        query, origin, shift, squares, count, scaled, factor, mean, covariance, total,
-        *query.stride()[:3], *scaled.stride()[:3],
-        heads, length, width, cap, parts,
-        block.width, block.rows, query.dtype == torch.float16, block.bf16,
-        **block.options,
-    )  # fmt: skip
+    with torch.cuda.device_of(query):  # type: ignore[no-untyped-call]
+        kernels.key_statistics[(rows, parts)](
+            key, keep, origin, shift, squares, count,
+            *key.stride()[:3], 0 if keep is None else keep.stride(0),
+            heads, keys, width, chunk,
+            block.width, block.rows, keep is not None, block.bf16,
+            **block.options,
+        )  # fmt: skip
+        kernels.rescale_queries[(rows, block.parts(rows, length))](
+            query, origin, shift, squares, count, scaled, factor, mean, covariance, total,
+            *query.stride()[:3], *scaled.stride()[:3],
+            heads, length, width, cap, parts,
+            block.width, block.rows, query.dtype == torch.float16, block.bf16,
+            **block.options,
+        )  # fmt: skip
     return scaled, factor, mean, covariance, total
 
 
@@ -119,9 +155,9 @@ def _(
     return torch.empty_like(query), *_statistics_of(query)
 
 
-def _rescale_backward(
+def _gradients(
     of_scaled: Tensor,
-    of_key: Tensor,
+    of_key: Tensor | None,
     scaled: Tensor,
     key: Tensor,
     keep: Tensor | None,
@@ -130,40 +166,44 @@ def _rescale_backward(
     covariance: Tensor,
     total: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of the query and of the key; to the latter `of_key` is added."""
+    """Those of the query and of the key; the latter is `of_key` and more, or empty without it."""
     batch, heads, length, width = scaled.shape
     rows, keys = batch * heads, key.shape[2]
     block = _Block.of(width, scaled.dtype)
     parts = block.parts(rows, length)
-    of_query, result = torch.empty_like(scaled), torch.empty_like(key)
+    of_query = torch.empty_like(scaled)
     of_covariance = covariance.new_empty(rows, parts, width, width)
-    kernels.query_gradients[(rows, parts)](
-        of_scaled, scaled, factor, covariance, of_query, of_covariance,
-        *of_scaled.stride()[:3], *scaled.stride()[:3], *of_query.stride()[:3],
-        heads, length, width,
-        block.width, block.rows, block.bf16,
-        **block.options,
-    )  # fmt: skip
-    kernels.key_gradients[(rows, block.parts(rows, keys))](
-        of_key, key, keep, mean, total, of_covariance, result,
-        *of_key.stride()[:3], *key.stride()[:3], *result.stride()[:3],
-        0 if keep is None else keep.stride(0),
-        heads, keys, width, parts,
-        block.width, block.rows, keep is not None, block.bf16,
-        **block.options,
-    )  # fmt: skip
+    with torch.cuda.device_of(scaled):  # type: ignore[no-untyped-call]
+        kernels.query_gradients[(rows, parts)](
+            of_scaled, scaled, factor, covariance, of_query, of_covariance,
+            *of_scaled.stride()[:3], *scaled.stride()[:3], *of_query.stride()[:3],
+            heads, length, width,
+            block.width, block.rows, block.bf16,
+            **block.options,
+        )  # fmt: skip
+        if of_key is None:
+            return of_query, key.new_empty(0)
+        result = torch.empty_like(key)
+        kernels.key_gradients[(rows, block.parts(rows, keys))](
+            of_key, key, keep, mean, total, of_covariance, result,
+            *of_key.stride()[:3], *key.stride()[:3], *result.stride()[:3],
+            0 if keep is None else keep.stride(0),
+            heads, keys, width, parts,
+            block.width, block.rows, keep is not None, block.bf16,
+            **block.options,
+        )  # fmt: skip
     return of_query, result
 
 
-backward_operation = torch.library.custom_op(
-    "readlet::norm_rescale_backward", _rescale_backward, mutates_args=()
+gradient_operation = torch.library.custom_op(
+    "readlet::norm_rescale_gradients", _gradients, mutates_args=()
 )
 
 
-@backward_operation.register_fake
+@gradient_operation.register_fake
 def _(
     of_scaled: Tensor,
-    of_key: Tensor,
+    of_key: Tensor | None,
     scaled: Tensor,
     key: Tensor,
     keep: Tensor | None,
@@ -172,7 +212,7 @@ def _(
     covariance: Tensor,
     total: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(scaled), torch.empty_like(key)
+    return torch.empty_like(scaled), key.new_empty(0) if of_key is None else torch.empty_like(key)
 
 
 def _statistics_of(query: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
