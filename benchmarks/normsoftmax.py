@@ -3,10 +3,10 @@
     python benchmarks/normsoftmax.py
 
 Forward and backward in bfloat16; the median of many runs, timed on the device. `graph` replays a
-captured step, so that launches do not count; `eager` is what plain calls take. Memory is the peak of
-an eager step above the inputs, as a multiple of that of plain fused attention. `faster` compares ours
-with all scores, the definition written in torch and not compiled. `error` is that of our result
-against the definition in float64, on one head; bfloat16 itself rounds to 0.002.
+captured step, so that launches do not count; `eager` is what plain calls take. Memory is the peak
+of an eager step above the inputs, as a multiple of that of plain fused attention. `faster` compares
+ours with all scores, the definition written in torch and not compiled. `error` is that of our
+result against the definition in float64, on one head; bfloat16 itself rounds to 0.002.
 """
 
 import argparse

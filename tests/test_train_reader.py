@@ -13,7 +13,7 @@ from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
 from readlet.reader import Reader
 from readlet.recipe import Recipe, load_recipe
-from readlet.train_reader import train_reader
+from readlet.train_reader import load_start, train_reader
 from readlet.types import Example
 
 FILES = [
@@ -228,3 +228,14 @@ def test_a_start_of_another_build_is_refused(
     with pytest.raises(ReadletError, match=r"training\.start: .* another model\.width"):
         train_reader(Recipe.model_validate(values), tmp_path / "more", resume=False)
     assert not (tmp_path / "more").exists()
+
+
+def test_a_start_may_go_on_with_other_dropout(learned: tuple[Path, Reader, list[Example]]) -> None:
+    folder, reader, _ = learned
+    values = json.loads((folder / "recipe.json").read_text())
+    values["training"]["start"] = str(folder)
+    values["model"] |= {"dropout": 0.3, "input_dropout": 0.2, "last_survival": 0.8}
+    start = load_start(Recipe.model_validate(values))
+    assert start is not None
+    for name, weight in start.model.named_parameters():
+        torch.testing.assert_close(weight, dict(reader.model.named_parameters())[name])
