@@ -19,12 +19,12 @@ MAX_PIECE = 64 << 20
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
     """Open a plain or gzip file (told by its content); complain in one line when it fails."""
     try:
         with path.open("rb") as raw:
             is_gzip = raw.peek(2)[:2] == b"\x1f\x8b"
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if is_gzip else raw
+            yield gzip.GzipFile(fileobj=raw) if is_gzip else raw
     except IsADirectoryError:
         raise bad_input(path, "", "is a directory", "name a file inside it") from None
     except FileNotFoundError:

@@ -1,5 +1,6 @@
 """What a run is known by."""
 
+import gzip
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,20 @@ def test_the_key_is_of_content_not_of_place(tmp_path: Path) -> None:
     assert keys == {run_key(load_recipe("tiny"))}
     here.write_text(here.read_text().replace("a", "b", 1))
     assert run_key(load_recipe("tiny", [f"data.train=['{here}']"])) not in keys
+
+
+def test_the_key_is_of_the_data_however_compressed(tmp_path: Path) -> None:
+    plain = source_path("bundled:train").read_bytes()
+    for level in (1, 9):
+        (tmp_path / f"{level}.json.gz").write_bytes(gzip.compress(plain, level))
+    recipes = [
+        load_recipe("tiny", [f"data.train=['{path}']"])
+        for path in (source_path("bundled:train"), *tmp_path.iterdir())
+    ]
+    assert len({run_key(recipe) for recipe in recipes}) == 1
+    (tmp_path / "9.json.gz").write_bytes(gzip.compress(plain)[:-20])
+    with pytest.raises(ReadletError, match="damaged or ends early"):
+        run_key(load_recipe("tiny", [f"data.train=['{tmp_path / '9.json.gz'}']"]))
 
 
 def fields() -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
+from readlet.files import open_bytes
 from readlet.formats import source_path
 from readlet.formats.hub import PREFIX as HUB
 from readlet.reader import reader_files
@@ -87,5 +88,6 @@ def _digest(source: str, known: Digests) -> str:
 
 @cache
 def _content(path: Path, _size: int, _changed: int) -> str:
-    with path.open("rb") as stream:
+    """As it is read: another compression of the same data is the same."""
+    with open_bytes(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
