@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from readlet.errors import bad_input
+from readlet.errors import ReadletError, bad_input
 from readlet.metrics.learning_curve import read_log
 
 Curves = dict[str, dict[int, list[tuple[float, float]]]]
@@ -70,7 +70,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     pairs = (text.partition("=") for text in arguments.runs)
-    draw({name: statistics_of(Path(log)) for name, _, log in pairs}, arguments.out)
+    try:
+        runs = {name: statistics_of(Path(log)) for name, _, log in pairs}
+    except ReadletError as error:
+        parser.exit(1, f"softmax_plots: {error}\n")
+    draw(runs, arguments.out)
 
 
 if __name__ == "__main__":

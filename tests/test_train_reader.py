@@ -239,3 +239,18 @@ def test_a_start_may_go_on_with_other_dropout(learned: tuple[Path, Reader, list[
     assert start is not None
     for name, weight in start.model.named_parameters():
         torch.testing.assert_close(weight, dict(reader.model.named_parameters())[name])
+
+
+def test_the_log_tells_what_attention_does(small_training: list[str], tmp_path: Path) -> None:
+    changes = ["training.epochs=1", "training.evaluate_every=1", "training.track_softmax=true"]
+    changes.append("attention.softmax=norm")
+    train_reader(load_recipe("tiny", [*small_training, *changes]), tmp_path / "run", resume=False)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    scored = [line for line in lines if "f1" in line]
+    told = {key: value for key, value in scored[-1].items() if key.startswith("softmax.")}
+    variances = [value for key, value in told.items() if key.endswith(".variance")]
+    entropies = [value for key, value in told.items() if key.endswith(".entropy")]
+    assert len(variances) == len(entropies) == len(told) / 2 > 2
+    # NormSoftmax makes the variance 1 wherever the deviation is not above its cap.
+    assert all(value > 0.99 for value in variances)
+    assert all(0 <= value <= 1 for value in entropies)

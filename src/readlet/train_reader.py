@@ -22,7 +22,7 @@ from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLoss
-from readlet.nn.softmax_tracker import SoftmaxTracker
+from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
 from readlet.reader import Reader, reader_files
@@ -140,11 +140,12 @@ def _preparing(recipe: Recipe, *, needed: bool) -> AbstractContextManager[None]:
 
 def _softmax_statistics(predictor: Predictor, features: Features) -> Scores:
     """Variance and entropy of every softmax of attention, for one batch of questions."""
-    with SoftmaxTracker(predictor.model) as tracker:
-        next(predictor.scores(features, only_fullest=True))
+    few = replace(predictor, batch_size=32)  # all scores of every head are held at once
+    with tracked_softmax(predictor.model) as tracked:
+        next(few.scores(features, only_fullest=True))
     return {
         f"softmax.{number:02d}.{name}": value
-        for number, found in enumerate(tracker.found)
+        for number, found in enumerate(tracked)
         for name, value in (("variance", found.variance), ("entropy", found.entropy))
     }
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.nn.attention import SelfAttention
-from readlet.nn.softmax_tracker import SoftmaxTracker
+from readlet.nn.softmax_tracker import tracked_softmax
 
 X = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(3))
 KEEP = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]).bool()
@@ -47,33 +47,47 @@ def by_hand(attention: SelfAttention, x: Tensor) -> tuple[float, float]:
 @pytest.mark.parametrize("gamma", [None, math.inf, 0.4])
 def test_numbers(gamma: float | None) -> None:
     model = Twice(gamma).eval()
-    with torch.no_grad(), SoftmaxTracker(model) as tracker:
+    with torch.no_grad(), tracked_softmax(model) as found:
         model(X, KEEP)
-    assert [found.layer for found in tracker.found] == ["attention", "attention"]
+    assert [one.layer for one in found] == ["attention", "attention"]
     with torch.no_grad():
         variance, entropy = by_hand(model.attention, 3 * X)
-    assert tracker.found[0].variance == pytest.approx(variance, rel=1e-4)
-    assert tracker.found[0].entropy == pytest.approx(entropy, rel=1e-4)
+    assert found[0].variance == pytest.approx(variance, rel=1e-4)
+    assert found[0].entropy == pytest.approx(entropy, rel=1e-4)
     if gamma == math.inf:
-        assert tracker.found[1].variance == pytest.approx(1.0, abs=1e-4)
+        assert found[1].variance == pytest.approx(1.0, abs=1e-4)
 
 
 def test_nothing_is_left_behind_and_nothing_changes() -> None:
     model = Twice(None).eval()
     with torch.no_grad():
         before = model(X, KEEP)
-        with SoftmaxTracker(model) as tracker:
+        with tracked_softmax(model) as found:
             during = model(X, KEEP)
         after = model(X, KEEP)
     assert torch.equal(before, during)
     assert torch.equal(before, after)
-    assert len(tracker.found) == 2
+    assert len(found) == 2
 
 
 def test_an_example_without_words_is_no_nan() -> None:
     model = Twice(None).eval()
     keep = KEEP.clone()
     keep[0] = False
-    with torch.no_grad(), SoftmaxTracker(model) as tracker:
+    with torch.no_grad(), tracked_softmax(model) as found:
         model(X, keep)
-    assert all(math.isfinite(f.variance) and math.isfinite(f.entropy) for f in tracker.found)
+    assert all(math.isfinite(f.variance) and math.isfinite(f.entropy) for f in found)
+
+
+def test_a_compiled_model_is_seen_too() -> None:
+    model = Twice(None).eval()
+    model.compile(backend="eager")
+    with torch.no_grad():
+        before = model(X, KEEP)
+        with tracked_softmax(model) as found:
+            during = model(X, KEEP)
+        after = model(X, KEEP)
+    assert len(found) == 2
+    assert torch.equal(before, during)
+    assert torch.equal(before, after)
+    torch._dynamo.reset()

@@ -5,13 +5,13 @@ scores are computed a second time for it, so it is meant for one batch now and t
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from readlet.nn.attention import SelfAttention
 from readlet.nn.softmax import masked_softmax, normalised
@@ -26,40 +26,35 @@ class SoftmaxStatistics:
     entropy: float  # of the weights, from 0 (one key has all) to 1 (all keys have the same)
 
 
-class SoftmaxTracker:
+@contextmanager
+def tracked_softmax(model: nn.Module) -> Iterator[list[SoftmaxStatistics]]:
     """Inside the `with`, every call of a self-attention is noted, in order.
 
-    with SoftmaxTracker(model) as tracker:
+    with tracked_softmax(model) as found:
         model(batch)
-    tracker.found
+
+    What is compiled runs uncompiled there: a compiled program knows of no hooks.
     """
+    found: list[SoftmaxStatistics] = []
 
-    def __init__(self, model: nn.Module) -> None:
-        self.found: list[SoftmaxStatistics] = []
-        self._model = model
-        self._hooks: list[RemovableHandle] = []
-
-    def __enter__(self) -> "SoftmaxTracker":
-        for name, module in self._model.named_modules():
-            if isinstance(module, SelfAttention):
-                self._hooks.append(module.register_forward_hook(self._note(name)))
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for hook in self._hooks:
-            hook.remove()
-
-    def _note(self, name: str) -> Any:
+    def note(name: str) -> Any:
         def hook(module: SelfAttention, inputs: tuple[Tensor, Tensor], _: Tensor) -> None:
             with torch.no_grad():
-                self.found.append(_statistics(name, module, *inputs))
+                found.append(_statistics(name, module, *inputs))
 
         return hook
+
+    hooks = [
+        module.register_forward_hook(note(name))
+        for name, module in model.named_modules()
+        if isinstance(module, SelfAttention)
+    ]
+    try:
+        with torch.compiler.set_stance("force_eager"):
+            yield found
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _statistics(name: str, module: SelfAttention, x: Tensor, keep: Tensor) -> SoftmaxStatistics:
