@@ -149,9 +149,7 @@ rescale_operation = torch.library.custom_op("readlet::norm_rescale", _rescale, m
 
 
 @rescale_operation.register_fake
-def _(
-    query: Tensor, key: Tensor, keep: Tensor | None, cap: float
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def _(query: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     return torch.empty_like(query), *_statistics_of(query)
 
 
@@ -202,15 +200,7 @@ gradient_operation = torch.library.custom_op(
 
 @gradient_operation.register_fake
 def _(
-    of_scaled: Tensor,
-    of_key: Tensor | None,
-    scaled: Tensor,
-    key: Tensor,
-    keep: Tensor | None,
-    factor: Tensor,
-    mean: Tensor,
-    covariance: Tensor,
-    total: Tensor,
+    of_scaled: Tensor, of_key: Tensor | None, scaled: Tensor, key: Tensor, *_: Any
 ) -> tuple[Tensor, Tensor]:
     return torch.empty_like(scaled), key.new_empty(0) if of_key is None else torch.empty_like(key)
 
