@@ -1,0 +1,64 @@
+"""The tables and the plot of robustness, of made-up runs."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install readlet[plots]")
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import robustness
+
+    yield robustness
+    sys.modules.pop("robustness", None)
+
+
+@pytest.fixture
+def curves(script: Any) -> list[Any]:
+    """Two seeds of four settings; NormSoftmax is a point better, and 8 heads are better than 1."""
+    made = []
+    for softmax, better in (("standard", 0.0), ("norm", 1.0)):
+        for heads, rate, f1 in ((1, 1e-3, 60.0), (8, 1e-3, 70.0), (8, 3e-4, 66.0), (8, 3e-3, 68.0)):
+            for seed in (-1.0, 1.0):
+                last = f1 + better + seed
+                scores = {1: last - 20, 2: last - 10, 3: last - 5, 4: last}
+                made.append(script.Curve(softmax, heads, rate, scores))
+    return made
+
+
+def test_f1_after_one_two_and_four_epochs(
+    script: Any, curves: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.print_early(curves)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "| heads | rate | softmax | after 1 | after 2 | after 4 |"
+    assert lines[2] == "| 1 | 0.001 | standard | 40.00 ± 1.41 | 50.00 ± 1.41 | 60.00 ± 1.41 |"
+    assert lines[3] == "| 1 | 0.001 | norm | 41.00 ± 1.41 | 51.00 ± 1.41 | 61.00 ± 1.41 |"
+    assert len(lines) == 2 + 8
+
+
+def test_spread_over_settings_not_over_seeds(
+    script: Any, curves: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.print_spread(curves)
+    lines = capsys.readouterr().out.splitlines()
+    assert "| heads, rate 0.001 | standard | 65.00 | 7.07 | 60.00 | 70.00 |" in lines
+    assert "| rates, 8 heads | norm | 69.00 | 2.00 | 67.00 | 71.00 |" in lines
+    assert "| all settings | standard | 66.00 | 4.32 | 60.00 | 70.00 |" in lines
+
+
+def test_the_plot_is_written(script: Any, curves: list[Any], tmp_path: Path) -> None:
+    script.draw(curves, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_unfinished_runs_are_told(script: Any, tmp_path: Path) -> None:
+    with pytest.raises(script.ReadletError, match="0 of 12 runs; finish them first"):
+        script.curves_of(tmp_path, small=True)
