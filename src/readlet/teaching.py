@@ -1,6 +1,6 @@
 """What a teacher, a reader that was trained before, says to the training questions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from readlet.errors import ReadletError
 from readlet.models.span_loss import Teacher
 from readlet.nn.softmax import masked_softmax
 from readlet.predicting import Predictor
+from readlet.progress import track
 from readlet.reader import Reader
 from readlet.recipe import Recipe
 from readlet.types import Example
@@ -42,16 +43,25 @@ def ask_teacher(
     end = torch.zeros_like(start)  # (words of all rows,)
     size = 256 if device.type == "cuda" else 32
     predictor = Predictor(teacher.model.to(device), data, teacher.null, teacher.calibration, size)
-    null = int(teacher.null)
+    said = _probabilities(predictor, features)
+    for row, start_p, end_p in track(said, len(features), "asking the teacher"):
+        if is_asked[row]:
+            words = slice(int(first[row]), int(first[row] + length[row]))
+            start[words], end[words] = start_p[: length[row]], end_p[: length[row]]
+    teacher.model.cpu()
+    return Teacher(start, end, length, recipe.training.teacher_share)
+
+
+def _probabilities(
+    predictor: Predictor, features: Features
+) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
+    """Of every row: its number, and how probable each word is as the first and the last one."""
+    null = int(predictor.null)
     for rows, scores in predictor.scores(features):
         keep = scores.keep.clone()  # (B, L)
         keep[:, :null] = False  # the question has an answer here
-        start_p = masked_softmax(scores.start, keep)  # (B, L)
-        end_p = masked_softmax(scores.end, keep)  # (B, L)
+        start = masked_softmax(scores.start, keep)[:, null:]  # (B, words)
+        end = masked_softmax(scores.end, keep)[:, null:]  # (B, words)
         for i, row in enumerate(rows.tolist()):
-            if row >= 0 and is_asked[row]:
-                words = slice(int(first[row]), int(first[row] + length[row]))
-                places = slice(null, null + int(length[row]))
-                start[words], end[words] = start_p[i, places], end_p[i, places]
-    teacher.model.cpu()
-    return Teacher(start, end, length, recipe.training.teacher_share)
+            if row >= 0:  # no filler
+                yield row, start[i], end[i]
