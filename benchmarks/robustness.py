@@ -38,10 +38,13 @@ class Curve(NamedTuple):
 
 
 def curves_of(runs: Path, *, small: bool) -> list[Curve]:
+    options = "--small" if small else "--data FOLDER"
+    remedy = f"make them first: readlet experiment run {TABLE} {options} --out {runs}"
+    if not any(runs.glob("*/result.json")):
+        raise ReadletError(f"{runs}: no finished run; {remedy}")
     grid, place = plan(TABLE, small=small, out=runs, folders=[], only_finished=True)
     finished = find_finished(grid, place).runs
     if len(finished) < len(grid.runs):
-        remedy = f"finish them first: readlet experiment run {TABLE} --out {runs}"
         raise ReadletError(f"{runs}: {len(finished)} of {len(grid.runs)} runs; {remedy}")
     made = []
     for run in grid.runs:
@@ -147,6 +150,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--small", action="store_true", help="of the small variant")
     arguments = parser.parse_args()
+    if not arguments.out.parent.is_dir():
+        parser.exit(1, f"robustness: {arguments.out.parent}: no such folder; make it first\n")
     try:
         curves = curves_of(arguments.runs, small=arguments.small)
     except ReadletError as error:

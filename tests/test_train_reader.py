@@ -11,6 +11,7 @@ from readlet.calibrating import MIN_QUESTIONS, held_out_contexts
 from readlet.calibration import Calibration
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
+from readlet.nn.stochastic_depth import StochasticDepth
 from readlet.reader import Reader
 from readlet.recipe import Recipe, load_recipe
 from readlet.train_reader import load_start, train_reader
@@ -239,6 +240,26 @@ def test_a_start_may_go_on_with_other_dropout(learned: tuple[Path, Reader, list[
     assert start is not None
     for name, weight in start.model.named_parameters():
         torch.testing.assert_close(weight, dict(reader.model.named_parameters())[name])
+    modules = list(start.model.modules())
+    assert {m.p for m in modules if isinstance(m, torch.nn.Dropout)} >= {0.3, 0.2}
+    survivals = [float(m.survival) for m in modules if isinstance(m, StochasticDepth)]
+    assert min(survivals) == pytest.approx(0.8)
+
+
+def test_a_run_from_before_a_field_existed_goes_on(
+    learned: tuple[Path, Reader, list[Example]], tmp_path: Path
+) -> None:
+    folder, _, _ = learned
+    run = shutil.copytree(folder, tmp_path / "run")
+    values = json.loads((run / "recipe.json").read_text())
+    recipe = Recipe.model_validate(values)
+    del values["data"]["share"], values["training"]["track_softmax"]
+    (run / "recipe.json").write_text(json.dumps(values))
+    train_reader(recipe, run, resume=True)
+    values["data"]["share"] = 0.5
+    (run / "recipe.json").write_text(json.dumps(values))
+    with pytest.raises(ReadletError, match=r"the run began with another data\.share"):
+        train_reader(recipe, run, resume=True)
 
 
 def test_the_log_tells_what_attention_does(small_training: list[str], tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from readlet.predicting import Predictor
 from readlet.progress import track
 from readlet.reader import Reader
 from readlet.recipe import Recipe
+from readlet.training.loop import is_main_process
 from readlet.types import Example
 
 
@@ -44,7 +45,9 @@ def ask_teacher(
     size = 256 if device.type == "cuda" else 32
     predictor = Predictor(teacher.model.to(device), data, teacher.null, teacher.calibration, size)
     said = _probabilities(predictor, features)
-    for row, start_p, end_p in track(said, len(features), "asking the teacher"):
+    if is_main_process():
+        said = track(said, len(features), "asking the teacher")
+    for row, start_p, end_p in said:
         if is_asked[row]:
             words = slice(int(first[row]), int(first[row] + length[row]))
             start[words], end[words] = start_p[: length[row]], end_p[: length[row]]

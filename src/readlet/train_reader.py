@@ -25,7 +25,7 @@ from readlet.models.span_loss import SpanLoss
 from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
-from readlet.reader import Reader, reader_files
+from readlet.reader import Reader, model_of, reader_files
 from readlet.recipe import SECTIONS, Recipe
 from readlet.teaching import ask_teacher
 from readlet.training.checkpoint import find_checkpoint
@@ -189,7 +189,8 @@ def load_start(recipe: Recipe) -> Reader | None:
     if other:
         fault = f"that reader has another {', '.join(other)}"
         raise bad_input(folder, "training.start", fault, "set the same numbers in the recipe")
-    return start
+    model = model_of(recipe, start.vocabulary, dict(start.model.state_dict()))
+    return replace(start, model=model)
 
 
 @torch.no_grad()
@@ -215,7 +216,7 @@ def _claim_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
     if resume:
         if not stored.is_file():
             raise bad_input(folder, "", "no run to resume", "leave --resume out")
-        before = _read_stored(stored)
+        before = _with_later_fields(_read_stored(stored))
         changed = _differences(before, json.loads(recipe.model_dump_json()))
         if changed:
             fault = f"the run began with another {', '.join(changed)}"
@@ -241,6 +242,12 @@ def _read_stored(path: Path) -> dict[str, Any]:
         told = bad_input(path, "", f"is damaged ({error})", "train anew in another --out")
         raise CannotResumeError(str(told)) from None
     return values if isinstance(values, dict) else {}
+
+
+def _with_later_fields(stored: dict[str, Any]) -> dict[str, Any]:
+    """A run that began before a field existed has the value that changes nothing."""
+    usual = json.loads(Recipe().model_dump_json())
+    return {section: usual[section] | stored.get(section, {}) for section in SECTIONS}
 
 
 def _same_data(recipe: Recipe, corpus: Corpus, folder: Path, *, resume: bool) -> None:

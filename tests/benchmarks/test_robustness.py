@@ -59,6 +59,7 @@ def test_the_plot_is_written(script: Any, curves: list[Any], tmp_path: Path) -> 
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_unfinished_runs_are_told(script: Any, tmp_path: Path) -> None:
-    with pytest.raises(script.ReadletError, match="0 of 12 runs; finish them first"):
-        script.curves_of(tmp_path, small=True)
+@pytest.mark.parametrize(("small", "options"), [(True, "--small"), (False, "--data FOLDER")])
+def test_missing_runs_are_told(script: Any, tmp_path: Path, small: bool, options: str) -> None:
+    with pytest.raises(script.ReadletError, match=f"no finished run; make .* {options} --out"):
+        script.curves_of(tmp_path, small=small)
