@@ -1,6 +1,7 @@
 """The cache: never stale, never half written, never in the way."""
 
 import errno
+import gzip
 import time
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,8 @@ def test_the_key_follows_content_settings_and_code(
     key = cache_key([one, two], settings)
     assert key == cache_key([one, two], dict(reversed(settings.items())))
     one.write_text("sea")  # touched, not changed
+    assert key == cache_key([one, two], settings)
+    one.write_bytes(gzip.compress(b"sea"))  # the same data, compressed
     assert key == cache_key([one, two], settings)
     others = [
         cache_key([two, one], settings),

@@ -13,6 +13,8 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from readlet.files import open_bytes
+
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
 
@@ -28,7 +30,7 @@ def cache_key(paths: list[Path], settings: dict[str, Any]) -> str:
     digest = hashlib.sha256(_code_version().encode())
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     for path in paths:
-        with path.open("rb") as stream:
+        with open_bytes(path) as stream:  # however compressed
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()[:32]
 
