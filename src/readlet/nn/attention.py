@@ -38,14 +38,14 @@ class SelfAttention(nn.Module):
         qkv = self.qkv(x).view(batch, length, 3, self.heads, self.head_width)  # (B, L, 3, H, E)
         query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # 3 of (B, H, L, E)
         dropout = self.dropout if self.training else 0.0
+        # An example that keeps nothing attends to everything: any answer will do, since it is
+        # zeroed below, as long as neither the answer nor its gradient is NaN.
+        safe = keep | ~keep.any(dim=1, keepdim=True)  # (B, L)
         if self.norm_gamma is not None:
             mixed = norm_attention(
-                query, key, value, keep, gamma=self.norm_gamma, dropout=dropout
+                query, key, value, safe, gamma=self.norm_gamma, dropout=dropout
             )  # (B, H, L, E)
         else:
-            # An example that keeps nothing attends to everything: any answer will do, since it is
-            # zeroed below, as long as neither the answer nor its gradient is NaN.
-            safe = keep | ~keep.any(dim=1, keepdim=True)  # (B, L)
             mask = safe[:, None, None, :]  # (B, 1, 1, L)
             mixed = F.scaled_dot_product_attention(
                 query, key, value, attn_mask=mask, dropout_p=dropout

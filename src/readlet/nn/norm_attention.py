@@ -17,14 +17,18 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from readlet.errors import ReadletError
-from readlet.nn.softmax import check_gamma, masked_softmax, normalised, one_over_sigma
+from readlet.nn.softmax import (
+    HALF_LIMIT,
+    check_gamma,
+    masked_softmax,
+    normalised,
+    one_over_sigma,
+)
 
 try:
     from readlet.nn import norm_on_gpu as gpu
 except ImportError:  # Triton comes with torch for GPUs
     gpu = None  # type: ignore[assignment]
-
-_HALF_LIMIT = 6e4
 
 
 def norm_attention(
@@ -135,8 +139,8 @@ def _rescale(query: Tensor, covariance: Tensor, gamma: float) -> tuple[Tensor, T
     factor = one_over_sigma(variance, gamma)  # (B, H, Lq, 1)
     is_free = (variance < min(gamma, 1e18) ** 2) & (factor > 0)  # (B, H, Lq, 1)
     scaled = precise * factor  # (B, H, Lq, E)
-    if query.dtype == torch.float16:  # whose largest number is 65504
-        scaled = scaled.clamp(-_HALF_LIMIT, _HALF_LIMIT)  # (B, H, Lq, E)
+    if query.dtype == torch.float16:
+        scaled = scaled.clamp(-HALF_LIMIT, HALF_LIMIT)  # (B, H, Lq, E)
     return scaled.to(query.dtype), factor, is_free
 
 

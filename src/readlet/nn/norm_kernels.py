@@ -12,9 +12,9 @@ import os
 import triton
 import triton.language as tl
 
-from readlet.nn.softmax import SIGMA_FLOOR
+from readlet.nn.softmax import HALF_LIMIT, SIGMA_FLOOR
 
-_HALF_LIMIT = tl.constexpr(6e4)  # the largest float16 is 65504
+_HALF_LIMIT = tl.constexpr(HALF_LIMIT)
 _FLOOR = tl.constexpr(SIGMA_FLOOR**2)
 _IS_INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
 _SCANNED = tl.constexpr(1024)  # positions of a mask looked at together

@@ -56,7 +56,8 @@ def _tried(device: int) -> bool:
     if torch.version.hip is not None or torch.cuda.get_device_capability(device) < (8, 0):
         return False
     try:
-        few = torch.ones(1, 1, 16, 16, device=f"cuda:{device}", dtype=torch.bfloat16)
+        place = torch.device("cuda", device)
+        few = torch.ones(1, 1, 16, 16, device=place, dtype=torch.bfloat16)
         return bool(_rescale(few, few, None, 1.0)[0].isfinite().all())
     except Exception as error:
         reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]

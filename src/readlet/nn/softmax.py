@@ -21,6 +21,8 @@ float16: log-probabilities are float32 and are meant to remain so.
 """
 SIGMA_FLOOR = 1e-6
 """Scores with a smaller deviation count as equal."""
+HALF_LIMIT = 6e4
+"""What float16 is cut off at; its largest number is 65504."""
 
 
 def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
