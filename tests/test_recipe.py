@@ -158,6 +158,7 @@ def test_unknown_field_far_from_all() -> None:
         ("training.precision=float8", "'float32', 'bfloat16' or 'float16'; it is 'float8'"),
         ("training.schedule=step", "'constant', 'log', 'linear' or 'cosine'; it is 'step'"),
         ("training.seed=-1", "greater than or equal to 0; it is -1"),
+        ("training.seed=4294967296", "less than 4294967296; it is 4294967296"),
         ("training.ema=1.0", "less than 1; it is 1.0"),
         ("training.spike=1.0", "greater than 1; it is 1.0"),
         ("model.dropout=1.0", "less than 1; it is 1.0"),

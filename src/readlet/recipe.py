@@ -21,6 +21,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from readlet.errors import ReadletError, bad_input
 from readlet.files import text_chunks
@@ -31,6 +32,9 @@ def _odd(value: int) -> int:
         raise ValueError("Input should be odd")
     return value
 
+
+# Training mixes seed and step into a number of 64 bits, which is what torch takes.
+SEED_LIMIT = 2**32
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -212,7 +216,7 @@ class Training(_Section):
     """Steps between two lines of the log, and two looks of the guard."""
     spike: Annotated[float, Field(gt=1.0)] = 3.0
     """Roll back when the loss exceeds its mean by this factor or by 5 nats, or is no number."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=SEED_LIMIT)] = 0
     """Seed of everything random."""
 
     @model_validator(mode="after")
@@ -293,7 +297,24 @@ def parse_recipe(values: dict[str, Any], source: str) -> Recipe:
     try:
         return Recipe.model_validate(values)
     except ValidationError as error:
-        raise _complaint(error, source) from None
+        raise _complaint(error.errors()[0], source) from None
+
+
+def check_fields(values: dict[str, Any], source: str) -> None:
+    """Complain about a part of a recipe: wrong names and values, each for itself.
+
+    Which fields go together only the whole recipe can tell.
+    """
+    try:
+        Recipe.model_validate(values)
+    except ValidationError as error:
+        for fault in error.errors():
+            if not _is_between_fields(fault):
+                raise _complaint(fault, source) from None
+
+
+def _is_between_fields(fault: ErrorDetails) -> bool:
+    return fault["type"] == "value_error" and isinstance(fault["input"], dict)
 
 
 def apply_change(values: dict[str, Any], change: str) -> None:
@@ -313,8 +334,7 @@ def apply_change(values: dict[str, Any], change: str) -> None:
         place[field] = text  # a bare word needs no quotes
 
 
-def _complaint(error: ValidationError, source: str) -> ReadletError:
-    first = error.errors()[0]
+def _complaint(first: ErrorDetails, source: str) -> ReadletError:
     path = [str(part) for part in first["loc"]]
     # A tuple here is a list in TOML.
     fault = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list, [...]")
@@ -326,7 +346,7 @@ def _complaint(error: ValidationError, source: str) -> ReadletError:
         near = get_close_matches(path[-1], known, n=1)
         fault = "no such field"
         remedy = f"did you mean {near[0]!r}?" if near else f"fields here: {', '.join(known)}"
-    elif isinstance(first["input"], dict):  # two fields that do not go together
+    elif _is_between_fields(first):
         remedy = "change one of them"
     else:
         remedy = f"it is {first['input']!r:.60}"

@@ -1,5 +1,6 @@
 """Table files: what they may say, and what is told when they say it wrongly."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,11 +79,31 @@ def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
     [
         ("model.width = 12", "model.widht = 12", "did you mean 'width'"),
         ("model.width = 12", 'model.width = "wide"', "model.width"),
-        ("training.epochs = 2", "training.epoch = 2", "quick, set: training.epoch: no such field"),
+        (
+            "training.epochs = 2",
+            "training.epoch = 2",
+            r"table\.toml, set: training.epoch: no such field",
+        ),
         ("model.width = 12", "model.width = 8", "are the same run"),
         ('[paper."width 12"]', '[paper."width 21"]', "did you mean 'width 12'"),
         ("seeds = 2", 'seeds = 2\ncompare = [["a", "b"]]', "no such row"),
-        ("seeds = 2", "seeds = 0", "seeds"),
+        ("seeds = 2", "seeds = 0", r"seeds: must be a number from 1 on, or a list .*; it is 0$"),
+        ("seeds = 2", "seeds = [0, 0]", r"seeds: must be .*; it is \[0, 0\]$"),
+        ("seeds = 2", "seeds = true", "seeds: must be .*; it is True$"),
+        ("seeds = 2", "seeds = []", r"seeds: must be .*; it is \[\]$"),
+        ("seeds = 2", "seeds = [18446744073709551616]", "from 0 to 4294967295; it is"),
+        ("seeds = 2", 'seeds = 2\nmetrics = ["f1", "f1"]', "metrics: 'f1' stands there twice"),
+        ("seeds = 2", 'seeds = 2\nmetrics = ["f2"]', r"metrics.0: .*; it is 'f2'$"),
+        (
+            "seeds = 2",
+            'seeds = 2\ncompare = [["no match", "no match"]]',
+            "compare: 'no match' is compared with itself; name another row",
+        ),
+        (
+            "seeds = 2",
+            'seeds = 2\ncompare = [["no match", "width 12"], ["width 12", "no match"]]',
+            "compare: 'width 12' and 'no match' are compared twice; leave one pair out",
+        ),
         ("seeds = 2", "sedes = 2", "did you mean 'seeds'"),
         ("seeds = 2", 'seeds = 2\ncombine = [["width 8"]]', "one of each axis"),
         ("seeds = 2", 'seeds = 2\ncombine = [["width 9", "match"]]', "no choice 'width 9'"),
@@ -92,9 +113,11 @@ def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
         ('"no match" =', '"width 12" =', "2 rows are called 'width 12'"),
         ('"no match" =', '"baseline" =', "2 rows are called 'baseline'"),
         ('"no match" =', '"" =', "a choice without a name"),
-        ("{ model.width = 12 }", "{ model = 3 }", "row 'width 12': model: "),
+        ("{ model.width = 12 }", "{ model = 3 }", r"table\.toml, row 'width 12': model: "),
+        ("{ model.width = 12 }", "{ data.overlap = 300 }", "row 'width 12': data: .*change one"),
         ("{ model.width = 12 }", "{ missing = 3 }", "missing must be a text"),
         ("{ model.width = 12 }", "{ training.seed = 3 }", "training.seed: belongs to the table"),
+        ("seeds = 2", "seeds = 2\ncombine = []", 'combine: .*give "each", "all", or lists'),
         ("seeds = 2", 'seeds = 2\ncombine = "every"', 'give "each", "all", or lists'),
         ('title = "Two widths"', "", "title: is not given"),
         ('recipe = "tiny"', 'recipe = "tny"', "no such recipe"),
@@ -106,6 +129,39 @@ def test_faults_are_told_before_anything_runs(
     with pytest.raises(ReadletError, match=told) as raised:
         expand(load_table(write_table((old, new))))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("chosen", ["no match", "baseline"])
+def test_faults_of_rows_that_are_not_run_are_told_too(write_table: Write, chosen: str) -> None:
+    fault = '{ missing = "a part", model.widht = 12 }'
+    with pytest.raises(ReadletError, match=r"row 'width 12': model.widht: .*mean 'width'"):
+        expand(load_table(write_table(("{ model.width = 12 }", fault))), only=[chosen])
+
+
+def test_only_the_whole_recipe_tells_which_fields_go_together(write_table: Write) -> None:
+    """A context of 20 words is shorter than the usual overlap, but not than that of this table."""
+    path = write_table(
+        ("data.max_context = 100\ndata.overlap = 20", "data.overlap = 16"),
+        ("{ model.width = 12 }", "{ data.max_context = 20 }"),
+    )
+    run = expand(load_table(path), only=["width 12"]).runs[0]
+    assert (run.recipe.data.max_context, run.recipe.data.overlap) == (20, 16)
+
+
+@pytest.mark.parametrize(
+    ("old", "told"),
+    [
+        ("hgh = 0.2", "search.ranges.model.dropout.hgh: no such field; did you mean 'high'?"),
+        ("heigth = 1", "did you mean 'high'?"),
+        ("z = 1", "no such field; fields here: low, high, log, choices"),
+    ],
+)
+def test_a_wrong_field_is_told_with_those_of_its_part(
+    write_table: Write, old: str, told: str
+) -> None:
+    more = f'[search.ranges]\n"model.dropout" = {{ low = 0.1, {old} }}\n'
+    with pytest.raises(ReadletError, match=re.escape(told)):
+        load_table(write_table(more=more))
 
 
 def test_a_wrong_name_of_a_table_is_told() -> None:
@@ -155,5 +211,8 @@ training.epochs = 7
     assert [row.name for row in grid.rows] == ["baseline", "wide", "no match"]
     assert grid.runs[0].recipe.training.epochs == 7
     assert grid.runs[0].recipe.model.width == 48  # the table's own changes do not count here
-    with pytest.raises(ReadletError, match="no small variant"):
+    with pytest.raises(ReadletError, match="has no small variant; run it without --small"):
         load_table(write_table()).smaller()
+    waiting = load_table(write_table(("seeds = 2", 'seeds = 2\nmissing = "a part"')))
+    with pytest.raises(ReadletError, match="has no small variant yet, as it needs a part; "):
+        waiting.smaller()

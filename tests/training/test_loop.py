@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import ReadletError
+from readlet.recipe import SEED_LIMIT
 from readlet.training.checkpoint import find_checkpoint, load_checkpoint
 from readlet.training.loop import Outcome, Scores, TrainingLoop
 from readlet.training.signals import stop_signals
@@ -350,3 +351,7 @@ def test_nothing_to_learn(make_loop: MakeLoop, tmp_path: Path, monkeypatch: Any)
     monkeypatch.setattr(Batches, "epoch", lambda self, number: [])
     with pytest.raises(ReadletError, match="no answer that can be learned"):
         make_loop(tmp_path)
+
+
+def test_the_largest_seed_can_be_trained_with(make_loop: MakeLoop, tmp_path: Path) -> None:
+    make_loop(tmp_path, f"training.seed={SEED_LIMIT - 1}", "training.epochs=1").run()

@@ -11,7 +11,7 @@ from typing import Any
 from readlet.errors import bad_input
 from readlet.experiments.keys import Digests, run_key
 from readlet.experiments.table import MISSING, Changes, Table
-from readlet.recipe import Recipe, apply_change, load_recipe, parse_recipe
+from readlet.recipe import Recipe, apply_change, check_fields, load_recipe, parse_recipe
 
 _SEPARATOR = " / "
 
@@ -47,6 +47,7 @@ class Grid:
     rows: list[Row]
     runs: list[Run]
     comparisons: list[tuple[str, str]]
+    folders: Sequence[Path] = ()  # where data files are looked up
 
     def of_row(self, name: str) -> list[Run]:
         return [run for run in self.runs if run.row == name]
@@ -70,7 +71,8 @@ def expand(
     rows = list(_rows(table))
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in {row.name for row in rows}:
-            raise bad_input(table.name, name, "no such row", _nearest(name, rows))
+            raise bad_input(table.told_as, name, "no such row", _nearest(name, rows))
+    _check_parts(table, rows)
     listed = _seeds(table, seeds)
     runs = [
         _run(table, row, seed, folders, changes, known or {})
@@ -80,7 +82,21 @@ def expand(
     ]
     _refuse_twins(table, rows, runs)
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
-    return Grid(table, rows, runs, comparisons)
+    return Grid(table, rows, runs, comparisons, folders)
+
+
+def _check_parts(table: Table, rows: Sequence[Row]) -> None:
+    """All rows, chosen or not, each part on its own: so a complaint says whose fault it is."""
+    parts = [(_row_told(table, row), row.changes) for row in rows]
+    for told, part in ((f"{table.told_as}, set", table.set), *parts):
+        training = part.get("training")
+        if isinstance(training, dict) and "seed" in training:
+            raise bad_input(told, "training.seed", "belongs to the table", "set `seeds` instead")
+        check_fields(part, told)
+
+
+def _row_told(table: Table, row: Row) -> str:
+    return f"{table.told_as}, row {row.name!r}"
 
 
 def _seeds(table: Table, wanted: int | None) -> list[int]:
@@ -89,7 +105,7 @@ def _seeds(table: Table, wanted: int | None) -> list[int]:
         return list(range(table.seeds if wanted is None else wanted))
     if wanted is not None and wanted > len(table.seeds):
         fault = f"the table lists {len(table.seeds)} seeds, not {wanted}"
-        raise bad_input(table.name, "--seeds", fault, "ask for fewer")
+        raise bad_input(table.told_as, "--seeds", fault, "ask for fewer")
     return table.seeds[:wanted]
 
 
@@ -121,12 +137,11 @@ def _combinations(table: Table) -> Iterable[Sequence[str]]:
     for picked in table.combine:
         if len(picked) != len(axes):
             fault = f"{len(picked)} choices for {len(axes)} axes"
-            raise bad_input(table.name, "combine", fault, "give one of each axis, in order")
+            raise bad_input(table.told_as, "combine", fault, "give one of each axis, in order")
         for name, names in zip(picked, axes, strict=True):
             if name not in names:
-                raise bad_input(
-                    table.name, "combine", f"no choice {name!r}", f"it has {', '.join(names)}"
-                )
+                remedy = f"it has {', '.join(names)}"
+                raise bad_input(table.told_as, "combine", f"no choice {name!r}", remedy)
     return table.combine
 
 
@@ -147,18 +162,14 @@ def _run(
     known: Digests,
 ) -> Run:
     values = load_recipe(table.recipe).model_dump()
-    source = f"{table.name}, row {row.name!r}"
-    # Each part on its own first: so a complaint says whose fault it is.
-    for part, told in ((table.set, f"{table.name}, set"), (row.changes, source)):
-        _refuse_seed(part.get("training"), told)
-        parse_recipe(merge({}, part), told)
-        merge(values, part)
+    merge(values, table.set)
+    merge(values, row.changes)
     for change in changes:
         if change.replace(" ", "").startswith("training.seed="):
             raise bad_input("--set", "training.seed", "belongs to the table", "use --seeds")
         apply_change(values, change)
     merge(values, {"name": table.name, "training": {"seed": seed}})
-    recipe = _found(parse_recipe(values, source), folders)
+    recipe = look_up(parse_recipe(values, _row_told(table, row)), folders)
     return Run(row.name, seed, recipe, run_key(recipe, known))
 
 
@@ -172,12 +183,7 @@ def merge(values: dict[str, Any], changes: Changes) -> dict[str, Any]:
     return values
 
 
-def _refuse_seed(training: Any, source: str) -> None:
-    if isinstance(training, dict) and "seed" in training:
-        raise bad_input(source, "training.seed", "belongs to the table", "set `seeds` instead")
-
-
-def _found(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
+def look_up(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
     """The recipe with every file looked up; a name as given comes first."""
 
     def look(name: str) -> str:
@@ -208,13 +214,13 @@ def _refuse_twins(table: Table, rows: Sequence[Row], runs: Iterable[Run]) -> Non
     for name, count in names.items():
         if count > 1:
             fault = f"{count} rows are called {name!r}"
-            raise bad_input(table.name, "axes", fault, "rename a choice, or `baseline`")
+            raise bad_input(table.told_as, "axes", fault, "rename a choice, or `baseline`")
     seen: dict[str, Run] = {}
     for run in runs:
         twin = seen.setdefault(run.key, run)
         if twin is not run:
             fault = f"{run.label!r} and {twin.label!r} are the same run"
-            raise bad_input(table.name, "", fault, "change one of them, or leave it out")
+            raise bad_input(table.told_as, "", fault, "change one of them, or leave it out")
 
 
 def _nearest(name: str, rows: Sequence[Row]) -> str:

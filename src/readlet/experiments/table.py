@@ -23,10 +23,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 
 from readlet.errors import ReadletError, bad_input
 from readlet.files import text_chunks
+from readlet.recipe import SEED_LIMIT
 
 Changes = dict[str, Any]
 """Part of a recipe, nested as in its TOML: `{"training": {"ema": 0.0}}`."""
@@ -34,8 +44,37 @@ Choices = dict[str, Changes]
 MISSING = "missing"
 """A choice with this key cannot be run yet; its text says which part is missing."""
 
+
+def _all_different(values: list[Any]) -> list[Any]:
+    for number, value in enumerate(values):
+        if value in values[:number]:
+            raise ValueError(f"{value!r} stands there twice; leave one out")
+    return values
+
+
+def _pairs_of_two(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Each counts in the correction for many tests, so none may be idle."""
+    seen: set[frozenset[str]] = set()
+    for first, second in pairs:
+        if first == second:
+            raise ValueError(f"{first!r} is compared with itself; name another row")
+        if {first, second} in seen:
+            raise ValueError(f"{first!r} and {second!r} are compared twice; leave one pair out")
+        seen.add(frozenset((first, second)))
+    return pairs
+
+
+def _is_count_or_list(value: Any) -> Any:
+    numbers, least = (value, 0) if isinstance(value, list) else ([value], 1)
+    whole = all(type(n) is int and least <= n < SEED_LIMIT for n in numbers)  # True is no number
+    if not numbers or not whole or len(set(numbers)) < len(numbers):
+        allowed = f"a number from 1 on, or a list of different ones from 0 to {SEED_LIMIT - 1}"
+        raise ValueError(f"must be {allowed}; it is {value!r:.60}")
+    return value
+
+
 Metric = Literal["exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1"]
-Seeds = Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)]
+Seeds = Annotated[int | list[int], BeforeValidator(_is_count_or_list)]
 
 
 class _Part(BaseModel):
@@ -103,23 +142,32 @@ class Table(_Part):
     """The part without which nothing of this table can be run."""
     recipe: str
     """The recipe that the axes change."""
-    combine: Literal["each", "all"] | list[list[str]] = "each"
+    combine: Literal["each", "all"] | Annotated[list[list[str]], Field(min_length=1)] = "each"
     """`each`: the first choices, then every other choice alone; `all`: every combination; or
     lists of choices, one of each axis."""
     baseline: str = "baseline"
     """Name of the row of first choices when `combine` is "each"."""
     seeds: Seeds = 2
     """How many seeds, from 0 on, or which ones."""
-    metrics: Annotated[list[Metric], Field(min_length=1)] = ["exact", "f1"]
+    metrics: Annotated[list[Metric], Field(min_length=1), AfterValidator(_all_different)] = [
+        "exact",
+        "f1",
+    ]
     """Columns of the table; the first-named decides nothing, all are tested."""
     set: Changes = {}
     axes: Annotated[dict[str, Choices], Field(min_length=1)]
     paper: dict[str, dict[Metric, float]] = {}
     """Figures of the paper: row, metric, value."""
-    compare: list[tuple[str, str]] = []
+    compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
     """Rows that are tested against each other; empty: every row against the first."""
     small: Small | None = None
     search: Search | None = None
+    _file: str = PrivateAttr("")
+
+    @property
+    def told_as(self) -> str:
+        """What complaints call it: the file, if it was read from one."""
+        return self._file or self.name
 
     @model_validator(mode="after")
     def _axes_have_choices(self) -> "Table":
@@ -141,8 +189,11 @@ class Table(_Part):
     def smaller(self) -> "Table":
         """The variant for the bundled corpus, a table of its own."""
         small = self.small
+        if small is None and self.missing:
+            fault = f"has no small variant yet, as it needs {self.missing}"
+            raise bad_input(self.told_as, "", fault, "run another table meanwhile")
         if small is None:
-            raise ReadletError(f"{self.name}: has no small variant; run it without --small")
+            raise bad_input(self.told_as, "", "has no small variant", "run it without --small")
         return self.model_copy(
             update={
                 "name": f"{self.name}-small",
@@ -181,6 +232,7 @@ def load_table(source: str) -> Table:
         table = Table.model_validate(values)
     except ValidationError as error:
         raise _complaint(error, source) from None
+    table._file = source
     return table if folder is None else _with_files_beside(table, folder)
 
 
@@ -199,15 +251,24 @@ def _with_files_beside(table: Table, folder: Path) -> Table:
 
 def _complaint(error: ValidationError, source: str) -> ReadletError:
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    fault = first["msg"].removeprefix("Value error, ")
-    remedy = "change that"
-    if first["loc"][:1] == ("combine",):
-        place, remedy = "combine", 'give "each", "all", or lists of choices'
+    path = [str(part) for part in first["loc"]]
+    fault, _, remedy = first["msg"].removeprefix("Value error, ").partition("; ")
+    if path[:1] == ["combine"]:
+        path, remedy = path[:1], 'give "each", "all", or lists of choices'
     elif first["type"] == "extra_forbidden":
-        fault, known = "no such field", [*Table.model_fields, *Search.model_fields]
-        near = get_close_matches(str(first["loc"][-1]), known, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"fields: {', '.join(known)}"
+        fault, known = "no such field", list(_part_at(path[:-1]).model_fields)
+        near = get_close_matches(path[-1], known, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"fields here: {', '.join(known)}"
     elif first["type"] == "missing":
         fault, remedy = "is not given", "add it"
-    return bad_input(source, place, fault, remedy)
+    elif not remedy:
+        told = isinstance(first["input"], dict)
+        remedy = "change that" if told else f"it is {first['input']!r:.60}"
+    return bad_input(source, ".".join(path), fault, remedy)
+
+
+def _part_at(path: list[str]) -> type[_Part]:
+    if path[:2] == ["search", "ranges"]:
+        return Range
+    parts: dict[str, type[_Part]] = {"search": Search, "small": Small}
+    return parts[path[0]] if path else Table
