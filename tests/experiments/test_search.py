@@ -1,7 +1,9 @@
 """Search over ranges: what is proposed, pruned, resumed and written out."""
 
 import math
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,7 @@ from readlet.experiments import search as module
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.search import Trying, search
 from readlet.experiments.table import load_table
+from readlet.formats import source_path
 from readlet.recipe import load_recipe, recipe_toml, shipped_recipes
 
 pytest.importorskip("optuna", reason="Optuna is not installed")
@@ -171,19 +174,62 @@ def test_whole_numbers_for_a_field_of_numbers(
         ("low = 1, high = 3", "low = 1", "either low and high, or choices"),
         ("low = 1, high = 3", "low = 3, high = 1", "low must be smaller"),
         ("low = 1e-5", "low = -1.0", "above 0"),
+        ("low = 1e-5", 'low = "little"', "learning_rate.low: .*; it is 'little'"),
+        ("low = 1, high = 3", "low = 1.5, high = 3", "model.blocks: .*; it is 1.5"),
         ("low = 1, high = 3", "low = 0, high = 3", "model.blocks"),
         ('["cosine", "linear"]', '["cosine", "stairs"]', "training.schedule"),
+        ("learning_rate", "learning_rate.x", "learning_rate.x: no such field; write section.field"),
+        ("training.learning_rate", "learning_rate", "learning_rate: no such field; write section"),
+        ('"model.blocks"', '"training.seed"', "training.seed: the luckiest seed is no better"),
+        ("model.blocks", "modle.blocks", "did you mean 'model'"),
+        (
+            '"training.schedule" = { choices = ["cosine", "linear"]',
+            '"data.train" = { choices = [["bundled:train"], ["gone.json"]]',
+            "gone.json: no such file; name its folder with --data",
+        ),
     ],
 )
 def test_wrong_ranges_are_told(
     write_table: Write, tmp_path: Path, old: str, new: str, told: str
 ) -> None:
+    path = write_table(more=RANGES.replace(old, new))
     with pytest.raises(ReadletError, match=told):
-        search(
-            expand(load_table(write_table(more=RANGES.replace(old, new)))),
-            tmp_path,
-            lambda trial: None,
-        )
+        search(expand(load_table(path)), tmp_path, pytest.fail)  # before the first trial
+
+
+@pytest.mark.filterwarnings("error")
+def test_files_may_be_searched(write_table: Write, trained: list[Run], tmp_path: Path) -> None:
+    """Lists of them, each looked up as those of the table are."""
+    (tmp_path / "data").mkdir()
+    for name in ("one.json", "two.json"):
+        shutil.copy(source_path("bundled:train"), tmp_path / "data" / name)
+    choices = '[["one.json"], ["one.json", "two.json"]]'
+    more = f'[search]\ntrials = 6\n[search.ranges]\n"data.train" = {{ choices = {choices} }}\n'
+    grid = expand(load_table(write_table(more=more)), folders=[tmp_path / "data"])
+    found = search(grid, tmp_path / "out", lambda trial: None)
+    named = [[Path(name).name for name in run.recipe.data.train] for run in trained]
+    assert {len(names) for names in named} == {1, 2}
+    assert found.values["data.train"] in named
+    assert all(Path(name).is_file() for run in trained for name in run.recipe.data.train)
+    best = load_recipe(str(found.recipe)).data.train
+    assert [Path(name).name for name in best] == found.values["data.train"]
+
+
+def test_a_proposal_that_is_no_recipe_does_not_stay_in_the_way(
+    write_table: Write, trained: list[Run], tmp_path: Path
+) -> None:
+    """Each value goes with the table's other one, but two of the four pairs do not go together."""
+    more = """[search.ranges]
+"training.schedule" = { choices = ["log", "cosine"] }
+"training.final_decay" = { choices = [0.0, 0.5] }
+"""
+    path = write_table(("training.epochs", 'training.schedule = "log"\ntraining.epochs'), more=more)
+    grid = expand(load_table(path))
+    for _ in range(20):
+        with suppress(ReadletError):
+            if search(grid, tmp_path, lambda trial: None, trials=3).trials == 3:
+                return
+    pytest.fail("the same proposal again and again")
 
 
 def test_a_table_without_ranges_cannot_be_searched(write_table: Write, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.errors import DivergedError, ReadletError, bad_input
-from readlet.experiments.grid import Grid, Run
+from readlet.experiments.grid import Grid, Run, look_up, merge
 from readlet.experiments.keys import run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.store import RunFolder
@@ -59,35 +59,49 @@ def search(
     settings = grid.table.search
     if settings is None:
         remedy = "add [search.ranges]"
-        raise bad_input(grid.table.name, "search", "has no ranges to search", remedy)
+        raise bad_input(grid.table.told_as, "search", "has no ranges to search", remedy)
     _refuse_several_processes()
     base = grid.runs[0].recipe
-    for field, values in settings.ranges.items():
-        for value in values.choices or (values.low, values.high):
-            _changed(base, {field: value}, grid.table.name)
+    _check_ranges(grid, settings)
     with RunFolder(out / _JOURNAL).claimed() as free:
         if not free:
             raise ReadletError(f"{out}: another process searches here; wait for it")
         study = _open_study(out, _study_name(grid, base), settings)
         total = settings.trials if trials is None else trials
-        _try_all(study, grid, base, out, total, tell)
-    return _write_best(study, base, out, settings, grid.table.name)
+        _try_all(study, grid, settings, out, total, tell)
+    return _write_best(study, grid, settings, out)
+
+
+def _check_ranges(grid: Grid, settings: Search) -> None:
+    """Every value that may be proposed, its files too, before an hour is spent on the others."""
+    source = f"{grid.table.told_as}, search.ranges"
+    for name, values in settings.ranges.items():
+        if name.count(".") != 1:
+            raise bad_input(source, name, "no such field", "write section.field")
+        if name == "training.seed":
+            raise bad_input(source, name, "the luckiest seed is no better recipe", "leave it out")
+        for value in values.choices or (values.low, values.high):
+            run_key(_changed(grid, {name: value}))
 
 
 def _try_all(
-    study: "Study", grid: Grid, base: Recipe, out: Path, total: int, tell: Callable[[Trying], None]
+    study: "Study",
+    grid: Grid,
+    settings: Search,
+    out: Path,
+    total: int,
+    tell: Callable[[Trying], None],
 ) -> None:
-    optuna, settings = _optuna(), grid.table.search
-    assert settings is not None
+    optuna = _optuna()
     runner = Runner(out)
     while (done := len(_done(study))) < total:
         trial = study.ask()
-        values = {
-            name: _suggest(trial, name, listed, base) for name, listed in settings.ranges.items()
-        }
+        for name, listed in settings.ranges.items():
+            _suggest(trial, name, listed, grid.runs[0].recipe)
+        values = _chosen(trial.params, settings)
         tell(Trying(done + 1, total, values))
-        recipe = _changed(base, values, grid.table.name)
         try:
+            recipe = _changed(grid, values)
             score = _try(runner, out, _judged(recipe, settings), trial, settings)
         except optuna.TrialPruned:
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
@@ -164,7 +178,7 @@ def _study_name(grid: Grid, base: Recipe) -> str:
     """Trials count together only if they have all in common but what is searched."""
     settings = grid.table.search
     assert settings is not None
-    same = (run_key(base), settings.metric, settings.on, repr(settings.ranges))
+    same = (run_key(base), settings.metric, settings.on, repr(settings.ranges), "choices by number")
     return f"{grid.table.name}-{hashlib.sha256(repr(same).encode()).hexdigest()[:8]}"
 
 
@@ -173,39 +187,45 @@ def _refuse_several_processes() -> None:
         raise ReadletError("search: one process proposes and trains; run it without a launcher")
 
 
-def _suggest(trial: "Trial", name: str, values: Range, base: Recipe) -> Any:
-    if values.choices:
-        return trial.suggest_categorical(name, values.choices)
+def _suggest(trial: "Trial", name: str, values: Range, base: Recipe) -> None:
     low, high = values.low, values.high
     section, field = name.split(".")
-    if isinstance(getattr(getattr(base, section), field), int):
-        return trial.suggest_int(name, int(low or 0), int(high or 0), log=values.log)
-    return trial.suggest_float(name, float(low or 0), float(high or 0), log=values.log)
+    if values.choices:  # by number: Optuna takes no lists
+        trial.suggest_categorical(name, range(len(values.choices)))
+    elif isinstance(getattr(getattr(base, section), field), int):
+        trial.suggest_int(name, int(low or 0), int(high or 0), log=values.log)
+    else:
+        trial.suggest_float(name, low or 0.0, high or 0.0, log=values.log)
 
 
-def _changed(recipe: Recipe, values: dict[str, Any], source: str) -> Recipe:
-    nested = recipe.model_dump()
+def _chosen(proposed: dict[str, Any], settings: Search) -> dict[str, Any]:
+    """The values that Optuna's proposals stand for."""
+    choices = {name: settings.ranges[name].choices for name in proposed}
+    return {n: choices[n][value] if choices[n] else value for n, value in proposed.items()}
+
+
+def _changed(grid: Grid, values: dict[str, Any]) -> Recipe:
+    nested = grid.runs[0].recipe.model_dump()
     for path, value in values.items():
-        *sections, field = path.split(".")
-        place = nested
-        for section in sections:
-            place = place.setdefault(section, {})
-        place[field] = value
-    return parse_recipe(nested, f"{source}, search.ranges")
+        section, field = path.split(".")
+        merge(nested, {section: {field: value}})
+    recipe = parse_recipe(nested, f"{grid.table.told_as}, search.ranges")
+    return look_up(recipe, grid.folders)
 
 
-def _write_best(study: "Study", base: Recipe, out: Path, settings: Search, name: str) -> Found:
+def _write_best(study: "Study", grid: Grid, settings: Search, out: Path) -> Found:
     states = _optuna().trial.TrialState
     if not study.get_trials(deepcopy=False, states=(states.COMPLETE,)):
-        raise ReadletError(f"{name}: no trial came to its end; widen search.ranges or try more")
+        fault = "no trial came to its end"
+        raise bad_input(grid.table.told_as, "search.ranges", fault, "widen them or try more")
     best = study.best_trial
-    recipe = _changed(base, best.params, name)
+    values = _chosen(best.params, settings)
     kind = "held-out questions" if settings.on == "held-out" else "dev questions"
     with atomic_text(out / BEST) as stream:
         stream.write(f"# The best of {len(_done(study))} trials by {settings.metric} on the ")
-        stream.write(f"{kind}: {best.value:.2f}\n{recipe_toml(recipe)}")
+        stream.write(f"{kind}: {best.value:.2f}\n{recipe_toml(_changed(grid, values))}")
     pruned = len(study.get_trials(deepcopy=False, states=(states.PRUNED,)))
-    return Found(float(best.value or 0), best.params, out / BEST, len(_done(study)), pruned)
+    return Found(float(best.value or 0), values, out / BEST, len(_done(study)), pruned)
 
 
 def _optuna() -> Any:

@@ -84,8 +84,8 @@ class _Part(BaseModel):
 class Range(_Part):
     """Values that a search may try for one field: numbers from low to high, or listed ones."""
 
-    low: float | int | None = None
-    high: float | int | None = None
+    low: float | None = None
+    high: float | None = None
     log: bool = False
     """Small and large numbers are tried equally often by their size, as fits a learning rate."""
     choices: list[Any] = []
