@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand
-from readlet.experiments.keys import run_key
+from readlet.experiments.grid import expand, look_up
+from readlet.experiments.keys import run_key, source_digests
 from readlet.experiments.table import load_table
 from readlet.formats import source_path
 from readlet.reader import reader_folder
@@ -105,3 +105,40 @@ def test_changes_for_every_run(write_table: Write) -> None:
     assert {run.recipe.training.epochs for run in grid.runs} == {5}
     with pytest.raises(ReadletError, match="did you mean 'epochs'"):
         expand(load_table(write_table()), changes=["training.epoch=5"])
+
+
+def test_files_of_one_name_are_known_by_their_folders(tmp_path: Path) -> None:
+    """Without the files a run has the key that it has with them."""
+    place = tmp_path / "there"
+    for folder, split in (("one", "train"), ("two", "dev")):
+        (place / folder).mkdir(parents=True)
+        shutil.copy(source_path(f"bundled:{split}"), place / folder / "data.json")
+    named = ["data.train=['one/data.json', 'two/data.json']", "data.dev=one/data.json"]
+    recipe = load_recipe("tiny", named)
+    there = look_up(recipe, [place])
+    key, known = run_key(there), source_digests(there)
+    shutil.rmtree(place)
+    assert run_key(recipe, known) == key
+    with pytest.raises(ReadletError, match=r"data.json: no such file; name its folder"):
+        run_key(load_recipe("tiny", ["data.dev=data.json"]), known)  # which of the two?
+
+
+def test_two_readers_are_known_without_their_files(tmp_path: Path) -> None:
+    for name in ("old", "wise"):
+        shutil.copytree(reader_folder("bundled"), tmp_path / name)
+    with (tmp_path / "wise" / "config.json").open("a") as stream:
+        stream.write(" ")
+    named = [f"training.start={tmp_path / 'old'}", f"training.teacher={tmp_path / 'wise'}"]
+    recipe = load_recipe("tiny", named)
+    key, known = run_key(recipe), source_digests(recipe)
+    shutil.rmtree(tmp_path / "old")
+    shutil.rmtree(tmp_path / "wise")
+    assert run_key(recipe, known) == key
+
+
+@pytest.mark.parametrize("name", ["data.json", "sub/data.json", "/far/away/data.json"])
+def test_older_runs_tell_only_the_last_part_of_a_name(name: str) -> None:
+    recipe = load_recipe("tiny", [f"data.dev={name}"])
+    key = run_key(recipe, {name: "digest"})
+    assert run_key(recipe, {"data.json": "digest"}) == key
+    assert run_key(recipe, {"data.json": "digest", f"elsewhere/{name}": "digest"}) == key

@@ -65,8 +65,8 @@ def source_names(recipe: Recipe) -> list[str]:
 
 
 def source_digests(recipe: Recipe) -> Digests:
-    """The files of a recipe by their names, to be known by on other machines."""
-    return {Path(name).name: _digest(name, {}) for name in source_names(recipe)}
+    """The files of a recipe as it names them, to be known by on other machines."""
+    return {Path(name).as_posix(): _digest(name, {}) for name in source_names(recipe)}
 
 
 def _reader_files(reader: str) -> list[str]:
@@ -81,9 +81,24 @@ def _digest(source: str, known: Digests) -> str:
     if path.is_file():
         stat = path.stat()
         return _content(path, stat.st_size, stat.st_mtime_ns)
-    if path.name in known:
-        return known[path.name]
+    alike = _alike(path, known)
+    if len(alike) == 1:
+        return alike.pop()
     raise bad_input(source, "", "no such file", "name its folder with --data")
+
+
+def _alike(path: Path, known: Digests) -> set[str]:
+    """Digests of the files that are called so: their folders count as far as both are told.
+
+    Elsewhere they lay in other folders, and older runs tell only the last part of a name.
+    """
+    found: dict[int, set[str]] = {}
+    for name, digest in known.items():
+        other = Path(name).parts
+        shared = min(len(path.parts), len(other))
+        if path.parts[-shared:] == other[-shared:]:
+            found.setdefault(shared, set()).add(digest)
+    return found[max(found)] if found else set()
 
 
 @cache
