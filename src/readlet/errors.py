@@ -13,6 +13,12 @@ def bad_input(source: str | Path, place: str, fault: str, remedy: str) -> Readle
     return ReadletError(" ".join(f"{where}{fault}; {remedy}".splitlines()))
 
 
+def disk_fault(error: OSError) -> str:
+    """What the system complains of, in one line."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}; check disk and paths"
+
+
 class CannotResumeError(ReadletError):
     """An interrupted run that cannot go on where it stopped: damaged, or of other data."""
 

@@ -102,6 +102,20 @@ def test_keep_readers(readlet: Run, table: str, tmp_path: Path) -> None:
     assert answered.code == 0, answered.err
 
 
+def test_readers_of_finished_runs_cannot_be_kept(readlet: Run, table: str, tmp_path: Path) -> None:
+    words = ("experiment", "run", table, "--only", "width 12")
+    assert readlet(*words).code == 0
+    (result,) = (tmp_path / "runs/quick").glob("*/result.json")
+    told = readlet(*words, "--keep-readers").err
+    folder = result.parent.relative_to(tmp_path)
+    assert f"so no reader is kept: width 12, seed 0 ({folder}); remove these folders" in told
+    assert "no reader" not in readlet(*words).err
+    shutil.rmtree(folder)
+    assert "no reader" not in readlet(*words, "--keep-readers").err
+    assert (folder / "reader").is_dir()
+    assert "no reader" not in readlet(*words, "--keep-readers").err
+
+
 def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -140,6 +154,10 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) ->
         (["run", "quick.toml", "--set", "training.epoch=1"], "did you mean 'epochs'"),
         (["run", "no-such-table"], "no such table"),
         (["run", "003-table-1"], "needs sentence classifiers on encoders"),
+        (["report", "003-table-1"], "needs sentence classifiers on encoders"),
+        (["run", "004-table-1", "--small"], "no small variant yet, as it needs readers on pretr"),
+        (["run", "quick.toml", "--only", "baseline", "width", "12"], "did you mean 'width 12'"),
+        (["run", "quick.toml", "other.toml"], "other.toml: one table at a time; name rows after"),
         (["run", "000-table-1", "--only", "A1: question via French, back"], "needs translation"),
         (["run", "qacnn-ablation"], "name its folder with --data"),
         (["report", "quick.toml", "--format", "pdf"], "--format pdf: no such format"),
@@ -150,6 +168,51 @@ def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], told:
     assert result.code == 2
     assert told in result.err
     assert len(result.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--only", "baseline", "width 12"],
+        ["--only", "baseline", "--only", "width 12"],
+        ["--only", "baseline", "width 12", "--seeds", "1"],
+    ],
+)
+def test_several_rows(readlet: Run, table: str, words: list[str]) -> None:
+    planned = readlet("experiment", "run", table, "--dry-run", *words)
+    assert planned.code == 0, planned.err
+    assert "0 of 2 runs done" in planned.out
+
+
+@pytest.mark.parametrize("name", [n for n in shipped_tables() if load_table(n).missing])
+def test_a_table_that_waits_for_a_part_is_shown(readlet: Run, name: str) -> None:
+    from readlet.experiments.grid import expand
+
+    planned = readlet("experiment", "run", name, "--dry-run")
+    assert planned.code == 0, planned.err
+    for row in expand(load_table(name)).rows:
+        assert f"{row.name} " in planned.out
+    assert planned.out.splitlines()[-1] == f"(1) needs {load_table(name).missing}"
+
+
+def test_what_rows_need_is_told_once_below_the_grid(
+    readlet: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    *grid, needs, count = readlet(
+        "experiment", "run", "000-table-1", "--small", "--dry-run"
+    ).out.splitlines()
+    assert needs.startswith("(1) needs translation of the training data")
+    assert count.startswith("0 of 2 runs done")
+    assert "needs" not in "".join(grid)
+    (line,) = (line for line in grid if line.startswith("A1: question via French, back"))
+    assert line.split()[-1] == "(1)"
+
+
+def test_a_folder_that_cannot_be_written_is_named(readlet_process: Run, table: str) -> None:
+    failed = readlet_process("experiment", "run", table, "--out", table)
+    assert failed.code == 2
+    assert "readlet: quick.toml/.locks: Not a directory; check disk and paths" in failed.err
 
 
 def test_list(readlet: Run) -> None:

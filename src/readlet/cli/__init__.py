@@ -8,7 +8,7 @@ import typer
 
 from readlet import __version__
 from readlet.cli import ask, data, demo, evaluate, experiment, slim, train
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, disk_fault
 
 app = typer.Typer(
     name="readlet",
@@ -70,5 +70,5 @@ def main() -> None:
         if debug:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"readlet: {error.strerror or error}; check disk and paths", file=sys.stderr)
+        print(f"readlet: {disk_fault(error)}", file=sys.stderr)
         sys.exit(2)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from readlet.cli.console import console
+from readlet.errors import ReadletError
 
 app = typer.Typer(
     help="Compare variants of a recipe: a table file, many runs, one report.",
@@ -27,7 +28,7 @@ _Changes = Annotated[
     list[str], typer.Option("--set", metavar="FIELD=VALUE", help="For every run; repeatable.")
 ]
 _Only = Annotated[
-    list[str], typer.Option("--only", metavar="ROW", help="Only this row; repeatable.")
+    list[str], typer.Option("--only", metavar="ROW...", help="Only these rows, after TABLE.")
 ]
 _Seeds = Annotated[int | None, typer.Option(min=1, help="How many seeds, from 0 on.")]
 
@@ -44,8 +45,9 @@ def list_tables() -> None:
             console.print(f"{'':<18} needs {table.missing}", style="dim", soft_wrap=True)
 
 
-@app.command("run")
+@app.command("run", context_settings={"allow_extra_args": True})
 def run(
+    context: typer.Context,
     table: _Table,
     out: _Out = None,
     data: _Data = [],  # noqa: B006  typer copies it
@@ -65,8 +67,17 @@ def run(
     """
     from readlet.experiments.planning import plan
 
+    if context.args and not only:
+        raise ReadletError(f"{context.args[0]}: one table at a time; name rows after --only")
     grid, folder = plan(
-        table, small=small, out=out, folders=data, only=only, seeds=seeds, changes=changes
+        table,
+        small=small,
+        out=out,
+        folders=data,
+        only=[*only, *context.args],  # `--only a b`: all but the first come as words of their own
+        seeds=seeds,
+        changes=changes,
+        only_shown=dry_run,
     )
 
     from readlet.cli.experiment_view import GridView, show_plan

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table as Lines
 from rich.text import Text
@@ -90,14 +91,14 @@ class GridView:
         if self._shown:
             CONSOLE.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def _lines(self) -> Lines:
-        lines = grid_lines(self._grid, self._cells)
-        lines.caption = f"{self._count()}; F1 in percent"
-        return lines
+    def _lines(self) -> Group:
+        count = Text(f"{self._count()}; F1 in percent", style="dim")
+        return Group(grid_lines(self._grid, self._cells), *_needs(self._grid), count)
 
 
 def grid_lines(grid: Grid, cells: dict[str, Text]) -> Lines:
-    """The grid with what is known of every run; rows that cannot be run say why."""
+    """The grid with what is known of every run; `_needs` tells why some rows cannot be run."""
+    missing = _missing(grid)
     seeds = sorted({run.seed for run in grid.runs})
     lines = Lines(title=Text(grid.table.title), title_justify="left", box=None, pad_edge=False)
     lines.add_column("row")
@@ -106,10 +107,21 @@ def grid_lines(grid: Grid, cells: dict[str, Text]) -> Lines:
     for row in grid.rows:
         of_seed = {run.seed: cells.get(run.key, WAITING) for run in grid.of_row(row.name)}
         if row.missing:
-            lines.add_row(Text(row.name, style="dim"), Text(f"needs {row.missing}", style="dim"))
+            number = f"({missing.index(row.missing) + 1})"
+            lines.add_row(Text(row.name, style="dim"), Text(number, style="dim"))
         else:
             lines.add_row(Text(row.name), *(of_seed.get(seed, Text("")) for seed in seeds))
     return lines
+
+
+def _needs(grid: Grid) -> list[Text]:
+    """Once for all rows that lack the same part."""
+    parts = enumerate(_missing(grid), start=1)
+    return [Text(f"({number}) needs {part}", style="dim") for number, part in parts]
+
+
+def _missing(grid: Grid) -> list[str]:
+    return list(dict.fromkeys(row.missing for row in grid.rows if row.missing))
 
 
 def show_plan(grid: Grid, folder: Path) -> None:
@@ -124,6 +136,10 @@ def show_plan(grid: Grid, folder: Path) -> None:
             epochs = run.recipe.training.epochs
             cells[run.key] = Text(f"epoch {place.progress():.3g}/{epochs}", style="yellow")
     console.print(grid_lines(grid, cells))
+    for line in _needs(grid):
+        console.print(line, soft_wrap=True)
+    if not grid.runs:
+        return
     left = seconds_left(grid, folder, done)
     told = "unknown until one is done" if left is None else duration(left) if left else "none"
     console.print(

@@ -19,17 +19,17 @@ def plan(
     seeds: int | None = None,
     changes: Sequence[str] = (),
     only_finished: bool = False,
+    only_shown: bool = False,
 ) -> tuple[Grid, Path]:
     """The grid of a table, all of it checked, and where its runs lie.
 
     What is `only_finished` can be told without the data: the runs know what they were made from.
+    What is `only_shown` may lack a part that every run needs.
     """
     for folder in folders:
         if not folder.is_dir():
             raise bad_input(folder, "--data", "no such folder", "name the folder of the data files")
     table = load_table(source)
-    if table.missing:
-        raise bad_input(source, "", f"needs {table.missing}", "run another table meanwhile")
     if small:
         table = table.smaller()
     beside = [Path(source).parent] if Path(source).is_file() else []
@@ -37,7 +37,9 @@ def plan(
     known = known_sources(place) if only_finished else {}
     folders = [*folders, *beside]
     grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes, known=known)
-    if not grid.runs:
-        missing = next(row.missing for row in grid.rows if row.missing)
-        raise bad_input(source, "", f"needs {missing}", "choose other rows")
+    if not grid.runs and not only_shown:
+        missing = next(row.missing for row in grid.rows if not only or row.name in only)
+        others = any(not row.missing for row in grid.rows)
+        remedy = "choose other rows" if others else "run another table meanwhile"
+        raise bad_input(source, "", f"needs {missing}", remedy)
     return grid, place

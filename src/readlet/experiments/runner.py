@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from readlet.errors import CannotResumeError, ReadletError
+from readlet.errors import CannotResumeError, ReadletError, disk_fault
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key
 from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder, versions
@@ -139,7 +139,7 @@ class Runner:
             except ReadletError as error:
                 told = [str(error)]
             except OSError as error:
-                told = [f"{error.filename}: {error.strerror}; check disk and paths"]
+                told = [disk_fault(error)]
         broadcast_object_list(told)
         if told[0] is not None:
             raise ReadletError(told[0])
@@ -156,6 +156,8 @@ def run_grid(
     for run in grid.runs:
         if run.key in done:
             watcher.found(run, done[run.key])
+    if keep_readers:
+        _tell_of_lost_readers(grid, done, watcher.told)
     failures: list[str] = []
     for run in grid.runs:
         if run.key in done:
@@ -177,6 +179,14 @@ def run_grid(
             f"{len(failures)} of {len(grid.runs)} runs failed; the first: {failures[0]}"
         )
     return done
+
+
+def _tell_of_lost_readers(grid: Grid, done: dict[str, FinishedRun], tell: Tell) -> None:
+    runs = [r for r in grid.runs if r.key in done and not (done[r.key].path / "reader").is_dir()]
+    if runs:
+        named = ", ".join(f"{run.label} ({done[run.key].path})" for run in runs)
+        remedy = "remove these folders and give the same command to train them anew"
+        tell(f"finished without --keep-readers, so no reader is kept: {named}; {remedy}")
 
 
 def set_damaged_aside(grid: Grid, out: Path, watcher: Watcher) -> None:
