@@ -202,3 +202,18 @@ def test_no_finished_run_is_said(write_table: Write) -> None:
     done: dict[str, FinishedRun] = {}
     with pytest.raises(ReadletError, match="quick: no finished run yet"):
         build_report(grid, done, None)
+
+
+def test_damaged_runs_are_named_when_there_are_no_others(
+    write_table: Write, tmp_path: Path
+) -> None:
+    grid = expand(load_table(write_table()))
+    pretend(grid, tmp_path, {"baseline": [50, 50]})
+    keys = [run.key for run in grid.of_row("baseline")]
+    for key in keys:
+        (tmp_path / key / "answers.json.gz").write_bytes(b"")
+    found = find_finished(grid, tmp_path)
+    with pytest.raises(
+        ReadletError, match=rf"quick: no whole run: .*{keys[0]}: is dam.*and 1 more"
+    ):
+        build_report(grid, found.runs, None, damaged=found.damaged)
