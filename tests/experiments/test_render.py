@@ -73,6 +73,19 @@ def test_a_report_of_one_row_has_no_empty_sections(bare_report: Report) -> None:
     assert tex(bare_report).count(r"\begin{table}") == 1
 
 
+@pytest.mark.parametrize(("over_seeds", "sign"), [(0.03, "*"), (None, "†")])
+def test_every_form_tells_how_sure_a_difference_is(
+    over_seeds: float | None, sign: str, make_report: MakeReport
+) -> None:
+    difference = Difference("wide", "base", "f1", 1.5, 0.4, 2.6, 0.01, 2, over_seeds)
+    report = make_report(differences=[difference])
+    number = f"+1.50{sign}"
+    cell = f"<strong>{number}</strong>" if sign == "*" else number
+    assert f"<td>{cell}</td>" in html(report, COMMAND)
+    assert number.replace("*", r"\*") in markdown(report, COMMAND)
+    assert number.replace("*", "{*}").replace("†", r"$\dagger$") in tex(report)
+
+
 # --- Markdown -------------------------------------------------------------------------------------
 
 

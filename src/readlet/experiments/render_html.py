@@ -43,7 +43,7 @@ def html(report: Report, command: str) -> str:
         ],
         opponent=shared.only_opponent(report),
         how_compared=shared.HOW_COMPARED,
-        is_sure=shared.is_sure,
+        is_sure=lambda difference: shared.sureness(difference) == "*",
         curves=Markup(learning_curves(report)) if drawn_rows(report) else "",
         curves_caption=curves_caption(report),
         baseline=_baseline(report),

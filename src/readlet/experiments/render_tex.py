@@ -40,6 +40,7 @@ _SIGNS = {
     "–": r"\textendash{}",
     "−": "$-$",
     "±": r"$\pm$",
+    "†": r"$\dagger$",
     "…": r"\ldots{}",
 }
 _SIGN = re.compile("-(?=-)|" + "|".join(re.escape(sign) for sign in _SIGNS if sign != "-"))
