@@ -2,11 +2,14 @@
 
 import dataclasses
 import re
+import shutil
 import string
+import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -144,6 +147,56 @@ def test_tex_lines_have_as_many_cells_as_columns(make_report: MakeReport) -> Non
         lines = [line for line in table.split(r"\end{tabular}")[0].split("\n") if "&" in line]
         assert columns
         assert {line.count(" & ") + 1 for line in lines} == {len(columns[1])}
+
+
+def test_tex_headings_are_no_wider_than_their_columns(make_report: MakeReport) -> None:
+    text = tex(make_report())
+    assert r"\shortstack[r]{p over\\questions}" in text
+    assert r"\shortstack[r]{F1,\\paper}" in text
+
+
+def test_tex_goes_on_in_another_table_after_a_page(
+    make_row: MakeRow, make_report: MakeReport
+) -> None:
+    rows = [make_row(f"row {number}") for number in range(95)]
+    tables = tex(make_report(rows=rows, differences=[])).split(r"\begin{table}")[1:]
+    assert [table.count("    row ") for table in tables] == [40, 40, 15]
+    assert [r"\caption{(continued)}" in table for table in tables] == [False, True, True]
+    assert ["One remark." in table for table in tables] == [False, False, True]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
+@pytest.mark.parametrize("columns", [2, 6])
+def test_tex_stays_on_the_page(
+    columns: int, make_row: MakeRow, make_report: MakeReport, tmp_path: Path
+) -> None:
+    if subprocess.run(["kpsewhich", "adjustbox.sty"], stdout=subprocess.DEVNULL).returncode:
+        pytest.skip("LaTeX without adjustbox")
+    metrics = ["exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1"][:columns]
+    cells = {metric: Cell(70.0, 0.5, {0: 70.0}, is_best=False) for metric in metrics}
+    paper = dict.fromkeys(metrics, 71.25)
+    names = [f"{number} heads, rate 1e-3 / a rather long name" for number in range(50)]
+    report = make_report(
+        metrics=metrics,
+        rows=[make_row(name, cells=cells, paper=paper) for name in names],
+        differences=[
+            Difference(row, against, metric, 1.5, 0.4, 2.6, 0.01, 2, None)
+            for metric in metrics
+            for row, against in pairwise(names)
+        ],
+    )
+    head = r"\documentclass{article}\usepackage{adjustbox,booktabs}\begin{document}"
+    (tmp_path / "page.tex").write_text(f"{head}\n{tex(report)}\\end{{document}}\n")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    assert done.returncode == 0, done.stdout
+    assert "Overfull" not in done.stdout
+    assert "too large" not in done.stdout
 
 
 # --- HTML -----------------------------------------------------------------------------------------
