@@ -309,5 +309,45 @@ def test_gains_and_losses_are_told_apart(make_report: MakeReport) -> None:
     assert styled == [("gain", "--size: 40%"), ("loss", "--size: 100%")]
 
 
+def test_opponents_stand_under_the_names_where_there_is_no_room_beside_them(
+    make_row: MakeRow, make_report: MakeReport
+) -> None:
+    pairs = [("wide", "base"), ("deep", "wide")]
+    differences = [Difference(a, b, "f1", 1, 0, 2, 0.01, 2, None) for a, b in pairs]
+    rows = [make_row(name) for name in ("base", "wide", "deep")]
+    text = html(make_report(rows=rows, differences=differences), COMMAND)
+    phone = text.split("@media (max-width: 36rem) {")[1].split("\n}")[0]
+    assert "th .against { display: none;" in text.split("@media (max-width: 36rem)")[0]
+    assert "th .against { display: block; }" in phone
+    assert ".word { display: none; }" in phone
+    assert '<th scope="row">deep <small class="against">against wide</small></th>' in text
+    assert '<td class="word">wide</td>' in text
+    # One opponent is named above the table.
+    assert '<small class="against">' not in html(make_report(), COMMAND)
+
+
+def test_no_line_ends_within_a_number(make_row: MakeRow, make_report: MakeReport) -> None:
+    text = html(make_report(rows=[make_row("rate 1e-3 / <a-b>")]), COMMAND)
+    assert 'rate <span class="whole">1e-3</span> / &lt;a-b&gt;</th>' in text
+    assert ".whole { white-space: nowrap; }" in text
+
+
+def test_wide_tables_are_made_small_for_printing(
+    make_row: MakeRow, make_report: MakeReport
+) -> None:
+    metrics = ["exact", "f1", "HasAns_exact", "HasAns_f1"]
+    paper = dict.fromkeys(metrics, 70.0)
+    for listed, is_wide in ((metrics[:2], False), (metrics, True)):
+        report = make_report(rows=[make_row("base", paper=paper)], metrics=listed)
+        assert ('<table class="wide">' in html(report, COMMAND)) is is_wide
+
+
+def test_printed_pages_are_filled() -> None:
+    """What is longer than a page must not be kept together."""
+    text = (files("readlet") / "experiments" / "page.html.j2").read_text()
+    (kept,) = re.findall("(.*) { break-inside: avoid; }", text)
+    assert [name.strip() for name in kept.split(",")] == ["p", "tr", "article", "figure"]
+
+
 def test_the_template_is_part_of_the_package() -> None:
     assert (files("readlet") / "experiments" / "page.html.j2").is_file()
