@@ -14,6 +14,7 @@ from readlet.evaluation import write_predictions
 from readlet.experiments.curves import curves_caption
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report
+from readlet.experiments.reporting import write_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import FinishedRun, Result
 from readlet.experiments.table import load_table
@@ -294,3 +295,29 @@ def test_damaged_runs_are_named_when_there_are_no_others(
         ReadletError, match=rf"quick: no whole run: .*{keys[0]}: is dam.*and 1 more"
     ):
         build_report(grid, found.runs, None, damaged=found.damaged)
+
+
+@pytest.mark.parametrize("listed", ["5", "[0, 1, 2, 3, 4]"])
+def test_finished_runs_of_other_seeds_are_told(
+    write_table: Write, tmp_path: Path, listed: str
+) -> None:
+    table = load_table(write_table(("seeds = 2", f"seeds = {listed}")))
+    pretend(expand(table), tmp_path / "runs", {"baseline": [50] * 4, "width 12": [75]})
+    other = expand(table, changes=["training.batch_size=32"])
+    pretend(other, tmp_path / "runs", {"baseline": [50] * 5})  # not of this grid
+
+    def remarks(seeds: int) -> list[str]:
+        (path,) = write_report(
+            expand(table, seeds=seeds),
+            tmp_path / "runs",
+            tmp_path,
+            ["json"],
+            command="",
+            examples_shown=0,
+        )
+        told: list[str] = json.loads(path.read_text())["remarks"]
+        return [remark for remark in told if "other seeds" in remark]
+
+    assert remarks(1) == ["Not shown without `--seeds 4`: 3 more finished runs of other seeds."]
+    assert remarks(3) == ["Not shown without `--seeds 4`: 1 more finished run of other seeds."]
+    assert remarks(4) == remarks(5) == []
