@@ -4,10 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from readlet.evaluation import write_predictions
-from readlet.experiments.disagreements import Disagreement, disagreements
+from readlet.experiments.disagreements import Disagreement, _most, disagreements
 from readlet.experiments.store import FinishedRun, Result
 from readlet.types import Example, Span
 
@@ -54,3 +56,11 @@ def test_an_answer_is_marked_where_it_was_found(
     assert place_of(found, "row") == place
     assert place_of(found, "against") == []
     assert found.said == text
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]), max_size=12), st.integers(1, 4))
+def test_the_largest_differences_are_found(differences: list[float], shown: int) -> None:
+    draws = [bytes([number * 7 % 12]) for number in range(len(differences))]
+    above = [number for number, value in enumerate(differences) if value > 0]
+    ranked = sorted(above, key=lambda n: (differences[n], draws[n]), reverse=True)
+    assert _most(np.array(differences, np.float32), draws, shown) == ranked[:shown]

@@ -91,8 +91,12 @@ def _same_seed(
 
 def _most(difference: Numbers, draws: Sequence[bytes], shown: int) -> list[int]:
     """Questions with the largest difference above 0; equal ones by chance, always the same."""
-    above = np.flatnonzero(difference > 0).tolist()
-    return heapq.nlargest(shown, above, key=lambda number: (difference[number], draws[number]))
+    above = np.flatnonzero(difference > 0)
+    if len(above) > shown:  # those below the last one shown need not be ranked
+        last = np.partition(difference[above], -shown)[-shown]
+        above = above[difference[above] >= last]
+    ranked = above.tolist()
+    return heapq.nlargest(shown, ranked, key=lambda number: (difference[number], draws[number]))
 
 
 def _draw(identity: str) -> bytes:

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from readlet.errors import ReadletError
-from readlet.evaluation import read_predictions, write_predictions
+from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Run
 from readlet.experiments.keys import Digests, source_digests
-from readlet.files import atomic_text
+from readlet.files import atomic_text, text_chunks
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.squad import rules_of, score_questions
 
@@ -258,7 +258,9 @@ class FinishedRun:
 
     @cached_property
     def answers(self) -> dict[str, str]:
-        return read_predictions(self.path / _ANSWERS)
+        # Whole by its digest: not every value is looked at, as in a file from elsewhere.
+        answers: dict[str, str] = json.loads("".join(text_chunks(self.path / _ANSWERS)))
+        return answers
 
     @cached_property
     def curve(self) -> LearningCurve:
