@@ -161,6 +161,7 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) ->
         (["run", "000-table-1", "--only", "A1: question via French, back"], "needs translation"),
         (["run", "qacnn-ablation"], "name its folder with --data"),
         (["report", "quick.toml", "--format", "pdf"], "--format pdf: no such format"),
+        (["report", "quick.toml", "--format", ","], "--format: names none; give md, html"),
     ],
 )
 def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], told: str) -> None:

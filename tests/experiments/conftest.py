@@ -106,6 +106,7 @@ def _report(**changes: Any) -> Report:
                 f1_against=40.0,
             )
         ],
+        asked="dev",
         questions=1241,
         code={"readlet 0.1.0 (abc), torch 2.9": ["base", "wide"]},
         machines=["2 cores"],

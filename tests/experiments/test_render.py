@@ -2,11 +2,14 @@
 
 import dataclasses
 import re
+import shutil
 import string
+import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -73,6 +76,19 @@ def test_a_report_of_one_row_has_no_empty_sections(bare_report: Report) -> None:
     assert tex(bare_report).count(r"\begin{table}") == 1
 
 
+@pytest.mark.parametrize(("over_seeds", "sign"), [(0.03, "*"), (None, "†")])
+def test_every_form_tells_how_sure_a_difference_is(
+    over_seeds: float | None, sign: str, make_report: MakeReport
+) -> None:
+    difference = Difference("wide", "base", "f1", 1.5, 0.4, 2.6, 0.01, 2, over_seeds)
+    report = make_report(differences=[difference])
+    number = f"+1.50{sign}"
+    cell = f"<strong>{number}</strong>" if sign == "*" else number
+    assert f"<td>{cell}</td>" in html(report, COMMAND)
+    assert number.replace("*", r"\*") in markdown(report, COMMAND)
+    assert number.replace("*", "{*}").replace("†", r"$\dagger$") in tex(report)
+
+
 # --- Markdown -------------------------------------------------------------------------------------
 
 
@@ -131,6 +147,56 @@ def test_tex_lines_have_as_many_cells_as_columns(make_report: MakeReport) -> Non
         lines = [line for line in table.split(r"\end{tabular}")[0].split("\n") if "&" in line]
         assert columns
         assert {line.count(" & ") + 1 for line in lines} == {len(columns[1])}
+
+
+def test_tex_headings_are_no_wider_than_their_columns(make_report: MakeReport) -> None:
+    text = tex(make_report())
+    assert r"\shortstack[r]{p over\\questions}" in text
+    assert r"\shortstack[r]{F1,\\paper}" in text
+
+
+def test_tex_goes_on_in_another_table_after_a_page(
+    make_row: MakeRow, make_report: MakeReport
+) -> None:
+    rows = [make_row(f"row {number}") for number in range(95)]
+    tables = tex(make_report(rows=rows, differences=[])).split(r"\begin{table}")[1:]
+    assert [table.count("    row ") for table in tables] == [40, 40, 15]
+    assert [r"\caption{(continued)}" in table for table in tables] == [False, True, True]
+    assert ["One remark." in table for table in tables] == [False, False, True]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
+@pytest.mark.parametrize("columns", [2, 6])
+def test_tex_stays_on_the_page(
+    columns: int, make_row: MakeRow, make_report: MakeReport, tmp_path: Path
+) -> None:
+    if subprocess.run(["kpsewhich", "adjustbox.sty"], stdout=subprocess.DEVNULL).returncode:
+        pytest.skip("LaTeX without adjustbox")
+    metrics = ["exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1"][:columns]
+    cells = {metric: Cell(70.0, 0.5, {0: 70.0}, is_best=False) for metric in metrics}
+    paper = dict.fromkeys(metrics, 71.25)
+    names = [f"{number} heads, rate 1e-3 / a rather long name" for number in range(50)]
+    report = make_report(
+        metrics=metrics,
+        rows=[make_row(name, cells=cells, paper=paper) for name in names],
+        differences=[
+            Difference(row, against, metric, 1.5, 0.4, 2.6, 0.01, 2, None)
+            for metric in metrics
+            for row, against in pairwise(names)
+        ],
+    )
+    head = r"\documentclass{article}\usepackage{adjustbox,booktabs}\begin{document}"
+    (tmp_path / "page.tex").write_text(f"{head}\n{tex(report)}\\end{{document}}\n")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    assert done.returncode == 0, done.stdout
+    assert "Overfull" not in done.stdout
+    assert "too large" not in done.stdout
 
 
 # --- HTML -----------------------------------------------------------------------------------------
@@ -241,6 +307,46 @@ def test_gains_and_losses_are_told_apart(make_report: MakeReport) -> None:
     styled = [(a["class"], a["style"]) for tag, a in page.tags if tag == "td" and "style" in a]
     # 25 points are cut to the 10 of the longest bar.
     assert styled == [("gain", "--size: 40%"), ("loss", "--size: 100%")]
+
+
+def test_opponents_stand_under_the_names_where_there_is_no_room_beside_them(
+    make_row: MakeRow, make_report: MakeReport
+) -> None:
+    pairs = [("wide", "base"), ("deep", "wide")]
+    differences = [Difference(a, b, "f1", 1, 0, 2, 0.01, 2, None) for a, b in pairs]
+    rows = [make_row(name) for name in ("base", "wide", "deep")]
+    text = html(make_report(rows=rows, differences=differences), COMMAND)
+    phone = text.split("@media (max-width: 36rem) {")[1].split("\n}")[0]
+    assert "th .against { display: none;" in text.split("@media (max-width: 36rem)")[0]
+    assert "th .against { display: block; }" in phone
+    assert ".word { display: none; }" in phone
+    assert '<th scope="row">deep <small class="against">against wide</small></th>' in text
+    assert '<td class="word">wide</td>' in text
+    # One opponent is named above the table.
+    assert '<small class="against">' not in html(make_report(), COMMAND)
+
+
+def test_no_line_ends_within_a_number(make_row: MakeRow, make_report: MakeReport) -> None:
+    text = html(make_report(rows=[make_row("rate 1e-3 / <a-b>")]), COMMAND)
+    assert 'rate <span class="whole">1e-3</span> / &lt;a-b&gt;</th>' in text
+    assert ".whole { white-space: nowrap; }" in text
+
+
+def test_wide_tables_are_made_small_for_printing(
+    make_row: MakeRow, make_report: MakeReport
+) -> None:
+    metrics = ["exact", "f1", "HasAns_exact", "HasAns_f1"]
+    paper = dict.fromkeys(metrics, 70.0)
+    for listed, is_wide in ((metrics[:2], False), (metrics, True)):
+        report = make_report(rows=[make_row("base", paper=paper)], metrics=listed)
+        assert ('<table class="wide">' in html(report, COMMAND)) is is_wide
+
+
+def test_printed_pages_are_filled() -> None:
+    """What is longer than a page must not be kept together."""
+    text = (files("readlet") / "experiments" / "page.html.j2").read_text()
+    (kept,) = re.findall("(.*) { break-inside: avoid; }", text)
+    assert [name.strip() for name in kept.split(",")] == ["p", "tr", "article", "figure"]
 
 
 def test_the_template_is_part_of_the_package() -> None:

@@ -11,8 +11,10 @@ from safetensors.numpy import save_file
 
 from readlet.errors import ReadletError
 from readlet.evaluation import write_predictions
+from readlet.experiments.curves import curves_caption
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report
+from readlet.experiments.reporting import write_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import FinishedRun, Result
 from readlet.experiments.table import load_table
@@ -30,21 +32,29 @@ def pretend(
     *,
     code: str = "c0de",
     questions: str = "same",
+    by_seed: bool = False,
+    keep_answerable: bool = False,
 ) -> None:
-    """Folders of finished runs: the first questions of every run are right, the rest wrong."""
+    """Folders of finished runs: the first questions of every run are right, the rest wrong.
+
+    `by_seed`: every seed has questions of its own, one more than the seed before.
+    """
     for run in grid.runs:
         if run.row not in scores or run.seed >= len(scores[run.row]):
             continue
         share = scores[run.row][run.seed] / 100
-        f1 = np.zeros(len(EXAMPLES), np.float32)
-        f1[: round(share * len(EXAMPLES))] = 1
+        examples = EXAMPLES[: 80 + run.seed] if by_seed else EXAMPLES
+        f1 = np.zeros(len(examples), np.float32)
+        f1[: round(share * len(examples))] = 1
+        has = np.array([bool(example.answers) for example in examples])
         answers = {
             e.id: (e.answers[0].text if e.answers else "") if right else "wrong"
-            for e, right in zip(EXAMPLES, f1, strict=True)
+            for e, right in zip(examples, f1, strict=True)
         }
         folder = out / run.key
         folder.mkdir(parents=True)
-        save_file({"exact": f1, "f1": f1}, folder / "scores.safetensors")
+        kept = {"has_answer": has.astype(np.uint8)} if keep_answerable else {}
+        save_file({"exact": f1, "f1": f1} | kept, folder / "scores.safetensors")
         write_predictions(folder / "answers.json.gz", answers)
         lines = [
             {"step": 1, "epoch": 1.0, "seconds": 3.0, "exact": 10.0, "f1": 20.0 + run.seed},
@@ -55,7 +65,12 @@ def pretend(
         values = {
             "key": run.key,
             "recipe": json.loads(run.recipe.model_dump_json()),
-            "scores": {"exact": 100 * float(f1.mean()), "f1": 100 * float(f1.mean())},
+            "scores": {
+                f"{whose}{measure}": 100 * float(f1[chosen].mean())
+                for whose, chosen in (("", has | ~has), ("HasAns_", has), ("NoAns_", ~has))
+                for measure in ("exact", "f1")
+                if chosen.any()
+            },
             "seconds": 6.0,
             "steps": 2,
             "parameters": 1000,
@@ -63,7 +78,7 @@ def pretend(
             "versions": {"readlet": "0.1.0", "code": code, "torch": "2", "python": "3"},
             "finished": "2030-01-01T00:00:00+00:00",
             "sources": {},
-            "questions": questions,
+            "questions": f"{questions} {run.seed}" if by_seed else questions,
             "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
         }
         result = Result.model_validate(values)
@@ -151,11 +166,74 @@ def test_only_common_seeds_are_compared(report_of: Callable[..., Report]) -> Non
     assert any("do not all have the same seeds" in remark for remark in report.remarks)
 
 
-def test_a_metric_that_the_data_lack_is_told(write_table: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [True, False])
+def test_metrics_over_some_questions_are_tested_over_these(
+    write_table: Write, tmp_path: Path, kept: bool
+) -> None:
+    """Which they are, the runs know; for those that did not keep it, the data do."""
+    grid = expand(
+        load_table(write_table(("seeds = 2", 'seeds = 2\nmetrics = ["HasAns_f1", "NoAns_f1"]')))
+    )
+    scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
+    pretend(grid, tmp_path, scores, keep_answerable=kept)
+    runs = find_finished(grid, tmp_path).runs
+    found = build_report(grid, runs, None if kept else EXAMPLES).differences
+    has = [bool(e.answers) for e in EXAMPLES[42:63]]  # those that one row has right, one wrong
+    assert {d.metric for d in found} == {"HasAns_f1", "NoAns_f1"}
+    for difference in found:
+        part = [h == (difference.metric == "HasAns_f1") for h in has]
+        total = sum(bool(e.answers) == (difference.metric == "HasAns_f1") for e in EXAMPLES)
+        assert difference.mean == pytest.approx(100 * sum(part) / total)
+        assert difference.low is not None
+        assert difference.high is not None
+        assert difference.low <= difference.mean <= difference.high
+        assert difference.high > 0
+        assert difference.p_questions is not None
+    if not kept:
+        assert all(d.low is None for d in build_report(grid, runs, None).differences)
+
+
+def test_held_out_questions_of_every_seed_are_joined(write_table: Write, tmp_path: Path) -> None:
+    """Two rows have the same ones under the same seed."""
+    grid = expand(load_table(write_table(("data.max", 'data.dev = ""\ndata.max'))))
+    scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
+    pretend(grid, tmp_path, scores, by_seed=True)
+    report = build_report(grid, find_finished(grid, tmp_path).runs, None)
+    f1 = next(d for d in report.differences if d.metric == "f1")
+    assert f1.p_questions == pytest.approx(1 / 10_001, abs=1e-6)
+    assert f1.low is not None
+    assert f1.high is not None
+    assert f1.low < f1.mean < f1.high
+    # As many as the square root of 161 questions, not of 80 or 81, lets expect: 2 × 1.96 × 3.4.
+    assert f1.high - f1.low == pytest.approx(13.4, abs=1.5)
+    assert report.asked == "held-out"
+    assert "F1 on the held-out questions" in curves_caption(report)
+    assert any("test over questions joins them" in remark for remark in report.remarks)
+    assert any("questions are held out of training" in remark for remark in report.remarks)
+
+
+def test_rows_asked_different_questions_do_not_disturb_the_others(
+    write_table: Write, tmp_path: Path
+) -> None:
+    pairs = '[["no match", "baseline"], ["width 12", "baseline"]]'
+    grid = expand(load_table(write_table(("seeds = 2", f"seeds = 1\ncompare = {pairs}"))))
+    pretend(grid, tmp_path, {"baseline": [50], "width 12": [75]})
+    pretend(grid, tmp_path, {"no match": [75]}, questions="others", by_seed=True)
+    report = build_report(grid, find_finished(grid, tmp_path).runs, EXAMPLES)
+    tested = {d.row: d.p_questions for d in report.differences if d.metric == "f1"}
+    assert tested == {"no match": None, "width 12": pytest.approx(1 / 10_001, abs=1e-6)}
+    assert report.asked == "dev"
+
+
+def test_a_metric_that_the_data_lack_is_told(
+    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_table(("seeds = 2", 'seeds = 2\nmetrics = ["f1", "NoAns_f1"]'))
     grid = expand(load_table(path))
+    answerable = [example for example in EXAMPLES if example.answers]
+    monkeypatch.setattr(f"{__name__}.EXAMPLES", answerable)
     pretend(grid, tmp_path / "runs", {"baseline": [50], "width 12": [75]})
-    report = build_report(grid, find_finished(grid, tmp_path / "runs").runs, EXAMPLES)
+    report = build_report(grid, find_finished(grid, tmp_path / "runs").runs, answerable)
     assert report.metrics == ["f1"]
     assert any("No run has NoAns_f1" in remark for remark in report.remarks)
 
@@ -202,3 +280,44 @@ def test_no_finished_run_is_said(write_table: Write) -> None:
     done: dict[str, FinishedRun] = {}
     with pytest.raises(ReadletError, match="quick: no finished run yet"):
         build_report(grid, done, None)
+
+
+def test_damaged_runs_are_named_when_there_are_no_others(
+    write_table: Write, tmp_path: Path
+) -> None:
+    grid = expand(load_table(write_table()))
+    pretend(grid, tmp_path, {"baseline": [50, 50]})
+    keys = [run.key for run in grid.of_row("baseline")]
+    for key in keys:
+        (tmp_path / key / "answers.json.gz").write_bytes(b"")
+    found = find_finished(grid, tmp_path)
+    with pytest.raises(
+        ReadletError, match=rf"quick: no whole run: .*{keys[0]}: is dam.*and 1 more"
+    ):
+        build_report(grid, found.runs, None, damaged=found.damaged)
+
+
+@pytest.mark.parametrize("listed", ["5", "[0, 1, 2, 3, 4]"])
+def test_finished_runs_of_other_seeds_are_told(
+    write_table: Write, tmp_path: Path, listed: str
+) -> None:
+    table = load_table(write_table(("seeds = 2", f"seeds = {listed}")))
+    pretend(expand(table), tmp_path / "runs", {"baseline": [50] * 4, "width 12": [75]})
+    other = expand(table, changes=["training.batch_size=32"])
+    pretend(other, tmp_path / "runs", {"baseline": [50] * 5})  # not of this grid
+
+    def remarks(seeds: int) -> list[str]:
+        (path,) = write_report(
+            expand(table, seeds=seeds),
+            tmp_path / "runs",
+            tmp_path,
+            ["json"],
+            command="",
+            examples_shown=0,
+        )
+        told: list[str] = json.loads(path.read_text())["remarks"]
+        return [remark for remark in told if "other seeds" in remark]
+
+    assert remarks(1) == ["Not shown without `--seeds 4`: 3 more finished runs of other seeds."]
+    assert remarks(3) == ["Not shown without `--seeds 4`: 1 more finished run of other seeds."]
+    assert remarks(4) == remarks(5) == []

@@ -17,9 +17,9 @@ from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.runner import find_finished, run_grid, seconds_left
-from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
+from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder, known_sources
 from readlet.experiments.table import load_table
-from readlet.formats import source_path
+from readlet.formats import read_examples, source_path
 
 Write = Callable[..., str]
 
@@ -87,11 +87,30 @@ def test_a_finished_run_is_small_and_whole(out: Path, write_table: Write) -> Non
     ]
     assert sum(path.stat().st_size for path in (out / run.key).iterdir()) < 100_000
     scores = finished.question_scores
+    assert list(scores) == ["exact", "f1"]
     assert finished.result.scores["f1"] == pytest.approx(100 * scores["f1"].mean(), abs=1e-4)
     assert finished.result.scores["exact"] == pytest.approx(100 * scores["exact"].mean(), abs=1e-4)
     assert len(finished.answers) == len(scores["f1"]) == 84
     assert [point.epoch for point in finished.curve.scores][-1] == 2.0
     assert finished.result.seconds > 0
+
+
+def test_it_knows_where_its_answers_stand_and_what_has_one(out: Path, write_table: Write) -> None:
+    (finished,) = find_finished(one_run(write_table), out).runs.values()
+    examples = list(read_examples("bundled:dev"))
+    assert finished.starts is not None
+    assert finished.has_answer is not None
+    assert finished.has_answer.tolist() == [bool(example.answers) for example in examples]
+    for example, start in zip(examples, finished.starts.tolist(), strict=True):
+        assert example.context.startswith(finished.answers[example.id], start)
+
+
+def test_the_sources_of_runs_are_known_without_opening_their_larger_files(
+    out: Path, write_table: Write
+) -> None:
+    (finished,) = find_finished(one_run(write_table), out).runs.values()
+    (finished.path / "answers.json.gz").unlink()
+    assert known_sources(out) == finished.result.sources
 
 
 def test_it_is_never_made_again(out: Path, write_table: Write) -> None:
@@ -115,7 +134,9 @@ def test_folders_from_elsewhere_are_merged_by_copying(
     assert set(find_finished(grid, out).runs) == {run.key for run in grid.runs}
 
 
-@pytest.mark.parametrize("damage", ["result", "null", "scores", "gone", "key", "better"])
+@pytest.mark.parametrize(
+    "damage", ["result", "null", "scores", "gone", "key", "better", "no result", "a file"]
+)
 def test_a_damaged_run_is_named_set_aside_and_made_again(
     out: Path, write_table: Write, damage: str
 ) -> None:
@@ -134,6 +155,11 @@ def test_a_damaged_run_is_named_set_aside_and_made_again(
             stream.write(b"x")
     elif damage == "gone":
         (out / key / "answers.json.gz").unlink()
+    elif damage == "no result":
+        (out / key / "result.json").unlink()
+    elif damage == "a file":
+        shutil.rmtree(out / key)
+        (out / key).write_text("not mine")
     else:
         result = json.loads((out / key / "result.json").read_text())
         (out / key / "result.json").write_text(json.dumps(result | {"key": "another"}))
@@ -144,7 +170,7 @@ def test_a_damaged_run_is_named_set_aside_and_made_again(
     run_grid(grid, out, notes)
     assert notes.lines[0] == f"aside baseline, seed 0 {key}.damaged-0"
     assert notes.lines[-1] == "finished baseline, seed 0"
-    assert (out / f"{key}.damaged-0").is_dir()
+    assert (out / f"{key}.damaged-0").exists()
     assert len(find_finished(grid, out).runs) == 1
 
 

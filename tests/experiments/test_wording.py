@@ -7,14 +7,16 @@ import pytest
 from readlet.experiments.differences import Difference
 from readlet.experiments.report import Report, ReportRow
 from readlet.experiments.wording import (
+    HOW_COMPARED,
     code_parts,
+    difference_table,
     duration,
-    is_sure,
     main_table,
     metric_name,
     p_value,
     signed,
     size,
+    sureness,
 )
 
 MakeRow = Callable[..., ReportRow]
@@ -49,19 +51,28 @@ def test_numbers_are_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("over_questions", "over_seeds", "sure"),
+    ("over_questions", "over_seeds", "sign"),
     [
-        (0.01, 0.01, True),
-        (0.01, None, True),
-        (0.01, 0.05, False),
-        (0.05, 0.01, False),
-        (None, 0.01, False),
+        (0.01, 0.01, "*"),
+        (0.01, None, "†"),  # one seed, or none to judge by
+        (0.01, 0.05, ""),
+        (0.05, 0.01, ""),
+        (0.05, None, ""),
+        (None, 0.01, ""),
     ],
 )
 def test_a_difference_is_sure_over_questions_and_over_seeds(
-    over_questions: float | None, over_seeds: float | None, sure: bool
+    over_questions: float | None, over_seeds: float | None, sign: str, make_report: MakeReport
 ) -> None:
-    assert is_sure(Difference("a", "b", "f1", 1, 0, 2, over_questions, 2, over_seeds)) is sure
+    difference = Difference("a", "b", "f1", 1, 0, 2, over_questions, 2, over_seeds)
+    assert sureness(difference) == sign
+    _, (line,) = difference_table(make_report(differences=[difference]))
+    assert line[2] == f"+1.00{sign}"
+
+
+def test_every_sign_is_explained() -> None:
+    assert "* marks" in HOW_COMPARED
+    assert "† one that is sure over questions only" in HOW_COMPARED
 
 
 def test_code_is_found_in_prose() -> None:

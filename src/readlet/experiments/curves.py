@@ -43,7 +43,8 @@ def drawn_rows(report: Report) -> list[ReportRow]:
 def curves_caption(report: Report) -> str:
     with_curve = sum(1 for row in report.rows if row.curve)
     drawn = len(drawn_rows(report))
-    caption = "F1 on the dev questions during training: the mean over the seeds"
+    asked = f"{report.asked} questions".lstrip()
+    caption = f"F1 on the {asked} during training: the mean over the seeds"
     if any(_has_band(row.curve) for row in drawn_rows(report)):
         caption += ", in a band from the lowest to the highest seed"
     if with_curve > drawn:

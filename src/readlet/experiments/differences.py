@@ -1,10 +1,12 @@
 """Whether two rows differ by more than chance: over questions, and over seeds."""
 
 import statistics
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from readlet.experiments.store import FinishedRun
 from readlet.metrics.significance import (
@@ -17,8 +19,9 @@ from readlet.metrics.significance import (
 
 Runs = Mapping[str, Sequence[FinishedRun]]
 """Finished runs by the name of their row."""
-QUESTION_METRICS = ("exact", "f1")
-"""Metrics that every question has; others are averages over some of them."""
+Flags = NDArray[np.bool_]
+HasAnswer = Mapping[str, Flags]
+"""Which questions have an answer, (questions,), by the digest of a list of questions."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Difference:
     metric: str
     mean: float
     # Over questions: what other questions of the same kind would change. None when the two rows
-    # were not asked the same questions, or the metric is no average over all of them.
+    # were not asked the same questions, or it is not known which of them the metric is about.
     low: float | None
     high: float | None
     p_questions: float | None  # corrected for the number of comparisons (Holm)
@@ -57,16 +60,36 @@ class _Pair:
     is_paired: bool  # False: no seed in common, and all runs are taken
 
     @property
-    def has_same_questions(self) -> bool:
-        return len({run.result.questions for run in (*self.first, *self.second)}) == 1
+    def questions(self) -> tuple[str, ...]:
+        """What both rows were asked: one list, or one for each seed; nothing if it differs."""
+        ours, theirs = (
+            tuple(run.result.questions for run in listed) for listed in (self.first, self.second)
+        )
+        distinct = {*ours, *theirs}
+        if len(distinct) == 1:
+            return ours[:1]
+        # Held-out questions: others for each seed, the same for both rows.
+        return ours if ours == theirs and len(distinct) == len(ours) else ()
 
 
 def find_differences(
-    comparisons: Sequence[tuple[str, str]], runs: Runs, metrics: Sequence[str]
+    comparisons: Sequence[tuple[str, str]],
+    runs: Runs,
+    metrics: Sequence[str],
+    has_answer: HasAnswer | None = None,
 ) -> list[Difference]:
-    """Every comparison by every metric; the corrections count the comparisons of a metric."""
+    """Every comparison by every metric; the corrections count the comparisons of a metric.
+
+    Which questions have an answer is told for runs that did not keep it.
+    """
     pairs = [_pair(row, against, runs) for row, against in comparisons]
-    return [found for metric in metrics for found in _by_metric(pairs, metric)]
+    known = {**(has_answer or {}), **_kept(runs)}
+    return [found for metric in metrics for found in _by_metric(pairs, metric, known)]
+
+
+def _kept(runs: Runs) -> HasAnswer:
+    found = [(r.result.questions, r.has_answer) for listed in runs.values() for r in listed]
+    return {questions: flags for questions, flags in found if flags is not None}
 
 
 def _pair(row: str, against: str, runs: Runs) -> _Pair:
@@ -78,14 +101,13 @@ def _pair(row: str, against: str, runs: Runs) -> _Pair:
     return _Pair(row, against, ours, theirs, is_paired=True)
 
 
-def _by_metric(pairs: Sequence[_Pair], metric: str) -> list[Difference]:
+def _by_metric(pairs: Sequence[_Pair], metric: str, has_answer: HasAnswer) -> list[Difference]:
     known = [
         pair
         for pair in pairs
         if all(metric in run.result.scores for run in (*pair.first, *pair.second))
     ]
-    asked = [p for p in known if p.has_same_questions and metric in QUESTION_METRICS]
-    over_questions = dict(zip(map(id, asked), _over_questions(asked, metric), strict=True))
+    over_questions = _over_questions(known, metric, has_answer)
     over_seeds = {id(pair): _over_seeds(pair, metric) for pair in known}
     tested = {key: p for key, p in over_seeds.items() if p is not None}
     corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
@@ -112,17 +134,50 @@ def _by_metric(pairs: Sequence[_Pair], metric: str) -> list[Difference]:
     return found
 
 
-def _over_questions(pairs: Sequence[_Pair], metric: str) -> list[tuple[float, float, float]]:
-    """Interval and corrected p-value of every pair."""
-    if not pairs:
-        return []
-    differences = [
-        question_means(pair.first, metric) - question_means(pair.second, metric) for pair in pairs
-    ]
-    columns = np.stack(differences, axis=1)  # (questions, pairs)
-    low, high = bootstrap_intervals(columns)
-    p_values = holm(paired_permutations(columns).tolist())
-    return list(zip(low.tolist(), high.tolist(), p_values, strict=True))
+def _over_questions(
+    pairs: Sequence[_Pair], metric: str, has_answer: HasAnswer
+) -> dict[int, tuple[float, float, float]]:
+    """Interval and corrected p-value of the pairs that can be tested, by their `id`."""
+    together: defaultdict[tuple[str, ...], list[_Pair]] = defaultdict(list)
+    for pair in pairs:
+        together[pair.questions].append(pair)
+    intervals: dict[int, tuple[float, float]] = {}
+    p_values: dict[int, float] = {}
+    for questions, listed in together.items():
+        chosen = _questions_of(metric, questions, has_answer)
+        if chosen is None:
+            continue
+        columns = np.stack([_by_question(p, metric)[chosen] for p in listed], 1)  # (questions, P)
+        keys = [id(pair) for pair in listed]
+        low, high = bootstrap_intervals(columns)
+        intervals |= zip(keys, zip(low.tolist(), high.tolist(), strict=True), strict=True)
+        p_values |= zip(keys, paired_permutations(columns).tolist(), strict=True)
+    corrected = holm(list(p_values.values()))
+    return {key: (*intervals[key], p) for key, p in zip(p_values, corrected, strict=True)}
+
+
+def _questions_of(
+    metric: str, questions: Sequence[str], has_answer: HasAnswer
+) -> Flags | slice | None:
+    """The part of these questions, lists joined, that a metric is about; None: it is not known."""
+    whose = metric.rpartition("_")[0]
+    if not whose:
+        return slice(None) if questions else None
+    if not questions or not has_answer.keys() >= set(questions):
+        return None
+    flags = np.concatenate([has_answer[asked] for asked in questions])
+    return {"HasAns": flags, "NoAns": ~flags}.get(whose)
+
+
+def _by_question(pair: _Pair, metric: str) -> Numbers:
+    """How far the two rows differ on each question: (questions,), lists of several seeds joined."""
+    measure = metric.rpartition("_")[2]
+    if len(pair.questions) == 1:
+        return question_means(pair.first, measure) - question_means(pair.second, measure)
+    seeds = zip(pair.first, pair.second, strict=True)
+    return np.concatenate(
+        [question_means([run], measure) - question_means([other], measure) for run, other in seeds]
+    )
 
 
 def _over_seeds(pair: _Pair, metric: str) -> float | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import heapq
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 from readlet.experiments.differences import question_means
 from readlet.experiments.store import FinishedRun
 from readlet.metrics.significance import Numbers
-from readlet.types import Example
+from readlet.types import Example, Span
 
 # Characters shown on either side of what is marked.
 _AROUND = 160
@@ -58,7 +59,7 @@ def disagreements(
         gained, lost = _most(difference, draws, shown), _most(-difference, draws, shown)
         for number in (*gained, *lost):
             example = examples[number]
-            said, other = first.answers[example.id], second.answers[example.id]
+            said, other = (_said(run, example, number) for run in (first, second))
             excerpt, marks = _excerpt(example, said, other)
             found.append(
                 Disagreement(
@@ -69,8 +70,8 @@ def disagreements(
                     excerpt=excerpt,
                     marks=marks,
                     gold=list(dict.fromkeys(answer.text for answer in example.answers)),
-                    said=said,
-                    said_against=other,
+                    said=said.text,
+                    said_against=other.text,
                     f1=float(ours[number]),
                     f1_against=float(theirs[number]),
                 )
@@ -90,22 +91,51 @@ def _same_seed(
 
 def _most(difference: Numbers, draws: Sequence[bytes], shown: int) -> list[int]:
     """Questions with the largest difference above 0; equal ones by chance, always the same."""
-    above = np.flatnonzero(difference > 0).tolist()
-    return heapq.nlargest(shown, above, key=lambda number: (difference[number], draws[number]))
+    above = np.flatnonzero(difference > 0)
+    if len(above) > shown:  # those below the last one shown need not be ranked
+        last = np.partition(difference[above], -shown)[-shown]
+        above = above[difference[above] >= last]
+    ranked = above.tolist()
+    return heapq.nlargest(shown, ranked, key=lambda number: (difference[number], draws[number]))
 
 
 def _draw(identity: str) -> bytes:
     return hashlib.sha256(identity.encode()).digest()
 
 
-def _excerpt(example: Example, said: str, other: str) -> tuple[str, list[Mark]]:
-    """The passage around all marks. An answer's place is its first one in the passage."""
+def _said(run: FinishedRun, example: Example, number: int) -> Span:
+    """What a run answered to its `number`-th question, and where; before the passage: nowhere."""
+    text = run.answers[example.id]
+    if run.starts is None:
+        return Span(_likely_place(example, text), text)
+    found = Span(int(run.starts[number]), text)
+    return found if found.is_in(example.context) else Span(-1, text)
+
+
+def _likely_place(example: Example, text: str) -> int:
+    """Where an answer stood, of which an older run kept the text alone: at a gold one, if it can,
+    else as whole words, else where it comes first."""
+    context = example.context
+    places = [found.start() for found in re.finditer(f"(?={re.escape(text)})", context)]
+
+    def rank(start: int) -> tuple[bool, bool, int]:
+        end = start + len(text)
+        is_right = any(start < gold.end and gold.start < end for gold in example.answers)
+        is_cut = any(
+            context[p - 1 : p].isalnum() and context[p : p + 1].isalnum() for p in (start, end)
+        )
+        return not is_right, is_cut, start
+
+    return min(places, key=rank, default=-1)
+
+
+def _excerpt(example: Example, said: Span, other: Span) -> tuple[str, list[Mark]]:
+    """The passage around all marks."""
     context = example.context
     marks = [Mark(a.start, a.end, "gold") for a in example.answers[:1]]
-    for text, whose in ((said, "row"), (other, "against")):
-        start = context.find(text) if text else -1
-        if start >= 0:
-            marks.append(Mark(start, start + len(text), whose))
+    for span, whose in ((said, "row"), (other, "against")):
+        if span.text and span.start >= 0:
+            marks.append(Mark(span.start, span.end, whose))
     first = min((mark.start for mark in marks), default=0)
     last = max((mark.end for mark in marks), default=0)
     start, end = max(first - _AROUND, 0), min(last + _AROUND, len(context))

@@ -1,5 +1,6 @@
 """A report as one page that needs nothing but itself; `page.html.j2` is its shape and its style."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -18,6 +19,7 @@ _WHOSE = {"gold": "gold answer", "row": "first row", "against": "second row"}
 # Differences within groups are drawn on a scale of so many points at most: in a group of few
 # questions one difference may be so large that no other would be seen beside it.
 _LARGEST_BAR = 10.0
+_NUMBER = re.compile(r"(\d[\d.]*e-\d+)")
 
 
 def html(report: Report, command: str) -> str:
@@ -25,7 +27,7 @@ def html(report: Report, command: str) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["prose"] = prose
+    environment.filters |= {"prose": prose, "name": name}
     headings, lines = shared.main_table(report)
     difference_headings, texts = shared.difference_table(report)
     differences = list(zip(report.differences, texts, _bars(report.differences), strict=True))
@@ -43,7 +45,7 @@ def html(report: Report, command: str) -> str:
         ],
         opponent=shared.only_opponent(report),
         how_compared=shared.HOW_COMPARED,
-        is_sure=shared.is_sure,
+        is_sure=lambda difference: shared.sureness(difference) == "*",
         curves=Markup(learning_curves(report)) if drawn_rows(report) else "",
         curves_caption=curves_caption(report),
         baseline=_baseline(report),
@@ -63,6 +65,15 @@ def prose(text: str) -> Markup:
     parts = shared.code_parts(text)
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if is_code else part for part, is_code in parts
+    )
+
+
+def name(text: str) -> Markup:
+    """A row's name, in which no line ends within a number such as 1e-3."""
+    parts = _NUMBER.split(text)
+    whole = Markup('<span class="whole">{}</span>')
+    return Markup("").join(
+        whole.format(piece) if number % 2 else piece for number, piece in enumerate(parts)
     )
 
 

@@ -74,7 +74,11 @@ def _differences(report: Report) -> list[str]:
     against = only_opponent(report)
     words = headings.index("Difference")
     table = _table(headings, [[_inline(text) for text in line] for line in lines], words)
-    return [*([f"Every row against {_inline(against)}."] if against else []), table, HOW_COMPARED]
+    return [
+        *([f"Every row against {_inline(against)}."] if against else []),
+        table,
+        _prose(HOW_COMPARED),
+    ]
 
 
 def _groups(report: Report) -> list[str]:

@@ -1,6 +1,7 @@
 """A report's two tables for a paper: the scores, and the differences between rows."""
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -15,7 +16,11 @@ from readlet.experiments.wording import (
     only_opponent,
 )
 
-_HEAD = r"""% Needs \usepackage{booktabs}; letters that are not Latin need XeLaTeX or LuaLaTeX."""
+_HEAD = (
+    r"% Needs \usepackage{adjustbox,booktabs}; letters that are not Latin need XeLaTeX or LuaLaTeX."
+)
+# A page holds so many; more of them go on in a table of their own.
+_LINES = 40
 _SIGNS = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -40,6 +45,7 @@ _SIGNS = {
     "–": r"\textendash{}",
     "−": "$-$",
     "±": r"$\pm$",
+    "†": r"$\dagger$",
     "…": r"\ldots{}",
 }
 _SIGN = re.compile("-(?=-)|" + "|".join(re.escape(sign) for sign in _SIGNS if sign != "-"))
@@ -62,14 +68,13 @@ def _scores(report: Report) -> str:
     values = [[name, *map(_entry, line)] for name, line in zip(names, lines, strict=True)]
     caption = _sentence(report.title)
     if report.source:
-        caption += " After " + _sentence(report.source)
+        caption += " Source: " + _sentence(report.source)
     caption += r" Mean $\pm$ deviation over the seeds, in percent; the best in bold."
     notes = [
         *(rf"\textsuperscript{{{n}}} Not run: {_prose(r)}" for r, n in reasons.items()),
         *(_prose(remark) for remark in report.remarks),
     ]
-    tabular = _tabular(["Row", *map(_escape, headings)], values, words=1)
-    return _table(caption, f"tab:{report.name}", tabular, notes)
+    return _tables(caption, f"tab:{report.name}", ["Row", *headings], values, 1, notes)
 
 
 def _differences(report: Report) -> str:
@@ -79,8 +84,7 @@ def _differences(report: Report) -> str:
     caption = f"{_prose(report.title)}: {of_what}. {_escape(HOW_COMPARED)}"
     values = [[_escape(text) for text in line] for line in lines]
     words = headings.index("Difference")
-    tabular = _tabular([*map(_escape, headings)], values, words)
-    return _table(caption, f"tab:{report.name}-differences", tabular, [])
+    return _tables(caption, f"tab:{report.name}-differences", headings, values, words)
 
 
 def _entry(entry: Entry) -> str:
@@ -90,27 +94,57 @@ def _entry(entry: Entry) -> str:
     return rf"{text} $\pm$ {_escape(entry.deviation)}" if entry.deviation else text
 
 
+def _tables(
+    caption: str,
+    label: str,
+    headings: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    words: int,
+    notes: Sequence[str] = (),
+) -> str:
+    """One table, or several that go on, of at most a page each; notes are under the last."""
+    parts = [lines[first : first + _LINES] for first in range(0, len(lines), _LINES)]
+    captions = [rf"  \caption{{{caption}}}", rf"  \label{{{label}}}"]
+    texts = []
+    for number, part in enumerate(parts, start=1):
+        below = notes if number == len(parts) else []
+        texts.append(_table(captions, _tabular(headings, part, words), below))
+        captions = [r"  \addtocounter{table}{-1}", r"  \caption{(continued)}"]
+    return "\n\n".join(texts)
+
+
 def _tabular(headings: Sequence[str], lines: Iterable[Sequence[str]], words: int) -> list[str]:
     """A tabular whose first `words` columns are flush left, the others flush right."""
     columns = "l" * words + "r" * (len(headings) - words)
+    top = map(_heading, headings, columns)
     return [
+        r"  \begin{adjustbox}{max width=\linewidth}",  # shrinks only what would leave the page
         rf"  \begin{{tabular}}{{{columns}}}",
         r"    \toprule",
-        rf"    {' & '.join(headings)} \\",
+        rf"    {' & '.join(top)} \\",
         r"    \midrule",
         *(rf"    {' & '.join(line)} \\" for line in lines),
         r"    \bottomrule",
         r"  \end{tabular}",
+        r"  \end{adjustbox}",
     ]
 
 
-def _table(caption: str, label: str, tabular: Sequence[str], notes: Sequence[str]) -> str:
+def _heading(text: str, side: str) -> str:
+    """On several lines if it has several words: what stands below it is narrow."""
+    lines = textwrap.wrap(text, 8, break_long_words=False)
+    shown = r"\\".join(map(_escape, lines))
+    return rf"\shortstack[{side}]{{{shown}}}" if len(lines) > 1 else shown
+
+
+def _table(captions: Sequence[str], tabular: Sequence[str], notes: Sequence[str]) -> str:
     small = [r"  \par\smallskip\footnotesize", "  " + " \\\\\n  ".join(notes)] if notes else []
     lines = (
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{caption}}}",
-        rf"  \label{{{label}}}",
+        r"  \small",
+        r"  \setlength{\tabcolsep}{4pt}",
+        *captions,
         r"  \par\medskip",  # the standard classes leave no room below a caption
         *tabular,
         *small,

@@ -9,8 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from readlet.errors import ReadletError
-from readlet.experiments.differences import Difference, Runs, find_differences, question_means
+from readlet.experiments.differences import (
+    Difference,
+    HasAnswer,
+    Runs,
+    find_differences,
+    question_means,
+)
 from readlet.experiments.disagreements import Disagreement, disagreements
 from readlet.experiments.grid import Grid
 from readlet.experiments.store import FinishedRun
@@ -73,6 +81,7 @@ class Report:
     differences: list[Difference]
     groups: dict[str, list[GroupPart]]
     disagreements: list[Disagreement]
+    asked: str  # which questions the scores are about: "dev", "held-out", or "" for several kinds
     questions: int | None
     code: dict[str, list[str]]  # version of the code: rows that it made
     machines: list[str]
@@ -95,9 +104,7 @@ def build_report(
         row.name: [done[r.key] for r in grid.of_row(row.name) if r.key in done] for row in grid.rows
     }
     if not any(runs.values()):
-        raise ReadletError(
-            f"{grid.table.name}: no finished run yet; make some with `readlet experiment run`"
-        )
+        raise ReadletError(_nothing_finished(grid, damaged))
     metrics = [
         m for m in grid.table.metrics if any(m in run.result.scores for run in done.values())
     ]
@@ -106,10 +113,13 @@ def build_report(
     remarks = [*damaged, *_remarks(grid, runs, asked, metrics)]
     groups: dict[str, list[GroupPart]] = {}
     shown: list[Disagreement] = []
+    has_answer: HasAnswer = {}
     if examples is None:
-        remarks.append("The questions are not at hand: no groups of questions, no examples.")
+        why = "are held out of training" if _asked(runs) == "held-out" else "are not at hand"
+        remarks.append(f"The questions {why}: no groups of questions, no examples.")
     if examples is not None and len(asked) == 1:
         ordered = _in_order(examples)
+        has_answer = dict.fromkeys(asked, np.array([bool(e.answers) for e in ordered]))
         groups = _groups(ordered, runs)
         shown = disagreements(ordered, runs, comparisons, pairs_shown) if pairs_shown else []
     return Report(
@@ -119,14 +129,22 @@ def build_report(
         note=grid.table.note,
         metrics=list(metrics),
         rows=_rows(grid, runs, metrics),
-        differences=find_differences(comparisons, runs, metrics),
+        differences=find_differences(comparisons, runs, metrics, has_answer),
         groups=groups,
         disagreements=shown,
+        asked=_asked(runs),
         questions=_question_count(runs) if len(asked) == 1 else None,
         code=_code(runs),
         machines=sorted({run.result.machine for listed in runs.values() for run in listed}),
         remarks=remarks,
     )
+
+
+def _nothing_finished(grid: Grid, damaged: Sequence[str]) -> str:
+    if not damaged:
+        return f"{grid.table.name}: no finished run yet; make some with `readlet experiment run`"
+    others = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
+    return f"{grid.table.name}: no whole run: {damaged[0]}{others}"
 
 
 def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
@@ -216,6 +234,13 @@ def _groups(examples: Sequence[Example], runs: Runs) -> dict[str, list[GroupPart
     }
 
 
+def _asked(runs: Runs) -> str:
+    sources = {run.result.recipe["data"]["dev"] for listed in runs.values() for run in listed}
+    if "" not in sources:
+        return "dev"
+    return "held-out" if len(sources) == 1 else ""
+
+
 def _question_count(runs: Runs) -> int:
     first = next(run for listed in runs.values() for run in listed)
     return len(first.question_scores["f1"])
@@ -248,9 +273,12 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
             f"{len(silent)} of {len(grid.comparisons)} comparisons lack a finished run, the first: "
             f"{silent[0][0]} against {silent[0][1]}."
         )
-    if len(asked) > 1:
+    if len(asked) > 1 and _seeds_have_own_questions(runs):
+        remarks.append("Every seed has questions of its own: the test over questions joins them.")
+    elif len(asked) > 1:
         remarks.append(
-            "The runs were not all scored on the same questions: there is no test over questions."
+            "The runs were not all scored on the same questions: two rows that were not have no "
+            "test over questions."
         )
     if len(_code(runs)) > 1:
         remarks.append(
@@ -263,3 +291,11 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
     if len(uneven) > 1:
         remarks.append("Rows do not all have the same seeds; differences are over common ones.")
     return remarks
+
+
+def _seeds_have_own_questions(runs: Runs) -> bool:
+    """Whether all rows were asked the same under the same seed."""
+    of_seed = {(r.result.seed, r.result.questions) for listed in runs.values() for r in listed}
+    return (
+        len({seed for seed, _ in of_seed}) == len({asked for _, asked in of_seed}) == len(of_seed)
+    )

@@ -2,18 +2,22 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from readlet.errors import ReadletError
 from readlet.experiments.curves import learning_curves
 from readlet.experiments.grid import Grid
+from readlet.experiments.keys import run_key
 from readlet.experiments.render_html import html
 from readlet.experiments.render_markdown import markdown
 from readlet.experiments.render_tex import tex
 from readlet.experiments.report import Report, build_report
 from readlet.experiments.runner import find_finished
+from readlet.experiments.store import known_sources, results_in
 from readlet.files import atomic_text
 from readlet.formats import read_examples, source_path
+from readlet.recipe import Recipe
 from readlet.types import Example
 
 Renderer = Callable[[Report, str], str]
@@ -36,6 +40,8 @@ def write_report(
 ) -> list[Path]:
     """Write the report in every format asked for; the paths of its files."""
     formats = list(dict.fromkeys(name.strip() for name in formats if name.strip()))
+    if not formats:
+        raise ReadletError(f"--format: names none; give {', '.join(_RENDERERS)}")
     for name in formats:
         if name not in _RENDERERS:
             raise ReadletError(f"--format {name}: no such format; give {', '.join(_RENDERERS)}")
@@ -43,6 +49,7 @@ def write_report(
     report = build_report(
         grid, found.runs, _questions(grid), pairs_shown=examples_shown, damaged=found.damaged
     )
+    report = replace(report, remarks=[*report.remarks, *_other_seeds(grid, runs)])
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     texts = {f"{grid.table.name}.{name}": _RENDERERS[name](report, command) for name in formats}
@@ -62,3 +69,27 @@ def _questions(grid: Grid) -> list[Example] | None:
     if sources or not source or not source_path(source).is_file():
         return None
     return list(read_examples(source))
+
+
+def _other_seeds(grid: Grid, runs: Path) -> list[str]:
+    """A remark on finished runs of these rows under seeds that the report was not asked for."""
+    asked = {run.key for run in grid.runs}
+    others = {result.key: result.seed for result in results_in(runs) if result.key not in asked}
+    listed = grid.table.seeds
+    counted = range(max(others.values(), default=0) + 1) if isinstance(listed, int) else listed
+    known = known_sources(runs) if others else {}
+    found = [
+        place  # so many seeds must be asked for
+        for place, seed in enumerate(counted, start=1)
+        if seed in others.values()
+        for run in {run.row: run for run in grid.runs}.values()
+        if run_key(_with_seed(run.recipe, seed), known) in others
+    ]
+    if not found:
+        return []
+    count = f"{len(found)} more finished run{'s' if len(found) > 1 else ''}"
+    return [f"Not shown without `--seeds {max(found)}`: {count} of other seeds."]
+
+
+def _with_seed(recipe: Recipe, seed: int) -> Recipe:
+    return recipe.model_copy(update={"training": recipe.training.model_copy(update={"seed": seed})})

@@ -1,7 +1,8 @@
 """Folders of runs. A finished one is small, whole, and can be copied from machine to machine.
 
 KEY/result.json          recipe, scores, versions, digests of the other files; written last
-KEY/scores.safetensors   exact match and F1 of every dev question
+KEY/scores.safetensors   of every question: exact match, F1, where its answer was found, and whether
+                         it has one at all (older runs lack the last two)
 KEY/answers.json.gz      what was answered, by id
 KEY/log.jsonl            the learning curve
 KEY/work/                checkpoints, as long as the run is not finished
@@ -9,6 +10,7 @@ KEY/work/                checkpoints, as long as the run is not finished
 
 import hashlib
 import json
+import os
 import platform
 import shutil
 from collections.abc import Iterator, Mapping
@@ -25,10 +27,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from readlet.errors import ReadletError
-from readlet.evaluation import read_predictions, write_predictions
+from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Run
 from readlet.experiments.keys import Digests, source_digests
-from readlet.files import atomic_text
+from readlet.files import atomic_text, text_chunks
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.squad import rules_of, score_questions
 
@@ -107,23 +109,45 @@ class RunFolder:
 
     def read(self) -> "FinishedRun | None":
         """The finished run; None if it is not finished; `DamagedRunError` if it is not whole."""
+        result = self.read_result()
+        if result is None:
+            return None
+        try:
+            found = {name: _digest(self.path / name) for name in _FILES}
+        except OSError as error:
+            raise self._damage(str(error)) from None
+        wrong = [name for name in _FILES if found[name] != result.files.get(name)]
+        if wrong:
+            raise self._damage(f"{', '.join(wrong)} changed")
+        return FinishedRun(self.path, result)
+
+    def read_result(self) -> Result | None:
+        """The same of the result alone: the other files, which take longer, are not looked at."""
+        # Asked before the result is: a run that ends meanwhile has written it before this goes.
+        is_at_work = self.work.exists()
         if not self.is_finished:
+            self._refuse_rest(is_at_work=is_at_work)
             return None
         try:
             result = Result.model_validate_json((self.path / _RESULT).read_bytes())
-            found = {name: _digest(self.path / name) for name in _FILES}
         except (OSError, ValueError) as error:
-            raise DamagedRunError(self._damage(str(error).splitlines()[0])) from None
-        wrong = [name for name in _FILES if found[name] != result.files.get(name)]
+            raise self._damage(str(error).splitlines()[0]) from None
         if result.format != FORMAT or result.digest != result.own_digest():
-            wrong.append(_RESULT)
-        if wrong or result.key != self.path.name:
-            what = f"{', '.join(wrong)} changed" if wrong else f"holds run {result.key}"
-            raise DamagedRunError(self._damage(what))
-        return FinishedRun(self.path, result)
+            raise self._damage(f"{_RESULT} changed")
+        if result.key != self.path.name:
+            raise self._damage(f"holds run {result.key}")
+        return result
 
-    def _damage(self, what: str) -> str:
-        return f"{self.path}: is damaged ({what}); `readlet experiment run` makes it anew"
+    def _refuse_rest(self, *, is_at_work: bool) -> None:
+        """What is neither finished, nor begun, nor empty is the rest of something."""
+        if not self.path.is_dir() and os.path.lexists(self.path):
+            raise self._damage("is no folder")
+        if not is_at_work and any((self.path / name).exists() for name in _FILES):
+            raise self._damage(f"{_RESULT} is missing")
+
+    def _damage(self, what: str) -> DamagedRunError:
+        remedy = "`readlet experiment run` makes it anew"
+        return DamagedRunError(f"{self.path}: is damaged ({what}); {remedy}")
 
     def set_aside(self) -> Path:
         """Move a damaged folder out of the way; nothing is deleted."""
@@ -169,9 +193,12 @@ class RunFolder:
 
         answers = {e.id: p.text for e, p in zip(trained.examples, trained.said, strict=True)}
         scored = score_questions(trained.examples, answers, rules_of(trained.examples))
-        numbers = {
+        starts = {e.id: p.start for e, p in zip(trained.examples, trained.said, strict=True)}
+        numbers: dict[str, NDArray[Any]] = {
             "exact": np.array(scored.exact, np.float32),
             "f1": np.array(scored.f1, np.float32),
+            "start": np.array([starts[identity] for identity in scored.ids], np.int32),
+            "has_answer": np.array(scored.has_answer, np.uint8),
         }
         save_file(numbers, self.path / _SCORES)
         write_predictions(self.path / _ANSWERS, answers)
@@ -209,14 +236,31 @@ class FinishedRun:
     @cached_property
     def question_scores(self) -> Mapping[str, NDArray[np.float32]]:
         """`exact` and `f1` of every question, from 0 to 1; (questions,) each."""
+        return {name: self._numbers[name] for name in ("exact", "f1")}
+
+    @property
+    def starts(self) -> NDArray[np.int32] | None:
+        """Where each answer stands in its passage: (questions,); older runs did not keep it."""
+        return self._numbers.get("start")
+
+    @property
+    def has_answer(self) -> NDArray[np.bool_] | None:
+        """Whether each question has an answer: (questions,); older runs did not keep it."""
+        kept = self._numbers.get("has_answer")
+        return None if kept is None else kept.astype(np.bool_)
+
+    @cached_property
+    def _numbers(self) -> dict[str, NDArray[Any]]:
         from safetensors.numpy import load_file
 
-        loaded: dict[str, NDArray[np.float32]] = load_file(self.path / _SCORES)
+        loaded: dict[str, NDArray[Any]] = load_file(self.path / _SCORES)
         return loaded
 
     @cached_property
     def answers(self) -> dict[str, str]:
-        return read_predictions(self.path / _ANSWERS)
+        # Whole by its digest: not every value is looked at, as in a file from elsewhere.
+        answers: dict[str, str] = json.loads("".join(text_chunks(self.path / _ANSWERS)))
+        return answers
 
     @cached_property
     def curve(self) -> LearningCurve:
@@ -243,13 +287,20 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def results_in(out: Path) -> Iterator[Result]:
+    """The results in a folder of runs, whatever table they belong to; damaged ones are left out."""
+    for path in out.glob(f"*/{_RESULT}"):
+        with suppress(DamagedRunError):
+            result = RunFolder(path.parent).read_result()
+            if result is not None:
+                yield result
+
+
 def known_sources(out: Path) -> Digests:
     """Names and digests of all files that the finished runs of a folder were made from."""
     found: dict[str, str] = {}
-    for path in out.glob(f"*/{_RESULT}"):
-        with suppress(DamagedRunError):
-            finished = RunFolder(path.parent).read()
-            found |= finished.result.sources if finished is not None else {}
+    for result in results_in(out):
+        found |= result.sources
     return found
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Literal
 
 from readlet.experiments.differences import Difference
 from readlet.experiments.disagreements import Disagreement
@@ -13,8 +14,8 @@ NOTHING = "–"
 HOW_COMPARED = (
     "Differences are in points. The p-values are corrected for the number of comparisons of a "
     "metric (Holm); the interval is over questions (what other questions of the same kind would "
-    "change), not over seeds. An asterisk marks a difference whose p over questions and, where "
-    "there is one, p over seeds are below 0.05."
+    "change), not over seeds. * marks a difference that is sure (p below 0.05) over questions and "
+    "over seeds; † one that is sure over questions only, for want of seeds to judge by."
 )
 _SURE = 0.05
 _WHOSE_ANSWERS = {"": "", "HasAns": ", with answer", "NoAns": ", without answer"}
@@ -80,12 +81,14 @@ def size(parameters: int | None) -> str:
     return f"{parameters / 1e6:,.2f} M"
 
 
-def is_sure(difference: Difference) -> bool:
-    """Whether neither other questions nor, as far as is known, other seeds would undo it."""
+def sureness(difference: Difference) -> Literal["*", "†", ""]:
+    """The sign of a difference that other questions would not undo; *: nor would other seeds."""
     over_questions, over_seeds = difference.p_questions, difference.p_seeds
     if over_questions is None or over_questions >= _SURE:
-        return False
-    return over_seeds is None or over_seeds < _SURE
+        return ""
+    if over_seeds is None:
+        return "†"
+    return "*" if over_seeds < _SURE else ""
 
 
 def code_parts(text: str) -> list[tuple[str, bool]]:
@@ -151,7 +154,7 @@ def difference_table(report: Report) -> tuple[list[str], list[list[str]]]:
                 d.row,
                 *([d.against] if several else []),
                 metric_name(d.metric),
-                signed(d.mean) + ("*" if is_sure(d) else ""),
+                signed(d.mean) + sureness(d),
                 interval,
                 p_value(d.p_questions),
                 p_value(d.p_seeds),

@@ -1,0 +1,66 @@
+"""Where the answers of two rows stand in a passage that holds their words more than once."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from readlet.evaluation import write_predictions
+from readlet.experiments.disagreements import Disagreement, _most, disagreements
+from readlet.experiments.store import FinishedRun, Result
+from readlet.types import Example, Span
+
+CONTEXT = "Oak and oaks: the oak by the oak gate."
+GOLD = Span(CONTEXT.rindex("oak"), "oak")
+EXAMPLE = Example("q", "Which tree is by the gate?", CONTEXT, (GOLD,))
+
+
+def run_of(folder: Path, text: str, start: int | None, *, is_right: bool) -> FinishedRun:
+    folder.mkdir()
+    numbers = {"exact": np.array([is_right], np.float32), "f1": np.array([is_right], np.float32)}
+    if start is not None:
+        numbers["start"] = np.array([start], np.int32)  # type: ignore[assignment]
+    save_file(dict(numbers), folder / "scores.safetensors")
+    write_predictions(folder / "answers.json.gz", {"q": text})
+    return FinishedRun(folder, Result.model_construct(recipe={"training": {"seed": 0}}))
+
+
+def place_of(found: Disagreement, whose: str) -> list[int]:
+    return [mark.start for mark in found.marks if mark.whose == whose]
+
+
+@pytest.mark.parametrize(
+    ("example", "text", "start", "place"),
+    [
+        (EXAMPLE, "oak", 18, [18]),  # where the reader found it, right or not
+        (EXAMPLE, "oak", None, [GOLD.start]),  # an older run: at the gold answer
+        (EXAMPLE, "oak gate", None, [GOLD.start]),
+        (Example("q", "?", CONTEXT), "oak", None, [18]),  # as a whole word, not in "oaks"
+        (Example("q", "?", CONTEXT), "ak", None, [1]),  # no whole word: the first
+        (Example("q", "?", CONTEXT), "elm", None, []),
+        (Example("q", "?", CONTEXT), "oak", 17, []),  # not there: rather no mark than a wrong one
+        (EXAMPLE, "", 0, []),
+    ],
+)
+def test_an_answer_is_marked_where_it_was_found(
+    example: Example, text: str, start: int | None, place: list[int], tmp_path: Path
+) -> None:
+    row = run_of(tmp_path / "row", text, start, is_right=True)
+    against = run_of(tmp_path / "against", "", 0, is_right=False)
+    runs = {"row": [row], "against": [against]}
+    (found,) = disagreements([example], runs, [("row", "against")], 1)
+    assert found.excerpt == CONTEXT  # short: shown whole, so places are those of the passage
+    assert place_of(found, "row") == place
+    assert place_of(found, "against") == []
+    assert found.said == text
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]), max_size=12), st.integers(1, 4))
+def test_the_largest_differences_are_found(differences: list[float], shown: int) -> None:
+    draws = [bytes([number * 7 % 12]) for number in range(len(differences))]
+    above = [number for number, value in enumerate(differences) if value > 0]
+    ranked = sorted(above, key=lambda n: (differences[n], draws[n]), reverse=True)
+    assert _most(np.array(differences, np.float32), draws, shown) == ranked[:shown]
