@@ -124,7 +124,11 @@ class Small(_Part):
     set: Changes = {}
     """Changes for every run, in place of the table's own."""
     axes: dict[str, Choices] = {}
-    """Axes in place of those of the same name."""
+    """Axes in place of those of the same name. Of a table that waits for a part they stand in for
+    it, under names that say what they are; so do the note, the baseline and the pairs below."""
+    note: str = ""
+    baseline: str = ""
+    compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
 
 
 class Table(_Part):
@@ -189,11 +193,9 @@ class Table(_Part):
     def smaller(self) -> "Table":
         """The variant for the bundled corpus, a table of its own."""
         small = self.small
-        if small is None and self.missing:
-            fault = f"has no small variant yet, as it needs {self.missing}"
-            raise bad_input(self.told_as, "", fault, "run another table meanwhile")
         if small is None:
-            raise bad_input(self.told_as, "", "has no small variant", "run it without --small")
+            remedy = "run another table meanwhile" if self.missing else "run it without --small"
+            raise bad_input(self.told_as, "", "has no small variant", remedy)
         return self.model_copy(
             update={
                 "name": f"{self.name}-small",
@@ -202,6 +204,10 @@ class Table(_Part):
                 "seeds": small.seeds,
                 "set": small.set,
                 "axes": self.axes | small.axes,
+                "note": small.note or self.note,
+                "baseline": small.baseline or self.baseline,
+                "compare": small.compare or self.compare,
+                "missing": "",
                 "paper": {},
             }
         )
