@@ -9,7 +9,7 @@ from pathlib import Path
 from readlet.metrics.error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
 from readlet.metrics.evaluation import Evaluation
 from readlet.metrics.learning_curve import LearningCurve, time_to_each
-from readlet.recipe import Recipe, load_recipe, shipped_recipes
+from readlet.recipe import SECTIONS, Recipe, load_recipe, shipped_recipes
 
 F1_LEVELS = (70, 75, 78, 80, 81, 82)
 ERRORS_PER_KIND = 3
@@ -199,7 +199,7 @@ def training_command(recipe: Recipe) -> str:
     shipped, used = load_recipe(recipe.name).model_dump(), recipe.model_dump()
     changes = [
         f"--set {shlex.quote(f'{section}.{field}={_as_toml(value)}')}"
-        for section in ("data", "words", "model", "training")
+        for section in SECTIONS
         for field, value in used[section].items()
         if value != shipped[section][field]
     ]
