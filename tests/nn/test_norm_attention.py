@@ -88,6 +88,26 @@ def test_a_row_without_keys_gives_zeros_and_no_nan(dtype: torch.dtype) -> None:
     assert (out[1] != 0).any()
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_row_without_keys_gives_zeros_where_torch_does_not(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    fused = torch.nn.functional.scaled_dot_product_attention
+
+    def as_cudnn(*inputs: Tensor, attn_mask: Tensor, **named: float) -> Tensor:
+        nothing = ~attn_mask.any(dim=-1, keepdim=True)  # (B, 1, 1, 1)
+        return fused(*inputs, attn_mask=attn_mask | nothing, **named)
+
+    inputs, keep = tensors(torch.float64), some_keys()
+    keep[2] = False
+    expected = with_gradients(materialised_norm_attention, inputs, keep)
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", as_cudnn)
+    attention = torch.compile(norm_attention, backend="aot_eager") if compiled else norm_attention
+    for one, other in zip(with_gradients(attention, inputs, keep), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+        assert not one[2].any()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_equal_keys_are_averaged(dtype: torch.dtype) -> None:
     query, key, value = tensors(dtype)

@@ -58,11 +58,20 @@ def norm_attention(
         keep = keep[:, 0, 0].expand(key.shape[0], -1)  # (B, Lk)
     _check(key, keep)
     scaled, key = rescaled_query(query, key, keep, gamma)  # (B, H, Lq, E), (B, H, Lk, E)
-    # torch's attention gives zeros for rows that keep nothing, since 2.5.
-    mask = None if keep is None else keep[:, None, None, :]  # (B, 1, 1, Lk)
-    return F.scaled_dot_product_attention(
-        scaled, key, value, attn_mask=mask, dropout_p=dropout, scale=1.0
+    if keep is None:
+        return F.scaled_dot_product_attention(
+            scaled, key, value, dropout_p=dropout, scale=1.0
+        )  # (B, H, Lq, E)
+    nothing = ~keep.any(dim=1)[:, None, None, None]  # (B, 1, 1, 1)
+    value = _ValueUnlessNothing.apply(value, nothing)  # type: ignore[no-untyped-call]
+    attended = F.scaled_dot_product_attention(
+        scaled, key, value, attn_mask=keep[:, None, None, :], dropout_p=dropout, scale=1.0
     )  # (B, H, Lq, E)
+    # Where nothing is kept, torch gives zeros, but a mean of the values through cuDNN. Put right
+    # behind autograd's back, which would hold a second copy: the scaled query is zero there, so of
+    # the gradients only the value's could be wrong.
+    attended.data.masked_fill_(nothing, 0.0)
+    return attended
 
 
 def rescaled_query(
@@ -110,6 +119,21 @@ class _RescaledQuery(torch.autograd.Function):
             centred, root = _centred(key, keep)  # (B, H, Lk, E)
             of_key = (centred @ (of_covariance / root)).to(key.dtype)  # (B, H, Lk, E)
         return of_query.to(scaled.dtype), of_key, None, None
+
+
+class _ValueUnlessNothing(torch.autograd.Function):
+    """The value; examples that keep no key give it no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, nothing: Tensor) -> Tensor:
+        ctx.save_for_backward(nothing)
+        return value.view_as(value)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (nothing,) = ctx.saved_tensors
+        return gradient.masked_fill(nothing, 0.0), None
 
 
 def _centred(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -19,8 +19,8 @@ from readlet.nn import norm_kernels as kernels
 
 _WIDEST_HEAD, _WIDEST_HEAD_BF16 = 64, 128
 """Wider covariances do not fit into the fast memory of usual GPUs, beside a block of keys."""
-_PROGRAMS = 1056
-"""Eight for each processor of a large GPU: few long heads are shared among so many..."""
+_PROGRAMS = 264
+"""Two for each processor of a large GPU: few long heads are shared among so many..."""
 _MOST_PARTS = 16
 """...but not among too many: the parts of a head have to be summed up."""
 
@@ -228,8 +228,7 @@ class _Block(NamedTuple):
     def of(cls, width: int, dtype: torch.dtype) -> "_Block":
         block, bf16 = max(16, triton.next_power_of_2(width)), dtype == torch.bfloat16
         rows = 64 if block <= 64 else 32
-        options = {"num_warps": 4 if block <= 64 else 8, "num_stages": 2 if bf16 else 1}
-        return cls(block, rows, bf16, options)
+        return cls(block, rows, bf16, {"num_warps": 4 if block <= 64 else 8, "num_stages": 1})
 
     def parts(self, heads: int, length: int) -> int:
         """Into how many programs the positions of a head are divided."""
