@@ -231,3 +231,17 @@ def test_every_field_has_its_sentence() -> None:
         for name, field in kind.model_fields.items():
             assert field.description, f"{section}.{name}"
             assert field.description.endswith("."), f"{section}.{name}"
+
+
+@pytest.mark.parametrize(("given", "taken"), [("inf", "infinity"), ("2", 2.0), ("1e-6", 1e-6)])
+def test_gamma_may_be_a_number(given: str, taken: float | str) -> None:
+    recipe = load_recipe("tiny", [f"attention.gamma={given}"])
+    assert recipe.attention.gamma == taken
+    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "1e-30", "true", "sqrt", "'2'", "[1]"])
+def test_a_wrong_gamma_is_told_with_what_is_allowed(given: str) -> None:
+    allowed = r"attention\.gamma: Input should be sqrt\(d\), infinity or a number of 1e-6 or more;"
+    with pytest.raises(ReadletError, match=allowed):
+        load_recipe("tiny", [f"attention.gamma={given}"])

@@ -18,6 +18,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PlainValidator,
     ValidationError,
     model_validator,
 )
@@ -25,12 +26,24 @@ from pydantic_core import ErrorDetails
 
 from readlet.errors import ReadletError, bad_input
 from readlet.files import text_chunks
+from readlet.nn.gamma import ALLOWED, check_gamma
 
 
 def _odd(value: int) -> int:
     if value % 2 == 0:
         raise ValueError("Input should be odd")
     return value
+
+
+def _gamma(value: Any) -> float | str:
+    """A cap of NormSoftmax; infinity by its name, since JSON has no such number."""
+    if isinstance(value, str) and value in ("sqrt(d)", "infinity"):
+        return value
+    try:
+        check_gamma(value)
+    except ReadletError:
+        raise ValueError(f"Input should be {ALLOWED}") from None
+    return "infinity" if value == math.inf else float(value)
 
 
 # Training mixes seed and step into a number of 64 bits, which is what torch takes.
@@ -41,7 +54,7 @@ Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Odd = Annotated[int, Field(ge=1, le=31), AfterValidator(_odd)]
 Precision = Literal["float32", "bfloat16", "float16"]
 SoftmaxName = Literal["standard", "norm"]
-Gamma = Annotated[float, Field(gt=0.0)] | Literal["sqrt(d)", "infinity"]
+Gamma = Annotated[float | Literal["sqrt(d)", "infinity"], PlainValidator(_gamma)]
 ScheduleName = Literal["constant", "log", "linear", "cosine"]
 
 

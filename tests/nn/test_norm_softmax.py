@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -120,10 +121,15 @@ def test_two_classes_are_never_surer_than_088() -> None:
     assert float(sure[0, 0]) == pytest.approx(math.exp(2) / (math.exp(2) + 1), abs=1e-6)
 
 
-@pytest.mark.parametrize("gamma", [0.0, -1.0, math.nan])
-def test_a_wrong_gamma_is_told(gamma: float) -> None:
-    with pytest.raises(ReadletError, match="gamma"):
+@pytest.mark.parametrize("gamma", [0.0, -1.0, math.nan, 1e-25, "sqrt(d)", None, True])
+def test_a_wrong_gamma_is_told(gamma: Any) -> None:
+    with pytest.raises(ReadletError, match=r"gamma .*: give sqrt\(d\), infinity or a number of"):
         norm_softmax(torch.zeros(3, 5), KEEP, gamma=gamma)
+
+
+def test_the_smallest_gamma_works() -> None:
+    probabilities = norm_softmax(torch.randn(3, 5), KEEP, gamma=1e-6)
+    assert probabilities.isfinite().all()
 
 
 @pytest.mark.parametrize(

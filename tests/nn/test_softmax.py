@@ -1,12 +1,22 @@
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from readlet.nn.softmax import MASKED, masked_log_softmax, masked_log_sum, masked_softmax
+from readlet.errors import ReadletError
+from readlet.nn.softmax import (
+    MASKED,
+    masked_log_softmax,
+    masked_log_sum,
+    masked_softmax,
+    norm_log_softmax,
+    norm_softmax,
+)
 
+FUNCTIONS = [masked_softmax, masked_log_softmax, masked_log_sum, norm_softmax, norm_log_softmax]
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 KEEP = torch.tensor([[1, 1, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]], dtype=torch.bool)
 
@@ -115,3 +125,40 @@ def test_log_sum_counts_kept_positions_only() -> None:
     assert found[0].item() == pytest.approx(math.log(math.exp(1) + math.exp(2)))
     assert torch.isfinite(found[1])
     assert found[1] < -1e29
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("keep", [KEEP.long(), KEEP.float(), KEEP[:, :3], KEEP.expand(2, 3, 4)])
+def test_a_wrong_mask_is_told(function: Callable[..., Tensor], keep: Tensor) -> None:
+    with pytest.raises(ReadletError, match=r"^mask: "):
+        function(torch.randn(3, 4), keep)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_whole_numbers_are_refused(function: Callable[..., Tensor]) -> None:
+    with pytest.raises(ReadletError, match=r"scores: torch\.int64; give floating-point"):
+        function(torch.ones(3, 4, dtype=torch.long), KEEP)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_minus_infinity_is_not_kept(function: Callable[..., Tensor], dtype: torch.dtype) -> None:
+    """Torch's way to mask, also for a whole row."""
+    scores = torch.randn(3, 4).to(dtype)
+    low = scores.masked_fill(~KEEP, -math.inf).requires_grad_()
+    got = function(low, torch.ones(1, dtype=torch.bool))
+    assert torch.equal(got, function(scores, KEEP))
+    (gradient,) = torch.autograd.grad(got[got > MASKED].sum(), low)
+    assert gradient.isfinite().all()
+
+
+def test_what_is_no_number_is_not_hidden() -> None:
+    scores = torch.tensor([[1.0, math.nan, 2.0]])
+    assert masked_softmax(scores, torch.ones(1, dtype=torch.bool)).isnan().all()
+
+
+def test_one_program_when_compiled() -> None:
+    compiled = torch.compile(masked_softmax, backend="eager", fullgraph=True)
+    scores = torch.randn(3, 4)
+    assert torch.equal(compiled(scores, KEEP), masked_softmax(scores, KEEP))
+    torch._dynamo.reset()

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import ReadletError
+from readlet.nn.gamma import check_gamma
 from readlet.nn.norm_attention import materialised_norm_attention, norm_attention
-from readlet.nn.softmax import check_gamma
 
 # Models write -100, -1e4 or the lowest number of the type where nothing is to be seen.
 _MASKED_BELOW = -50.0

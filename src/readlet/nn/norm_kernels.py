@@ -12,7 +12,8 @@ import os
 import triton
 import triton.language as tl
 
-from readlet.nn.softmax import HALF_LIMIT, SIGMA_FLOOR
+from readlet.nn.gamma import SIGMA_FLOOR
+from readlet.nn.softmax import HALF_LIMIT
 
 _HALF_LIMIT = tl.constexpr(HALF_LIMIT)
 _FLOOR = tl.constexpr(SIGMA_FLOOR**2)

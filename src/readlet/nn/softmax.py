@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from readlet.errors import ReadletError
+from readlet.nn.gamma import SIGMA_FLOOR, check_gamma
 
 MASKED = -1e30
 """The log-probability of a masked position.
@@ -19,8 +20,6 @@ Below every score a model can produce, yet finite, and so far from the end of th
 that sums of such values (a start plus an end, say) stay finite as well. It does not fit into
 float16: log-probabilities are float32 and are meant to remain so.
 """
-SIGMA_FLOOR = 1e-6
-"""Scores with a smaller deviation count as equal."""
 HALF_LIMIT = 6e4
 """What float16 is cut off at; its largest number is 65504."""
 
@@ -29,8 +28,10 @@ def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
     """Probabilities over the kept positions along `dim`, in the dtype of `scores`.
 
     `keep` is boolean, True means keep, and broadcasts to the shape of `scores`. Masked positions
-    get zero, and so does every position of a row that keeps nothing.
+    get zero, and so does every position of a row that keeps nothing. A score of minus infinity is
+    masked as well, here and below.
     """
+    keep = kept(scores, keep)  # (...,)
     probabilities = _fill(scores, keep).softmax(dim)  # (...,)
     # A row that keeps nothing is uniform up to here. The second fill makes it zero, and makes the
     # gradient that flows back into it zero too.
@@ -42,6 +43,7 @@ def masked_log_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
 
     The result is float32 (float64 for float64 scores): a loss in half precision loses digits.
     """
+    keep = kept(scores, keep)  # (...,)
     return _fill(scores, keep).log_softmax(dim).masked_fill(~keep, MASKED)  # (...,)
 
 
@@ -51,6 +53,7 @@ def norm_softmax(scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = mat
     sigma is the deviation of the kept scores along `dim`. A row that keeps one position gives 1
     there, a row of equal scores is uniform, and a row that keeps nothing gives zeros.
     """
+    keep = kept(scores, keep)  # (...,)
     return masked_softmax(normalised(scores, keep, dim, gamma), keep, dim).to(scores.dtype)
 
 
@@ -58,6 +61,7 @@ def norm_log_softmax(
     scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = math.inf
 ) -> Tensor:
     """The logarithm of `norm_softmax`, in at least float32; `MASKED` where nothing is kept."""
+    keep = kept(scores, keep)  # (...,)
     return masked_log_softmax(normalised(scores, keep, dim, gamma), keep, dim)
 
 
@@ -67,9 +71,9 @@ def normalised(scores: Tensor, keep: Tensor, dim: int, gamma: float) -> Tensor:
     Softmax ignores the mean; without it nothing overflows, however small sigma is.
     """
     check_gamma(gamma)
-    check_keep(keep, scores)
+    keep = kept(scores, keep)  # (...,)
     precise = scores.to(torch.promote_types(scores.dtype, torch.float32))  # (...,)
-    count = keep.expand_as(scores).sum(dim, keepdim=True).clamp(min=1)  # (..., 1, ...)
+    count = keep.sum(dim, keepdim=True).clamp(min=1)  # (..., 1, ...)
     mean = precise.masked_fill(~keep, 0.0).sum(dim, keepdim=True) / count  # (..., 1, ...)
     centred = (precise - mean).masked_fill(~keep, 0.0)  # (...,)
     # Once more, for the rounding of the mean: scores that are equal then give zeros.
@@ -89,9 +93,15 @@ def one_over_sigma(variance: Tensor, gamma: float) -> Tensor:
     return torch.where(variance > SIGMA_FLOOR**2, inside.rsqrt(), 0.0)  # (...,)
 
 
-def check_gamma(gamma: float) -> None:
-    if not gamma > 0:
-        raise ReadletError(f"gamma {gamma}: not above 0; give sqrt(d), infinity or a number")
+def kept(scores: Tensor, keep: Tensor) -> Tensor:
+    """The mask in the shape of the scores, without scores of minus infinity.
+
+    Torch's habit is to mask with minus infinity; a row of nothing else would be NaN.
+    """
+    if not scores.is_floating_point():
+        raise ReadletError(f"scores: {scores.dtype}; give floating-point numbers")
+    check_keep(keep, scores)
+    return keep & (scores != -math.inf)  # (...,)
 
 
 def check_keep(keep: Tensor, scores: Tensor) -> None:
@@ -110,7 +120,7 @@ def masked_log_sum(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
 
     For a row that keeps nothing it is about `MASKED`: finite, and below every other.
     """
-    return _fill(scores, keep).logsumexp(dim)  # (...,) without `dim`
+    return _fill(scores, kept(scores, keep)).logsumexp(dim)  # (...,) without `dim`
 
 
 def _fill(scores: Tensor, keep: Tensor) -> Tensor:
