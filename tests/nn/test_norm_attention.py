@@ -270,6 +270,25 @@ def test_a_wrong_mask_is_told(keep: Tensor) -> None:
         norm_attention(*tensors(torch.float32), keep)
 
 
+@pytest.mark.parametrize("shape", [(B + 1, 1, 1, LK), (B, 1, 1, LK - 1), (B + 1, H, LQ, LK)])
+def test_a_wrong_mask_of_four_dimensions_is_told(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ReadletError, match=r"^mask: "):
+        norm_attention(*tensors(torch.float32), torch.ones(shape, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_all_scores_are_made_in_float32(dtype: torch.dtype, autocast: bool) -> None:
+    """These scores exceed float16, and bfloat16 has two digits for their differences."""
+    query, key, value = (t.to(dtype) for t in tensors(torch.float64, offset=60.0))
+    query = 20 * query + 20  # (B, H, LQ, E)
+    wanted = materialised_norm_attention(query.double(), key.double(), value.double())
+    given = [t.float() if autocast else t for t in (query, key, value)]
+    with torch.autocast("cpu", dtype, enabled=autocast):
+        got = materialised_norm_attention(*given)
+    assert (got.double() - wanted).norm() <= 5e-3 * wanted.norm()
+
+
 @pytest.mark.parametrize("gamma", [0.0, -2.0, math.nan])
 def test_a_wrong_gamma_is_told(gamma: float) -> None:
     with pytest.raises(ReadletError, match="gamma"):

@@ -17,13 +17,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from readlet.errors import ReadletError
-from readlet.nn.softmax import (
-    HALF_LIMIT,
-    check_gamma,
-    masked_softmax,
-    normalised,
-    one_over_sigma,
-)
+from readlet.nn.gamma import check_gamma
+from readlet.nn.softmax import HALF_LIMIT, norm_softmax, one_over_sigma
 
 try:
     from readlet.nn import norm_on_gpu as gpu
@@ -55,7 +50,9 @@ def norm_attention(
             return materialised_norm_attention(
                 query, key, value, keep, gamma=gamma, dropout=dropout
             )
-        keep = keep[:, 0, 0].expand(key.shape[0], -1)  # (B, Lk)
+        keep = keep[:, 0, 0]  # (B or 1, Lk)
+        if keep.shape[0] == 1:
+            keep = keep.expand(key.shape[0], -1)  # (B, Lk)
     _check(key, keep)
     scaled, key = rescaled_query(query, key, keep, gamma)  # (B, H, Lq, E), (B, H, Lk, E)
     if keep is None:
@@ -186,9 +183,15 @@ def materialised_norm_attention(
     gamma: float | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """The same by its definition, with all scores: also for masks of pairs and added biases."""
+    """The same by its definition, with all scores: also for masks of pairs and added biases.
+
+    Scores are in float32 at least: in half precision large ones overflow, and their differences,
+    which are all that counts here, are lost.
+    """
     gamma = math.sqrt(query.shape[-1]) if gamma is None else gamma
-    scores = query @ key.transpose(-1, -2)  # (B, H, Lq, Lk)
+    precise = torch.promote_types(query.dtype, torch.float32)
+    with torch.autocast(query.device.type, enabled=False):
+        scores = query.to(precise) @ key.to(precise).transpose(-1, -2)  # (B, H, Lq, Lk)
     if bias is not None:
         _tell_once("a bias added to the scores")
         scores = scores + bias  # (B, H, Lq, Lk)
@@ -196,7 +199,7 @@ def materialised_norm_attention(
         keep = torch.ones(1, dtype=torch.bool, device=query.device)  # (1,)
     elif keep.dim() == 2:
         keep = keep[:, None, None, :]  # (B, 1, 1, Lk)
-    weights = masked_softmax(normalised(scores, keep, -1, gamma), keep)  # (B, H, Lq, Lk)
+    weights = norm_softmax(scores, keep, gamma=gamma)  # (B, H, Lq, Lk)
     weights = F.dropout(weights.to(value.dtype), dropout)  # (B, H, Lq, Lk)
     return weights @ value  # (B, H, Lq, E)
 
