@@ -1,14 +1,15 @@
-"""NormSoftmax in BERT and ALBERT, through transformers' own interface."""
+"""NormSoftmax in BERT, ALBERT and others, through transformers' own interface."""
 
 import math
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from readlet.errors import ReadletError
-from readlet.models.norm_encoders import register_norm_attention
+from readlet.models.norm_encoders import register_norm_attention, use_norm_attention
 from readlet.nn.norm_attention import _tell, materialised_norm_attention
 
 transformers = pytest.importorskip("transformers")
@@ -153,3 +154,114 @@ def test_what_it_cannot_do_is_refused() -> None:
         attend(torch.nn.Identity(), *tensors, None, is_causal=True)
     with pytest.raises(ReadletError, match="gamma"):
         register_norm_attention(-1.0)
+
+
+def test_a_mask_of_whole_numbers_in_four_dimensions_is_refused() -> None:
+    """0 and 1 would be taken as what is added to the scores."""
+    model = build("bert", register_norm_attention())
+    with pytest.raises(ReadletError, match=r"mask: torch\.int64 of 4 dimensions; give"):
+        model(IDS, attention_mask=KEEP[:, None, None])
+
+
+SMALL = {name: SIZES[name] for name in SIZES if name != "max_position_embeddings"}
+WITHOUT_CHOICE = {
+    "MPNet": lambda: transformers.MPNetConfig(**SIZES),
+    "RemBert": lambda: transformers.RemBertConfig(**SIZES, input_embedding_size=16),
+    "BigBird": lambda: transformers.BigBirdConfig(**SIZES, attention_type="original_full"),
+    "SqueezeBert": lambda: transformers.SqueezeBertConfig(**SIZES, embedding_size=32),
+    "DebertaV2": lambda: transformers.DebertaV2Config(**SIZES),
+    "Deberta": lambda: transformers.DebertaConfig(**SIZES),
+    "XLNet": lambda: transformers.XLNetConfig(
+        vocab_size=50, d_model=32, n_layer=1, n_head=4, d_inner=48
+    ),
+    "XLM": lambda: transformers.XLMConfig(vocab_size=50, emb_dim=32, n_layers=1, n_heads=4),
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_CHOICE)
+@pytest.mark.parametrize("by_name", [False, True])
+def test_models_with_their_own_attention_are_refused(kind: str, by_name: bool) -> None:
+    """Also when they were built with the name, which they take without a word."""
+    named = {"attn_implementation": register_norm_attention()} if by_name else {}
+    model = transformers.AutoModel.from_config(WITHOUT_CHOICE[kind](), **named)
+    with pytest.raises(ReadletError, match=f"^{kind}Model has an attention that cannot be chosen;"):
+        use_norm_attention(model)
+
+
+@pytest.mark.parametrize("kind", ["MPNet", "RemBert", "BigBird", "SqueezeBert"])
+def test_models_that_ask_for_a_mask_only_are_refused_by_name_too(kind: str) -> None:
+    config = WITHOUT_CHOICE[kind]()
+    model = transformers.AutoModel.from_config(
+        config, attn_implementation=register_norm_attention()
+    )
+    with pytest.raises(ReadletError, match=f"^{kind}Model has an attention that cannot be chosen;"):
+        model(IDS, attention_mask=KEEP)
+
+
+@pytest.mark.parametrize("gamma", [None, 0.5])
+def test_a_model_is_changed_in_place_and_has_it_by_name(gamma: float | None) -> None:
+    model = build("bert", "sdpa")
+    named = build("bert", register_norm_attention(gamma))
+    assert use_norm_attention(model, gamma) is model
+    states = [m(IDS, attention_mask=KEEP).last_hidden_state for m in (model, named)]
+    assert torch.equal(*states)
+
+
+def test_the_name_is_not_saved(tmp_path: Path) -> None:
+    """As the documentation says: choose it again."""
+    model = build("bert", register_norm_attention())
+    model.save_pretrained(tmp_path)
+    again = transformers.AutoModel.from_pretrained(tmp_path)
+    assert again.config._attn_implementation != register_norm_attention()
+    again = use_norm_attention(again.double().eval())
+    states = [m(IDS, attention_mask=KEEP).last_hidden_state for m in (model, again)]
+    assert torch.equal(*states)
+
+
+def t5(attention: str) -> Any:
+    config = transformers.T5Config(
+        vocab_size=50, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4
+    )
+    return transformers.T5EncoderModel._from_config(config, attn_implementation=attention)
+
+
+def beit(attention: str) -> Any:
+    config = transformers.BeitConfig(
+        **SMALL | {"num_hidden_layers": 1},
+        image_size=8,
+        patch_size=4,
+        use_relative_position_bias=True,
+    )
+    return transformers.AutoModel.from_config(config, attn_implementation=attention)
+
+
+def gemma(attention: str) -> Any:
+    config = transformers.Gemma3TextConfig(
+        **SIZES, num_key_value_heads=2, head_dim=8, query_pre_attn_scalar=256
+    )
+    return transformers.AutoModel.from_config(config, attn_implementation=attention)
+
+
+PIXELS = {"pixel_values": torch.linspace(-1, 1, 192, dtype=torch.float64).view(1, 3, 8, 8)}
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs", "spread"),
+    [(t5, {"input_ids": IDS}, 3), (beit, PIXELS, 3), (gemma, {"input_ids": IDS[1:]}, 1000)],
+)
+def test_far_above_the_cap_a_model_is_what_it_was(
+    make: Any, inputs: dict[str, Any], spread: float
+) -> None:
+    """Also one that does not scale by the root of the head's width, or adds a bias."""
+    states = []
+    for attention in ("eager", register_norm_attention()):
+        torch.manual_seed(3)
+        model = make(attention).double().eval()
+        for name, parameter in model.named_parameters():
+            if any(part in name for part in ("q_proj.weight", "q_norm.weight", ".q.weight")):
+                torch.nn.init.normal_(parameter, std=spread)
+            if "relative" in name or "cls_token" in name:
+                torch.nn.init.normal_(parameter, std=5.0)
+        with torch.no_grad(), warnings.catch_warnings(action="ignore"):
+            states.append(model(**inputs).last_hidden_state)
+    assert torch.allclose(*states, atol=1e-5)

@@ -1,10 +1,14 @@
-"""NormSoftmax in the encoders of transformers, by name.
+"""NormSoftmax in the encoders of transformers.
 
-name = register_norm_attention()
-model = AutoModel.from_pretrained("bert-base-uncased", attn_implementation=name)
+model = use_norm_attention(AutoModel.from_pretrained("bert-base-uncased"))
+
+Or by name: `from_pretrained(..., attn_implementation=register_norm_attention())`. Then DeBERTa,
+XLNet and others that do not look at the name keep their own softmax without a word;
+`use_norm_attention` refuses them. transformers does not save the name with a model: choose the
+attention again after loading.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -13,14 +17,27 @@ from readlet.errors import ReadletError
 from readlet.nn.gamma import check_gamma
 from readlet.nn.norm_attention import materialised_norm_attention, norm_attention
 
+M = TypeVar("M", bound=Any)
 # Models write -100, -1e4 or the lowest number of the type where nothing is to be seen.
 _MASKED_BELOW = -50.0
+
+
+def use_norm_attention(model: M, gamma: float | None = None) -> M:
+    """The same model with NormSoftmax in every attention, or an error where it cannot have it."""
+    from transformers import PreTrainedModel
+
+    for part in model.modules():
+        if isinstance(part, PreTrainedModel):
+            _refuse_without_choice(type(part))
+    model.set_attn_implementation(register_norm_attention(gamma))
+    return model
 
 
 def register_norm_attention(gamma: float | None = None) -> str:
     """Make NormSoftmax known to transformers; the name to give as `attn_implementation`.
 
-    `gamma` is the square root of the head's width unless another cap is given.
+    `gamma` is what the model divides its scores by, mostly the square root of the head's width,
+    unless another cap is given: far above it, the model is what it was.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
 
@@ -35,20 +52,22 @@ def register_norm_attention(gamma: float | None = None) -> str:
         value: Tensor,
         attention_mask: Tensor | None,
         dropout: float = 0.0,
+        scaling: float | None = None,
         position_bias: Tensor | None = None,
-        **more: Any,  # `scaling` among them: the deviation takes its place
+        **more: Any,
     ) -> tuple[Tensor, None]:
         _refuse_what_is_not_done(module, query, attention_mask, more)
         groups = query.shape[1] // key.shape[1]
         if groups > 1:
             key, value = (t.repeat_interleave(groups, dim=1) for t in (key, value))
         keep, bias = _mask_and_bias(attention_mask, position_bias)
+        scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+        named = {"gamma": 1 / scaling if gamma is None else gamma, "dropout": dropout}
         if bias is None:
-            mixed = norm_attention(query, key, value, keep, gamma=gamma, dropout=dropout)
-        else:
-            mixed = materialised_norm_attention(
-                query, key, value, keep, bias=bias, gamma=gamma, dropout=dropout
-            )
+            mixed = norm_attention(query, key, value, keep, **named)
+        else:  # made for scores that are scaled already
+            bias = bias / scaling  # (B or 1, H or 1, 1 or Lq, Lk)
+            mixed = materialised_norm_attention(query, key, value, keep, bias=bias, **named)
         return mixed.transpose(1, 2).contiguous(), None  # (B, Lq, H, E)
 
     AttentionInterface.register(name, attend)
@@ -57,11 +76,13 @@ def register_norm_attention(gamma: float | None = None) -> str:
 
 
 def _mask(
-    *, mask_function: Any, attention_mask: Tensor | None = None, **named: Any
+    *, mask_function: Any, attention_mask: Tensor | None = None, config: Any = None, **named: Any
 ) -> Tensor | None:
     """Padding as a mask of keys, (B, 1, 1, Lk); everything else as a mask of pairs."""
     from transformers.masking_utils import bidirectional_mask_function, sdpa_mask
 
+    if not torch.compiler.is_compiling():
+        _refuse_config_without_choice(config)
     if mask_function is bidirectional_mask_function:
         return None if attention_mask is None else attention_mask[:, None, None, :].bool()
     named |= {"mask_function": mask_function, "attention_mask": attention_mask}
@@ -76,11 +97,29 @@ def _mask_and_bias(mask: Tensor | None, bias: Tensor | None) -> tuple[Tensor | N
     """
     if mask is None or mask.dtype == torch.bool:
         return mask, bias
+    if not mask.is_floating_point():
+        remedy = "give one of two dimensions, or True where it is kept"
+        raise ReadletError(f"mask: {mask.dtype} of {mask.dim()} dimensions; {remedy}")
     keep = mask > _MASKED_BELOW  # (B or 1, H or 1, 1 or Lq, Lk)
     added = mask.masked_fill(~keep, 0.0)  # (B or 1, H or 1, 1 or Lq, Lk)
     if not bool(added.any()):
         return keep, bias
     return keep, added if bias is None else added + bias
+
+
+def _refuse_config_without_choice(config: Any) -> None:
+    """Some models ask for a mask of the named kind, and then compute their own attention."""
+    from transformers import MODEL_MAPPING
+
+    models = MODEL_MAPPING.get(type(config), ())
+    for model in models if isinstance(models, tuple) else (models,):
+        _refuse_without_choice(model)
+
+
+def _refuse_without_choice(model: Any) -> None:
+    if not model._can_set_attn_implementation():
+        remedy = "take one like BERT, RoBERTa, ALBERT, ELECTRA or ModernBERT"
+        raise ReadletError(f"{model.__name__} has an attention that cannot be chosen; {remedy}")
 
 
 def _refuse_what_is_not_done(
