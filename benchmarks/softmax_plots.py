@@ -17,7 +17,8 @@ from readlet.metrics.learning_curve import read_log
 
 Curves = dict[str, dict[int, list[tuple[float, float]]]]
 """Statistic, number of the softmax, points of epoch and value."""
-_KEY = re.compile(r"softmax\.(\d+)\.(\w+)")
+_KEY = re.compile(r"softmax\.(\d+)\.(?:.+\.)?(\w+)")
+"""Its number, its layer (which older logs do not tell) and the statistic."""
 _TITLES = {"variance": "variance of the inputs", "entropy": "entropy of the weights, 1: all equal"}
 
 

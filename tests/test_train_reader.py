@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from readlet.calibrating import MIN_QUESTIONS, held_out_contexts
 from readlet.calibration import Calibration
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
+from readlet.nn.norm_loss import _warn
 from readlet.nn.stochastic_depth import StochasticDepth
 from readlet.reader import Reader
 from readlet.recipe import Recipe, load_recipe
@@ -272,6 +274,23 @@ def test_the_log_tells_what_attention_does(small_training: list[str], tmp_path: 
     variances = [value for key, value in told.items() if key.endswith(".variance")]
     entropies = [value for key, value in told.items() if key.endswith(".entropy")]
     assert len(variances) == len(entropies) == len(told) / 2 > 2
+    assert "softmax.00.encoder.rest.attention.variance" in told
+    assert any(key.startswith("softmax.02.blocks.0.rest.attention.") for key in told)
     # NormSoftmax makes the variance 1 wherever the deviation is not above its cap.
     assert all(value > 0.99 for value in variances)
     assert all(0 <= value <= 1 for value in entropies)
+
+
+def test_training_warns_where_few_words_bound_the_confidence(
+    small_training: list[str], tmp_path: Path
+) -> None:
+    _warn.cache_clear()
+    changes = [*small_training, "training.epochs=1", "loss.softmax=norm"]
+    with pytest.warns(
+        UserWarning, match=r"places, the shortest window, .* surer than 0\..*loss\.gamma"
+    ):
+        train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
+    _warn.cache_clear()
+    capped = load_recipe("tiny", [*changes, "loss.gamma=1"])
+    with warnings.catch_warnings(action="error", category=UserWarning):
+        train_reader(capped, tmp_path / "capped", resume=False)

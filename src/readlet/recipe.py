@@ -169,7 +169,8 @@ class Loss(_Section):
     """How the scores of first and last words become probabilities."""
 
     softmax: SoftmaxName = "standard"
-    """`norm`: NormSoftmax over the words of a window, in training and in answering."""
+    """`norm`: NormSoftmax over the words of a window, in training and in answering. Without a cap
+    few words bound what it can be sure of: 0.76 over ten words, 0.94 over forty, 0.99 over 80."""
     gamma: Gamma = "infinity"
     """NormSoftmax divides by no more than this; d is the width of the model."""
 

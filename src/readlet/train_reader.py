@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -22,11 +23,12 @@ from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLoss
+from readlet.nn.norm_loss import warn_of_bound
 from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
 from readlet.reader import Reader, model_of, reader_files
-from readlet.recipe import SECTIONS, Recipe
+from readlet.recipe import SECTIONS, Recipe, norm_gamma
 from readlet.teaching import ask_teacher
 from readlet.training.checkpoint import find_checkpoint
 from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_accelerator
@@ -84,6 +86,9 @@ def train(
     if accelerator.is_main_process:
         _tell_notes(corpus, folder)
     null = recipe.model.null_answer and corpus.has_impossible
+    if accelerator.is_main_process and norm_gamma(recipe.loss, recipe.model.width) == math.inf:
+        fewest = int(corpus.train.row_window[:, 1].min(initial=recipe.data.max_context)) + null
+        warn_of_bound(fewest, "places, the shortest window,", "loss.gamma")
     model = build_model(recipe, corpus) if start is None else start.model
     weights = model.named_parameters() if start is not None else ()
     began_with = {name: weight.detach().clone() for name, weight in weights}
@@ -144,7 +149,7 @@ def _softmax_statistics(predictor: Predictor, features: Features) -> Scores:
     with tracked_softmax(predictor.model) as tracked:
         next(few.scores(features, only_fullest=True))
     return {
-        f"softmax.{number:02d}.{name}": value
+        f"softmax.{number:02d}.{found.layer}.{name}": value
         for number, found in enumerate(tracked)
         for name, value in (("variance", found.variance), ("entropy", found.entropy))
     }

@@ -7,13 +7,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from readlet.nn.norm_loss import _warn_of_bound, highest_confidence, norm_cross_entropy
+from readlet.errors import ReadletError
+from readlet.nn.norm_loss import _warn, highest_confidence, norm_cross_entropy
 from readlet.nn.softmax import norm_softmax
 
 
 @pytest.fixture(autouse=True)
 def _forget() -> None:
-    _warn_of_bound.cache_clear()
+    _warn.cache_clear()
 
 
 @pytest.mark.parametrize("gamma", [math.inf, 3.0, 0.5])
@@ -39,9 +40,29 @@ def test_nothing_is_surer_than_the_bound(classes: int) -> None:
     assert float(many.max()) <= bound + 1e-12
 
 
+def test_labels_of_minus_100_are_left_out() -> None:
+    logits = torch.randn(5, 300, dtype=torch.float64).requires_grad_()
+    labels = torch.tensor([7, -100, 299, -100, 0])
+    kept = labels >= 0
+    got = norm_cross_entropy(logits, labels)
+    assert torch.allclose(got, norm_cross_entropy(logits[kept], labels[kept]))
+    (gradient,) = torch.autograd.grad(got, logits)
+    assert (gradient[~kept] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels"), [((4, 3), (2,)), ((2, 3, 5), (2, 5)), ((4, 3), (4, 3)), ((3,), ())]
+)
+def test_shapes_that_do_not_fit_are_told(logits: tuple[int, ...], labels: tuple[int, ...]) -> None:
+    with pytest.raises(ReadletError, match=r"^logits .*, labels .*; give \(rows, classes\) and"):
+        norm_cross_entropy(torch.randn(logits), torch.zeros(labels, dtype=torch.long), gamma=1.0)
+
+
 def test_few_classes_are_warned_of_once() -> None:
     logits, labels = torch.randn(4, 2), torch.tensor([0, 1, 1, 0])
-    with pytest.warns(UserWarning, match=r"over 2 classes without a cap is never surer than 0\.88"):
+    with pytest.warns(
+        UserWarning, match=r"over 2 classes without a cap is never surer than 0\.88; a gamma"
+    ):
         norm_cross_entropy(logits, labels)
     with warnings.catch_warnings(action="error"):
         losses = [

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from readlet.errors import ReadletError
 from readlet.nn.attention import SelfAttention
 from readlet.nn.softmax_tracker import tracked_softmax
 
@@ -91,3 +92,11 @@ def test_a_compiled_model_is_seen_too() -> None:
     assert torch.equal(before, during)
     assert torch.equal(before, after)
     torch._dynamo.reset()
+
+
+def test_a_model_without_our_attention_is_told() -> None:
+    with (
+        pytest.raises(ReadletError, match="Linear has no SelfAttention of readlet to track"),
+        tracked_softmax(nn.Linear(2, 2)),
+    ):
+        pass

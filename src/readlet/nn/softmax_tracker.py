@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from readlet.errors import ReadletError
 from readlet.nn.attention import SelfAttention
 from readlet.nn.softmax import masked_softmax, normalised
 
@@ -49,6 +50,8 @@ def tracked_softmax(model: nn.Module) -> Iterator[list[SoftmaxStatistics]]:
         for name, module in model.named_modules()
         if isinstance(module, SelfAttention)
     ]
+    if not hooks:
+        raise ReadletError(f"{type(model).__name__} has no SelfAttention of readlet to track")
     try:
         with torch.compiler.set_stance("force_eager"):
             yield found
