@@ -32,7 +32,7 @@ from readlet.recipe import SECTIONS, Recipe, norm_gamma
 from readlet.teaching import ask_teacher
 from readlet.training.checkpoint import find_checkpoint
 from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_accelerator
-from readlet.training.precision import MixedPrecision
+from readlet.training.precision import MixedPrecision, check_precision
 from readlet.types import Example, Prediction
 
 
@@ -69,13 +69,14 @@ def train(
 ) -> Trained:
     """Train, calibrate and score. The folder gets checkpoints and the log; no reader is saved."""
     began = time.perf_counter()
+    accelerator = make_accelerator()
+    check_precision(recipe.training.precision, accelerator.device)
     corpora = Corpora() if corpora is None else corpora
     is_known = corpora.find(recipe) is not None
     parts = None if is_known else read_parts(recipe)
     start = load_start(recipe)
     teacher_reader = Reader.load(recipe.training.teacher) if recipe.training.teacher else None
     _claim_folder(recipe, folder, resume=resume)
-    accelerator = make_accelerator()
     is_compiled = accelerator.device.type == "cuda"
     if is_compiled:
         with _preparing(recipe, needed=accelerator.is_main_process and not is_known):

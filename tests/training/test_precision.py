@@ -7,23 +7,26 @@ import pytest
 import torch
 from torch import nn
 
+from readlet.errors import ReadletError
+from readlet.recipe import load_recipe
+from readlet.train_reader import train_reader
+from readlet.training import precision_trial
 from readlet.training.average import Average
 from readlet.training.loop import TrainingLoop
-from readlet.training.precision import MixedPrecision
+from readlet.training.precision import MixedPrecision, _works_on_cpu, check_precision
 from readlet.training.state import TrainingState
 
 MakeLoop = Callable[..., TrainingLoop]
 CPU = torch.device("cpu")
+CRASH = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
 
 
 def needs(precision: str) -> None:
     """Skip where this build of PyTorch lacks a product in that precision on the processor."""
     try:
-        with torch.autocast("cpu", getattr(torch, precision)):
-            y = nn.Conv1d(4, 4, 3)(nn.Linear(4, 4)(torch.randn(2, 4, 4, requires_grad=True)))
-            nn.functional.scaled_dot_product_attention(y, y, y).sum().backward()
-    except RuntimeError as error:
-        pytest.skip(f"no {precision} on this processor: {error}")
+        check_precision(precision, CPU)  # type: ignore[arg-type]
+    except ReadletError as error:
+        pytest.skip(str(error))
 
 
 def losses(make_loop: MakeLoop, folder: Path, precision: str) -> list[float]:
@@ -154,3 +157,20 @@ def test_overflow_inside_a_training(make_loop: MakeLoop, tmp_path: Path) -> None
     assert float(after["scale"]) <= 2.0**24
     assert 0 < float(after["adam_steps"]) < 30
     assert all(bool(torch.isfinite(t).all()) for t in after.values())
+
+
+@pytest.mark.parametrize("program", ["raise RuntimeError('could not create a primitive')", CRASH])
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_what_the_processor_cannot_do_is_told_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, name: str
+) -> None:
+    (tmp_path / "trial.py").write_text(program)
+    monkeypatch.setattr(precision_trial, "__file__", str(tmp_path / "trial.py"))
+    _works_on_cpu.cache_clear()
+    recipe = load_recipe("tiny", [f"training.precision={name}"])
+    try:
+        with pytest.raises(ReadletError, match=f"={name}: .*; set training.precision=float32$"):
+            train_reader(recipe, tmp_path / "run", resume=False)
+    finally:
+        _works_on_cpu.cache_clear()
+    assert not (tmp_path / "run").exists()

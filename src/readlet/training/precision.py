@@ -1,14 +1,33 @@
 """Arithmetic of the forward and backward pass: float32, bfloat16, or float16 with loss scaling."""
 
+import subprocess
+import sys
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 
 import torch
 from torch import Tensor
 from torch.amp.grad_scaler import GradScaler
 
+from readlet.errors import ReadletError
 from readlet.recipe import Precision
+from readlet.training import precision_trial
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def check_precision(precision: Precision, device: torch.device) -> None:
+    """Some builds of torch lack operations of short numbers on some processors: tell it at once."""
+    if device.type == "cpu" and precision in _DTYPES and not _works_on_cpu(precision):
+        fault = f"training.precision={precision}: torch cannot do that on this processor"
+        raise ReadletError(f"{fault}; set training.precision=float32")
+
+
+@cache
+def _works_on_cpu(precision: Precision) -> bool:
+    # -P: the files beside it are no modules that torch should find.
+    command = [sys.executable, "-P", precision_trial.__file__, precision]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 class MixedPrecision:
