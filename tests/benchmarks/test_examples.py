@@ -30,10 +30,7 @@ def test_vision() -> None:
     assert all(0 <= float(cell) <= 100 for line in lines for cell in line[3:-1])
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("--heads", "5"), ("--heads", "0"), ("--seeds", "0"), ("--epochs", "-1"), ("--seeds", "two")],
-)
+@pytest.mark.parametrize("words", [("--heads", "5"), ("--seeds", "0")])
 def test_vision_tells_what_it_needs(words: tuple[str, str]) -> None:
     done = vision(*words)
     assert done.returncode == 2

@@ -35,7 +35,7 @@ def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
     probabilities = _fill(scores, keep).softmax(dim)  # (...,)
     # A row that keeps nothing is uniform up to here. The second fill makes it zero, and makes the
     # gradient that flows back into it zero too.
-    return probabilities.masked_fill(~keep, 0.0).to(scores.dtype)  # (...,)
+    return torch.where(keep, probabilities, 0.0).to(scores.dtype)  # (...,)
 
 
 def masked_log_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
@@ -44,7 +44,7 @@ def masked_log_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
     The result is float32 (float64 for float64 scores): a loss in half precision loses digits.
     """
     keep = kept(scores, keep)  # (...,)
-    return _fill(scores, keep).log_softmax(dim).masked_fill(~keep, MASKED)  # (...,)
+    return torch.where(keep, _fill(scores, keep).log_softmax(dim), MASKED)  # (...,)
 
 
 def norm_softmax(scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = math.inf) -> Tensor:
@@ -74,11 +74,11 @@ def normalised(scores: Tensor, keep: Tensor, dim: int, gamma: float) -> Tensor:
     keep = kept(scores, keep)  # (...,)
     precise = scores.to(torch.promote_types(scores.dtype, torch.float32))  # (...,)
     count = keep.sum(dim, keepdim=True).clamp(min=1)  # (..., 1, ...)
-    mean = precise.masked_fill(~keep, 0.0).sum(dim, keepdim=True) / count  # (..., 1, ...)
-    centred = (precise - mean).masked_fill(~keep, 0.0)  # (...,)
+    mean = torch.where(keep, precise, 0.0).sum(dim, keepdim=True) / count  # (..., 1, ...)
+    centred = torch.where(keep, precise - mean, 0.0)  # (...,)
     # Once more, for the rounding of the mean: scores that are equal then give zeros.
     left = centred.sum(dim, keepdim=True) / count  # (..., 1, ...)
-    centred = (centred - left).masked_fill(~keep, 0.0)  # (...,)
+    centred = torch.where(keep, centred - left, 0.0)  # (...,)
     variance = centred.square().sum(dim, keepdim=True) / count  # (..., 1, ...)
     return centred * one_over_sigma(variance, gamma)  # (...,)
 
@@ -126,4 +126,4 @@ def masked_log_sum(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
 def _fill(scores: Tensor, keep: Tensor) -> Tensor:
     """Scores in at least float32, with whatever was in the masked positions overwritten."""
     precise = scores.to(torch.promote_types(scores.dtype, torch.float32))  # (...,)
-    return precise.masked_fill(~keep, MASKED)  # (...,)
+    return torch.where(keep, precise, MASKED)  # (...,)
