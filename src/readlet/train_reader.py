@@ -69,13 +69,13 @@ def train(
 ) -> Trained:
     """Train, calibrate and score. The folder gets checkpoints and the log; no reader is saved."""
     began = time.perf_counter()
-    accelerator = make_accelerator()
-    check_precision(recipe.training.precision, accelerator.device)
     corpora = Corpora() if corpora is None else corpora
     is_known = corpora.find(recipe) is not None
     parts = None if is_known else read_parts(recipe)
     start = load_start(recipe)
     teacher_reader = Reader.load(recipe.training.teacher) if recipe.training.teacher else None
+    accelerator = make_accelerator()
+    check_precision(recipe.training.precision, accelerator.device)
     _claim_folder(recipe, folder, resume=resume)
     is_compiled = accelerator.device.type == "cuda"
     if is_compiled:
