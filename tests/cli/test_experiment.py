@@ -212,7 +212,7 @@ def test_what_rows_need_is_told_once_below_the_grid(
 def test_a_folder_that_cannot_be_written_is_named(readlet_process: Run, table: str) -> None:
     failed = readlet_process("experiment", "run", table, "--out", table)
     assert failed.code == 2
-    assert "work: cannot be a folder (Not a directory); give another --out" in failed.err
+    assert "readlet: quick.toml/.locks: Not a directory; check disk and paths" in failed.err
 
 
 def test_list(readlet: Run) -> None:
