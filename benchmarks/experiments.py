@@ -30,8 +30,9 @@ from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Run, expand
 from readlet.experiments.planning import plan
 from readlet.experiments.runner import run_grid
-from readlet.experiments.store import Result, versions
+from readlet.experiments.store import Result
 from readlet.experiments.table import Table
+from readlet.experiments.versions import versions
 from readlet.formats import read_examples, write_examples
 
 QUESTIONS = 10_570  # SQuAD 1.1 dev

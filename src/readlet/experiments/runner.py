@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from readlet.errors import CannotResumeError, ReadletError, disk_fault
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key
-from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder, versions
+from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
+from readlet.experiments.versions import versions
 from readlet.files import atomic_text
 from readlet.recipe import Recipe
 

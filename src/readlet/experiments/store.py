@@ -11,14 +11,12 @@ KEY/work/                checkpoints, as long as the run is not finished
 import hashlib
 import json
 import os
-import platform
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
-from importlib.metadata import version
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -30,6 +28,7 @@ from readlet.errors import ReadletError
 from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Run
 from readlet.experiments.keys import Digests, source_digests
+from readlet.experiments.versions import versions
 from readlet.files import atomic_text, text_chunks
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.squad import rules_of, score_questions
@@ -265,21 +264,6 @@ class FinishedRun:
     @cached_property
     def curve(self) -> LearningCurve:
         return learning_curve(read_log(self.path / _LOG))
-
-
-@lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
-    """Of the program and of what it stands on; `code` changes with every line of the program."""
-    package = Path(__file__).parent.parent
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
-    return {
-        "readlet": version("readlet"),
-        "code": digest.hexdigest()[:12],
-        "torch": version("torch"),
-        "python": platform.python_version(),
-    }
 
 
 def _digest(path: Path) -> str:
