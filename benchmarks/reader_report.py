@@ -1,7 +1,8 @@
 """The results page of one or several training runs, with its plots.
 
     python benchmarks/reader_report.py --runs qacnn=runs/qacnn qacnn-paper=runs/qacnn-paper \\
-        --data dev-v1.1.json.gz --machine "one H200" --out docs/results/qacnn
+        --data dev-v1.1.json.gz --machine "one H200" --notes docs/results/qacnn-notes.md \\
+        --out docs/results/qacnn
 
 Writes OUT.md and beside it OUT-learning-curve.png and OUT-f1-over-time.png. Every run is a folder
 that `readlet train` has finished: its reader answers the questions again, its log gives the curves.
@@ -19,7 +20,7 @@ from report_plots import STYLES, learning_plot, time_plot
 
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation import predict
-from readlet.files import atomic_text
+from readlet.files import atomic_text, text_chunks
 from readlet.formats import read_examples
 from readlet.metrics.error_kinds import wrong_answers
 from readlet.metrics.evaluation import evaluate
@@ -82,6 +83,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="the page, without its .md")
     parser.add_argument("--machine", default="", help="what the runs were trained on, in words")
     parser.add_argument("--source", default=SQUAD, help="source and licence of the data")
+    parser.add_argument("--notes", type=Path, help="text that goes to the end of the page")
     parser.add_argument("--seed", type=int, default=0, help="draws other wrong answers")
     options = parser.parse_args(words)
     pairs = [text.partition("=")[::2] for text in options.runs]
@@ -97,6 +99,7 @@ def main(words: Sequence[str]) -> None:
     options = parse(words)
     out: Path = options.out
     out.parent.mkdir(parents=True, exist_ok=True)
+    notes = "".join(text_chunks(options.notes)) if options.notes else ""
     # Whatever is wrong with a folder is told before minutes are spent on answering.
     curves = {name: read_curve(Path(folder)) for name, folder in options.runs.items()}
     examples = list(read_examples(options.data))
@@ -121,6 +124,7 @@ def main(words: Sequence[str]) -> None:
         machine=options.machine,
         source=options.source,
         seed=options.seed,
+        notes=notes,
         command=f"python benchmarks/reader_report.py {shlex.join(words)}",
     )
     with atomic_text(out.with_name(f"{out.name}.md")) as stream:

@@ -75,8 +75,12 @@ def page(
     source: str,
     seed: int,
     command: str,
+    notes: str,
 ) -> str:
-    """The whole page; `plots` are files beside it, `command` is what makes it again."""
+    """The whole page; `plots` are files beside it, `command` is what makes it again.
+
+    `notes` come last, as they are written: what the figures do not say by themselves.
+    """
     machine = f" Machine: {machine}." if machine else ""
     sections = [
         f"# {name}: results\n",
@@ -96,10 +100,11 @@ def page(
         *(part for run in runs for part in errors_section(run, seed)),
         LICENCE.format(source=source),
         "## How this was made\n",
-        "Each run:\n",
-        code(training_command(run.recipe) for run in runs),
+        "Each run, in an order in which they can be made:\n",
+        code(training_command(run.name, run.recipe) for run in sorted(runs, key=needs_another)),
         "This page, from the folders of the runs:\n",
         code([command]),
+        notes,
     ]
     return "\n".join(sections)
 
@@ -192,25 +197,32 @@ def errors_section(run: Run, seed: int) -> list[str]:
     return [f"### Wrong answers of {cell(run.name)}\n", table(head, rows)]
 
 
-def training_command(recipe: Recipe) -> str:
+def needs_another(run: Run) -> bool:
+    return bool(run.recipe.training.start or run.recipe.training.teacher)
+
+
+def training_command(name: str, recipe: Recipe) -> str:
     """How the run is made again: the shipped recipe and what was changed; files by their names."""
     if recipe.name not in shipped_recipes():
         return f"readlet train {shlex.quote(recipe.name)}.toml"
     shipped, used = load_recipe(recipe.name).model_dump(), recipe.model_dump()
     changes = [
-        f"--set {shlex.quote(f'{section}.{field}={_as_toml(value)}')}"
+        f"--set {shlex.quote(f'{section}.{field}={_as_toml(field, value)}')}"
         for section in SECTIONS
         for field, value in used[section].items()
         if value != shipped[section][field]
     ]
-    return " ".join(["readlet train", recipe.name, *changes])
+    out = f"--out {shlex.quote(f'runs/{name}')}"
+    return " ".join(["readlet train", recipe.name, *changes, out])
 
 
-def _as_toml(value: object) -> str:
+def _as_toml(field: str, value: object) -> str:
     if isinstance(value, (tuple, list)):
-        return f"[{', '.join(_as_toml(part) for part in value)}]"
+        return f"[{', '.join(_as_toml(field, part) for part in value)}]"
     if isinstance(value, str):
-        return f'"{Path(value).name}"'  # the folder is only here
+        # A reader to begin with or to learn from is a run too; where data lie is only known here.
+        folder = "runs/" if field in ("start", "teacher") else ""
+        return f'"{folder}{Path(value).name}"'
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

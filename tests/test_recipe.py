@@ -191,6 +191,11 @@ def test_windows_must_advance(overlap: int, longest: int) -> None:
     load_recipe("tiny", [f"data.overlap={longest - 1}", f"data.max_context={longest}"])
 
 
+def test_a_share_of_nothing_is_told() -> None:
+    with pytest.raises(ReadletError, match=r"training\.start_share needs a training\.start"):
+        load_recipe("tiny", ["training.start_share=0.5"])
+
+
 def test_a_section_that_is_none() -> None:
     assert complaint("tiny", "training=3").startswith("tiny: training: Input should be ")
 

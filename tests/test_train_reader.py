@@ -3,6 +3,7 @@
 import json
 import shutil
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -219,6 +220,19 @@ def test_a_share_of_the_start_stays(
     assert any(not torch.equal(moved[name], before[name]) for name in before)
     for name, weight in mixed.items():
         torch.testing.assert_close(weight, 0.75 * moved[name] + 0.25 * before[name])
+
+
+def test_words_and_licence_go_with_the_weights_of_the_start(
+    learned: tuple[Path, Reader, list[Example]], tmp_path: Path
+) -> None:
+    _, reader, _ = learned
+    replace(reader, notice="Under a licence.").save(tmp_path / "licensed")
+    values = reader.recipe.model_dump()
+    values["training"] |= {"start": str(tmp_path / "licensed"), "epochs": 1}
+    values["words"]["width"] += 1  # of no use here: the words are the start's
+    more = train_reader(Recipe.model_validate(values), tmp_path / "more", resume=False)
+    assert Reader.load(tmp_path / "more").notice == "Under a licence."
+    assert more.recipe.words == reader.recipe.words
 
 
 def test_a_start_of_another_build_is_refused(

@@ -92,6 +92,8 @@ def _evidence(
                 parts[example].append((scores.start[i][keep], scores.end[i][keep]))
                 top = float(found.score[i, 0])
                 best[example] = max(best.get(example, top), top)
+    if predictor.null:
+        parts = defaultdict(list, {key: _with_one_null(pairs) for key, pairs in parts.items()})
     return {
         example: (
             best[example],
@@ -100,6 +102,15 @@ def _evidence(
         )
         for example, pairs in parts.items()
     }
+
+
+def _with_one_null(windows: list[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:
+    """As the predictor counts: the place of "no answer", the first one, of a single window."""
+    kept = min(range(len(windows)), key=lambda n: float(windows[n][0][0] + windows[n][1][0]))
+    return [
+        (start, end) if number == kept else (start[1:], end[1:])
+        for number, (start, end) in enumerate(windows)
+    ]
 
 
 def _confidence(best: float, start: Tensor, end: Tensor, temperature: float) -> float:

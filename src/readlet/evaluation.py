@@ -1,6 +1,7 @@
 """From files or a reader to an evaluation: what `readlet evaluate` calls."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,11 @@ def evaluate_questions(
     """
     if always_answer and reader is None:
         raise ReadletError("--always-answer: the predictions are given; name a reader instead")
+    if na_threshold is not None and (always_answer or math.isnan(na_threshold)):
+        fault = "not with --always-answer" if always_answer else "not a number"
+        raise ReadletError(f"--na-threshold: {fault}; give one of them, from 0 to 1")
+    if save is not None and not save.parent.is_dir():  # before the work, not after it
+        raise bad_input(save, "", "its folder does not exist", f"create {save.parent} first")
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     if na_threshold is not None and na_probs is None and reader is None:
@@ -51,16 +57,16 @@ def evaluate_questions(
     if reader is not None:
         loaded = load_reader(reader)
         said = predict(loaded, examples)
-        confidences = {key: (_best(p) if always_answer else p).score for key, p in said.items()}
         given = {key: _best(p).text for key, p in said.items()}
         if probabilities is None:
             probabilities = {key: p.no_answer for key, p in said.items()}
             if na_threshold is None and not always_answer:
                 # Refusing comes last, so that the best threshold is sought among all answers.
                 threshold = loaded.no_answer_threshold
+        refused = {key for key in said if probabilities.get(key, 0.0) > threshold}
+        confidences = {k: p.no_answer if k in refused else _best(p).score for k, p in said.items()}
         if save is not None:
-            refusing = {key: p.text for key, p in said.items()}
-            write_predictions(save, given if always_answer else refusing)
+            write_predictions(save, {k: "" if k in refused else v for k, v in given.items()})
     return evaluate(
         examples,
         given,

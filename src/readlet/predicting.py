@@ -28,8 +28,8 @@ class WindowAnswers:
     """What is kept of a window: its best spans in words of the context, and its totals."""
 
     spans: list[tuple[float, int, int]]  # score, first word, last word
-    null: float | None  # score of "no answer"
-    log_start: float  # log of the sum of exp(start / temperature)
+    null: tuple[float, float] | None  # scores of "no answer", as a first and as a last word
+    log_start: float  # log of the sum of exp(start / temperature) over the words
     log_end: float
 
 
@@ -85,8 +85,8 @@ class Predictor:
             found = best_spans(
                 scores.start, scores.end, allowed, self.data.max_answer, self.n_best * _SPARE
             )
-            log_start = masked_log_sum(scores.start / heat, scores.keep)  # (B,)
-            log_end = masked_log_sum(scores.end / heat, scores.keep)  # (B,)
+            log_start = masked_log_sum(scores.start / heat, allowed)  # (B,)
+            log_end = masked_log_sum(scores.end / heat, allowed)  # (B,)
             for i, row in enumerate(rows.tolist()):
                 if row < 0:  # filler
                     continue
@@ -99,7 +99,7 @@ class Predictor:
                     )
                     if exists
                 ]
-                null = float(scores.start[i, 0] + scores.end[i, 0]) if self.null else None
+                null = (float(scores.start[i, 0]), float(scores.end[i, 0])) if self.null else None
                 yield row, WindowAnswers(spans, null, float(log_start[i]), float(log_end[i]))
 
     def _join(
@@ -118,15 +118,20 @@ class Predictor:
                 break
         if not best or not example.question.strip():
             return Prediction("", 0, 0, 1.0, 1.0)
-        total = _log_sum([w.log_start for w in windows]) + _log_sum([w.log_end for w in windows])
+        nulls = [window.null for window in windows if window.null is not None]
+        # The question has no answer only if every window says so: the surest of an answer decides,
+        # and counts once, or confidence would fall with every window that has none.
+        null = min(nulls, key=sum, default=None)
+        starts, ends = [w.log_start for w in windows], [w.log_end for w in windows]
+        if null is not None:
+            starts, ends = [*starts, null[0] / heat], [*ends, null[1] / heat]
+        total = _log_sum(starts) + _log_sum(ends)
         candidates = tuple(
             Candidate(answer, start, end, math.exp(min(score / heat - total, 0.0)))
             for answer, (score, start, end) in best.items()
         )
         top_score = next(iter(best.values()))[0]
-        nulls = [window.null for window in windows if window.null is not None]
-        # The question has no answer only if every window says so.
-        no_answer = self.calibration.no_answer(min(nulls) - top_score) if nulls else 0.0
+        no_answer = self.calibration.no_answer(sum(null) - top_score) if null else 0.0
         if no_answer > self.calibration.no_answer_threshold:
             return Prediction("", 0, 0, no_answer, no_answer, candidates)
         top = candidates[0]

@@ -239,6 +239,12 @@ class Training(_Section):
             raise ValueError("training.final_decay needs a schedule that is constant or log")
         return self
 
+    @model_validator(mode="after")
+    def _shares_with_something(self) -> "Training":
+        if self.start_share and not self.start:
+            raise ValueError("training.start_share needs a training.start")
+        return self
+
 
 class Recipe(_Section):
     """A whole training run."""

@@ -20,7 +20,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
         draft.replace(path)
     except (OSError, SafetensorError) as error:
         raise ReadletError(
-            f"{path}: not written ({error}); free some space and go on with --resume"
+            f"{path}: not written ({error}); free some space and try again (training: --resume)"
         ) from None
     finally:
         draft.unlink(missing_ok=True)

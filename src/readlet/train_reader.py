@@ -131,6 +131,9 @@ def train(
         "rollbacks": outcome.rollbacks,
     }
     reader = Reader(model.cpu(), corpus.vocabulary, recipe, fitted, null, metrics)
+    if start is not None:  # its words and its licence go with its weights
+        recipe = recipe.model_copy(update={"words": start.recipe.words})
+        reader = replace(reader, recipe=recipe, notice=start.notice)
     return Trained(reader, corpus.dev_examples, said)
 
 

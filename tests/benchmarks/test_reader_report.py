@@ -164,6 +164,14 @@ def test_texts_of_others_are_no_markdown(report: Any) -> None:
     assert shortened("x" * 61) == "x" * 59 + "…"
 
 
+def test_notes_stay_at_the_end(report: Any, run: Callable[..., Path], data: Path) -> None:
+    notes = data.parent / "notes.md"
+    notes.write_text("## Said by hand\n\nOne seed.\n")
+    words = ["--runs", f"a={run('a', [60.0, 70.0])}", "--data", str(data), "--notes", str(notes)]
+    report.main([*words, "--out", str(data.parent / "mill")])
+    assert (data.parent / "mill.md").read_text().endswith("\n\n## Said by hand\n\nOne seed.\n")
+
+
 def test_the_training_command_makes_the_same_recipe(report: Any) -> None:
     import shlex
 
@@ -171,9 +179,14 @@ def test_the_training_command_makes_the_same_recipe(report: Any) -> None:
 
     from readlet.recipe import load_recipe
 
-    changes = ['data.train=["folder/train.json.gz"]', "training.epochs=3", "model.dropout=0.2"]
-    command = shlex.split(training_command(load_recipe("qacnn", changes)))
+    changes = [
+        *('data.train=["folder/train.json.gz"]', "training.teacher=here/first"),
+        *("training.epochs=3", "model.dropout=0.2", "attention.softmax=norm"),
+    ]
+    command = shlex.split(training_command("second", load_recipe("qacnn", changes)))
     assert command[:3] == ["readlet", "train", "qacnn"]
-    assert command[3::2] == ["--set"] * 3
-    again = load_recipe(command[2], command[4::2])
-    assert again == load_recipe("qacnn", ['data.train=["train.json.gz"]', *changes[1:]])
+    assert command[3:-2:2] == ["--set"] * 5
+    assert command[-2:] == ["--out", "runs/second"]
+    again = load_recipe(command[2], command[4:-2:2])
+    moved = ['data.train=["train.json.gz"]', "training.teacher=runs/first", *changes[2:]]
+    assert again == load_recipe("qacnn", moved)

@@ -50,6 +50,8 @@ def test_passage_from_standard_input(readlet_process: Run) -> None:
     done = readlet_process(*words, input=PASSAGE)
     assert done.code == 0
     assert done.json()["text"] == "Ada Brook"
+    with_mark = readlet_process(*words, input=f"\ufeff{PASSAGE}")
+    assert with_mark.json() == done.json()
 
 
 @pytest.mark.parametrize(

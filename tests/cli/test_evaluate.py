@@ -121,3 +121,42 @@ def test_bundled_reader(
     assert readlet("evaluate", "bundled", data, "--save-predictions", out).code == 0
     said = {e.id: inside.answer(e.question, e.context).text for e in sound}
     assert json.loads(out.read_text()) == said
+
+
+def test_saved_answers_are_those_that_are_scored(
+    readlet: Run,
+    tmp_path: Path,
+    data: Path,
+    sound: list[Example],
+    bundle: Callable[..., Path],
+    random_reader: Callable[..., Any],
+) -> None:
+    inside = random_reader(*(example.context for example in sound), null=True)
+    bundle(inside)
+    doubts = sorted(inside.answer(e.question, e.context).no_answer for e in sound)
+    assert doubts[0] < doubts[-1]
+    line = ("--na-threshold", (doubts[0] + doubts[-1]) / 2)
+    out = tmp_path / "said.json"
+    scored = readlet("evaluate", "bundled", data, *line, "--save-predictions", out, "--json")
+    refused = [text for text in json.loads(out.read_text()).values() if not text]
+    assert 0 < len(refused) < len(sound)
+    again = readlet("evaluate", data, "--predictions", out, "--json")
+    assert again.json()["exact"] == scored.json()["exact"]
+    assert again.json()["f1"] == scored.json()["f1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--na-threshold", "nan"), "--na-threshold: not a number; "),
+        (("--na-threshold", "0.5", "--always-answer"), "--na-threshold: not with --always-answer"),
+        (("--save-predictions", "no-such-folder/said.json"), "its folder does not exist"),
+    ],
+)
+def test_told_before_anything_is_answered(
+    readlet: Run, data: Path, words: tuple[str, ...], told: str
+) -> None:
+    done = readlet("evaluate", "baseline", data, *words)
+    assert done.code == 2
+    assert told in done.err
+    assert "of 3" not in done.err  # no progress

@@ -29,7 +29,7 @@ def ask(
 
     try:
         if passage == "-":
-            text = sys.stdin.buffer.read().decode()
+            text = sys.stdin.buffer.read().decode("utf-8-sig")
         else:
             text = "".join(text_chunks(Path(passage)))
     except UnicodeDecodeError as error:
