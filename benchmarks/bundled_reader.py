@@ -15,6 +15,7 @@
 
 import argparse
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,10 @@ from pathlib import Path
 from readlet.augment.unanswerable import beside_their_paragraphs, make_unanswerable
 from readlet.calibrating import calibrate
 from readlet.encoding.features import Windows, encode
+from readlet.errors import ReadletError
+from readlet.evaluation import predict
 from readlet.formats import read_examples, write_examples
+from readlet.metrics.squad import score_questions, summary
 from readlet.predicting import Predictor
 from readlet.reader import Reader
 from readlet.recipe import load_recipe
@@ -34,6 +38,7 @@ IMPOSSIBLE_SHARE = 0.33  # that of SQuAD 2.0's training set
 TIMES_REAL = 8  # the real ones are hard, and few
 CALIBRATION_ARTICLES = 6
 CALIBRATION_IMPOSSIBLE = 0.35
+REST, JUDGED = "rest-dev-v2.0.json.gz", "cs224n-dev-v2.0.json.gz"
 LIMIT = 12_000_000 - 4096  # bytes; scores are written into the card later
 NOTICE = Path(__file__).parent.parent / "src/readlet/bundled/reader/NOTICE.md"
 _REFUSING = (
@@ -58,15 +63,17 @@ def refusing_questions(train: Sequence[Example], real: Sequence[Example]) -> lis
     return [*beside_their_paragraphs(train, added), *often]
 
 
-def split_real(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
-    """Impossible questions to train on, and questions of the last articles to calibrate on."""
-    aside = set(sorted({example.title for example in examples})[-CALIBRATION_ARTICLES:])
-    training = [e for e in examples if e.title not in aside and not e.answers]
+def articles_aside(examples: Sequence[Example]) -> set[str]:
+    """The last articles, for calibration; impossible questions of the others are trained on."""
+    return set(sorted({example.title for example in examples})[-CALIBRATION_ARTICLES:])
+
+
+def calibration_questions(examples: Sequence[Example], impossible_share: float) -> list[Example]:
+    aside = articles_aside(examples)
     possible = [e for e in examples if e.title in aside and e.answers]
     impossible = [e for e in examples if e.title in aside and not e.answers]
-    wanted = round(len(possible) * CALIBRATION_IMPOSSIBLE / (1 - CALIBRATION_IMPOSSIBLE))
-    drawn = random.Random(0).sample(impossible, min(wanted, len(impossible)))
-    return training, [*possible, *drawn]
+    wanted = round(len(possible) * impossible_share / (1 - impossible_share))
+    return [*possible, *random.Random(0).sample(impossible, min(wanted, len(impossible)))]
 
 
 def recalibrated(reader: Reader, examples: Sequence[Example]) -> Reader:
@@ -84,19 +91,27 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--set", nargs="*", default=[], help="changes to all recipes")
     arguments = parser.parse_args()
-    out: Path = arguments.out
-    out.mkdir(parents=True)
-    train = arguments.squad / "train-v1.1.json.gz"
+    make(arguments.squad, arguments.vectors, arguments.out, arguments.set)
+
+
+def make(squad: Path, vectors: Sequence[str], out: Path, changes: Sequence[str]) -> None:
+    """All steps; those that are done are not done again, and a stopped one goes on."""
+    # Whatever is missing is told before the first hour is spent.
+    train, rest = squad / "train-v1.1.json.gz", list(read_examples(squad / REST))
+    notice, judged = NOTICE.read_text("utf-8"), list(read_examples(squad / JUDGED))
+    aside = articles_aside(rest)
+    out.mkdir(parents=True, exist_ok=True)
     common = [
-        f"data.dev={arguments.squad / 'dev-v1.1.json.gz'}",
-        *("training.batch_size=64", "training.precision=bfloat16", *arguments.set),
+        f"data.dev={squad / 'dev-v1.1.json.gz'}",
+        *("training.batch_size=64", "training.precision=bfloat16", *changes),
     ]
-    answering = [f'data.train=["{train}"]', f"words.vectors={arguments.vectors}"]
-    train_reader(load_recipe("qacnn", [*answering, *common]), out / "teacher", resume=False)
+    answering = [f'data.train=["{train}"]', f"words.vectors={list(vectors)}"]
+    trained([*answering, *common], out / "teacher")
     answering.append(f"training.teacher={out / 'teacher'}")
-    train_reader(load_recipe("qacnn", [*answering, *common]), out / "answering", resume=False)
-    real, calibration = split_real(list(read_examples(arguments.squad / "rest-dev-v2.0.json.gz")))
+    trained([*answering, *common], out / "answering")
+    real = [e for e in rest if e.title not in aside and not e.answers]
     questions = refusing_questions(list(read_examples(train)), real)
+    calibration = calibration_questions(rest, CALIBRATION_IMPOSSIBLE)
     write_examples(out / "train-with-unanswerable.json", questions)
     write_examples(out / "calibration.json", calibration)
     refusing = [
@@ -105,12 +120,24 @@ def main() -> None:
         f"training.start={out / 'answering'}",
         *_REFUSING,
     ]
-    reader = train_reader(
-        load_recipe("qacnn", [*refusing, *common]), out / "refusing", resume=False
+    reader = trained([*refusing, *common], out / "refusing")
+    final = recalibrated(slim_to(replace(reader, notice=notice), LIMIT), calibration)
+    said = {key: p.text for key, p in predict(final, judged).items()}
+    scores = summary(score_questions(judged, said, "2.0"))
+    replace(final, metrics=final.metrics | {"dev_source": JUDGED, "dev": scores}).save(
+        out / "bundled"
     )
-    slim = slim_to(replace(reader, notice=NOTICE.read_text("utf-8")), LIMIT)
-    recalibrated(slim, calibration).save(out / "bundled")
+
+
+def trained(changes: Sequence[str], folder: Path) -> Reader:
+    if (folder / "config.json").is_file():
+        return Reader.load(folder)
+    is_begun = (folder / "recipe.json").is_file()
+    return train_reader(load_recipe("qacnn", changes), folder, resume=is_begun)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ReadletError as error:
+        sys.exit(f"bundled_reader: {error}")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,7 +81,7 @@ class Reader:
         self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
     ) -> Iterator[Prediction]:
         """Predictions in the order of the pairs; any number of them in constant memory."""
-        from readlet.encoding.features import Windows, encode
+        from readlet.encoding.features import LONG_QUESTION, Windows, encode
         from readlet.predicting import Predictor
 
         data = self.recipe.data
@@ -89,6 +90,8 @@ class Reader:
         while chunk := list(islice(remaining, _CHUNK)):
             examples = [Example(str(i), q, c) for i, (q, c) in enumerate(chunk)]
             features = encode(examples, self.vocabulary, windows)
+            if cut := features.notes.get(LONG_QUESTION):
+                warnings.warn(f"{len(cut)} × {LONG_QUESTION}", stacklevel=2)
             size = min(len(features), 32)
             yield from Predictor(
                 self.model, data, self.null, self.calibration, size, n_best

@@ -125,3 +125,12 @@ def test_a_refusal_tells_what_it_would_have_said(
     assert "no answer here  (probability 0.70; if there is one: Ada Brook [sic])" in done.out
     done = readlet("ask", "Who sold it?", passage)
     assert "no answer here  (probability 0.70)" in done.out
+
+
+def test_a_question_that_is_cut_is_told(
+    readlet_process: Run, passage: Path, bundle: Callable[..., Path]
+) -> None:
+    question = "Tell me please " * 30 + "who built it?"
+    done = readlet_process("ask", question, passage)
+    assert done.code == 0
+    assert done.err.splitlines() == ["readlet: 1 × long question: only its first words are read"]

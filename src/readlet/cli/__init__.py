@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import warnings
 
 import typer
 
@@ -47,6 +48,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     if debug:  # it may stand anywhere, not only before the subcommand
         sys.argv = [word for word in sys.argv if word != "--debug"]
+    warnings.showwarning = lambda message, *_, **__: print(f"readlet: {message}", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is no fault
             stream.reconfigure(errors="backslashreplace")

@@ -20,6 +20,7 @@ from readlet.types import Example
 Ints = NDArray[np.int32]
 PADDING_FORM, NULL_FORM = 0, 1
 NO_LABEL = -1
+LONG_QUESTION = "long question: only its first words are read"
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class _Rows:
                     self._note("answer cuts a word: taken with the whole word", example)
         asked = min(len(t.spans[question]), self.windows.max_question)
         if asked < len(t.spans[question]):
-            self._note("long question: only its first words are read", example)
+            self._note(LONG_QUESTION, example)
         starts = self.windows.starts(len(spans))
         if len(starts) > 1:
             self._note("long context: read in windows", example)
