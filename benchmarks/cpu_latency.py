@@ -18,6 +18,7 @@ import torch
 from readlet.calibration import Calibration
 from readlet.encoding.features import count_words
 from readlet.encoding.vocabulary import build_vocabulary, frozen_table
+from readlet.errors import ReadletError
 from readlet.formats import read_examples
 from readlet.models.qacnn import QACNN, count_parameters
 from readlet.reader import Reader
@@ -90,4 +91,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ReadletError as error:
+        sys.exit(f"cpu_latency: {error}")
