@@ -40,28 +40,39 @@ def draw(runs: dict[str, Curves], out: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     figure, axes = plt.subplots(
-        len(_TITLES), len(runs), sharex=True, sharey="row", squeeze=False, figsize=(9, 6)
-    )
+        *(len(_TITLES), len(runs)), sharex=True, sharey="row", squeeze=False, figsize=(9, 6),
+        layout="constrained",
+    )  # fmt: skip
+    whole = plt.get_cmap("viridis_r")
+    shades = LinearSegmentedColormap.from_list("seen", [whole(0.1 + 0.09 * n) for n in range(11)])
     for column, (name, curves) in enumerate(runs.items()):
         for row, (statistic, title) in enumerate(_TITLES.items()):
             axis = axes[row][column]
             layers = curves[statistic]
             for number, points in sorted(layers.items()):
-                shade = plt.get_cmap("viridis_r")(0.1 + 0.9 * number / max(len(layers) - 1, 1))
+                shade = shades(number / max(len(layers) - 1, 1))
                 axis.plot(*zip(*points, strict=True), color=shade, linewidth=1.2)
             axis.grid(alpha=0.3)
             axis.spines[["top", "right"]].set_visible(False)
             if statistic == "variance":
                 axis.set_yscale("log")
+                for formatter in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+                    formatter(StrMethodFormatter("{x:g}"))
                 axis.set_title(name)
             else:
                 axis.set_ylim(0, 1.02)
                 axis.set_xlabel("epoch")
+                axis.xaxis.set_major_locator(MaxNLocator(integer=True))
             if column == 0:
                 axis.set_ylabel(title)
-    figure.tight_layout()
+    bar = figure.colorbar(ScalarMappable(cmap=shades), ax=axes, fraction=0.03, pad=0.02)
+    bar.set_ticks([0, 1], labels=["first softmax", "last"])
+    bar.outline.set_visible(False)  # type: ignore[operator]
     figure.savefig(out, dpi=110)
 
 
