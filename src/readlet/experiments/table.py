@@ -73,7 +73,10 @@ def _is_count_or_list(value: Any) -> Any:
     return value
 
 
-Metric = Literal["exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1"]
+Metric = Literal[
+    "exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1",  # of answers
+    "accuracy", "correlation",  # of classes
+]  # fmt: skip
 Seeds = Annotated[int | list[int], BeforeValidator(_is_count_or_list)]
 
 

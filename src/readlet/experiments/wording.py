@@ -19,7 +19,7 @@ HOW_COMPARED = (
 )
 _SURE = 0.05
 _WHOSE_ANSWERS = {"": "", "HasAns": ", with answer", "NoAns": ", without answer"}
-_MEASURES = {"exact": "EM", "f1": "F1"}
+_MEASURES = {"exact": "EM", "f1": "F1", "accuracy": "Accuracy", "correlation": "Correlation"}
 _GROUPS = {
     "answer": "Questions with and without an answer",
     "question type": "Kind of question",
