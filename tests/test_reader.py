@@ -22,6 +22,8 @@ from readlet.errors import ReadletError
 from readlet.reader import Reader, load_reader
 from readlet.types import Prediction
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*long question")
+
 Build = Callable[..., Reader]
 
 LAMP = (
