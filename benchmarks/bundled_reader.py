@@ -1,4 +1,4 @@
-"""Make the reader that comes with the package, from SQuAD and GloVe. Needs a GPU and half an hour.
+"""Make the reader that comes with the package, from SQuAD and GloVe. Needs a GPU.
 
     python benchmarks/bundled_reader.py --squad FOLDER --vectors glove.100d.txt.gz \
         glove.50d.txt.gz --out runs/bundled

@@ -92,16 +92,11 @@ def _evidence(
                 parts[example].append((scores.start[i][keep], scores.end[i][keep]))
                 top = float(found.score[i, 0])
                 best[example] = max(best.get(example, top), top)
-    if predictor.null:
-        parts = defaultdict(list, {key: _with_one_null(pairs) for key, pairs in parts.items()})
-    return {
-        example: (
-            best[example],
-            torch.cat([start for start, _ in pairs]),
-            torch.cat([end for _, end in pairs]),
-        )
-        for example, pairs in parts.items()
-    }
+    joined: dict[int, tuple[float, Tensor, Tensor]] = {}
+    for example, windows in parts.items():
+        starts, ends = zip(*(_with_one_null(windows) if predictor.null else windows), strict=True)
+        joined[example] = (best[example], torch.cat(starts), torch.cat(ends))
+    return joined
 
 
 def _with_one_null(windows: list[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import ReadletError, bad_input
-from readlet.files import atomic_text, text_chunks
+from readlet.files import atomic_text, check_place, text_chunks
 from readlet.formats import read_examples, read_sentences
 from readlet.formats.glue import Task
 from readlet.formats.rows import Columns
@@ -39,11 +39,12 @@ def evaluate_questions(
     """
     if always_answer and reader is None:
         raise ReadletError("--always-answer: the predictions are given; name a reader instead")
-    if na_threshold is not None and (always_answer or math.isnan(na_threshold)):
-        fault = "not with --always-answer" if always_answer else "not a number"
-        raise ReadletError(f"--na-threshold: {fault}; give one of them, from 0 to 1")
-    if save is not None and not save.parent.is_dir():  # before the work, not after it
-        raise bad_input(save, "", "its folder does not exist", f"create {save.parent} first")
+    if na_threshold is not None and always_answer:
+        raise ReadletError("--na-threshold: not with --always-answer; leave one of them out")
+    if na_threshold is not None and math.isnan(na_threshold):
+        raise ReadletError("--na-threshold: not a number; give one from 0 to 1")
+    if save is not None:
+        check_place(save)
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     if na_threshold is not None and na_probs is None and reader is None:

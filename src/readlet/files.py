@@ -86,13 +86,18 @@ def text_lines(path: Path) -> Iterator[str]:
         yield "".join(pieces)
 
 
-@contextmanager
-def atomic_text(path: Path) -> Iterator[TextIO]:
-    """Write text (gzip when the name ends in .gz) that appears under its name only when whole."""
+def check_place(path: Path) -> None:
+    """That a file can be written there: who works for long before it is asks first."""
     if path.is_dir():
         raise bad_input(path, "", "is a directory", "name a file to write")
     if not path.parent.is_dir():
         raise bad_input(path, "", "its folder does not exist", f"create {path.parent} first")
+
+
+@contextmanager
+def atomic_text(path: Path) -> Iterator[TextIO]:
+    """Write text (gzip when the name ends in .gz) that appears under its name only when whole."""
+    check_place(path)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

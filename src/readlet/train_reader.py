@@ -84,12 +84,10 @@ def train(
     with accelerator.main_process_first():  # the others find what it has cached
         corpus = corpora.find(recipe) or corpora.add(recipe, prepare(recipe, start, parts))
     _same_data(recipe, corpus, folder, resume=resume)
+    null = recipe.model.null_answer and corpus.has_impossible
     if accelerator.is_main_process:
         _tell_notes(corpus, folder)
-    null = recipe.model.null_answer and corpus.has_impossible
-    if accelerator.is_main_process and norm_gamma(recipe.loss, recipe.model.width) == math.inf:
-        fewest = int(corpus.train.row_window[:, 1].min(initial=recipe.data.max_context)) + null
-        warn_of_bound(fewest, "places, the shortest window,", "loss.gamma")
+        _tell_bound(recipe, corpus, null=null)
     model = build_model(recipe, corpus) if start is None else start.model
     weights = model.named_parameters() if start is not None else ()
     began_with = {name: weight.detach().clone() for name, weight in weights}
@@ -294,6 +292,13 @@ def _differences_in(section: str, before: dict[str, Any], now: dict[str, Any]) -
         for field in now[section]
         if before.get(section, {}).get(field) != now[section][field]
     ]
+
+
+def _tell_bound(recipe: Recipe, corpus: Corpus, *, null: bool) -> None:
+    """NormSoftmax in the loss: the fewer the words of a window, the less sure it can be."""
+    if norm_gamma(recipe.loss, recipe.model.width) == math.inf:
+        fewest = int(corpus.train.row_window[:, 1].min(initial=recipe.data.max_context)) + null
+        warn_of_bound(fewest, "places, the shortest window,", "loss.gamma")
 
 
 def _tell_notes(corpus: Corpus, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """The figures of the bundled reader's page, on questions that are made up."""
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,11 +9,8 @@ from readlet.types import Example, Span
 
 
 @pytest.fixture
-def report(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    import bundled_report
-
-    return bundled_report
+def report(load_script: Callable[[str], Any]) -> Any:
+    return load_script("bundled_report")
 
 
 def questions(report: Any) -> Any:

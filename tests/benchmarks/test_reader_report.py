@@ -1,7 +1,6 @@
 """The results page of made-up runs: a reader that has learnt nothing, a log that it never had."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from readlet.types import Example, Span
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install readlet[plots]")
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 MILL = (
     "The mill at Ost was built by Rosa Lind in 1788. It ground rye for 14 villages until the great "
     "flood of 1820 carried the wheel away. Her grandson Jan Lind built a second mill of stone."
@@ -22,14 +20,8 @@ MILL = (
 
 
 @pytest.fixture
-def report(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The script as a module; the files beside it are found as when it is run."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    import reader_report
-
-    yield reader_report
-    for name in ("reader_report", "report_page", "report_plots"):
-        sys.modules.pop(name, None)
+def report(load_script: Callable[[str], Any]) -> Any:
+    return load_script("reader_report")
 
 
 @pytest.fixture

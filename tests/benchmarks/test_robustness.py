@@ -1,6 +1,6 @@
 """The tables and the plot of robustness, of made-up runs."""
 
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +8,10 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install readlet[plots]")
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    import robustness
-
-    yield robustness
-    sys.modules.pop("robustness", None)
+def script(load_script: Callable[[str], Any]) -> Any:
+    return load_script("robustness")
 
 
 @pytest.fixture

@@ -1,22 +1,16 @@
 """The statistics that the plot of attention's softmax is drawn from."""
 
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    import softmax_plots
-
-    yield softmax_plots
-    sys.modules.pop("softmax_plots", None)
+def script(load_script: Callable[[str], Any]) -> Any:
+    return load_script("softmax_plots")
 
 
 @pytest.mark.parametrize("layer", ["", ".encoder.attention", ".blocks.0.attention"])

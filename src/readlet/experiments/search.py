@@ -178,7 +178,7 @@ def _study_name(grid: Grid, base: Recipe) -> str:
     """Trials count together only if they have all in common but what is searched."""
     settings = grid.table.search
     assert settings is not None
-    same = (run_key(base), settings.metric, settings.on, repr(settings.ranges), "choices by number")
+    same = (run_key(base), settings.metric, settings.on, repr(settings.ranges))
     return f"{grid.table.name}-{hashlib.sha256(repr(same).encode()).hexdigest()[:8]}"
 
 
