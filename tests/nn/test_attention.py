@@ -102,3 +102,21 @@ def test_dropout_acts_in_training_only() -> None:
 def test_every_parameter_learns(every_parameter_learns: Check) -> None:
     module = build()
     every_parameter_learns(module, module(torch.randn(B, L, D), lengths(7, 4, 1)))
+
+
+@pytest.mark.parametrize("norm_gamma", [None, E**0.5])
+def test_compiled_it_is_one_program_for_all_lengths(norm_gamma: float | None) -> None:
+    """torch traces twice, and both must agree on how the result of attention lies in memory."""
+    attention = SelfAttention(D, H, E, dropout=0.0, norm_gamma=norm_gamma)
+    compiled = torch.compile(attention, backend="aot_eager", fullgraph=True, dynamic=True)
+    for length in (L, L + 4):
+        x, keep = torch.randn(B, length, D), lengths(length, 3, 0, width=length)
+        grads = []
+        for program in (compiled, attention):
+            attention.zero_grad()
+            result = program(x, keep)  # (B, L, D)
+            result.square().sum().backward()
+            assert attention.qkv.weight.grad is not None
+            grads += [result.detach(), attention.qkv.weight.grad.clone()]
+        torch.testing.assert_close(grads[:2], grads[2:])
+    torch._dynamo.reset()

@@ -64,9 +64,11 @@ def norm_attention(
     attended = F.scaled_dot_product_attention(
         scaled, key, value, attn_mask=keep[:, None, None, :], dropout_p=dropout, scale=1.0
     )  # (B, H, Lq, E)
-    # Where nothing is kept, torch gives zeros, but a mean of the values through cuDNN. Put right
-    # behind autograd's back, which would hold a second copy: the scaled query is zero there, so of
-    # the gradients only the value's could be wrong.
+    # Where nothing is kept, torch gives zeros, but a mean of the values through cuDNN.
+    if torch.compiler.is_compiling():
+        return torch.where(nothing, 0.0, attended)  # (B, H, Lq, E)
+    # Put right behind autograd's back, which would hold a second copy: the scaled query is zero
+    # there, so of the gradients only the value's could be wrong.
     attended.data.masked_fill_(nothing, 0.0)
     return attended
 
