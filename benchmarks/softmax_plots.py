@@ -13,6 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from readlet.errors import ReadletError, bad_input
+from readlet.files import check_place
 from readlet.metrics.learning_curve import read_log
 
 Curves = dict[str, dict[int, list[tuple[float, float]]]]
@@ -81,8 +82,11 @@ def main() -> None:
     parser.add_argument("--runs", nargs="+", required=True, metavar="NAME=LOG")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    pairs = (text.partition("=") for text in arguments.runs)
+    pairs = [text.partition("=") for text in arguments.runs]
+    if len({name for name, _, _ in pairs}) < len(pairs):
+        parser.error("two runs of one name")
     try:
+        check_place(arguments.out)
         runs = {name: statistics_of(Path(log)) for name, _, log in pairs}
     except ReadletError as error:
         parser.exit(1, f"softmax_plots: {error}\n")

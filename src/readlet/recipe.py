@@ -41,9 +41,10 @@ def _gamma(value: Any) -> float | str:
         return value
     try:
         check_gamma(value)
-    except ReadletError:
+        cap = float(value)
+    except (ReadletError, OverflowError):  # no cap, or whole digits that no float holds
         raise ValueError(f"Input should be {ALLOWED}") from None
-    return "infinity" if value == math.inf else float(value)
+    return "infinity" if cap == math.inf else cap
 
 
 # Training mixes seed and step into a number of 64 bits, which is what torch takes.
@@ -157,7 +158,7 @@ class Model(_Section):
 
 
 class Attention(_Section):
-    """How attention turns scores into weights."""
+    """How self-attention turns scores into weights."""
 
     softmax: SoftmaxName = "standard"
     """`norm`: NormSoftmax, which divides the scores by their deviation first."""

@@ -175,6 +175,24 @@ WITHOUT_CHOICE = {
         vocab_size=50, d_model=32, n_layer=1, n_head=4, d_inner=48
     ),
     "XLM": lambda: transformers.XLMConfig(vocab_size=50, emb_dim=32, n_layers=1, n_heads=4),
+    # transformers takes these for models with a choice: another layer of their file has one.
+    "LongT5": lambda: transformers.LongT5Config(
+        vocab_size=50, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4, local_radius=3
+    ),
+    "BigBirdPegasus": lambda: transformers.BigBirdPegasusConfig(
+        vocab_size=50,
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        block_size=4,
+    ),
+    "FNet": lambda: transformers.FNetConfig(
+        vocab_size=50, hidden_size=32, num_hidden_layers=1, intermediate_size=48
+    ),
 }
 
 
@@ -186,6 +204,20 @@ def test_models_with_their_own_attention_are_refused(kind: str, by_name: bool) -
     model = transformers.AutoModel.from_config(WITHOUT_CHOICE[kind](), **named)
     with pytest.raises(ReadletError, match=f"^{kind}Model has an attention that cannot be chosen;"):
         use_norm_attention(model)
+
+
+def test_a_module_around_a_model_is_refused() -> None:
+    around = torch.nn.Sequential(build("bert", "sdpa"))
+    with pytest.raises(ReadletError, match="Sequential is no model of transformers; give the enc"):
+        use_norm_attention(around)
+
+
+def test_a_compiled_model_gives_the_same() -> None:
+    model = use_norm_attention(build("bert", "sdpa"))
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    made = [m(IDS, attention_mask=KEEP).last_hidden_state for m in (model, compiled)]
+    torch.testing.assert_close(made[0], made[1], rtol=1e-12, atol=1e-12)
+    torch._dynamo.reset()
 
 
 @pytest.mark.parametrize("kind", ["MPNet", "RemBert", "BigBird", "SqueezeBert"])

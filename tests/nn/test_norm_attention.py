@@ -261,6 +261,21 @@ def test_dropout_drops_weights() -> None:
     assert float(many.mean()) == pytest.approx(1.0, abs=0.05)  # scaled up by as much
 
 
+def test_dropout_is_that_of_the_form_with_all_scores() -> None:
+    inputs, keep = tensors(torch.float64), some_keys()
+    parts = []
+    for attention in (norm_attention, materialised_norm_attention):
+        torch.manual_seed(5)  # the same weights are dropped
+        parts.append(with_gradients(attention, inputs, keep, dropout=0.3))
+    torch.testing.assert_close(parts[0], parts[1], rtol=1e-12, atol=1e-12)
+
+
+def test_three_dimensions_are_told() -> None:
+    few = torch.zeros(4, 5, 8)
+    with pytest.raises(ReadletError, match=r"\(4, 5, 8\); give \(batch, heads, length, width\)"):
+        norm_attention(few, few, few)
+
+
 @pytest.mark.parametrize(
     "keep",
     [torch.ones(B, LK), torch.ones(B, LK + 1, dtype=torch.bool), torch.ones(LK, dtype=torch.bool)],

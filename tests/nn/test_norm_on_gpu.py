@@ -224,6 +224,20 @@ def test_masked_keys_never_matter() -> None:
         assert torch.allclose(one, other, atol=1e-5)
 
 
+@pytest.mark.parametrize("which", ["query", "key"])
+def test_rows_that_overlap_in_memory(which: str) -> None:
+    """As `unfold` gives them: a result could not lie as they do."""
+    rows = torch.randn(1, 2, 10 + 15, device=DEVICE).unfold(-1, 16, 1)  # (1, 2, 10, 16)
+    apart = torch.randn(1, 2, 10, 16, device=DEVICE)
+    query, key = (rows, apart) if which == "query" else (apart, rows)
+    made = []
+    for attention in (whole.norm_attention, whole.materialised_norm_attention):
+        leaves = [t.detach().requires_grad_() for t in (query, key)]
+        out = attention(*leaves, apart, gamma=4.0)
+        made.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
+    torch.testing.assert_close(made[0], made[1], rtol=1e-4, atol=1e-5)
+
+
 def test_small_deviations_do_not_overflow_in_half_precision() -> None:
     query = torch.full((1, 1, 20, 16), 3e4, device=DEVICE, dtype=torch.float16)
     key = 1e-3 * torch.randn(1, 1, 20, 16, device=DEVICE).half()

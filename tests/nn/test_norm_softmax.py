@@ -138,3 +138,19 @@ def test_the_smallest_gamma_works() -> None:
 def test_a_wrong_mask_is_told(keep: Tensor) -> None:
     with pytest.raises(ReadletError, match="mask"):
         norm_softmax(torch.zeros(3, 5), keep)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_the_lowest_number_masks_like_minus_infinity(dtype: torch.dtype) -> None:
+    lowest = torch.finfo(dtype).min
+    scores = torch.tensor([[1.0, 2.0, lowest, lowest], [lowest] * 4], dtype=dtype)
+    infinite = scores.masked_fill(scores == lowest, -math.inf)
+    keep = torch.ones_like(scores, dtype=torch.bool)
+    for function in (masked_softmax, norm_softmax):
+        assert torch.equal(function(scores, keep), function(infinite, keep))
+    assert float(norm_softmax(scores, keep)[0, :2].sum()) == pytest.approx(1.0, abs=1e-2)
+
+
+def test_nan_is_seen() -> None:
+    scores = torch.tensor([1.0, math.nan])
+    assert norm_softmax(scores, torch.ones(2, dtype=torch.bool)).isnan().any()

@@ -8,6 +8,7 @@ XLNet and others that do not look at the name keep their own softmax without a w
 attention again after loading.
 """
 
+import inspect
 from typing import Any, TypeVar
 
 import torch
@@ -26,9 +27,13 @@ def use_norm_attention(model: M, gamma: float | None = None) -> M:
     """The same model with NormSoftmax in every attention, or an error where it cannot have it."""
     from transformers import PreTrainedModel
 
-    for part in model.modules():
-        if isinstance(part, PreTrainedModel):
-            _refuse_without_choice(type(part))
+    if not isinstance(model, PreTrainedModel):
+        remedy = "give the encoder inside it"
+        raise ReadletError(f"{type(model).__name__} is no model of transformers; {remedy}")
+    kinds: set[type] = {type(part) for part in model.modules()}
+    asks = {_asks_for_attention(kind) for kind in kinds}
+    if True not in asks or False in asks:
+        raise _without_choice(type(model))
     model.set_attn_implementation(register_norm_attention(gamma))
     return model
 
@@ -118,8 +123,27 @@ def _refuse_config_without_choice(config: Any) -> None:
 
 def _refuse_without_choice(model: Any) -> None:
     if not model._can_set_attn_implementation():
-        remedy = "take one like BERT, RoBERTa, ALBERT, ELECTRA or ModernBERT"
-        raise ReadletError(f"{model.__name__} has an attention that cannot be chosen; {remedy}")
+        raise _without_choice(model)
+
+
+def _without_choice(model: type) -> ReadletError:
+    remedy = "take one like BERT, RoBERTa, ALBERT, ELECTRA or ModernBERT"
+    return ReadletError(f"{model.__name__} has an attention that cannot be chosen; {remedy}")
+
+
+def _asks_for_attention(part: type) -> bool | None:
+    """Whether it takes the attention that is chosen (True) or one of its own (False); None: none.
+
+    transformers can tell this of a whole file only, and some files have layers of both kinds.
+    """
+    try:
+        source = inspect.getsource(part)
+    except (OSError, TypeError):  # made at run time: nothing to read
+        return None
+    if "ALL_ATTENTION_FUNCTIONS" in source:
+        return True
+    owns = "softmax(" in source or "scaled_dot_product_attention(" in source
+    return False if owns and "Attention" in part.__name__ else None
 
 
 def _refuse_what_is_not_done(

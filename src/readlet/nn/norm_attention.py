@@ -43,6 +43,9 @@ def norm_attention(
     """
     gamma = math.sqrt(query.shape[-1]) if gamma is None else gamma
     check_gamma(gamma)
+    if not query.dim() == key.dim() == value.dim() == 4:
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in (query, key, value))
+        raise ReadletError(f"query, key, value: {shapes}; give (batch, heads, length, width)")
     query, key, value = _as_autocast(query, key, value)
     if keep is not None and keep.dim() == 4:
         if keep.shape[-2] > 1 or keep.shape[1] > 1:

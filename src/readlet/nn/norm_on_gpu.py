@@ -103,8 +103,12 @@ class _RescaledQuery(torch.autograd.Function):
 
 
 def _with_dense_rows(tensor: Tensor) -> Tensor:
-    """The features of a position side by side, as the kernels read them."""
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+    """The features of a position side by side, as the kernels read and write them.
+
+    Rows that overlap are set apart: `empty_like` would not lay out a result as they lie.
+    """
+    overlaps = any(0 < stride < tensor.shape[-1] for stride in tensor.stride()[:-1])
+    return tensor.contiguous() if overlaps or tensor.stride(-1) != 1 else tensor
 
 
 def _rescale(

@@ -28,8 +28,8 @@ def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
     """Probabilities over the kept positions along `dim`, in the dtype of `scores`.
 
     `keep` is boolean, True means keep, and broadcasts to the shape of `scores`. Masked positions
-    get zero, and so does every position of a row that keeps nothing. A score of minus infinity is
-    masked as well, here and below.
+    get zero, and so does every position of a row that keeps nothing. A score of minus infinity, or
+    of its finite stand-ins, is masked as well, here and below.
     """
     keep = kept(scores, keep)  # (...,)
     probabilities = _fill(scores, keep).softmax(dim)  # (...,)
@@ -94,14 +94,16 @@ def one_over_sigma(variance: Tensor, gamma: float) -> Tensor:
 
 
 def kept(scores: Tensor, keep: Tensor) -> Tensor:
-    """The mask in the shape of the scores, without scores of minus infinity.
+    """The mask in the shape of the scores, without scores that stand for minus infinity.
 
-    Torch's habit is to mask with minus infinity; a row of nothing else would be NaN.
+    Torch's habit is to mask with it, transformers' with the lowest number of the dtype: a row of
+    nothing else would be NaN, and so would a deviation over such numbers.
     """
     if not scores.is_floating_point():
         raise ReadletError(f"scores: {scores.dtype}; give floating-point numbers")
     check_keep(keep, scores)
-    return keep & (scores != -math.inf)  # (...,)
+    lowest = max(MASKED, torch.finfo(scores.dtype).min)
+    return keep & ~(scores <= lowest)  # (...,), where NaN is kept, to be seen
 
 
 def check_keep(keep: Tensor, scores: Tensor) -> None:
