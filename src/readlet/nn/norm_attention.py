@@ -62,7 +62,7 @@ def norm_attention(
         return F.scaled_dot_product_attention(
             scaled, key, value, dropout_p=dropout, scale=1.0
         )  # (B, H, Lq, E)
-    nothing = ~keep.any(dim=1)[:, None, None, None]  # (B, 1, 1, 1)
+    nothing = ~keep.any(dim=1).view(-1, 1, 1, 1)  # (B, 1, 1, 1)
     value = _ValueUnlessNothing.apply(value, nothing)  # type: ignore[no-untyped-call]
     attended = F.scaled_dot_product_attention(
         scaled, key, value, attn_mask=keep[:, None, None, :], dropout_p=dropout, scale=1.0

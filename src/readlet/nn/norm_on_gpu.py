@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-import triton
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -87,8 +86,8 @@ class _RescaledQuery(torch.autograd.Function):
         query, key = _with_dense_rows(query), _with_dense_rows(key)
         keep = None if keep is None else _with_dense_rows(keep)
         rescale = rescale_operation if torch.compiler.is_compiling() else _rescale
-        scaled, *statistics = rescale(query, key, keep, gamma)
-        ctx.save_for_backward(scaled, key, keep, *statistics)
+        scaled, statistics = rescale(query, key, keep, gamma)
+        ctx.save_for_backward(scaled, key, keep, statistics)
         return scaled, key.view_as(key)
 
     @staticmethod
@@ -103,33 +102,33 @@ class _RescaledQuery(torch.autograd.Function):
 
 
 def _with_dense_rows(tensor: Tensor) -> Tensor:
-    """The features of a position side by side, as the kernels read and write them.
+    """The features of a position side by side, as the kernels read them."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
-    Rows that overlap are set apart: `empty_like` would not lay out a result as they lie.
+
+def _room_like(tensor: Tensor) -> Tensor:
+    """For a result that lies as the tensor does, the features of a position side by side.
+
+    Where rows overlap, as those of `unfold` do, torch would lay it out in another way.
     """
-    overlaps = any(0 < stride < tensor.shape[-1] for stride in tensor.stride()[:-1])
-    return tensor.contiguous() if overlaps or tensor.stride(-1) != 1 else tensor
+    room = torch.empty_like(tensor)
+    return room if room.stride(-1) == 1 else tensor.new_empty(tensor.shape)
 
 
-def _rescale(
-    query: Tensor, key: Tensor, keep: Tensor | None, cap: float
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The query rescaled, and for later:
-
-    the factors (B, H, Lq), negative where they do not depend on the query; the kept keys' mean
-    (B, H, E), covariance (B, H, E, E) and number (B, H).
-    """
+def _rescale(query: Tensor, key: Tensor, keep: Tensor | None, cap: float) -> tuple[Tensor, Tensor]:
+    """The query rescaled, and statistics for its gradient (`_sizes`)."""
     batch, heads, length, width = query.shape
     rows, keys = batch * heads, key.shape[2]
     block = _Block.of(width, query.dtype)
-    chunk = triton.cdiv(triton.cdiv(keys, block.parts(rows, keys)), block.rows) * block.rows
-    parts = triton.cdiv(keys, chunk)
-    scaled = torch.empty_like(query)
-    factor, mean, covariance, total = _statistics_of(query)
-    origin = torch.empty_like(mean)  # (B, H, E)
-    shift = mean.new_empty(rows, parts, width)
-    squares = mean.new_empty(rows, parts, width, width)
-    count = mean.new_empty(rows, parts)
+    chunk = _quotient(_quotient(keys, block.parts(rows, keys)), block.rows) * block.rows
+    parts = _quotient(keys, chunk)
+    shares = rows * parts
+    scaled = _room_like(query)
+    # Few pieces of memory, not one for each: short sequences wait for the processor to get them.
+    statistics = query.new_empty(sum(_sizes(query)), dtype=torch.float32)
+    covariance, mean, factor, total = statistics.split_with_sizes(_sizes(query))
+    sizes = (shares * width * width, shares * width, rows * width, shares)
+    squares, shift, origin, count = statistics.new_empty(sum(sizes)).split_with_sizes(sizes)
     with torch.cuda.device_of(query):  # type: ignore[no-untyped-call]
         kernels.key_statistics[(rows, parts)](
             key, keep, origin, shift, squares, count,
@@ -145,7 +144,7 @@ def _rescale(
             block.width, block.rows, query.dtype == torch.float16, block.bf16,
             **block.options,
         )  # fmt: skip
-    return scaled, factor, mean, covariance, total
+    return scaled, statistics
 
 
 # Compiled programs call the kernels as operations of torch, which it does not look into. Outside
@@ -154,8 +153,8 @@ rescale_operation = torch.library.custom_op("readlet::norm_rescale", _rescale, m
 
 
 @rescale_operation.register_fake
-def _(query: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    return torch.empty_like(query), *_statistics_of(query)
+def _(query: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    return _room_like(query), query.new_empty(sum(_sizes(query)), dtype=torch.float32)
 
 
 def _gradients(
@@ -164,18 +163,16 @@ def _gradients(
     scaled: Tensor,
     key: Tensor,
     keep: Tensor | None,
-    factor: Tensor,
-    mean: Tensor,
-    covariance: Tensor,
-    total: Tensor,
+    statistics: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Those of the query and of the key; the latter is `of_key` and more, or empty without it."""
     batch, heads, length, width = scaled.shape
     rows, keys = batch * heads, key.shape[2]
     block = _Block.of(width, scaled.dtype)
     parts = block.parts(rows, length)
-    of_query = torch.empty_like(scaled)
-    of_covariance = covariance.new_empty(rows, parts, width, width)
+    covariance, mean, factor, total = statistics.split_with_sizes(_sizes(scaled))
+    of_query = _room_like(scaled)
+    of_covariance = statistics.new_empty(rows, parts, width, width)
     with torch.cuda.device_of(scaled):  # type: ignore[no-untyped-call]
         kernels.query_gradients[(rows, parts)](
             of_scaled, scaled, factor, covariance, of_query, of_covariance,
@@ -186,7 +183,7 @@ def _gradients(
         )  # fmt: skip
         if of_key is None:
             return of_query, key.new_empty(0)
-        result = torch.empty_like(key)
+        result = _room_like(key)
         kernels.key_gradients[(rows, block.parts(rows, keys))](
             of_key, key, keep, mean, total, of_covariance, result,
             *of_key.stride()[:3], *key.stride()[:3], *result.stride()[:3],
@@ -207,17 +204,23 @@ gradient_operation = torch.library.custom_op(
 def _(
     of_scaled: Tensor, of_key: Tensor | None, scaled: Tensor, key: Tensor, *_: Any
 ) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(scaled), key.new_empty(0) if of_key is None else torch.empty_like(key)
+    return _room_like(scaled), key.new_empty(0) if of_key is None else _room_like(key)
 
 
-def _statistics_of(query: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Room for factors (B, H, Lq), means (B, H, E), covariances (B, H, E, E), numbers (B, H)."""
+def _sizes(query: Tensor) -> tuple[int, int, int, int]:
+    """Of what the gradient needs to know, in this order, each of float32 numbers:
+
+    the kept keys' covariance (B, H, E, E) and mean (B, H, E); the factors (B, H, Lq), negative
+    where they do not depend on the query; the number of kept keys (B, H).
+    """
     batch, heads, length, width = query.shape
+    rows = batch * heads
+    return rows * width * width, rows * width, rows * length, rows
 
-    def room(*shape: int) -> Tensor:
-        return query.new_empty(batch, heads, *shape, dtype=torch.float32)
 
-    return room(length), room(width), room(width, width), room()
+def _quotient(whole: int, part: int) -> int:
+    """Rounded up. Triton's own function is meant for kernels, and slow outside them."""
+    return -(-whole // part)
 
 
 class _Block(NamedTuple):
@@ -229,11 +232,12 @@ class _Block(NamedTuple):
     options: dict[str, int]
 
     @classmethod
+    @cache
     def of(cls, width: int, dtype: torch.dtype) -> "_Block":
-        block, bf16 = max(16, triton.next_power_of_2(width)), dtype == torch.bfloat16
+        block, bf16 = max(16, 1 << (width - 1).bit_length()), dtype == torch.bfloat16
         rows = 64 if block <= 64 else 32
         return cls(block, rows, bf16, {"num_warps": 4 if block <= 64 else 8, "num_stages": 1})
 
     def parts(self, heads: int, length: int) -> int:
         """Into how many programs the positions of a head are divided."""
-        return max(1, min(-(-length // self.rows), _PROGRAMS // heads, _MOST_PARTS))
+        return max(1, min(_quotient(length, self.rows), _PROGRAMS // heads, _MOST_PARTS))
