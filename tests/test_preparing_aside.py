@@ -59,6 +59,23 @@ def test_an_interruption_ends_the_helper(monkeypatch: pytest.MonkeyPatch) -> Non
     assert started[0].poll() not in (None, 0)
 
 
+def test_where_nothing_can_be_compiled_training_goes_on_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no C compiler\nat all")
+
+    def compile_parts(block: EncoderBlock) -> None:
+        block.rest.compile(backend=broken)
+
+    torch._dynamo.reset()
+    monkeypatch.setattr(EncoderBlock, "compile_parts", compile_parts)
+    recipe = load_recipe("tiny", ["training.batch_size=2"])
+    with pytest.warns(UserWarning, match=r"^training without .* slower \(no C compiler\)$"):
+        assert not compile_ahead(recipe, torch.device("cpu"))
+    torch._dynamo.reset()
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_blocks_in_training_find_what_was_compiled_ahead(
     monkeypatch: pytest.MonkeyPatch, precision: str
@@ -89,7 +106,7 @@ def test_blocks_in_training_find_what_was_compiled_ahead(
             "data.overlap=20",
         ],
     )
-    compile_ahead(recipe, torch.device("cpu"))
+    assert compile_ahead(recipe, torch.device("cpu"))
     assert counter.frame_count == 3
 
     corpus = prepare(recipe)

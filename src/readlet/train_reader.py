@@ -5,6 +5,7 @@ import json
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -77,10 +78,11 @@ def train(
     accelerator = make_accelerator()
     check_precision(recipe.training.precision, accelerator.device)
     _claim_folder(recipe, folder, resume=resume)
-    is_compiled = accelerator.device.type == "cuda"
-    if is_compiled:
+    on_gpu = accelerator.device.type == "cuda"
+    is_compiled = False
+    if on_gpu:
         with _preparing(recipe, needed=accelerator.is_main_process and not is_known):
-            compile_ahead(recipe, accelerator.device)
+            is_compiled = compile_ahead(recipe, accelerator.device)
     with accelerator.main_process_first():  # the others find what it has cached
         corpus = corpora.find(recipe) or corpora.add(recipe, prepare(recipe, start, parts))
     _same_data(recipe, corpus, folder, resume=resume)
@@ -102,7 +104,7 @@ def train(
             teacher_reader, recipe, known, examples, corpus.train, accelerator.device
         )
     module = SpanLoss(model, FormTables(corpus.train), settings.label_smoothing, teacher, null=null)
-    size = 256 if is_compiled else 32
+    size = 256 if on_gpu else 32
     predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size, n_best=1)
 
     def evaluate() -> Scores:
@@ -163,17 +165,29 @@ def build_model(recipe: Recipe, corpus: Corpus) -> QACNN:
     return QACNN(recipe, corpus.frozen, known.trainable_rows, known.character_count)
 
 
-def compile_ahead(recipe: Recipe, device: torch.device) -> None:
-    """Compile the blocks' programs with random numbers; the blocks that are trained find them."""
+def compile_ahead(recipe: Recipe, device: torch.device) -> bool:
+    """Compile the blocks' programs with random numbers; the blocks that are trained find them.
+
+    False where this torch cannot, for want of a C compiler, say: training goes on without.
+    """
+    from torch._dynamo.exc import TorchDynamoException  # two seconds, which a CPU need not wait
+
     model = QACNN(recipe, torch.zeros(1, 1), 1, 1).to(device)
     model.compile_blocks()
     precision = MixedPrecision(recipe.training.precision, device)
     keep = torch.ones(recipe.training.batch_size, 160, dtype=torch.bool, device=device)  # (B, L)
-    for block in (model.encoder, model.blocks[0]):
-        with precision.autocast():
-            x = torch.randn(*keep.shape, recipe.model.width, device=device)  # (B, L, D)
-            out = block(x.requires_grad_(), keep)  # (B, L, D)
-        out.sum().backward()
+    try:
+        for block in (model.encoder, model.blocks[0]):
+            with precision.autocast():
+                x = torch.randn(*keep.shape, recipe.model.width, device=device)  # (B, L, D)
+                out = block(x.requires_grad_(), keep)  # (B, L, D)
+            out.sum().backward()
+    except TorchDynamoException as error:
+        cause = str(getattr(error, "inner_exception", error)).strip()
+        reason = cause.splitlines()[0] if cause else type(error).__name__
+        warnings.warn(f"training without compiled programs: slower ({reason})", stacklevel=2)
+        return False
+    return True
 
 
 # Fields of the network that are at work in training only: a reader may go on with others.
