@@ -11,7 +11,12 @@ from torch import Tensor
 from readlet.errors import ReadletError
 
 
-def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+def save_tensors(
+    path: Path,
+    tensors: dict[str, Tensor],
+    *,
+    how_to_resume: str = "try again (training: --resume)",
+) -> None:
     """Write one file that is whole or absent."""
     draft = path.with_name(f".{path.name}")
     try:
@@ -19,9 +24,8 @@ def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
         make_readable(draft)
         draft.replace(path)
     except (OSError, SafetensorError) as error:
-        raise ReadletError(
-            f"{path}: not written ({error}); free some space and try again (training: --resume)"
-        ) from None
+        remedy = f"free some space and {how_to_resume}"
+        raise ReadletError(f"{path}: not written ({error}); {remedy}") from None
     finally:
         draft.unlink(missing_ok=True)
 

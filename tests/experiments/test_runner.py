@@ -1,14 +1,19 @@
 """Runs of a grid: made once, resumed, merged, set aside when damaged."""
 
+import errno
+import fcntl
+import io
 import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +22,13 @@ from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.runner import find_finished, run_grid, seconds_left
-from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder, known_sources
+from readlet.experiments.store import (
+    DamagedRunError,
+    FinishedRun,
+    RunFolder,
+    known_sources,
+    results_in,
+)
 from readlet.experiments.table import load_table
 from readlet.formats import read_examples, source_path
 
@@ -86,6 +97,9 @@ def test_a_finished_run_is_small_and_whole(out: Path, write_table: Write) -> Non
         "scores.safetensors",
     ]
     assert sum(path.stat().st_size for path in (out / run.key).iterdir()) < 100_000
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (out / run.key).iterdir()}
+    (out / "any").write_text("")
+    assert modes == {stat.S_IMODE((out / "any").stat().st_mode)}  # as the umask says
     scores = finished.question_scores
     assert list(scores) == ["exact", "f1"]
     assert finished.result.scores["f1"] == pytest.approx(100 * scores["f1"].mean(), abs=1e-4)
@@ -174,6 +188,30 @@ def test_a_damaged_run_is_named_set_aside_and_made_again(
     assert len(find_finished(grid, out).runs) == 1
 
 
+@pytest.mark.parametrize("unreadable", ["result.json", "scores.safetensors"])
+def test_a_run_that_cannot_be_read_is_not_taken_for_damaged(
+    out: Path, write_table: Write, monkeypatch: pytest.MonkeyPatch, unreadable: str
+) -> None:
+    """Another user's, say, or on a disk that is away for a moment."""
+    grid = one_run(write_table)
+    path = out / grid.runs[0].key / unreadable
+    opened = io.open
+
+    def refused(file: object, *args: Any, **named: Any) -> Any:
+        if file == path:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(file, *args, **named)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(io, "open", refused)
+    remedy = "check its permissions and the disk, and try again"
+    with pytest.raises(ReadletError, match=rf"{path}: cannot be read \(Permission.*; {remedy}"):
+        run_grid(grid, out, Notes())
+    assert len(list(results_in(out))) == (unreadable != "result.json")
+    monkeypatch.undo()
+    assert len(find_finished(grid, out).runs) == 1
+    assert not list(out.glob("*.damaged-*"))
+
+
 def begin(grid: Grid, out: Path) -> RunFolder:
     """A run stopped after its second checkpoint."""
     stopped = Notes()
@@ -236,6 +274,38 @@ with RunFolder(Path({str(tmp_path / grid.runs[0].key)!r})).claimed() as free:
         other.kill()
     run_grid(grid, tmp_path, notes)  # a killed process holds nothing
     assert notes.lines[-1] == "finished baseline, seed 0"
+
+
+def test_the_lock_of_another_user_can_be_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be read, not written."""
+    folder, opened = RunFolder(tmp_path / "run"), os.open
+
+    def refused(path: Any, flags: int, *args: int) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, flags, *args)
+
+    with folder.claimed():
+        monkeypatch.setattr(os, "open", refused)
+        with folder.claimed() as free:
+            assert not free
+    with folder.claimed() as free:
+        assert free
+    (tmp_path / ".locks" / "run").unlink()
+    with pytest.raises(PermissionError), folder.claimed():
+        pass
+
+
+def test_a_disk_without_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.raises(OSError, match=r"cannot be locked \(No locks"):  # noqa: SIM117
+        with RunFolder(tmp_path / "run").claimed():
+            pass
 
 
 def test_data_that_change_meanwhile_are_noticed(write_table: Write, tmp_path: Path) -> None:

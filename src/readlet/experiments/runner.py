@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from readlet.errors import CannotResumeError, ReadletError, disk_fault
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key
-from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
+from readlet.experiments.store import GO_ON, DamagedRunError, FinishedRun, RunFolder
 from readlet.experiments.versions import versions
 from readlet.files import atomic_text
 from readlet.recipe import Recipe
@@ -108,7 +108,7 @@ class Runner:
                 resume=resume,
                 corpora=self._corpora,
                 watch=watch,
-                how_to_resume="give the same command to go on",
+                how_to_resume=GO_ON,
             )
         except torch.OutOfMemoryError:
             raise ReadletError("the GPU's memory is full; lower training.batch_size") from None

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, bad_input
 from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Run
 from readlet.experiments.keys import Digests, source_digests
@@ -45,6 +45,7 @@ _RESULT, _SCORES, _ANSWERS, _LOG = (
 )
 _FILES = (_SCORES, _ANSWERS, _LOG)
 _WORK, _VERSIONS = "work", "versions.json"
+GO_ON = "give the same command to go on"
 
 
 class DamagedRunError(ReadletError):
@@ -111,10 +112,8 @@ class RunFolder:
         result = self.read_result()
         if result is None:
             return None
-        try:
+        with self._fault_of_disk():
             found = {name: _digest(self.path / name) for name in _FILES}
-        except OSError as error:
-            raise self._damage(str(error)) from None
         wrong = [name for name in _FILES if found[name] != result.files.get(name)]
         if wrong:
             raise self._damage(f"{', '.join(wrong)} changed")
@@ -122,14 +121,16 @@ class RunFolder:
 
     def read_result(self) -> Result | None:
         """The same of the result alone: the other files, which take longer, are not looked at."""
-        # Asked before the result is: a run that ends meanwhile has written it before this goes.
-        is_at_work = self.work.exists()
-        if not self.is_finished:
+        with self._fault_of_disk():
+            # Asked before the result is: a run that ends meanwhile has written it before this goes.
+            is_at_work = self.work.exists()
+            text = (self.path / _RESULT).read_bytes() if self.is_finished else None
+        if text is None:
             self._refuse_rest(is_at_work=is_at_work)
             return None
         try:
-            result = Result.model_validate_json((self.path / _RESULT).read_bytes())
-        except (OSError, ValueError) as error:
+            result = Result.model_validate_json(text)
+        except ValueError as error:
             raise self._damage(str(error).splitlines()[0]) from None
         if result.format != FORMAT or result.digest != result.own_digest():
             raise self._damage(f"{_RESULT} changed")
@@ -147,6 +148,18 @@ class RunFolder:
     def _damage(self, what: str) -> DamagedRunError:
         remedy = "`readlet experiment run` makes it anew"
         return DamagedRunError(f"{self.path}: is damaged ({what}); {remedy}")
+
+    @contextmanager
+    def _fault_of_disk(self) -> Iterator[None]:
+        """What cannot be read may be whole all the same: only what is not there is damage."""
+        try:
+            yield
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+            raise self._damage(str(error)) from None
+        except OSError as error:
+            fault = f"cannot be read ({error.strerror})"
+            remedy = "check its permissions and the disk, and try again"
+            raise bad_input(error.filename or self.path, "", fault, remedy) from None
 
     def set_aside(self) -> Path:
         """Move a damaged folder out of the way; nothing is deleted."""
@@ -166,8 +179,11 @@ class RunFolder:
         """Whether this process may work here; False while another one does."""
         locks = self.path.parent / ".locks"
         locks.mkdir(parents=True, exist_ok=True)
-        with (locks / self.path.name).open("w") as stream:
-            yield _lock(stream)
+        handle = _open_lock(locks / self.path.name)
+        try:
+            yield _lock(handle, locks / self.path.name)
+        finally:
+            os.close(handle)
 
     def note_version(self) -> None:
         """Write down which code works here: another one may go on with an interrupted run."""
@@ -186,9 +202,10 @@ class RunFolder:
 
     def finish(self, run: Run, trained: "Trained", machine: str, *, keep_reader: bool) -> None:
         """Write what is kept of a run; the result comes last, and with it the run is finished."""
-        from safetensors.numpy import save_file
+        import torch
 
         from readlet.models.qacnn import count_parameters
+        from readlet.tensors import save_tensors
 
         answers = {e.id: p.text for e, p in zip(trained.examples, trained.said, strict=True)}
         scored = score_questions(trained.examples, answers, rules_of(trained.examples))
@@ -199,7 +216,8 @@ class RunFolder:
             "start": np.array([starts[identity] for identity in scored.ids], np.int32),
             "has_answer": np.array(scored.has_answer, np.uint8),
         }
-        save_file(numbers, self.path / _SCORES)
+        tensors = {name: torch.from_numpy(array) for name, array in numbers.items()}
+        save_tensors(self.path / _SCORES, tensors, how_to_resume=GO_ON)
         write_predictions(self.path / _ANSWERS, answers)
         shutil.copyfile(self.work / _LOG, self.path / _LOG)
         reader = trained.reader
@@ -272,9 +290,10 @@ def _digest(path: Path) -> str:
 
 
 def results_in(out: Path) -> Iterator[Result]:
-    """The results in a folder of runs, whatever table they belong to; damaged ones are left out."""
+    """The results in a folder of runs, whatever table they belong to, as far as they are whole and
+    may be read: some may be another user's."""
     for path in out.glob(f"*/{_RESULT}"):
-        with suppress(DamagedRunError):
+        with suppress(ReadletError):
             result = RunFolder(path.parent).read_result()
             if result is not None:
                 yield result
@@ -295,14 +314,25 @@ def _moved(path: Path) -> Path:
     return path.rename(place)
 
 
-def _lock(stream: TextIO) -> bool:
-    """Taken until the stream is closed, also by a crash."""
+def _open_lock(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # less what the umask takes
+    except PermissionError:
+        if not path.exists():
+            raise
+        return os.open(path, os.O_RDONLY)  # another user's: who may read it may hold it
+
+
+def _lock(handle: int, path: Path) -> bool:
+    """Taken until the file is closed, also by a crash."""
     try:
         import fcntl
     except ImportError:  # not on Windows, where nothing guards against two at once
         return True
     try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
+    except OSError as error:  # some disks of a network hold no locks
+        raise OSError(error.errno, f"cannot be locked ({error.strerror})", str(path)) from None
     return True
