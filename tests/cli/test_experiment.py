@@ -116,33 +116,39 @@ def test_readers_of_finished_runs_cannot_be_kept(readlet: Run, table: str, tmp_p
     assert "no reader" not in readlet(*words, "--keep-readers").err
 
 
-def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) -> None:
+def launch_two(*words: str) -> "subprocess.CompletedProcess[str]":
+    """`readlet experiment run WORDS...` in two processes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     launch = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]  # see test_train.py
-    launch += [
-        "--mixed_precision",
-        "no",
-        "--dynamo_backend",
-        "no",
-        "--main_process_port",
-        str(port),
-    ]
-    words = ["experiment", "run", table, "--only", "width 12"]
-    done = subprocess.run(
-        [sys.executable, "-m", "accelerate.commands.launch", *launch, "-m", "readlet", *words],
+    launch += ["--mixed_precision", "no", "--dynamo_backend", "no"]
+    launch += ["--main_process_port", str(port), "-m", "readlet", "experiment", "run"]
+    return subprocess.run(
+        [sys.executable, "-m", "accelerate.commands.launch", *launch, *words],
         capture_output=True,
         text=True,
         check=False,
         timeout=180,
         env={**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
     )
+
+
+def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) -> None:
+    patient = ("--set", "training.patience=1")  # the best weights are read by both
+    done = launch_two(table, "--only", "width 12", *patient)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("1 of 1 done: ") == 1
     (result,) = (json.loads(p.read_text()) for p in tmp_path.glob("runs/quick/*/result.json"))
     assert result["recipe"]["training"]["batch_size"] == 64
     assert result["steps"] == 5  # as many as one process would take
+
+
+def test_what_fails_in_two_processes_is_told_once(table: str) -> None:
+    done = launch_two(table, "--only", "width 12", "--set", "training.batch_size=63")
+    fault = "width 12, seed 0: 2 processes cannot share a batch of 63; change training.batch_size"
+    assert f"readlet: 1 of 1 runs failed; the first: {fault}\n" in done.stderr
+    assert done.stderr.count("readlet: 1 of 1 runs failed") == 1
 
 
 @pytest.mark.parametrize(

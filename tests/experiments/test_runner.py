@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
+import readlet.tensors as tensors_module
 from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
@@ -31,6 +33,7 @@ from readlet.experiments.store import (
 )
 from readlet.experiments.table import load_table
 from readlet.formats import read_examples, source_path
+from readlet.training import checkpoint as checkpoint_module
 
 Write = Callable[..., str]
 
@@ -345,6 +348,35 @@ def test_a_run_that_fails_does_not_stop_the_others(
         run_grid(grid, tmp_path, notes)
     assert made == ["baseline", "width 12", "no match"]
     assert "failed width 12, seed 0" in notes.lines
+
+
+@pytest.mark.parametrize("full", ["checkpoint", "scores"])
+def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
+    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    """In the middle of a run, and at its very end."""
+    module = {"checkpoint": checkpoint_module, "scores": tensors_module}[full]
+    save_file = module.save_file
+
+    def fail(tensors: Any, path: Path) -> None:
+        if full == "scores" or "00000004" in str(path):
+            raise SafetensorError("IoError: No space left on device")
+        save_file(tensors, path)
+
+    grid = one_run(write_table)
+    monkeypatch.setattr(module, "save_file", fail)
+    with pytest.raises(ReadletError) as caught:
+        run_grid(grid, tmp_path, Notes())
+    assert full in str(caught.value)
+    assert "No space left" in str(caught.value)
+    assert str(caught.value).endswith("free some space and give the same command to go on")
+    assert len(str(caught.value).splitlines()) == 1
+    monkeypatch.undo()
+    notes = Notes()
+    run_grid(grid, tmp_path, notes)
+    evaluations = [line for line in notes.lines if line.startswith("evaluated")]
+    assert len(evaluations) == (full == "checkpoint")
+    assert notes.lines[-1] == "finished baseline, seed 0"
 
 
 def test_data_are_prepared_once_for_runs_that_share_them(

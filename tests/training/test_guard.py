@@ -69,9 +69,9 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> dict[int, Checkpoint]:
     """Every checkpoint that is written, by step."""
     found: dict[int, Checkpoint] = {}
 
-    def record(folder: Path, checkpoint: Checkpoint) -> None:
+    def record(folder: Path, checkpoint: Checkpoint, **named: Any) -> None:
         found[checkpoint.progress.step] = deepcopy(checkpoint)
-        save_checkpoint(folder, checkpoint)
+        save_checkpoint(folder, checkpoint, **named)
 
     monkeypatch.setattr(loop_module, "save_checkpoint", record)
     return found

@@ -60,7 +60,8 @@ def main() -> None:
     except ReadletError as error:
         if debug:
             raise
-        print(f"readlet: {error}", file=sys.stderr)
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # all processes of a machine meet the same
+            print(f"readlet: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("readlet: interrupted", file=sys.stderr)

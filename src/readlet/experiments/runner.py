@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from readlet.errors import CannotResumeError, ReadletError, disk_fault
+from readlet.errors import CannotResumeError, ReadletError
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key
 from readlet.experiments.store import GO_ON, DamagedRunError, FinishedRun, RunFolder
@@ -131,19 +131,9 @@ class Runner:
 
     def in_main(self, work: Callable[[], object]) -> None:
         """Work of the main process alone; all processes learn of its failure."""
-        from accelerate.utils import broadcast_object_list
+        from readlet.training.main_process import in_main
 
-        told: list[str | None] = [None]
-        if self._processes.is_main_process:
-            try:
-                work()
-            except ReadletError as error:
-                told = [str(error)]
-            except OSError as error:
-                told = [disk_fault(error)]
-        broadcast_object_list(told)
-        if told[0] is not None:
-            raise ReadletError(told[0])
+        in_main(self._processes, work)
 
 
 def run_grid(
@@ -248,7 +238,7 @@ def _shared_by(run: Run, processes: int) -> Recipe:
     size, rest = divmod(run.recipe.training.batch_size, processes)
     if rest:
         fault = f"{processes} processes cannot share a batch of {run.recipe.training.batch_size}"
-        raise ReadletError(f"{run.label}: {fault}; change training.batch_size")
+        raise ReadletError(f"{fault}; change training.batch_size")
     training = run.recipe.training.model_copy(update={"batch_size": size})
     return run.recipe.model_copy(update={"training": training})
 

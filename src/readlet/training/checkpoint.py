@@ -37,7 +37,9 @@ class Checkpoint:
     tensors: dict[str, Tensor]
 
 
-def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+def save_checkpoint(
+    folder: Path, checkpoint: Checkpoint, *, how_to_resume: str = "go on with --resume"
+) -> None:
     """Afterwards this is the only checkpoint; if the disk is full, the previous one is."""
     final = folder / f"{_PREFIX}{checkpoint.progress.step:08d}"
     draft = folder / f".{final.name}.{os.getpid()}"
@@ -55,7 +57,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     except (OSError, SafetensorError) as error:
         raise ReadletError(
             f"{final}: not written ({error}); the previous checkpoint is valid: free some space "
-            "and go on with --resume"
+            f"and {how_to_resume}"
         ) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)

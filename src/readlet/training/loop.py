@@ -33,6 +33,7 @@ from readlet.training.checkpoint import (
     save_checkpoint,
 )
 from readlet.training.guard import is_bad, running_mean
+from readlet.training.main_process import in_main
 from readlet.training.precision import MixedPrecision
 from readlet.training.schedule import learning_rate
 from readlet.training.signals import stop_signals
@@ -149,9 +150,8 @@ class TrainingLoop:
     def _keep_weights(self) -> None:
         """The averaged weights; those of the best evaluation when training may stop early."""
         kept = self.average.shadow
-        self.accelerator.wait_for_everyone()  # the main process writes the best ones
         if self.settings.patience:
-            kept = load_file(self.folder / _BEST, device=str(self.accelerator.device))
+            kept = load_file(self.folder / _BEST)  # to the CPU: `copy_` brings it where it belongs
         with torch.no_grad():
             for name, parameter in self.module.named_parameters():
                 if name in kept:
@@ -263,8 +263,12 @@ class TrainingLoop:
             0 if improved else self.progress.evaluations_since_best + 1
         )
         self.progress.best_f1 = max(best, self.progress.best_f1)
-        if improved and self.settings.patience and self.accelerator.is_main_process:
-            save_tensors(self.folder / _BEST, detached(self.average.shadow))
+        if improved and self.settings.patience:
+            in_main(self.accelerator, self._save_best)
+
+    def _save_best(self) -> None:
+        weights = detached(self.average.shadow)
+        save_tensors(self.folder / _BEST, weights, how_to_resume=self._how_to_resume)
 
     def _save(self, window: Window, good: dict[str, Any]) -> dict[str, Any]:
         """A checkpoint of here; not of a state that the next look will roll back."""
@@ -275,9 +279,9 @@ class TrainingLoop:
         self.progress.window_steps = window.steps
         tensors = self.state.tensors()
         self._seconds()
-        if self.accelerator.is_main_process:
-            save_checkpoint(self.folder, Checkpoint(self.progress, tensors))
-        self.accelerator.wait_for_everyone()
+        here = Checkpoint(self.progress, tensors)
+        how = self._how_to_resume
+        in_main(self.accelerator, lambda: save_checkpoint(self.folder, here, how_to_resume=how))
         return tensors
 
     def _log(self, values: dict[str, Any]) -> None:

@@ -1,0 +1,39 @@
+"""Work of the main process: when it fails, all processes learn of it."""
+
+import errno
+import os
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.training import main_process as module
+from readlet.training.main_process import in_main
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ReadletError("x.json: not written; free some space"), "x.json: not written; free some"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x.json"), "x.json: No space left .*;"),
+    ],
+)
+def test_a_failure_is_that_of_all_processes(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, told: str
+) -> None:
+    sent: list[Any] = []
+
+    def broadcast(values: list[Any]) -> None:
+        if sent:  # the main process has been here
+            values[:] = sent
+        sent[:] = values
+
+    def fail() -> None:
+        assert not sent, "worked twice"
+        raise error
+
+    monkeypatch.setattr(module, "broadcast_object_list", broadcast)
+    for is_main in (True, False):
+        with pytest.raises(ReadletError, match=told):
+            in_main(SimpleNamespace(is_main_process=is_main), fail)  # type: ignore[arg-type]
