@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from readlet.calibrating import held_out_contexts
-from readlet.corpus import prepare
+from readlet.corpus import Corpora, prepare
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
 from readlet.recipe import load_recipe
@@ -109,6 +109,23 @@ def test_seeds_hold_other_contexts_out(short_corpus: Path) -> None:
     assert one == again != other
     backwards = held_out_contexts(examples[::-1], 0.3, 0)
     assert one == backwards  # the order of the file does not matter
+
+
+def test_what_is_kept_for_the_next_run_is_that_of_its_seed(
+    short_corpus: Path, small_training: list[str]
+) -> None:
+    """Later seeds must not get the split of the first."""
+    zero, one, rate = (
+        load_recipe("tiny", [*small_training, change])
+        for change in ("training.seed=0", "training.seed=1", "training.learning_rate=0.002")
+    )
+    corpora = Corpora()
+    kept = corpora.add(zero, prepare(zero))
+    assert corpora.find(one) is None
+    other = corpora.add(one, prepare(one))
+    assert other.held_out_examples != kept.held_out_examples
+    assert corpora.find(one) is other
+    assert corpora.find(zero) is corpora.find(rate) is kept  # a rate changes no data
 
 
 def test_without_dev_the_held_out_questions_are_scored(

@@ -321,6 +321,25 @@ def test_data_that_change_meanwhile_are_noticed(write_table: Write, tmp_path: Pa
         run_grid(grid, tmp_path / "out", Notes())
 
 
+def test_data_that_change_while_a_run_trains_are_noticed(
+    write_table: Write, tmp_path: Path
+) -> None:
+    """Its key would be that of other data."""
+    data = tmp_path / "mine.json"
+    shutil.copy(source_path("bundled:dev"), data)
+    path = write_table(("data.max_context", f'data.dev = "{data}"\ndata.max_context'))
+    grid = expand(load_table(path), only=["baseline"], seeds=1)
+    notes = Notes()
+
+    def change(run: Run, epoch: float, scores: dict[str, float]) -> None:
+        data.write_text(data.read_text().replace("a", "e", 1))
+
+    notes.evaluated = change  # type: ignore[method-assign]
+    with pytest.raises(ReadletError, match="data files have changed since the command began"):
+        run_grid(grid, tmp_path / "out", notes)
+    assert not list((tmp_path / "out").glob("*/result.json"))
+
+
 def test_the_code_of_every_part_of_a_run_is_noted(write_table: Write, tmp_path: Path) -> None:
     grid = one_run(write_table)
     folder = begin(grid, tmp_path)
