@@ -48,6 +48,14 @@ def test_without_a_curve_there_is_still_a_picture(
     assert "curves.svg" not in markdown(report, COMMAND)
 
 
+def test_one_evaluation_has_one_tick(make_row: MakeRow, make_report: MakeReport) -> None:
+    report = make_report(rows=[make_row("base", curve=[CurvePoint(1.0, 50.0, 60.0, 59.0, 61.0)])])
+    drawn = ElementTree.fromstring(learning_curves(report))
+    texts = drawn.iter("{http://www.w3.org/2000/svg}text")
+    below = [t.text for t in texts if t.attrib.get("text-anchor") == "middle"]
+    assert below == ["1", "Epoch", "F1"]
+
+
 scores = st.floats(0, 100)
 curve_points = st.builds(
     lambda epoch, values: CurvePoint(epoch, 0.0, values[1], values[0], values[2]),

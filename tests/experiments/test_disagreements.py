@@ -18,13 +18,15 @@ GOLD = Span(CONTEXT.rindex("oak"), "oak")
 EXAMPLE = Example("q", "Which tree is by the gate?", CONTEXT, (GOLD,))
 
 
-def run_of(folder: Path, text: str, start: int | None, *, is_right: bool) -> FinishedRun:
+def run_of(
+    folder: Path, text: str, start: int | None, *, is_right: bool, identity: str = "q"
+) -> FinishedRun:
     folder.mkdir()
     numbers = {"exact": np.array([is_right], np.float32), "f1": np.array([is_right], np.float32)}
     if start is not None:
         numbers["start"] = np.array([start], np.int32)  # type: ignore[assignment]
     save_file(dict(numbers), folder / "scores.safetensors")
-    write_predictions(folder / "answers.json.gz", {"q": text})
+    write_predictions(folder / "answers.json.gz", {identity: text})
     return FinishedRun(folder, Result.model_construct(recipe={"training": {"seed": 0}}))
 
 
@@ -56,6 +58,17 @@ def test_an_answer_is_marked_where_it_was_found(
     assert place_of(found, "row") == place
     assert place_of(found, "against") == []
     assert found.said == text
+
+
+def test_an_id_may_hold_half_a_surrogate_pair(tmp_path: Path) -> None:
+    """JSON has them, UTF-8 has not."""
+    runs = {
+        name: [run_of(tmp_path / name, text, None, is_right=text == "oak", identity="q\ud83d")]
+        for name, text in (("row", "oak"), ("against", "elm"))
+    }
+    example = Example("q\ud83d", "?", CONTEXT, (GOLD,))
+    (found,) = disagreements([example], runs, [("row", "against")], 1)
+    assert found.said == "oak"
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]), max_size=12), st.integers(1, 4))

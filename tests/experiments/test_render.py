@@ -89,6 +89,13 @@ def test_every_form_tells_how_sure_a_difference_is(
     assert number.replace("*", "{*}").replace("†", r"$\dagger$") in tex(report)
 
 
+def test_a_page_turns_texts_that_run_from_right_to_left(make_report: MakeReport) -> None:
+    """Question, passage and the three answers; whose they are stays where it is."""
+    page = html(make_report(), COMMAND)
+    turned = re.findall(r'<(\w+) dir="auto">', page)
+    assert turned == ["h4", "blockquote", "dd", "dd", "dd"]
+
+
 # --- Markdown -------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from safetensors.numpy import save_file
 
 from readlet.errors import ReadletError
 from readlet.evaluation import write_predictions
+from readlet.experiments import report as report_module
 from readlet.experiments.curves import curves_caption
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report
@@ -19,6 +21,7 @@ from readlet.experiments.runner import find_finished
 from readlet.experiments.store import FinishedRun, Result
 from readlet.experiments.table import load_table
 from readlet.formats import read_examples
+from readlet.metrics.learning_curve import LearningCurve, ScorePoint
 from readlet.types import Example
 
 Write = Callable[..., str]
@@ -119,6 +122,33 @@ def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None
     assert any("single seed" in remark for remark in report.remarks)
     assert report.questions == len(EXAMPLES)
     json.dumps(report.as_json())
+
+
+@pytest.mark.parametrize(
+    ("epochs", "joined"),
+    [
+        # 28 and 29 steps an epoch, an evaluation every 14: one of them has one more before its end.
+        (
+            [[0.5, 1.0, 1.5, 2.0], [0.4828, 0.9655, 1.4483, 1.931, 2.0]],
+            [(0.4914, 10, 11), (0.98275, 20, 21), (1.47415, 30, 31), (2.0, 40, 51)],
+        ),
+        ([[0.5, 1.0]], [(0.5, 10, 10), (1.0, 20, 20)]),
+        ([[1.0], [1.0, 2.0]], [(1.5, 10, 21)]),  # one stopped early: both ends
+        ([[1.0, 1.0], [1.0]], [(1.0, 11, 20)]),  # twice at the same place: the later one
+        ([[], [1.0]], []),
+    ],
+)
+def test_curves_of_seeds_are_joined_by_evaluation(
+    epochs: list[list[float]], joined: list[tuple[float, float, float]]
+) -> None:
+    def run(seed: int, listed: list[float]) -> FinishedRun:
+        points = [ScorePoint(e, None, 0.0, 10.0 * n + seed) for n, e in enumerate(listed, 1)]
+        return SimpleNamespace(curve=LearningCurve([], points, 0, None))  # type: ignore[return-value]
+
+    curve = report_module._curve([run(seed, listed) for seed, listed in enumerate(epochs)])
+    found = [(pytest.approx(p.epoch), p.f1_lowest, p.f1_highest) for p in curve]
+    assert found == joined
+    assert all(p.f1 == (p.f1_lowest + p.f1_highest) / 2 for p in curve)
 
 
 def test_differences(report_of: Callable[..., Report]) -> None:

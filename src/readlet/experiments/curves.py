@@ -106,7 +106,8 @@ class _Frame:
     def __init__(self, points: Sequence[CurvePoint]) -> None:
         first, last = min(p.epoch for p in points), max(p.epoch for p in points)
         # Whole epochs only, unless the whole curve lies within one or two.
-        self._epochs = _ticks(first, last, smallest=1 if last - first >= 2 else 0)
+        whole = 1 if last - first >= 2 else 0
+        self._epochs = _ticks(first, last, smallest=whole) if first < last else [first]
         self._scores = _ticks(min(p.f1_lowest for p in points), max(p.f1_highest for p in points))
         # Epochs fill the width as they are; scores are rounded outwards to a gridline.
         self._x_range = (first, last) if first < last else (first - 0.5, last + 0.5)

@@ -100,7 +100,7 @@ def _most(difference: Numbers, draws: Sequence[bytes], shown: int) -> list[int]:
 
 
 def _draw(identity: str) -> bytes:
-    return hashlib.sha256(identity.encode()).digest()
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()
 
 
 def _said(run: FinishedRun, example: Example, number: int) -> Span:

@@ -23,6 +23,7 @@ from readlet.experiments.disagreements import Disagreement, disagreements
 from readlet.experiments.grid import Grid
 from readlet.experiments.store import FinishedRun
 from readlet.metrics.evaluation import group_members
+from readlet.metrics.learning_curve import ScorePoint
 from readlet.metrics.squad import rules_of, score_questions
 from readlet.types import Example
 
@@ -39,9 +40,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Scores of an evaluation during training, averaged over the seeds that have it."""
+    """Scores of an evaluation during training that all finished seeds have, on average."""
 
-    epoch: float
+    epoch: float  # on average too: the steps of an epoch may differ by seed
     exact: float
     f1: float
     f1_lowest: float
@@ -187,20 +188,24 @@ def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
 
 
 def _curve(listed: Sequence[FinishedRun]) -> list[CurvePoint]:
-    at: defaultdict[float, list[tuple[float, float]]] = defaultdict(list)
-    for run in listed:
-        for epoch, point in {p.epoch: p for p in run.curve.scores}.items():
-            at[epoch].append((point.exact, point.f1))
-    return [
-        CurvePoint(
-            epoch=epoch,
-            exact=statistics.fmean(exact for exact, _ in found),
-            f1=statistics.fmean(f1 for _, f1 in found),
-            f1_lowest=min(f1 for _, f1 in found),
-            f1_highest=max(f1 for _, f1 in found),
-        )
-        for epoch, found in sorted(at.items())
-    ]
+    """Joined by the number of the evaluation, for the steps of an epoch may differ by seed; the
+    last one is the end of a run, however many came before it."""
+    curves = [list({p.epoch: p for p in run.curve.scores}.values()) for run in listed]
+    common = min(map(len, curves), default=0)
+    if not common:
+        return []
+    before = zip(*(curve[: common - 1] for curve in curves), strict=True)
+    return [_joined(found) for found in (*before, [curve[-1] for curve in curves])]
+
+
+def _joined(found: Sequence[ScorePoint]) -> CurvePoint:
+    return CurvePoint(
+        epoch=statistics.fmean(point.epoch for point in found),
+        exact=statistics.fmean(point.exact for point in found),
+        f1=statistics.fmean(point.f1 for point in found),
+        f1_lowest=min(point.f1 for point in found),
+        f1_highest=max(point.f1 for point in found),
+    )
 
 
 def _in_order(examples: Sequence[Example]) -> list[Example]:
