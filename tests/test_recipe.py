@@ -121,6 +121,12 @@ def test_set_in_what_is_no_section() -> None:
     assert "'epochs' is not a section" in complaint("tiny", "training.epochs.first=3")
 
 
+@pytest.mark.parametrize("field", ["data.train", "words.vectors"])
+def test_a_file_has_a_name(field: str) -> None:
+    told = "String should have at least 1 character; it is ''"
+    assert complaint("tiny", f'{field}=["a.json", ""]') == f"tiny: {field}.1: {told}"
+
+
 @pytest.mark.parametrize(
     ("change", "place", "near"),
     [

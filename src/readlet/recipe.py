@@ -56,6 +56,7 @@ Odd = Annotated[int, Field(ge=1, le=31), AfterValidator(_odd)]
 Precision = Literal["float32", "bfloat16", "float16"]
 SoftmaxName = Literal["standard", "norm"]
 Gamma = Annotated[float | Literal["sqrt(d)", "infinity"], PlainValidator(_gamma)]
+FileName = Annotated[str, Field(min_length=1)]
 ScheduleName = Literal["constant", "log", "linear", "cosine"]
 
 
@@ -68,7 +69,7 @@ class _Section(BaseModel):
 class Data(_Section):
     """What is read, and how much of it at once."""
 
-    train: Annotated[tuple[str, ...], Field(min_length=1)] = ("bundled:train",)
+    train: Annotated[tuple[FileName, ...], Field(min_length=1)] = ("bundled:train",)
     """Files of training questions; `bundled:train` is the corpus of the package."""
     dev: str = "bundled:dev"
     """File on which progress is measured; empty: the held-out questions."""
@@ -98,7 +99,7 @@ class Data(_Section):
 class Words(_Section):
     """Which words and characters the reader knows."""
 
-    vectors: tuple[str, ...] = ()
+    vectors: tuple[FileName, ...] = ()
     """Files of word vectors (GloVe or fastText text, also .gz); several are concatenated."""
     max_words: Positive = 200_000
     """At most this many words get a frozen vector, the first of the files."""
