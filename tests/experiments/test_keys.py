@@ -10,6 +10,7 @@ import pytest
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand, look_up
 from readlet.experiments.keys import run_key, source_digests
+from readlet.experiments.planning import plan
 from readlet.experiments.table import load_table
 from readlet.formats import source_path
 from readlet.reader import reader_folder
@@ -98,6 +99,26 @@ def test_data_files_are_looked_up_in_folders(write_table: Write, tmp_path: Path)
     shutil.copy(source_path("bundled:dev"), tmp_path / "data" / "mine.json")
     grid = expand(load_table(path), folders=[tmp_path, tmp_path / "data"])
     assert grid.runs[0].recipe.data.dev == str(tmp_path / "data" / "mine.json")
+
+
+def test_the_folders_of_data_come_before_the_table_s_and_this_before_the_current_one(
+    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = write_table(("data.max_context", 'data.dev = "mine.json"\ndata.max_context'))
+    places = [tmp_path / "data", tmp_path / "more data", tmp_path, tmp_path / "here"]
+    for place in places:
+        place.mkdir(exist_ok=True)
+        shutil.copy(source_path("bundled:dev"), place / "mine.json")
+    monkeypatch.chdir(tmp_path / "here")
+
+    def found() -> Path:
+        grid, _ = plan(table, small=False, out=None, folders=places[:2])
+        return Path(grid.runs[0].recipe.data.dev)
+
+    for place in places[:3]:
+        assert found() == place / "mine.json"
+        (place / "mine.json").unlink()
+    assert found() == Path("mine.json")
 
 
 def test_changes_for_every_run(write_table: Write) -> None:

@@ -215,6 +215,21 @@ def test_files_may_be_searched(write_table: Write, trained: list[Run], tmp_path:
     assert [Path(name).name for name in best] == found.values["data.train"]
 
 
+def test_only_what_is_searched_is_looked_up_again(
+    write_table: Write, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of the table stays where it was found: in `data`, not in a `data` therein."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("data/one.json", "data/data/one.json"):
+        Path(name).parent.mkdir()
+        shutil.copy(source_path("bundled:train"), name)
+    table = write_table(("data.max", 'data.train = ["one.json"]\ndata.max'), more=RANGES)
+    search(
+        expand(load_table(table), folders=[Path("data")]), tmp_path, lambda trial: None, trials=1
+    )
+    assert trained[0].recipe.data.train == ("data/one.json",)
+
+
 def test_a_proposal_that_is_no_recipe_does_not_stay_in_the_way(
     write_table: Write, trained: list[Run], tmp_path: Path
 ) -> None:

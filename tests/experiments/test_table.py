@@ -105,6 +105,13 @@ def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
             'seeds = 2\ncompare = [["no match", "width 12"], ["width 12", "no match"]]',
             "compare: 'width 12' and 'no match' are compared twice; leave one pair out",
         ),
+        ("f1 = 12.5", "f1 = nan", r"paper.width 12.f1: .*finite number; it is nan$"),
+        ("f1 = 12.5", "f1 = inf", r"paper.width 12.f1: .*finite number; it is inf$"),
+        (
+            "{ model.width = 12 }",
+            '{ data.train = [""] }',
+            r"row 'width 12': data.train.0: .*at least 1 character; it is ''$",
+        ),
         ("seeds = 2", "sedes = 2", "did you mean 'seeds'"),
         ("seeds = 2", 'seeds = 2\ncombine = [["width 8"]]', "one of each axis"),
         ("seeds = 2", 'seeds = 2\ncombine = [["width 9", "match"]]', "no choice 'width 9'"),
@@ -130,6 +137,23 @@ def test_faults_are_told_before_anything_runs(
     with pytest.raises(ReadletError, match=told) as raised:
         expand(load_table(write_table((old, new))))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("chosen", ["no match", "baseline", "width 12"])
+def test_a_table_with_twins_is_refused_whichever_row_is_run(
+    write_table: Write, chosen: str
+) -> None:
+    """The report, which has all rows, would refuse what has been run."""
+    table = load_table(write_table(("model.width = 12", "model.width = 8")))
+    with pytest.raises(ReadletError, match=r"'baseline, seed 0'.* are the same run"):
+        expand(table, only=[chosen])
+
+
+def test_files_of_rows_that_are_not_run_need_not_be_here(write_table: Write) -> None:
+    table = load_table(write_table(("model.width = 12", 'data.dev = "gone.json"')))
+    assert len(expand(table, only=["baseline"]).runs) == 2
+    with pytest.raises(ReadletError, match=r"gone\.json: no such file"):
+        expand(table)
 
 
 @pytest.mark.parametrize("chosen", ["no match", "baseline"])

@@ -3,12 +3,13 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from readlet.errors import bad_input
+from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests, run_key
 from readlet.experiments.table import MISSING, Changes, Table
 from readlet.recipe import Recipe, apply_change, check_fields, load_recipe, parse_recipe
@@ -64,23 +65,27 @@ def expand(
 ) -> Grid:
     """All rows and runs, checked before any is begun.
 
-    Data files are looked up in `folders`; `only` keeps some rows (others are still shown), `seeds`
-    changes how many there are, and `changes` (section.field=value) apply to every run. Files that
-    are not on this machine may be `known` by their name.
+    Data files are looked up in `folders`; `only` keeps some rows (others are still checked and
+    shown), `seeds` changes how many there are, and `changes` (section.field=value) apply to every
+    run. Files that are not on this machine may be `known` by their name.
     """
     rows = list(_rows(table))
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in {row.name for row in rows}:
             raise bad_input(table.told_as, name, "no such row", _nearest(name, rows))
+    _refuse_namesakes(table, rows)
     _check_parts(table, rows)
-    listed = _seeds(table, seeds)
-    runs = [
-        _run(table, row, seed, folders, changes, known or {})
-        for row in rows
-        if not row.missing and (not only or row.name in only)
-        for seed in listed
-    ]
-    _refuse_twins(table, rows, runs)
+    runs, others = [], []
+    for row, seed in itertools.product(rows, _seeds(table, seeds)):
+        if row.missing:
+            continue
+        recipe = _recipe(table, row, seed, folders, changes)
+        if not only or row.name in only:
+            runs.append(Run(row.name, seed, recipe, run_key(recipe, known)))
+        else:
+            with suppress(ReadletError):  # its files need not be here
+                others.append(Run(row.name, seed, recipe, run_key(recipe, known)))
+    _refuse_twins(table, [*runs, *others])
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
     return Grid(table, rows, runs, comparisons, folders)
 
@@ -153,14 +158,9 @@ def _name(table: Table, picked: Sequence[str]) -> str:
     return _SEPARATOR.join(changed) or table.baseline
 
 
-def _run(
-    table: Table,
-    row: Row,
-    seed: int,
-    folders: Sequence[Path],
-    changes: Sequence[str],
-    known: Digests,
-) -> Run:
+def _recipe(
+    table: Table, row: Row, seed: int, folders: Sequence[Path], changes: Sequence[str]
+) -> Recipe:
     values = load_recipe(table.recipe).model_dump()
     merge(values, table.set)
     merge(values, row.changes)
@@ -169,8 +169,7 @@ def _run(
             raise bad_input("--set", "training.seed", "belongs to the table", "use --seeds")
         apply_change(values, change)
     merge(values, {"name": table.name, "training": {"seed": seed}})
-    recipe = look_up(parse_recipe(values, _row_told(table, row)), folders)
-    return Run(row.name, seed, recipe, run_key(recipe, known))
+    return look_up(parse_recipe(values, _row_told(table, row)), folders)
 
 
 def merge(values: dict[str, Any], changes: Changes) -> dict[str, Any]:
@@ -184,10 +183,10 @@ def merge(values: dict[str, Any], changes: Changes) -> dict[str, Any]:
 
 
 def look_up(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
-    """The recipe with every file looked up; a name as given comes first."""
+    """The recipe with every file looked up in the folders, in their order; then here."""
 
     def look(name: str) -> str:
-        if not name or ":" in name or Path(name).exists():
+        if not name or ":" in name:
             return name
         return next((str(f / name) for f in folders if (f / name).exists()), name)
 
@@ -209,12 +208,15 @@ def look_up(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
     )
 
 
-def _refuse_twins(table: Table, rows: Sequence[Row], runs: Iterable[Run]) -> None:
+def _refuse_namesakes(table: Table, rows: Sequence[Row]) -> None:
     names = Counter(row.name for row in rows)
     for name, count in names.items():
         if count > 1:
             fault = f"{count} rows are called {name!r}"
             raise bad_input(table.told_as, "axes", fault, "rename a choice, or `baseline`")
+
+
+def _refuse_twins(table: Table, runs: Iterable[Run]) -> None:
     seen: dict[str, Run] = {}
     for run in runs:
         twin = seen.setdefault(run.key, run)

@@ -209,8 +209,12 @@ def _changed(grid: Grid, values: dict[str, Any]) -> Recipe:
     for path, value in values.items():
         section, field = path.split(".")
         merge(nested, {section: {field: value}})
-    recipe = parse_recipe(nested, f"{grid.table.told_as}, search.ranges")
-    return look_up(recipe, grid.folders)
+    source = f"{grid.table.told_as}, search.ranges"
+    found = look_up(parse_recipe(nested, source), grid.folders).model_dump()
+    for path in values:  # the files of the other fields are looked up already
+        section, field = path.split(".")
+        nested[section][field] = found[section][field]
+    return parse_recipe(nested, source)
 
 
 def _write_best(study: "Study", grid: Grid, settings: Search, out: Path) -> Found:

@@ -81,7 +81,9 @@ Seeds = Annotated[int | list[int], BeforeValidator(_is_count_or_list)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 class Range(_Part):
