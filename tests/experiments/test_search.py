@@ -3,7 +3,6 @@
 import math
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -183,6 +182,11 @@ def test_whole_numbers_for_a_field_of_numbers(
         ('"model.blocks"', '"training.seed"', "training.seed: the luckiest seed is no better"),
         ("model.blocks", "modle.blocks", "did you mean 'model'"),
         (
+            '"model.blocks" = { low = 1, high = 3',
+            '"model.kernel" = { low = 1, high = 7',
+            r"kernel: Input should be odd; it is 2; give choices = \[1, 3, 5, 7\] instead of low",
+        ),
+        (
             '"training.schedule" = { choices = ["cosine", "linear"]',
             '"data.train" = { choices = [["bundled:train"], ["gone.json"]]',
             "gone.json: no such file; name its folder with --data",
@@ -239,12 +243,61 @@ def test_a_proposal_that_is_no_recipe_does_not_stay_in_the_way(
 "training.final_decay" = { choices = [0.0, 0.5] }
 """
     path = write_table(("training.epochs", 'training.schedule = "log"\ntraining.epochs'), more=more)
-    grid = expand(load_table(path))
-    for _ in range(20):
-        with suppress(ReadletError):
-            if search(grid, tmp_path, lambda trial: None, trials=3).trials == 3:
-                return
-    pytest.fail("the same proposal again and again")
+    told: list[Trying] = []
+    found = search(expand(load_table(path)), tmp_path, told.append, trials=8)
+    assert found.trials == len(trained) == 8
+    refused = [trial for trial in told if trial.refused]
+    assert refused
+    for trial in refused:
+        assert trial.values == {"training.schedule": "cosine", "training.final_decay": 0.5}
+        assert "training.final_decay needs a schedule that is constant or log" in trial.refused
+        assert sum(other.number == trial.number for other in told) > 1  # its number was used again
+
+
+def test_proposals_that_are_never_recipes_end_the_search(
+    write_table: Write, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Trying] = []
+    changed = module._changed
+
+    def refuse(grid: Grid, values: dict[str, Any]) -> Any:
+        if len(values) == 3:
+            raise ReadletError("these do not go together")
+        return changed(grid, values)
+
+    grid = expand(load_table(write_table(more=RANGES)))
+    monkeypatch.setattr(module, "_changed", refuse)
+    with pytest.raises(ReadletError, match=r"20 proposals in a row are no recipe; choose ranges"):
+        search(grid, tmp_path, told.append)
+    assert len(told) == 20
+    assert not trained
+    monkeypatch.undo()
+
+
+def test_a_finished_run_without_the_metric_is_told(
+    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make(self: object, run: Run, watch: object, tell: object) -> Any:
+        return SimpleNamespace(result=SimpleNamespace(scores={"f1": 50.0, "exact": 40.0}))
+
+    monkeypatch.setattr(module.Runner, "make", make)
+    more = RANGES.replace("trials = 12", 'trials = 1\nmetric = "NoAns_f1"')
+    told = "search.metric: the questions have no NoAns_f1; choose from f1, exact"
+    with pytest.raises(ReadletError, match=told):
+        search(expand(load_table(write_table(more=more))), tmp_path, lambda trial: None)
+
+
+def test_a_baseline_that_cannot_be_run_is_not_searched_from(
+    write_table: Write, tmp_path: Path
+) -> None:
+    path = write_table(
+        ('"match" = {}', '"match" = { missing = "a part" }'),
+        ("seeds = 2", 'seeds = 2\ncombine = "all"'),
+        ('[paper."width 12"]', '[paper."width 12 / match"]'),
+        more=RANGES,
+    )
+    with pytest.raises(ReadletError, match=r"search: the baseline needs a part; begin with"):
+        search(expand(load_table(path)), tmp_path, pytest.fail)
 
 
 def test_a_table_without_ranges_cannot_be_searched(write_table: Write, tmp_path: Path) -> None:

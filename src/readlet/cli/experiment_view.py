@@ -162,6 +162,7 @@ def show_trial(trial: Trying) -> None:
     values = ", ".join(f"{name}={_brief(value)}" for name, value in trial.values.items())
     result = "stopped early" if trial.pruned else ""
     result = f"{trial.score:.2f}" if trial.score is not None else result
+    result = f"no recipe ({trial.refused})" if trial.refused else result
     CONSOLE.print(
         f"trial {trial.number} of {trial.of}: {values}{': ' if result else ''}{result}",
         markup=False,

@@ -27,6 +27,8 @@ BEST = "best.toml"
 _JOURNAL = "search.journal"
 _STARTUP_TRIALS = 4  # trials that nothing prunes: a median of fewer says little
 _STEPS_AN_EPOCH = 1000  # Optuna counts whole steps
+_REFUSED_IN_A_ROW = 20  # proposals that are no recipe: then hardly any is
+_VALUES_CHECKED = 100  # of a range of whole numbers
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Trying:
     values: dict[str, Any]
     score: float | None = None
     pruned: bool = False
+    refused: str = ""  # why the recipe does not take these values
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,9 @@ def search(
         remedy = "add [search.ranges]"
         raise bad_input(grid.table.told_as, "search", "has no ranges to search", remedy)
     _refuse_several_processes()
+    if grid.rows[0].missing:
+        fault = f"the baseline needs {grid.rows[0].missing}"
+        raise bad_input(grid.table.told_as, "search", fault, "begin with a row that can be run")
     base = grid.runs[0].recipe
     _check_ranges(grid, settings)
     with RunFolder(out / _JOURNAL).claimed() as free:
@@ -82,6 +88,25 @@ def _check_ranges(grid: Grid, settings: Search) -> None:
             raise bad_input(source, name, "the luckiest seed is no better recipe", "leave it out")
         for value in values.choices or (values.low, values.high):
             run_key(_changed(grid, {name: value}))
+        if _is_whole(name, values, grid.runs[0].recipe):
+            _check_between(grid, name, values)
+
+
+def _check_between(grid: Grid, name: str, values: Range) -> None:
+    """Some numbers, such as even ones, may be refused though those around them are not."""
+    numbers = range(int(values.low or 0), int(values.high or 0) + 1)
+    if len(numbers) > _VALUES_CHECKED:
+        return
+    refused: dict[int, ReadletError] = {}
+    for number in numbers:
+        try:
+            _changed(grid, {name: number})
+        except ReadletError as error:
+            refused[number] = error
+    if refused:
+        allowed = [number for number in numbers if number not in refused]
+        first = next(iter(refused.values()))
+        raise ReadletError(f"{first}; give choices = {allowed} instead of low and high")
 
 
 def _try_all(
@@ -94,14 +119,26 @@ def _try_all(
 ) -> None:
     optuna = _optuna()
     runner = Runner(out)
+    refused = 0  # in a row
     while (done := len(_done(study))) < total:
         trial = study.ask()
         for name, listed in settings.ranges.items():
             _suggest(trial, name, listed, grid.runs[0].recipe)
         values = _chosen(trial.params, settings)
-        tell(Trying(done + 1, total, values))
         try:
             recipe = _changed(grid, values)
+        except ReadletError as error:  # values that do not go together
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            tell(Trying(done + 1, total, values, refused=str(error)))
+            refused += 1
+            if refused == _REFUSED_IN_A_ROW:
+                fault = f"{refused} proposals in a row are no recipe"
+                remedy = "choose ranges whose values go together"
+                raise bad_input(grid.table.told_as, "search.ranges", fault, remedy) from None
+            continue
+        refused = 0
+        tell(Trying(done + 1, total, values))
+        try:
             score = _try(runner, out, _judged(recipe, settings), trial, settings)
         except optuna.TrialPruned:
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
@@ -124,10 +161,7 @@ def _try(runner: Runner, out: Path, recipe: Recipe, trial: "Trial", settings: Se
     folder = RunFolder(out / run.key)
 
     def watch(epoch: float, scores: dict[str, float]) -> None:
-        if settings.metric not in scores:
-            fault = f"the questions have no {settings.metric}"
-            raise bad_input("search.metric", "", fault, f"choose from {', '.join(scores)}")
-        trial.report(scores[settings.metric], round(epoch * _STEPS_AN_EPOCH))
+        trial.report(_score(scores, settings), round(epoch * _STEPS_AN_EPOCH))
         if trial.should_prune():
             raise optuna.TrialPruned
 
@@ -137,7 +171,14 @@ def _try(runner: Runner, out: Path, recipe: Recipe, trial: "Trial", settings: Se
         shutil.rmtree(folder.work, ignore_errors=True)
         raise
     assert finished is not None  # the whole search is claimed
-    return finished.result.scores[settings.metric]
+    return _score(finished.result.scores, settings)
+
+
+def _score(scores: dict[str, float], settings: Search) -> float:
+    if settings.metric not in scores:
+        fault = f"the questions have no {settings.metric}"
+        raise bad_input("search.metric", "", fault, f"choose from {', '.join(scores)}")
+    return scores[settings.metric]
 
 
 def _judged(recipe: Recipe, settings: Search) -> Recipe:
@@ -189,13 +230,18 @@ def _refuse_several_processes() -> None:
 
 def _suggest(trial: "Trial", name: str, values: Range, base: Recipe) -> None:
     low, high = values.low, values.high
-    section, field = name.split(".")
     if values.choices:  # by number: Optuna takes no lists
         trial.suggest_categorical(name, range(len(values.choices)))
-    elif isinstance(getattr(getattr(base, section), field), int):
+    elif _is_whole(name, values, base):
         trial.suggest_int(name, int(low or 0), int(high or 0), log=values.log)
     else:
         trial.suggest_float(name, low or 0.0, high or 0.0, log=values.log)
+
+
+def _is_whole(name: str, values: Range, base: Recipe) -> bool:
+    """Whether it is a range of whole numbers."""
+    section, field = name.split(".")
+    return not values.choices and isinstance(getattr(getattr(base, section), field), int)
 
 
 def _chosen(proposed: dict[str, Any], settings: Search) -> dict[str, Any]:
