@@ -1,6 +1,7 @@
 """How a grid of runs looks in a terminal, and as plain lines elsewhere."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -19,6 +20,7 @@ from readlet.experiments.wording import duration
 from readlet.progress import CONSOLE
 
 WAITING = Text("·", style="dim")
+_BARS = 2  # lines below the table, of the bars of what is at work
 
 
 class GridView:
@@ -29,6 +31,9 @@ class GridView:
         self._shown = shown
         self._cells: dict[str, Text] = {}
         self._finished: dict[str, FinishedRun] = {}
+        self._at_work = ""  # a row
+        self._failed: list[str] = []  # rows
+        self._is_over = False
         self._live: Live | None = None
         if shown and sys.stderr.isatty():
             self._live = Live(console=CONSOLE, get_renderable=self._lines, refresh_per_second=2)
@@ -44,6 +49,7 @@ class GridView:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._is_over = True
         if self._live is not None:
             self._live.stop()
         elif kind is None:
@@ -57,6 +63,7 @@ class GridView:
         self._warn(f"{run.label}: {error}; the folder is now {place.name}")
 
     def begun(self, run: Run) -> None:
+        self._at_work = run.row
         self._cells[run.key] = Text("begun", style="yellow")
         self._say(f"{self._count()}: {run.label}")
 
@@ -69,6 +76,7 @@ class GridView:
         self._say(f"{self._count()}: {run.label}: {_told(finished)}")
 
     def failed(self, run: Run, error: ReadletError) -> None:
+        self._failed.append(run.row)
         self._cells[run.key] = Text("failed", style="bold red")
         self._warn(f"{run.label}: failed: {error}")
 
@@ -92,12 +100,37 @@ class GridView:
             CONSOLE.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _lines(self) -> Group:
-        count = Text(f"{self._count()}; F1 in percent", style="dim")
-        return Group(grid_lines(self._grid, self._cells), *_needs(self._grid), count)
+        """The whole grid; while runs are made, no more of it than the terminal has room for."""
+        told = f"{self._count()}; F1 in percent"
+        count = Text(told, style="dim")
+        whole = Group(grid_lines(self._grid, self._cells), *_needs(self._grid), count)
+        room = CONSOLE.height - _BARS
+        total = len(self._grid.rows)
+        if self._is_over or (total < room and _height(whole) <= room):
+            return whole
+        ranked = self._ranked()
+        for number in range(min(room, len(ranked)), 0, -1):
+            count = Text(f"{told}; {number} of {total} rows shown", style="dim")
+            part = Group(grid_lines(self._grid, self._cells, ranked[:number]), count)
+            if _height(part) <= room:
+                return part
+        return Group(count)
+
+    def _ranked(self) -> list[str]:
+        """Rows by how much they matter now: that at work, those that failed, those next to it."""
+        place = {name: n for n, name in enumerate(dict.fromkeys(r.row for r in self._grid.runs))}
+        here = place.get(self._at_work, 0)
+        near = sorted(place, key=lambda name: abs(place[name] - here))
+        return list(dict.fromkeys([near[0], *reversed(self._failed), *near]))
 
 
-def grid_lines(grid: Grid, cells: dict[str, Text]) -> Lines:
-    """The grid with what is known of every run; `_needs` tells why some rows cannot be run."""
+def _height(lines: Group) -> int:
+    return len(CONSOLE.render_lines(lines, pad=False))
+
+
+def grid_lines(grid: Grid, cells: dict[str, Text], only: Sequence[str] = ()) -> Lines:
+    """The grid with what is known of every run, all rows or `only` some; `_needs` tells why some
+    cannot be run."""
     missing = _missing(grid)
     seeds = sorted({run.seed for run in grid.runs})
     lines = Lines(title=Text(grid.table.title), title_justify="left", box=None, pad_edge=False)
@@ -105,6 +138,8 @@ def grid_lines(grid: Grid, cells: dict[str, Text]) -> Lines:
     for seed in seeds:
         lines.add_column(f"seed {seed}", justify="right")
     for row in grid.rows:
+        if only and row.name not in only:
+            continue
         of_seed = {run.seed: cells.get(run.key, WAITING) for run in grid.of_row(row.name)}
         if row.missing:
             number = f"({missing.index(row.missing) + 1})"

@@ -1,0 +1,96 @@
+"""The live table of a grid in terminals of any size, and the lines of a search."""
+
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from readlet.cli import experiment_view as module
+from readlet.cli.experiment_view import GridView, show_trial
+from readlet.errors import ReadletError
+from readlet.experiments.grid import Grid, expand
+from readlet.experiments.search import Trying
+from readlet.experiments.table import Table
+
+Shown = Callable[[], list[str]]
+
+
+@pytest.fixture
+def grid() -> Grid:
+    """Forty rows, one of which lacks a part."""
+    rates = {f"rate {n}": {"training": {"learning_rate": n * 1e-4}} for n in range(1, 40)}
+    table = Table(
+        name="many",
+        title="Many rates",
+        recipe="tiny",
+        seeds=2,
+        combine="all",
+        axes={"rate": rates | {"rate 40": {"missing": "a part"}}},
+    )
+    return expand(table)
+
+
+def shown_by(view: GridView, monkeypatch: pytest.MonkeyPatch, height: int, width: int) -> Shown:
+    """What a terminal of this size shows of the live table."""
+    console = Console(file=io.StringIO(), height=height, width=width)
+    monkeypatch.setattr(module, "CONSOLE", console)
+
+    def shown() -> list[str]:
+        with console.capture() as captured:
+            console.print(view._lines())
+        return captured.get().splitlines()
+
+    return shown
+
+
+@pytest.mark.parametrize("width", [80, 30])
+@pytest.mark.parametrize("height", [8, 14, 24])
+def test_a_table_taller_than_the_terminal_shows_what_is_at_work(
+    grid: Grid, monkeypatch: pytest.MonkeyPatch, height: int, width: int
+) -> None:
+    view = GridView(grid)
+    shown = shown_by(view, monkeypatch, height, width)
+    of_row = {run.row: run for run in grid.runs}
+    assert any("rate 1 " in line for line in shown())
+    view.failed(of_row["rate 3"], ReadletError("no"))
+    view.begun(of_row["rate 30"])
+    lines = shown()
+    assert len(lines) <= height - 2  # the bars of a training stand below
+    text = " ".join(" ".join(lines).split())
+    assert "0 of 78 done; F1 in percent;" in text
+    rows = re.findall(r"rate (\d+) ", text)
+    assert re.search(rf"{len(rows)} of 40 rows shown", text)
+    assert "30" in rows
+    assert rows == sorted(rows, key=int)
+    if len(rows) > 2:
+        assert "3" in rows
+        assert set(rows) - {"3"} <= {str(n) for n in range(40) if abs(n - 30) < len(rows)}
+    with view:
+        pass
+    whole = " ".join(shown())  # what stays when all is over
+    assert all(f"{row.name} " in whole for row in grid.rows)
+    assert "(1) needs a part" in whole
+
+
+def test_a_table_that_fits_is_shown_whole(grid: Grid, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown_by(GridView(grid), monkeypatch, 46, 80)()
+    assert len(lines) == 44
+    assert lines[-2:] == ["(1) needs a part", "0 of 78 done; F1 in percent"]
+    lines = shown_by(GridView(grid), monkeypatch, 45, 80)()
+    assert lines[-1] == "0 of 78 done; F1 in percent; 39 of 40 rows shown"
+
+
+def test_hardly_any_room_is_for_the_count(grid: Grid, monkeypatch: pytest.MonkeyPatch) -> None:
+    (line,) = shown_by(GridView(grid), monkeypatch, 4, 80)()
+    assert line.startswith("0 of 78 done")
+
+
+def test_a_trial_that_is_no_recipe_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(file=io.StringIO(), width=20)
+    monkeypatch.setattr(module, "CONSOLE", console)
+    with console.capture() as captured:
+        show_trial(Trying(3, 20, {"model.kernel": 4}, refused="model.kernel: must be odd"))
+    told = "trial 3 of 20: model.kernel=4: no recipe (model.kernel: must be odd)\n"
+    assert captured.get() == told
