@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from readlet.experiments.store import Result
 from readlet.experiments.table import load_table, shipped_tables
 from readlet.formats import source_path
 
@@ -83,6 +84,37 @@ def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) 
     values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
     assert [row["finished"] for row in values["rows"]] == [0, 1]
     assert any("questions are not at hand" in remark for remark in values["remarks"])
+
+
+def test_a_file_that_has_changed_is_known_as_the_newest_run_knew_it(
+    readlet: Run, table: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "my-dev.json"
+    shutil.copy(source_path("bundled:dev"), data)
+    named = 'data.dev = "my-dev.json"\ndata.max_context'
+    Path(table).write_text(Path(table).read_text().replace("data.max_context", named))
+    words = (table, "--only", "width 12")
+    for year in (2032, 2030, 2031):
+        data.write_text(data.read_text() + " ")
+        before = set(tmp_path.glob("runs/quick/*/result.json"))
+        assert readlet("experiment", "run", *words).code == 0
+        (path,) = set(tmp_path.glob("runs/quick/*/result.json")) - before
+        result = Result.model_validate_json(path.read_text())
+        noted = {"finished": f"{year}-01-01T00:00:00+00:00", "seconds": float(year)}
+        result = result.model_copy(update=noted)
+        result = result.model_copy(update={"digest": result.own_digest()})
+        path.write_text(result.model_dump_json())
+
+    def told() -> Any:
+        assert readlet("experiment", "report", table, "--format", "json").code == 0
+        values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
+        remarks = [remark for remark in values["remarks"] if "newest" in remark]
+        return values["rows"][1]["seconds"], remarks
+
+    assert told() == (2031, [])  # the file as it is here
+    data.unlink()
+    remark = "Shown are runs of the newest `my-dev.json`: earlier ones had other contents."
+    assert told() == (2032, [remark])
 
 
 def test_search(readlet: Run, table: str, tmp_path: Path) -> None:

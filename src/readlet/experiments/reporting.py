@@ -1,6 +1,7 @@
 """From finished runs to files of a report: what `readlet experiment report` calls."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from readlet.errors import ReadletError
 from readlet.experiments.curves import learning_curves
 from readlet.experiments.grid import Grid
-from readlet.experiments.keys import run_key
+from readlet.experiments.keys import run_key, source_names
 from readlet.experiments.render_html import html
 from readlet.experiments.render_markdown import markdown
 from readlet.experiments.render_tex import tex
@@ -49,7 +50,8 @@ def write_report(
     report = build_report(
         grid, found.runs, _questions(grid), pairs_shown=examples_shown, damaged=found.damaged
     )
-    report = replace(report, remarks=[*report.remarks, *_other_seeds(grid, runs)])
+    more = [*_changed_files(grid, runs), *_other_seeds(grid, runs)]
+    report = replace(report, remarks=[*report.remarks, *more])
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     texts = {f"{grid.table.name}.{name}": _RENDERERS[name](report, command) for name in formats}
@@ -69,6 +71,19 @@ def _questions(grid: Grid) -> list[Example] | None:
     if sources or not source or not source_path(source).is_file():
         return None
     return list(read_examples(source))
+
+
+def _changed_files(grid: Grid, runs: Path) -> list[str]:
+    """A remark on files that are not here and of which runs knew several contents."""
+    contents: defaultdict[str, set[str]] = defaultdict(set)
+    for result in results_in(runs):
+        for name, digest in result.sources.items():
+            contents[name].add(digest)
+    named = {name for run in grid.runs for name in source_names(run.recipe)}
+    absent = {Path(name).name for name in named if not source_path(name).is_file()}
+    changed = {Path(name).name for name, digests in contents.items() if len(digests) > 1}
+    told = ", ".join(f"`{name}`" for name in sorted(absent & changed))
+    return [f"Shown are runs of the newest {told}: earlier ones had other contents."] * bool(told)
 
 
 def _other_seeds(grid: Grid, runs: Path) -> list[str]:

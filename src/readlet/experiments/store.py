@@ -300,9 +300,10 @@ def results_in(out: Path) -> Iterator[Result]:
 
 
 def known_sources(out: Path) -> Digests:
-    """Names and digests of all files that the finished runs of a folder were made from."""
+    """Names and digests of all files that the finished runs of a folder were made from; if a file
+    has changed between them, as the newest run knew it."""
     found: dict[str, str] = {}
-    for result in results_in(out):
+    for result in sorted(results_in(out), key=lambda result: result.finished):
         found |= result.sources
     return found
 
