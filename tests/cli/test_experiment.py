@@ -83,7 +83,7 @@ def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) 
     assert told.code == 0, told.err
     values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
     assert [row["finished"] for row in values["rows"]] == [0, 1]
-    assert any("questions are not at hand" in remark for remark in values["remarks"])
+    assert any("`my-dev.json` is not at hand" in remark for remark in values["remarks"])
 
 
 def test_a_file_that_has_changed_is_known_as_the_newest_run_knew_it(

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from readlet.experiments.analysis import DevGroups, GroupPart
 from readlet.experiments.differences import Difference
 from readlet.experiments.disagreements import Disagreement, Mark
-from readlet.experiments.report import Cell, CurvePoint, GroupPart, Report, ReportRow
+from readlet.experiments.report import Cell, CurvePoint, Report, ReportRow
 
 EXCERPT = "…The Lantern Bridge was begun by the mason Hedda Quill in 1881."
 
@@ -81,12 +82,18 @@ def _report(**changes: Any) -> Report:
             Difference("wide", "base", "exact", 1.5, 0.4, 2.6, 0.01, 2, 0.03),
             Difference("wide", "base", "f1", -1.5, -2.6, -0.4, 0.0001, 2, 0.2),
         ],
-        groups={
-            "question type": [
-                GroupPart("who", 1234, {"base": 60.0, "wide": 64.0}),
-                GroupPart("when", 7, {"base": 80.0, "wide": 55.0}),
-            ]
-        },
+        groups=[
+            DevGroups(
+                source="dev.json",
+                questions=1241,
+                groups={
+                    "question type": [
+                        GroupPart("who", 1234, {"base": 60.0, "wide": 64.0}),
+                        GroupPart("when", 7, {"base": 80.0, "wide": 55.0}),
+                    ]
+                },
+            )
+        ],
         disagreements=[
             Disagreement(
                 row="wide",

@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from readlet.experiments.analysis import DevGroups, GroupPart
 from readlet.experiments.differences import Difference
 from readlet.experiments.disagreements import Mark
 from readlet.experiments.render_html import html, pieces
 from readlet.experiments.render_markdown import markdown
 from readlet.experiments.render_tex import tex
-from readlet.experiments.report import Cell, GroupPart, Report, ReportRow
+from readlet.experiments.report import Cell, Report, ReportRow
 
 COMMAND = "readlet experiment report bridges"
 HOSTILE = "<script>x|y & z_1 {a} \\b ^~ [c] *d* `e` $f$ #g 100%"
@@ -40,7 +41,7 @@ def bare_report(make_row: MakeRow, make_report: MakeReport) -> Report:
         metrics=["f1"],
         rows=[dataclasses.replace(row, planned=1, finished=1)],
         differences=[],
-        groups={},
+        groups=[],
         disagreements=[],
         questions=None,
         remarks=[],
@@ -87,6 +88,38 @@ def test_every_form_tells_how_sure_a_difference_is(
     assert f"<td>{cell}</td>" in html(report, COMMAND)
     assert number.replace("*", r"\*") in markdown(report, COMMAND)
     assert number.replace("*", "{*}").replace("†", r"$\dagger$") in tex(report)
+
+
+def test_rows_of_two_dev_files_have_tables_of_their_own(
+    make_row: MakeRow, make_report: MakeReport
+) -> None:
+    first = {"base": 60.0, "wide": 64.0}
+    second = {"Spanish": 50.0, "Spanish, wide": 45.0}
+    groups = [
+        DevGroups(name, 1190, {"question type": [GroupPart("who", 9, f1)]})
+        for name, f1 in (("en.json", first), ("es.json", second))
+    ]
+    rows = [make_row(name) for name in (*first, *second)]
+    report = make_report(rows=rows, groups=groups)
+    text = markdown(report, COMMAND)
+    assert re.findall("^###+ .*", text.partition("## Questions on which")[0], re.M) == [
+        *("### en.json, 1,190 questions", "#### Kind of question"),
+        *("### es.json, 1,190 questions", "#### Kind of question"),
+    ]
+    assert "| wide | 64.0 |" in text
+    assert "| Spanish, wide | 45.0 |" in text
+    page = html(report, COMMAND)
+    assert re.findall("<h3>(.*json.*)</h3>", page) == [
+        *("en.json, 1,190 questions", "es.json, 1,190 questions")
+    ]
+    # Each table has a first row to be compared with.
+    bars = re.findall(r'class="(gain|loss)" style="--size: (\d+)%', page)
+    assert bars == [("gain", "80"), ("loss", "100")]
+    assert page.count("<i></i>") == 2
+    assert "its distance from\nthe first row that has these questions" in page
+    # A single file needs no title.
+    assert "<h3>en.json" not in html(make_report(rows=rows, groups=groups[:1]), COMMAND)
+    assert "### Kind of question" in markdown(make_report(groups=groups[:1]), COMMAND)
 
 
 def test_a_page_turns_texts_that_run_from_right_to_left(make_report: MakeReport) -> None:
@@ -276,7 +309,10 @@ def test_the_page_escapes_everything(make_row: MakeRow, make_report: MakeReport)
         machines=[HOSTILE],
         rows=rows,
         disagreements=[found],
-        groups={HOSTILE: [GroupPart(HOSTILE, 3, {HOSTILE: 50.0, "wide": 51.0})]},
+        groups=[
+            DevGroups(f"{n}{HOSTILE}", 3, {HOSTILE: [GroupPart(HOSTILE, 3, {HOSTILE: 50.0})]})
+            for n in range(2)
+        ],
         differences=[Difference(HOSTILE, "wide", "f1", 1, None, None, None, 1, None)],
     )
     page = Page(html(hostile, HOSTILE))

@@ -3,8 +3,10 @@
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from safetensors.numpy import save_file
 from readlet.errors import ReadletError
 from readlet.evaluation import write_predictions
 from readlet.experiments import report as report_module
+from readlet.experiments.analysis import Questions
 from readlet.experiments.curves import curves_caption
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report
@@ -20,12 +23,12 @@ from readlet.experiments.reporting import write_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import FinishedRun, Result
 from readlet.experiments.table import load_table
-from readlet.formats import read_examples
+from readlet.formats import read_examples, write_examples
 from readlet.metrics.learning_curve import LearningCurve, ScorePoint
-from readlet.types import Example
 
 Write = Callable[..., str]
 EXAMPLES = list(read_examples("bundled:dev"))
+QUESTIONS = {"bundled:dev": EXAMPLES}
 
 
 def pretend(
@@ -93,9 +96,9 @@ def pretend(
 def report_of(write_table: Write, tmp_path: Path) -> Callable[..., Report]:
     grid = expand(load_table(write_table()))
 
-    def make(scores: dict[str, list[float]], examples: list[Example] | None = EXAMPLES) -> Report:
+    def make(scores: dict[str, list[float]], questions: Questions = QUESTIONS) -> Report:
         pretend(grid, tmp_path / "runs", scores)
-        return build_report(grid, find_finished(grid, tmp_path / "runs").runs, examples)
+        return build_report(grid, find_finished(grid, tmp_path / "runs").runs, questions)
 
     return make
 
@@ -207,7 +210,7 @@ def test_metrics_over_some_questions_are_tested_over_these(
     scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
     pretend(grid, tmp_path, scores, keep_answerable=kept)
     runs = find_finished(grid, tmp_path).runs
-    found = build_report(grid, runs, None if kept else EXAMPLES).differences
+    found = build_report(grid, runs, {} if kept else QUESTIONS).differences
     has = [bool(e.answers) for e in EXAMPLES[42:63]]  # those that one row has right, one wrong
     assert {d.metric for d in found} == {"HasAns_f1", "NoAns_f1"}
     for difference in found:
@@ -220,7 +223,7 @@ def test_metrics_over_some_questions_are_tested_over_these(
         assert difference.high > 0
         assert difference.p_questions is not None
     if not kept:
-        assert all(d.low is None for d in build_report(grid, runs, None).differences)
+        assert all(d.low is None for d in build_report(grid, runs, {}).differences)
 
 
 def test_held_out_questions_of_every_seed_are_joined(write_table: Write, tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ def test_held_out_questions_of_every_seed_are_joined(write_table: Write, tmp_pat
     grid = expand(load_table(write_table(("data.max", 'data.dev = ""\ndata.max'))))
     scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
     pretend(grid, tmp_path, scores, by_seed=True)
-    report = build_report(grid, find_finished(grid, tmp_path).runs, None)
+    report = build_report(grid, find_finished(grid, tmp_path).runs, {})
     f1 = next(d for d in report.differences if d.metric == "f1")
     assert f1.p_questions == pytest.approx(1 / 10_001, abs=1e-6)
     assert f1.low is not None
@@ -249,7 +252,7 @@ def test_rows_asked_different_questions_do_not_disturb_the_others(
     grid = expand(load_table(write_table(("seeds = 2", f"seeds = 1\ncompare = {pairs}"))))
     pretend(grid, tmp_path, {"baseline": [50], "width 12": [75]})
     pretend(grid, tmp_path, {"no match": [75]}, questions="others", by_seed=True)
-    report = build_report(grid, find_finished(grid, tmp_path).runs, EXAMPLES)
+    report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
     tested = {d.row: d.p_questions for d in report.differences if d.metric == "f1"}
     assert tested == {"no match": None, "width 12": pytest.approx(1 / 10_001, abs=1e-6)}
     assert report.asked == "dev"
@@ -263,16 +266,19 @@ def test_a_metric_that_the_data_lack_is_told(
     answerable = [example for example in EXAMPLES if example.answers]
     monkeypatch.setattr(f"{__name__}.EXAMPLES", answerable)
     pretend(grid, tmp_path / "runs", {"baseline": [50], "width 12": [75]})
-    report = build_report(grid, find_finished(grid, tmp_path / "runs").runs, answerable)
+    questions = {"bundled:dev": answerable}
+    report = build_report(grid, find_finished(grid, tmp_path / "runs").runs, questions)
     assert report.metrics == ["f1"]
     assert any("No run has NoAns_f1" in remark for remark in report.remarks)
 
 
 def test_groups_add_up(report_of: Callable[..., Report]) -> None:
     report = report_of({"baseline": [50, 60], "width 12": [75, 75]})
-    assert set(report.groups) == {"answer", "question type", "answer words", "context words"}
+    (of_file,) = report.groups
+    assert (of_file.source, of_file.questions) == ("bundled:dev", len(EXAMPLES))
+    assert set(of_file.groups) == {"answer", "question type", "answer words", "context words"}
     rows = {row.name: row.cells["f1"].mean for row in report.rows if row.cells}
-    for parts in report.groups.values():
+    for parts in of_file.groups.values():
         assert sum(part.questions for part in parts) == len(EXAMPLES)
         for name, mean in rows.items():
             total = sum(part.questions * part.f1[name] for part in parts)
@@ -299,17 +305,92 @@ def test_disagreements_show_gains_and_losses(report_of: Callable[..., Report]) -
 
 
 def test_without_the_data_there_are_no_groups(report_of: Callable[..., Report]) -> None:
-    report = report_of({"baseline": [50], "width 12": [75]}, None)
+    report = report_of({"baseline": [50], "width 12": [75]}, {})
     assert not report.groups
     assert not report.disagreements
     assert report.differences
+    told = "`bundled:dev` is not at hand: no groups of these questions, no examples."
+    assert told in report.remarks
+
+
+@pytest.fixture
+def two_dev_files(write_table: Write, tmp_path: Path) -> Grid:
+    """Two rows on the bundled questions, and `no match` on a file of its own."""
+    write_examples(tmp_path / "mine.json", EXAMPLES[:40])
+    mine = f'model.match_features = false, data.dev = "{tmp_path / "mine.json"}"'
+    return expand(load_table(write_table(("model.match_features = false", mine))))
+
+
+def test_rows_with_a_dev_file_of_their_own_have_groups_of_their_own(
+    two_dev_files: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid, runs = two_dev_files, tmp_path / "runs"
+    pretend(grid, runs, {"baseline": [50, 50], "width 12": [75, 75]})
+    monkeypatch.setattr(f"{__name__}.EXAMPLES", EXAMPLES[:40])
+    pretend(grid, runs, {"no match": [25, 25]}, questions="others")
+    monkeypatch.undo()
+
+    def told() -> dict[str, Any]:
+        (path,) = write_report(grid, runs, tmp_path, ["json"], command="", examples_shown=2)
+        values: dict[str, Any] = json.loads(path.read_text())
+        return values
+
+    report = told()
+    assert [(g["source"], g["questions"]) for g in report["groups"]] == [
+        *(("bundled:dev", len(EXAMPLES)), ("mine.json", 40))
+    ]
+    rows = [{*part["f1"]} for g in report["groups"] for part in g["groups"]["question type"]]
+    assert {frozenset(names) for names in rows} == {
+        frozenset({"baseline", "width 12"}),
+        frozenset({"no match"}),
+    }
+    assert {(d["row"], d["against"]) for d in report["disagreements"]} == {("width 12", "baseline")}
+    tested = {d["row"]: d["p_questions"] is not None for d in report["differences"]}
+    assert tested == {"width 12": True, "no match": False}
+    assert not any("at hand" in remark for remark in report["remarks"])
+    (tmp_path / "mine.json").unlink()
+    report = told()
+    assert [g["source"] for g in report["groups"]] == ["bundled:dev"]
+    assert report["disagreements"]
+    (absent,) = (remark for remark in report["remarks"] if "at hand" in remark)
+    assert absent.startswith(f"`{tmp_path / 'mine.json'}` is not at hand: no groups")
+
+
+def test_the_same_ids_in_two_files_are_paired_and_told(two_dev_files: Grid, tmp_path: Path) -> None:
+    """The same questions in another language, say; but not if they differ in who has an answer."""
+    grid, runs = two_dev_files, tmp_path / "runs"
+    pretend(grid, runs, {"baseline": [50, 50], "no match": [75, 75]})
+    other = [replace(e, answers=e.answers if n else ()) for n, e in enumerate(EXAMPLES)]
+    metrics = {"f1", "HasAns_f1"}
+    for mine, tested in ((EXAMPLES, metrics), (other, {"f1"})):
+        questions = QUESTIONS | {str(tmp_path / "mine.json"): mine}
+        found = build_report(
+            replace(grid, table=grid.table.model_copy(update={"metrics": [*metrics]})),
+            find_finished(grid, runs).runs,
+            questions,
+        )
+        assert {d.metric for d in found.differences if d.p_questions is not None} == tested
+        assert not found.disagreements
+        assert any("test over questions pairs these" in remark for remark in found.remarks)
+
+
+def test_rows_on_held_out_questions_beside_others_are_told(
+    write_table: Write, tmp_path: Path
+) -> None:
+    other = 'model.match_features = false, data.dev = ""'
+    grid = expand(load_table(write_table(("model.match_features = false", other))))
+    pretend(grid, tmp_path, {"baseline": [50, 50], "width 12": [75, 75]})
+    pretend(grid, tmp_path, {"no match": [25, 25]}, by_seed=True)
+    report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
+    assert [of_file.source for of_file in report.groups] == ["bundled:dev"]
+    assert any(r.startswith("Some rows' questions are held out") for r in report.remarks)
 
 
 def test_no_finished_run_is_said(write_table: Write) -> None:
     grid = expand(load_table(write_table()))
     done: dict[str, FinishedRun] = {}
     with pytest.raises(ReadletError, match="quick: no finished run yet"):
-        build_report(grid, done, None)
+        build_report(grid, done, {})
 
 
 def test_damaged_runs_are_named_when_there_are_no_others(
@@ -324,7 +405,7 @@ def test_damaged_runs_are_named_when_there_are_no_others(
     with pytest.raises(
         ReadletError, match=rf"quick: no whole run: .*{keys[0]}: is dam.*and 1 more"
     ):
-        build_report(grid, found.runs, None, damaged=found.damaged)
+        build_report(grid, found.runs, {}, damaged=found.damaged)
 
 
 @pytest.mark.parametrize("listed", ["5", "[0, 1, 2, 3, 4]"])

@@ -2,7 +2,7 @@
 
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,20 +76,26 @@ def find_differences(
     comparisons: Sequence[tuple[str, str]],
     runs: Runs,
     metrics: Sequence[str],
-    has_answer: HasAnswer | None = None,
+    has_answer: Iterable[tuple[str, Flags]] = (),
 ) -> list[Difference]:
     """Every comparison by every metric; the corrections count the comparisons of a metric.
 
     Which questions have an answer is told for runs that did not keep it.
     """
     pairs = [_pair(row, against, runs) for row, against in comparisons]
-    known = {**(has_answer or {}), **_kept(runs)}
+    kept = [(r.result.questions, r.has_answer) for listed in runs.values() for r in listed]
+    known = _undisputed((*has_answer, *((q, flags) for q, flags in kept if flags is not None)))
     return [found for metric in metrics for found in _by_metric(pairs, metric, known)]
 
 
-def _kept(runs: Runs) -> HasAnswer:
-    found = [(r.result.questions, r.has_answer) for listed in runs.values() for r in listed]
-    return {questions: flags for questions, flags in found if flags is not None}
+def _undisputed(told: Iterable[tuple[str, Flags]]) -> HasAnswer:
+    """Without lists of ids of which two files tell different things."""
+    found: dict[str, Flags] = {}
+    disputed = set()
+    for questions, flags in told:
+        if not np.array_equal(found.setdefault(questions, flags), flags):
+            disputed.add(questions)
+    return {questions: flags for questions, flags in found.items() if questions not in disputed}
 
 
 def _pair(row: str, against: str, runs: Runs) -> _Pair:

@@ -10,10 +10,11 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from readlet.experiments import wording as shared
+from readlet.experiments.analysis import DevGroups, GroupPart
 from readlet.experiments.curves import curves_caption, drawn_rows, learning_curves
 from readlet.experiments.differences import Difference
 from readlet.experiments.disagreements import Disagreement, Mark
-from readlet.experiments.report import GroupPart, Report
+from readlet.experiments.report import Report
 
 _WHOSE = {"gold": "gold answer", "row": "first row", "against": "second row"}
 # Differences within groups are drawn on a scale of so many points at most: in a group of few
@@ -48,9 +49,10 @@ def html(report: Report, command: str) -> str:
         is_sure=lambda difference: shared.sureness(difference) == "*",
         curves=Markup(learning_curves(report)) if drawn_rows(report) else "",
         curves_caption=curves_caption(report),
-        baseline=_baseline(report),
+        baselines=[_baseline(report, of_file) for of_file in report.groups],
         scale=_scale(report),
-        shades=lambda parts: _shades(report, parts),
+        shades=lambda of_file, parts: _shades(report, of_file, parts),
+        dev_name=lambda of_file: shared.dev_name(of_file, report),
         group_name=shared.group_name,
         part_name=shared.part_name,
         pairs=shared.pairs_of_rows(report),
@@ -135,21 +137,30 @@ class Shade:
     size: float  # of its bar, in percent of the longest
 
 
-def _baseline(report: Report) -> str:
-    """The first row that has scores."""
-    return next((row.name for row in report.rows if row.cells), "")
+def _baseline(report: Report, of_file: DevGroups) -> str:
+    """The first row that has scores on these questions."""
+    scored = {name for parts in of_file.groups.values() for part in parts for name in part.f1}
+    return next((row.name for row in report.rows if row.name in scored), "")
 
 
 def _scale(report: Report) -> float:
     """How many points the longest bar stands for."""
-    base = _baseline(report)
-    parts = [p.f1 for listed in report.groups.values() for p in listed if base in p.f1]
-    found = [abs(f1 - scores[base]) for scores in parts for f1 in scores.values()]
+    found = [
+        abs(f1 - part.f1[base])
+        for of_file in report.groups
+        for base in [_baseline(report, of_file)]
+        for parts in of_file.groups.values()
+        for part in parts
+        if base in part.f1
+        for f1 in part.f1.values()
+    ]
     return min(max(found, default=0.0), _LARGEST_BAR) or 1.0
 
 
-def _shades(report: Report, parts: Sequence[GroupPart]) -> list[tuple[str, list[Shade]]]:
-    base, scale = _baseline(report), _scale(report)
+def _shades(
+    report: Report, of_file: DevGroups, parts: Sequence[GroupPart]
+) -> list[tuple[str, list[Shade]]]:
+    base, scale = _baseline(report, of_file), _scale(report)
     named = [row.name for row in report.rows if all(row.name in part.f1 for part in parts)]
     lines = []
     for name in named:

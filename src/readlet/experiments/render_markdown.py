@@ -11,6 +11,7 @@ from readlet.experiments.wording import (
     Entry,
     answer_text,
     code_parts,
+    dev_name,
     difference_table,
     footnotes,
     group_name,
@@ -83,14 +84,18 @@ def _differences(report: Report) -> list[str]:
 
 def _groups(report: Report) -> list[str]:
     blocks = ["F1 of every row; the number of questions in brackets."]
-    for group, parts in report.groups.items():
-        headings = ["Row", *(f"{_inline(part_name(p))} ({p.questions:,})" for p in parts)]
-        lines = [
-            [_inline(row.name), *(f"{part.f1[row.name]:.1f}" for part in parts)]
-            for row in report.rows
-            if all(row.name in part.f1 for part in parts)
-        ]
-        blocks += [f"### {_inline(group_name(group))}", _table(headings, lines)]
+    for of_file in report.groups:
+        title = dev_name(of_file, report)
+        blocks += [f"### {_inline(title)}"] if title else []
+        for group, parts in of_file.groups.items():
+            headings = ["Row", *(f"{_inline(part_name(p))} ({p.questions:,})" for p in parts)]
+            lines = [
+                [_inline(row.name), *(f"{part.f1[row.name]:.1f}" for part in parts)]
+                for row in report.rows
+                if all(row.name in part.f1 for part in parts)
+            ]
+            mark = "####" if title else "###"
+            blocks += [f"{mark} {_inline(group_name(group))}", _table(headings, lines)]
     return blocks
 
 

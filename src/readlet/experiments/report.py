@@ -9,23 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from readlet.errors import ReadletError
-from readlet.experiments.differences import (
-    Difference,
-    HasAnswer,
-    Runs,
-    find_differences,
-    question_means,
-)
-from readlet.experiments.disagreements import Disagreement, disagreements
+from readlet.experiments.analysis import DevGroups, Questions, analyse
+from readlet.experiments.differences import Difference, Runs, find_differences
+from readlet.experiments.disagreements import Disagreement
 from readlet.experiments.grid import Grid
 from readlet.experiments.store import FinishedRun
-from readlet.metrics.evaluation import group_members
 from readlet.metrics.learning_curve import ScorePoint
-from readlet.metrics.squad import rules_of, score_questions
-from readlet.types import Example
 
 
 @dataclass(frozen=True)
@@ -63,15 +53,6 @@ class ReportRow:
 
 
 @dataclass(frozen=True)
-class GroupPart:
-    """Questions of one kind: how many, and every row's F1 on them."""
-
-    name: str
-    questions: int
-    f1: dict[str, float]
-
-
-@dataclass(frozen=True)
 class Report:
     name: str
     title: str
@@ -80,7 +61,7 @@ class Report:
     metrics: list[str]
     rows: list[ReportRow]
     differences: list[Difference]
-    groups: dict[str, list[GroupPart]]
+    groups: list[DevGroups]
     disagreements: list[Disagreement]
     asked: str  # which questions the scores are about: "dev", "held-out", or "" for several kinds
     questions: int | None
@@ -95,12 +76,12 @@ class Report:
 def build_report(
     grid: Grid,
     done: Mapping[str, FinishedRun],
-    examples: Sequence[Example] | None,
+    questions: Questions,
     *,
     pairs_shown: int = 3,
     damaged: Sequence[str] = (),
 ) -> Report:
-    """Everything about the finished runs of a grid; without examples, no groups and no pairs."""
+    """Everything about the finished runs of a grid, as far as its dev questions are at hand."""
     runs = {
         row.name: [done[r.key] for r in grid.of_row(row.name) if r.key in done] for row in grid.rows
     }
@@ -111,18 +92,8 @@ def build_report(
     ]
     asked = {run.result.questions for listed in runs.values() for run in listed}
     comparisons = [(a, b) for a, b in grid.comparisons if runs[a] and runs[b]]
-    remarks = [*damaged, *_remarks(grid, runs, asked, metrics)]
-    groups: dict[str, list[GroupPart]] = {}
-    shown: list[Disagreement] = []
-    has_answer: HasAnswer = {}
-    if examples is None:
-        why = "are held out of training" if _asked(runs) == "held-out" else "are not at hand"
-        remarks.append(f"The questions {why}: no groups of questions, no examples.")
-    if examples is not None and len(asked) == 1:
-        ordered = _in_order(examples)
-        has_answer = dict.fromkeys(asked, np.array([bool(e.answers) for e in ordered]))
-        groups = _groups(ordered, runs)
-        shown = disagreements(ordered, runs, comparisons, pairs_shown) if pairs_shown else []
+    analysis = analyse(grid, runs, questions, comparisons, pairs_shown)
+    remarks = [*damaged, *_remarks(grid, runs, asked, metrics), *analysis.remarks]
     return Report(
         name=grid.table.name,
         title=grid.table.title,
@@ -130,9 +101,9 @@ def build_report(
         note=grid.table.note,
         metrics=list(metrics),
         rows=_rows(grid, runs, metrics),
-        differences=find_differences(comparisons, runs, metrics, has_answer),
-        groups=groups,
-        disagreements=shown,
+        differences=find_differences(comparisons, runs, metrics, analysis.has_answer),
+        groups=analysis.groups,
+        disagreements=analysis.disagreements,
         asked=_asked(runs),
         questions=_question_count(runs) if len(asked) == 1 else None,
         code=_code(runs),
@@ -208,37 +179,6 @@ def _joined(found: Sequence[ScorePoint]) -> CurvePoint:
     )
 
 
-def _in_order(examples: Sequence[Example]) -> list[Example]:
-    """The examples in the order of a run's scores."""
-    ids = score_questions(examples, {}, rules_of(examples)).ids
-    if len(ids) == len(examples):
-        return list(examples)
-    by_id = {example.id: example for example in examples}
-    return [by_id[identity] for identity in ids]
-
-
-def _groups(examples: Sequence[Example], runs: Runs) -> dict[str, list[GroupPart]]:
-    means = {name: question_means(listed, "f1") for name, listed in runs.items() if listed}
-    members = group_members(examples)
-    kinds = {
-        "with answer": [n for n, e in enumerate(examples) if e.answers],
-        "without answer": [n for n, e in enumerate(examples) if not e.answers],
-    }
-    if all(kinds.values()):
-        members = {"answer": kinds} | members
-    return {
-        group: [
-            GroupPart(
-                name=part,
-                questions=len(places),
-                f1={name: float(scores[places].mean()) for name, scores in means.items()},
-            )
-            for part, places in parts.items()
-        ]
-        for group, parts in members.items()
-    }
-
-
 def _asked(runs: Runs) -> str:
     sources = {run.result.recipe["data"]["dev"] for listed in runs.values() for run in listed}
     if "" not in sources:
@@ -284,6 +224,12 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
         remarks.append(
             "The runs were not all scored on the same questions: two rows that were not have no "
             "test over questions."
+        )
+    files = {grid.of_row(name)[0].recipe.data.dev for name, listed in runs.items() if listed}
+    if len(asked) == 1 and len(files) > 1:
+        remarks.append(
+            "Rows have dev files of their own, in which the questions have the same ids: the test "
+            "over questions pairs these."
         )
     if len(_code(runs)) > 1:
         remarks.append(

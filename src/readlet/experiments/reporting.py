@@ -2,13 +2,14 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from readlet.errors import ReadletError
+from readlet.experiments.analysis import Questions
 from readlet.experiments.curves import learning_curves
-from readlet.experiments.grid import Grid
+from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key, source_names
 from readlet.experiments.render_html import html
 from readlet.experiments.render_markdown import markdown
@@ -19,7 +20,6 @@ from readlet.experiments.store import known_sources, results_in
 from readlet.files import atomic_text
 from readlet.formats import read_examples, source_path
 from readlet.recipe import Recipe
-from readlet.types import Example
 
 Renderer = Callable[[Report, str], str]
 _RENDERERS: dict[str, Renderer] = {
@@ -47,8 +47,9 @@ def write_report(
         if name not in _RENDERERS:
             raise ReadletError(f"--format {name}: no such format; give {', '.join(_RENDERERS)}")
     found = find_finished(grid, runs)
+    questions = _questions(run for run in grid.runs if run.key in found.runs)
     report = build_report(
-        grid, found.runs, _questions(grid), pairs_shown=examples_shown, damaged=found.damaged
+        grid, found.runs, questions, pairs_shown=examples_shown, damaged=found.damaged
     )
     more = [*_changed_files(grid, runs), *_other_seeds(grid, runs)]
     report = replace(report, remarks=[*report.remarks, *more])
@@ -64,13 +65,10 @@ def write_report(
     return written
 
 
-def _questions(grid: Grid) -> list[Example] | None:
-    """The dev questions, if they are here and all runs share them; held-out ones differ by seed."""
-    sources = {run.recipe.data.dev for run in grid.runs}
-    source = sources.pop()
-    if sources or not source or not source_path(source).is_file():
-        return None
-    return list(read_examples(source))
+def _questions(runs: Iterable[Run]) -> Questions:
+    """The dev questions that are at hand; held-out ones, others for every seed, are not kept."""
+    sources = dict.fromkeys(run.recipe.data.dev for run in runs)
+    return {s: list(read_examples(s)) for s in sources if s and source_path(s).is_file()}
 
 
 def _changed_files(grid: Grid, runs: Path) -> list[str]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+from readlet.experiments.analysis import DevGroups, GroupPart
 from readlet.experiments.differences import Difference
 from readlet.experiments.disagreements import Disagreement
-from readlet.experiments.report import Cell, GroupPart, Report
+from readlet.experiments.report import Cell, Report
 
 NOTHING = "–"
 HOW_COMPARED = (
@@ -47,6 +48,13 @@ def metric_name(metric: str) -> str:
 
 def group_name(group: str) -> str:
     return _GROUPS.get(group, group.capitalize())
+
+
+def dev_name(listed: DevGroups, report: Report) -> str:
+    """Whose questions they are, if not all rows have the same."""
+    if len(report.groups) == 1:
+        return ""
+    return f"{listed.source}, {listed.questions:,} questions"
 
 
 def part_name(part: GroupPart) -> str:

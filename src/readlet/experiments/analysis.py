@@ -1,0 +1,134 @@
+"""What the rows do with the questions of a dev file: by group, and question by question.
+
+Rows are told apart by their dev files: only those that share one can be set side by side.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from readlet.experiments.differences import Flags, Runs, question_means
+from readlet.experiments.disagreements import Disagreement, disagreements
+from readlet.experiments.grid import Grid
+from readlet.metrics.evaluation import group_members
+from readlet.metrics.squad import rules_of, score_questions
+from readlet.types import Example
+
+Questions = Mapping[str, Sequence[Example]]
+"""Examples by the dev source that a recipe names; files that are not at hand are left out."""
+
+
+@dataclass(frozen=True)
+class GroupPart:
+    """Questions of one kind: how many, and every row's F1 on them."""
+
+    name: str
+    questions: int
+    f1: dict[str, float]
+
+
+@dataclass(frozen=True)
+class DevGroups:
+    """The questions of one dev file, in groups."""
+
+    source: str
+    questions: int
+    groups: dict[str, list[GroupPart]]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    groups: list[DevGroups]
+    disagreements: list[Disagreement]
+    has_answer: list[tuple[str, Flags]]  # of each dev file: digest of its ids, and which have one
+    remarks: list[str]
+
+
+def analyse(
+    grid: Grid,
+    runs: Runs,
+    questions: Questions,
+    comparisons: Sequence[tuple[str, str]],
+    pairs_shown: int,
+) -> Analysis:
+    """Groups of questions and examples of differences, for each dev file that is at hand."""
+    groups: list[DevGroups] = []
+    shown: list[Disagreement] = []
+    has_answer: list[tuple[str, Flags]] = []
+    sources = _sources(grid, runs)
+    names = _short_names(sources)
+    for source, rows in sources.items():
+        asked = {run.result.questions for row in rows for run in runs[row]}
+        if source not in questions or len(asked) > 1:  # of the latter the report tells
+            continue
+        examples = _in_order(questions[source])
+        parts = _groups(examples, {row: runs[row] for row in rows})
+        groups.append(DevGroups(names[source], len(examples), parts))
+        has_answer.append((asked.pop(), np.array([bool(e.answers) for e in examples])))
+        if pairs_shown:
+            pairs = [pair for pair in comparisons if {*pair} <= {*rows}]
+            shown += disagreements(examples, runs, pairs, pairs_shown)
+    return Analysis(groups, shown, has_answer, _absent(sources, questions))
+
+
+def _sources(grid: Grid, runs: Runs) -> dict[str, list[str]]:
+    """Dev sources, and the rows with finished runs that were scored on each; "" is held out."""
+    found: dict[str, list[str]] = {}
+    for row in grid.rows:
+        if runs[row.name]:
+            source = grid.of_row(row.name)[0].recipe.data.dev
+            found.setdefault(source, []).append(row.name)
+    return found
+
+
+def _absent(sources: Iterable[str], questions: Questions) -> list[str]:
+    remarks = []
+    held_out, listed = "" in sources, [source for source in sources if source]
+    if held_out:
+        whose = "Some rows' questions" if listed else "The questions"
+        remarks.append(f"{whose} are held out of training: no groups of questions, no examples.")
+    missing = [f"`{source}`" for source in listed if source not in questions]
+    if missing:
+        are = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
+        remarks.append(f"{are} not at hand: no groups of these questions, no examples.")
+    return remarks
+
+
+def _short_names(sources: Iterable[str]) -> dict[str, str]:
+    """Without their folders, if that tells them apart."""
+    listed = list(sources)
+    short = [Path(source).name for source in listed]
+    return dict(zip(listed, short if len({*short}) == len(short) else listed, strict=True))
+
+
+def _in_order(examples: Sequence[Example]) -> list[Example]:
+    """The examples in the order of a run's scores."""
+    ids = score_questions(examples, {}, rules_of(examples)).ids
+    if len(ids) == len(examples):
+        return list(examples)
+    by_id = {example.id: example for example in examples}
+    return [by_id[identity] for identity in ids]
+
+
+def _groups(examples: Sequence[Example], runs: Runs) -> dict[str, list[GroupPart]]:
+    means = {name: question_means(listed, "f1") for name, listed in runs.items()}
+    members = group_members(examples)
+    kinds = {
+        "with answer": [n for n, e in enumerate(examples) if e.answers],
+        "without answer": [n for n, e in enumerate(examples) if not e.answers],
+    }
+    if all(kinds.values()):
+        members = {"answer": kinds} | members
+    return {
+        group: [
+            GroupPart(
+                name=part,
+                questions=len(places),
+                f1={name: float(scores[places].mean()) for name, scores in means.items()},
+            )
+            for part, places in parts.items()
+        ]
+        for group, parts in members.items()
+    }
