@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -28,6 +28,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Run
 from readlet.experiments.keys import Digests, source_digests
+from readlet.experiments.locks import locked
 from readlet.experiments.versions import versions
 from readlet.files import atomic_text, text_chunks
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
@@ -174,16 +175,9 @@ class RunFolder:
         if self.is_finished:
             shutil.rmtree(self.work, ignore_errors=True)
 
-    @contextmanager
-    def claimed(self) -> Iterator[bool]:
+    def claimed(self) -> AbstractContextManager[bool]:
         """Whether this process may work here; False while another one does."""
-        locks = self.path.parent / ".locks"
-        locks.mkdir(parents=True, exist_ok=True)
-        handle = _open_lock(locks / self.path.name)
-        try:
-            yield _lock(handle, locks / self.path.name)
-        finally:
-            os.close(handle)
+        return locked(self.path.parent / ".locks" / self.path.name)
 
     def note_version(self) -> None:
         """Write down which code works here: another one may go on with an interrupted run."""
@@ -313,27 +307,3 @@ def _moved(path: Path) -> Path:
     while (place := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1
     return path.rename(place)
-
-
-def _open_lock(path: Path) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # less what the umask takes
-    except PermissionError:
-        if not path.exists():
-            raise
-        return os.open(path, os.O_RDONLY)  # another user's: who may read it may hold it
-
-
-def _lock(handle: int, path: Path) -> bool:
-    """Taken until the file is closed, also by a crash."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows, where nothing guards against two at once
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:  # some disks of a network hold no locks
-        raise OSError(error.errno, f"cannot be locked ({error.strerror})", str(path)) from None
-    return True
