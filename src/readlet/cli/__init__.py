@@ -60,8 +60,9 @@ def main() -> None:
     except ReadletError as error:
         if debug:
             raise
-        if os.environ.get("LOCAL_RANK", "0") == "0":  # all processes of a machine meet the same
-            print(f"readlet: {error}", file=sys.stderr)
+        rank = os.environ.get("LOCAL_RANK", "0")
+        who = "readlet" if rank == "0" else f"readlet, process {rank}"  # it may fail alone
+        print(f"{who}: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("readlet: interrupted", file=sys.stderr)
