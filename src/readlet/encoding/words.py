@@ -74,7 +74,7 @@ _ANY_SCRIPT = regex.compile(
         # with what it stands on; but it would also take the space after the few signs that lean on
         # what follows them.
         symbol=r"""\p{N}++ (?:[.,]\p{N}++)*+ \p{M}*+
-            | (?=\S)(?!\X(?<=\s))\X | \S""",
+            | (?=\S)(?!\p{GCB=Prepend}++\s)\X | \S""",
     ),
     regex.VERBOSE | regex.VERSION1,
 )
