@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import word_spans
@@ -49,13 +50,15 @@ _ASKED_KIND = {
     "who": "person scientist man woman king queen inventor engineer author",
     "how many": "number percentage percent share height length distance age",
 }
-_SENTENCE_END = frozenset(".!?。！？…")
+_SENTENCE_END = frozenset(".!?。！？…।؟۔")
+# A text without sentence ends is cut here: the time for a sentence grows faster than its length.
+_MAX_SENTENCE = 500
 _YEAR = re.compile(r"1\d{3}s?|20\d\ds?")
 
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """The words of a context: as written, in lower case, as stems, and cut into sentences."""
+    """The words of a context, one spelling of é for all of them; their stems; the sentences."""
 
     text: str
     spans: Sequence[tuple[int, int]]
@@ -88,10 +91,10 @@ class LexicalBaseline:
 
 def _read(context: str) -> _Passage:
     spans = word_spans(context)
-    words = [context[start:end] for start, end in spans]
+    words = [normalize("NFC", context[start:end]) for start, end in spans]
     sentences, first = [], 0
     for index, word in enumerate(words, 1):
-        if word in _SENTENCE_END or index == len(words):
+        if word in _SENTENCE_END or index in (len(words), first + _MAX_SENTENCE):
             sentences.append(range(first, index))
             first = index
     return _Passage(context, spans, words, [_stem(word) for word in words], sentences)
@@ -103,6 +106,7 @@ def _stem(word: str) -> str:
 
 
 def _answer(question: str, passage: _Passage, n_best: int) -> Prediction:
+    question = normalize("NFC", question)
     asked = _weights(question, passage)
     kind = _kind(question)
     total = sum(asked.values())
@@ -113,8 +117,9 @@ def _answer(question: str, passage: _Passage, n_best: int) -> Prediction:
         # In the order of the question: a sum must not depend on the order of a set.
         overlap = sum(weight for stem, weight in asked.items() if stem in matched)
         coverage = max(coverage, overlap / total if total else 0.0)
+        shared = [(i, asked[passage.stems[i]]) for i in sentence if passage.stems[i] in asked]
         for span, prior in _candidates(kind, sentence, passage, asked):
-            found.append((overlap + prior + _nearness(span, sentence, passage, asked), span))
+            found.append((overlap + prior + _nearness(span, shared), span))
     no_answer = 1.0 - coverage
     best = _n_best(found, passage, coverage, n_best)
     if not best or coverage < MIN_COVERAGE:
@@ -207,12 +212,10 @@ def _clause(first: int, sentence: range, words: Sequence[str]) -> range:
     return range(first, stop)
 
 
-def _nearness(span: range, sentence: range, passage: _Passage, asked: dict[str, float]) -> float:
-    """Shared words pull more the nearer they stand."""
+def _nearness(span: range, shared: Sequence[tuple[int, float]]) -> float:
+    """Shared words (place, weight) pull more the nearer they stand."""
     return sum(
-        asked[passage.stems[i]] / (1 + min(abs(i - span.start), abs(i - span.stop + 1)))
-        for i in sentence
-        if passage.stems[i] in asked
+        weight / (1 + min(abs(i - span.start), abs(i - span.stop + 1))) for i, weight in shared
     )
 
 

@@ -1,5 +1,7 @@
 """What kind of question it is, by its question word: in English, Spanish, French and German."""
 
+from unicodedata import normalize
+
 from readlet.encoding.words import words
 
 TYPES = ("what", "who", "when", "where", "why", "which", "how", "how many", "other")
@@ -33,7 +35,8 @@ _PAIRS = {
 
 def question_type(question: str) -> str:
     """The first question word decides; "In what year" is `what`, "How many" is `how many`."""
-    said = [word.rstrip("'’") for word in words(question.lower()) if word[0].isalnum()]
+    asked = normalize("NFC", question.lower())  # "qué" may be written with a separate accent
+    said = [word.rstrip("'’") for word in words(asked) if word[0].isalnum()]
     otherwise = "other"
     for place, word in enumerate(said):
         pair = tuple(said[place : place + 2])
