@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import pairwise
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -195,6 +196,18 @@ def test_texts_and_forms_are_numbered_once() -> None:
     assert keys[the] == keys[small] != keys[lamp] == keys[capital] != keys[stop]
     assert min(keys[[the, lamp, stop]]) > 1 > keys[PADDING_FORM]
     assert keys[NULL_FORM] == 1
+
+
+def test_accents_written_apart_give_the_same_numbers_and_keep_their_places() -> None:
+    known = Vocabulary(("où", "fête"), ("café",), "aceéfotêùhb", 8)
+    question, context = "Où est le café ?", "La fête est au Café."
+    examples = [
+        Example("e", normalize(form, question), normalize(form, context)) for form in ("NFC", "NFD")
+    ]
+    whole, apart = (encode([example], known, Windows(20, 5, 20)) for example in examples)
+    for table in ("form_words", "form_characters", "form_keys", "forms"):
+        assert np.array_equal(getattr(whole, table), getattr(apart, table)), table
+    assert apart.offsets[-2:].max() == len(examples[1].question)  # in the text as it stands
 
 
 def test_special_forms() -> None:

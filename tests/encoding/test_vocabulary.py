@@ -1,7 +1,8 @@
 """Which words and characters get a number, and which vector stands behind it."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -64,6 +65,20 @@ def test_case_and_typographic_apostrophe_fall_back() -> None:
     assert known.trainable == ("l'", "zorb")
     assert known.word_number("L’") == known.word_number("l'") == 3
     assert known.word_number("ZORB") == 4
+
+
+@pytest.mark.parametrize("word", ["Café", "été", "Ω", "한국", "L’été"])
+@pytest.mark.parametrize("trained", ["NFC", "NFD"])
+def test_accents_may_be_written_apart(word: str, trained: Literal["NFC", "NFD"]) -> None:
+    whole, apart = normalize("NFC", word), normalize("NFD", word)
+    known = build(Counter({normalize(trained, word): 9, "e": 9}), (), max_characters=8)
+    assert known.word_number(whole) == known.word_number(apart) != UNKNOWN
+    assert known.character_numbers(whole) == known.character_numbers(apart)
+    assert UNKNOWN not in known.character_numbers(whole)
+    assert plain(whole) == plain(apart)
+    frozen = build(Counter({apart: 9}), (whole,))
+    assert frozen.trainable == ()  # the vector is found for it
+    assert frozen.word_number(apart) == frozen.word_number(whole) == SPECIAL_WORDS
 
 
 def test_a_word_that_only_its_plain_form_has_a_vector_for_is_not_trained_twice() -> None:

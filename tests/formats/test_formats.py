@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -93,10 +95,10 @@ def test_unknown_content(tmp_path: Path, text: str) -> None:
         list(read(path))
 
 
-def brute_nearest(context: str, span: Span) -> int | None:
+def brute_nearest(context: str, span: Span) -> Span | None:
     places = [at for at in range(len(context)) if context.startswith(span.text, at)]
     distances = [(abs(at - span.start), at) for at in places]
-    return min(distances)[1] if span.text and distances else None
+    return Span(min(distances)[1], span.text) if span.text and distances else None
 
 
 @given(
@@ -106,3 +108,21 @@ def brute_nearest(context: str, span: Span) -> int | None:
 )
 def test_nearest_place_equals_brute_force(context: str, text: str, start: int) -> None:
     assert nearest_place(context, Span(start, text)) == brute_nearest(context, Span(start, text))
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_nearest_place_of_a_text_with_other_accents(form: Literal["NFC", "NFD"]) -> None:
+    """The place is one in the context as it stands, and in its own spelling (law 1)."""
+    context = normalize("NFD", "Café Zoé, café Noé, 한국 und Zoé.")
+    for text in ("Zoé", "한국", "café Noé"):
+        near = nearest_place(context, Span(0, normalize(form, text)))
+        assert near is not None
+        assert near.is_in(context)
+        assert normalize("NFC", near.text) == text
+    assert nearest_place(context, Span(25, "Zoé")) == Span(context.rfind("Zo"), "Zoe\u0301")
+
+
+def test_an_accent_is_part_of_its_letter() -> None:
+    """A search in normalised text must not find half a character."""
+    assert nearest_place("e\u0323\u0301", Span(0, "\u1eb9")) is None  # ẹ of ẹ́
+    assert nearest_place("e\u0323\u0301", Span(0, "\u1eb9\u0301")) == Span(0, "e\u0323\u0301")

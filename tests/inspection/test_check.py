@@ -81,6 +81,13 @@ def test_nearest_of_several_places_is_named() -> None:
     assert finding.detail == "'bell' at 11, is at 9"
 
 
+def test_an_answer_with_other_accents_is_found() -> None:
+    example = Example("n", "Who?", "Here works Zoe\u0301.", (Span(11, "Zoé"),))
+    (finding,) = check_examples("memory", [example]).findings
+    assert finding.fault is Fault.MISPLACED
+    assert finding.detail == "'Zoé' at 11, is at 11, its accents written in another way"
+
+
 def test_fault_of_a_context_is_told_once() -> None:
     bad = replace(GOOD, context=GOOD.context + "\x00")
     again = replace(bad, id="h", question="Is there a kiln?")

@@ -104,6 +104,11 @@ def test_nothing_is_dropped_or_changed_silently(
             GOOD,
             "control characters removed",
         ),
+        (
+            replace(GOOD, context="Zoe\u0301 fires it.", answers=(Span(0, "Zoé"),)),
+            replace(GOOD, context="Zoe\u0301 fires it.", answers=(Span(0, "Zoe\u0301"),)),
+            "answer spelled as in the context",
+        ),
     ],
 )
 def test_what_is_mended(example: Example, expected: Example, reason: str) -> None:

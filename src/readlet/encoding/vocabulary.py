@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -58,21 +59,26 @@ class Vocabulary:
         return SPECIAL_CHARACTERS + len(self.characters)
 
     def word_number(self, word: str) -> int:
-        """As written, else in lower case with a plain apostrophe, else unknown."""
-        number = self._words.get(word)
-        if number is None:
-            number = self._words.get(plain(word), UNKNOWN)
-        return number
+        """As written, else composed, else in lower case with a plain apostrophe, else unknown."""
+        known = self._words
+        forms = (word, composed(word), plain(word))
+        return next((known[form] for form in forms if form in known), UNKNOWN)
 
     def character_numbers(self, word: str) -> list[int]:
         known = self._characters
-        numbers = [known.get(char, UNKNOWN) for char in word[: self.max_characters]]
+        read = composed(word)[: self.max_characters]
+        numbers = [known.get(char, UNKNOWN) for char in read]
         return numbers + [PADDING] * (self.max_characters - len(numbers))
+
+
+def composed(word: str) -> str:
+    """One spelling of é, whether it was written as one character or as e and an accent."""
+    return word if word.isascii() else normalize("NFC", word)
 
 
 def plain(word: str) -> str:
     """The form under which vector files list a word."""
-    return word.lower().replace("’", "'")
+    return composed(word).lower().replace("’", "'")
 
 
 def build_vocabulary(
@@ -89,9 +95,9 @@ def build_vocabulary(
     characters: Counter[str] = Counter()
     without: Counter[str] = Counter()
     for word, count in counts.items():
-        for character in word:
+        for character in composed(word):
             characters[character] += count
-        if word not in with_vector and plain(word) not in with_vector:
+        if with_vector.isdisjoint((word, composed(word), plain(word))):
             without[plain(word)] += count
     frequent = [word for word, count in _ordered(without) if count >= min_count]
     seen = [char for char, count in _ordered(characters) if count >= min_character_count]

@@ -9,6 +9,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text, open_bytes, text_chunks
 from readlet.formats.glue import Task, glue_task, read_glue
 from readlet.formats.hub import PREFIX, read_hub
+from readlet.formats.places import nearest_place
 from readlet.formats.rows import Columns, read_csv, read_jsonl, read_parquet, write_jsonl
 from readlet.formats.squad import read_squad, write_squad
 from readlet.types import Example, Sentence, Span
@@ -105,16 +106,6 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
         writer(stream, examples)
 
 
-def nearest_place(context: str, span: Span) -> int | None:
-    """Where the span's text really stands, as near as possible to where it should; or None."""
-    if not span.text:
-        return None
-    before = context.rfind(span.text, 0, max(span.start, 0) + len(span.text))
-    after = context.find(span.text, max(span.start, 0))
-    places = [place for place in (before, after) if place >= 0]
-    return min(places, key=lambda place: abs(place - span.start)) if places else None
-
-
 def _is_parquet(path: Path) -> bool:
     with open_bytes(path) as stream:
         return stream.read(4) == b"PAR1"
@@ -138,8 +129,8 @@ def _is_squad(head: str, columns: Columns) -> bool:
 
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
-    place = nearest_place(example.context, answer)
-    where = f"nearest at {place}" if place is not None else "it is nowhere in the context"
+    near = nearest_place(example.context, answer)
+    where = f"nearest at {near.start}" if near else "it is nowhere in the context"
     fault = f"answer {answer.text!r:.60} is not at {answer.start} ({where})"
     remedy = f"repair it with `readlet data check {source} --fix OUT`"
     return bad_input(source, f"question {example.id!r}", fault, remedy)

@@ -70,11 +70,13 @@ def _answer_faults(
     if not answer.text.strip():
         yield Finding(Fault.EMPTY, example.id, "an answer has no text")
     elif not answer.is_in(example.context):
-        place = nearest_place(example.context, answer)
-        if place is None:
+        near = nearest_place(example.context, answer)
+        if near is None:
             yield Finding(Fault.NOWHERE, example.id, f"{shown} at {answer.start}")
         else:
-            yield Finding(Fault.MISPLACED, example.id, f"{shown} at {answer.start}, is at {place}")
+            other = "" if near.text == answer.text else ", its accents written in another way"
+            detail = f"{shown} at {answer.start}, is at {near.start}{other}"
+            yield Finding(Fault.MISPLACED, example.id, detail)
     else:
         if answer.text != answer.text.strip():
             yield Finding(Fault.SPACE, example.id, shown)

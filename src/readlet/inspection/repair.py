@@ -124,12 +124,15 @@ def _placed(example: Example, spans: Iterable[Span], changes: Changes) -> Iterat
                 changes.changed["space around answer removed"].append(example.id)
             yield trimmed
         else:
-            place = nearest_place(example.context, trimmed)
-            if place is None:
+            near = nearest_place(example.context, trimmed)
+            if near is None:
                 changes.changed["answer not in context removed"].append(example.id)
-            else:
+                continue
+            if near.text != text:
+                changes.changed["answer spelled as in the context"].append(example.id)
+            if near.start != trimmed.start:
                 changes.changed["answer moved to the nearest place"].append(example.id)
-                yield Span(place, text)
+            yield near
 
 
 def _free_id(identity: str, taken: dict[str, Example]) -> str:
