@@ -210,19 +210,21 @@ def test_notes_list_what_was_not_taken_as_it_stands(
     write_examples(tmp_path / "odd.json", [*cut, *long])
     changes = [
         f'data.train=["{short_corpus}", "{tmp_path / "odd.json"}"]',
+        *(f"data.{part}={tmp_path / 'odd.json'}" for part in ("dev", "calibration")),
         *("training.epochs=1", "training.batch_size=64"),
     ]
     recipe = load_recipe("tiny", [*small_training, *changes])
     train_reader(recipe, tmp_path / "run", resume=False)
     notes: dict[str, Any] = json.loads((tmp_path / "run" / "notes.json").read_text())
-    aside = {e.id for e in prepare(recipe).held_out_examples}
-    cut_ids = [e.id for e in cut if e.id not in aside]
-    long_ids = [e.id for e in long if e.id not in aside]
+    cut_ids, long_ids = [e.id for e in cut], [e.id for e in long]
     assert notes == {
         "answer cuts a word: taken with the whole word": cut_ids,
         "long question: only its first words are read": long_ids,
         "long context: read in windows": long_ids,
+        "dev: long question: only its first words are read": long_ids,
+        "calibration: long question: only its first words are read": long_ids,
     }
     told = capsys.readouterr().err
+    assert "calibration not fitted: fewer than 30 answerable questions; raise data.held_out" in told
     for what, ids in notes.items():
         assert f"{len(ids)} × {what}" in told

@@ -58,6 +58,9 @@ def test_it_tells_data_recipe_scores_versions_seed_and_commit(
 def test_an_unmeasured_reader_says_so(random_reader: Build) -> None:
     card = model_card(random_reader("the lamp", null=True))
     assert "not measured" in card
+    few = "fewer than 30 answerable questions of the training data, held out"
+    assert f"Not fitted ({few}); the usual values: temperature 1.000" in card
+    assert "Fitted on" not in card
     assert "or says that there is none" in card
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 import torch
@@ -19,7 +20,9 @@ from safetensors.torch import load_file, save_file
 from readlet.baseline import LexicalBaseline
 from readlet.calibration import Calibration
 from readlet.errors import ReadletError
+from readlet.files import atomic_text
 from readlet.reader import Reader, load_reader
+from readlet.tensors import save_tensors
 from readlet.types import Prediction
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*long question")
@@ -45,6 +48,19 @@ def questions(count: int) -> list[tuple[str, str]]:
         (f"{words[i % len(words)]} {words[i * 7 % len(words)]}?", " ".join(words[: 1 + i * 5 % 47]))
         for i in range(count)
     ]
+
+
+def test_long_questions_are_counted_over_all_chunks(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 7; Python would show two equal warnings as one."""
+    monkeypatch.setattr("readlet.reader._CHUNK", 2)
+    pairs = [("Who lit it ? " * (60 if i % 2 else 1), LAMP) for i in range(6)]
+    with pytest.warns(UserWarning, match="long question") as told:
+        assert len(list(reader.answer_batch(pairs))) == 6
+    assert [str(warning.message)[:18] for warning in told] == ["3 × long question:"]
+    with pytest.warns(UserWarning, match="^1 × long question"):
+        reader.answer(*pairs[1])
 
 
 @pytest.fixture(scope="module")
@@ -388,3 +404,33 @@ def test_importing_the_class_loads_no_tensors() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_config_is_written_last(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With it the folder is whole: a crash before must not leave what looks like a reader."""
+    written = []
+
+    def recorded(write: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(path: Path, *rest: Any) -> Any:
+            written.append(path.name)
+            return write(path, *rest)
+
+        return wrapper
+
+    monkeypatch.setattr("readlet.reader.atomic_text", recorded(atomic_text))
+    monkeypatch.setattr("readlet.tensors.save_tensors", recorded(save_tensors))
+    replace(reader, notice="By Ada Brook.").save(tmp_path)
+    assert sorted(written) == sorted(path.name for path in tmp_path.iterdir())
+    assert written[-1] == "config.json"
+    assert "model.safetensors" in written[:-1]
+
+
+def test_accents_written_apart_change_no_answer(doubter: Reader) -> None:
+    asked = "¿Qué une las dos orillas del río?"
+    whole = doubter.answer(asked, LAMP)
+    apart = doubter.answer(normalize("NFD", asked), normalize("NFD", LAMP))
+    assert (apart.score, apart.no_answer) == (whole.score, whole.no_answer)
+    assert normalize("NFC", apart.text) == whole.text
+    check_promises(normalize("NFD", LAMP), apart)

@@ -99,9 +99,10 @@ def test_loaded_reader_answers_as_the_trained_one(
 def test_a_handful_of_held_out_questions_fits_nothing(
     learned: tuple[Path, Reader, list[Example]],
 ) -> None:
-    _, reader, seen = learned
+    folder, reader, seen = learned
     assert 5 < QUESTIONS - len(seen) < MIN_QUESTIONS
     assert reader.calibration == Calibration()  # too few of them to fit anything
+    assert "Not fitted" in (folder / "README.md").read_text()
 
 
 def test_second_run_is_refused(learned: tuple[Path, Reader, list[Example]]) -> None:

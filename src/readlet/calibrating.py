@@ -21,6 +21,8 @@ from readlet.types import Example
 MAX_QUESTIONS = 2000
 # With fewer questions of a kind the fit would follow chance: the defaults are better.
 MIN_QUESTIONS = 30
+TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
+"""Why nothing was fitted, for those who tell."""
 
 
 def calibrate(predictor: Predictor, examples: Sequence[Example], features: Features) -> Calibration:

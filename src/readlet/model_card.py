@@ -13,6 +13,7 @@ _PACKAGES = ("readlet", "torch", "numpy", "tokenizers", "transformers", "acceler
 
 def model_card(reader: "Reader") -> str:
     """Data, recipe, scores, versions, seed and commit, for people."""
+    from readlet.calibrating import TOO_FEW
     from readlet.models.qacnn import count_parameters
     from readlet.recipe import SECTIONS
 
@@ -39,6 +40,10 @@ def model_card(reader: "Reader") -> str:
         if calibration.error_after is not None and calibration.error_before is not None
         else "not measured"
     )
+    source = recipe.data.calibration or "the training data, held out"
+    fit = f"Fitted on {calibration.questions:,} questions of {source}"
+    if not calibration.questions:
+        fit = f"Not fitted ({TOO_FEW} of {source}); the usual values"
     lines = [
         f"# {recipe.name}: a small reader",
         "",
@@ -63,9 +68,7 @@ def model_card(reader: "Reader") -> str:
         "",
         "## Calibration",
         "",
-        f"Fitted on {calibration.questions:,} questions of "
-        f"{recipe.data.calibration or 'the training data, held out'}: temperature "
-        f"{calibration.temperature:.3f}, no-answer threshold "
+        f"{fit}: temperature {calibration.temperature:.3f}, no-answer threshold "
         f"{calibration.no_answer_threshold:.3f}; expected calibration error {measured}.",
         "",
         "## Recipe",

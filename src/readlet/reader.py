@@ -75,27 +75,33 @@ class Reader:
 
     def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction:
         """The answer to a question, with its place in the context, or "no answer"."""
-        return next(self.answer_batch([(question, context)], n_best))
+        (prediction,) = self.answer_batch([(question, context)], n_best)
+        return prediction
 
     def answer_batch(
         self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
     ) -> Iterator[Prediction]:
-        """Predictions in the order of the pairs; any number of them in constant memory."""
+        """Predictions in the order of the pairs; any number of them in constant memory.
+
+        After the last one a warning tells how many questions were too long to be read whole.
+        """
         from readlet.encoding.features import LONG_QUESTION, Windows, encode
         from readlet.predicting import Predictor
 
         data = self.recipe.data
         windows = Windows(data.max_context, data.overlap, data.max_question)
         remaining = iter(pairs)
+        cut = 0
         while chunk := list(islice(remaining, _CHUNK)):
             examples = [Example(str(i), q, c) for i, (q, c) in enumerate(chunk)]
             features = encode(examples, self.vocabulary, windows)
-            if cut := features.notes.get(LONG_QUESTION):
-                warnings.warn(f"{len(cut)} × {LONG_QUESTION}", stacklevel=2)
+            cut += len(features.notes.get(LONG_QUESTION, ()))
             size = min(len(features), 32)
             yield from Predictor(
                 self.model, data, self.null, self.calibration, size, n_best
             ).predict(examples, features)
+        if cut:
+            warnings.warn(f"{cut:,} × {LONG_QUESTION}", stacklevel=2)
 
     def save(self, folder: Path) -> None:
         """Write the reader's folder. `config.json` comes last: with it the folder is whole."""

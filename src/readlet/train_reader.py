@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
-from readlet.calibrating import calibrate
+from readlet.calibrating import TOO_FEW, calibrate
 from readlet.calibration import Calibration
 from readlet.corpus import Corpora, Corpus, prepare, read_parts
 from readlet.encoding.batches import Batches, FormTables, shapes
-from readlet.encoding.features import Features
+from readlet.encoding.features import LONG_QUESTION, Features
 from readlet.errors import CannotResumeError, bad_input
 from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
@@ -123,6 +123,9 @@ def train(
     outcome = loop.run()
     _mix_in(model, began_with, settings.start_share)
     fitted = calibrate(predictor, corpus.held_out_examples, corpus.held_out)
+    if not fitted.questions and accelerator.is_main_process:
+        remedy = "raise data.held_out, or name a file in data.calibration"
+        print(f"calibration not fitted: {TOO_FEW}; {remedy}", file=sys.stderr)
     said = replace(predictor, calibration=fitted).predict(corpus.dev_examples, corpus.dev)
     metrics: dict[str, Any] = {
         "dev_source": recipe.data.dev or "the held-out questions",
@@ -317,7 +320,14 @@ def _tell_bound(recipe: Recipe, corpus: Corpus, *, null: bool) -> None:
 
 def _tell_notes(corpus: Corpus, folder: Path) -> None:
     """Law 7: what was not taken as it stands is counted on the screen and listed in a file."""
+    notes = dict(corpus.train.notes)
+    asked = {"dev": corpus.dev}
+    if corpus.held_out is not corpus.dev:
+        asked["calibration"] = corpus.held_out
+    for part, features in asked.items():  # nothing is learned from them: answers may be anywhere
+        if ids := features.notes.get(LONG_QUESTION):
+            notes[f"{part}: {LONG_QUESTION}"] = ids
     with atomic_text(folder / "notes.json") as stream:
-        json.dump(corpus.train.notes, stream, ensure_ascii=False, indent=1)
-    for what, ids in corpus.train.notes.items():
+        json.dump(notes, stream, ensure_ascii=False, indent=1)
+    for what, ids in notes.items():
         print(f"{len(ids):,} × {what}", file=sys.stderr)

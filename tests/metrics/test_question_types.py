@@ -1,3 +1,5 @@
+from unicodedata import normalize
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +93,11 @@ EXAMPLES = {
 @pytest.mark.parametrize(("question", "expected"), EXAMPLES.items())
 def test_examples(question: str, expected: str) -> None:
     assert question_type(question) == expected
+
+
+def test_accents_may_be_written_apart() -> None:
+    for question, expected in EXAMPLES.items():
+        assert question_type(normalize("NFD", question)) == expected
 
 
 def test_every_type_is_shown() -> None:
