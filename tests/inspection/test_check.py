@@ -111,6 +111,10 @@ def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None
     assert finding.fault is Fault.SHARED
     assert finding.id == "other"
     assert finding.detail.endswith(f"is also in {train}")
+    # The same file twice shares all of it.
+    twice = check([str(train), str(train)], {})
+    assert twice.files[0].findings == []
+    assert twice.files[1].counts() == {Fault.SHARED: len({e.context for e in sound})}
     # The same id in two files is no fault.
     write_examples(dev, [replace(GOOD, id=sound[0].id)])
     assert not check([str(train), str(dev)], {}).is_wrong

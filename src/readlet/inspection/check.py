@@ -59,6 +59,10 @@ class FileReport:
         return Counter(finding.fault for finding in self.findings)
 
 
+Seen = dict[int, FileReport]
+"""Hash of a context or sentence, and the file in which it was first seen."""
+
+
 @dataclass
 class Report:
     files: list[FileReport]
@@ -79,7 +83,7 @@ def _bin_name(low: int, high: int) -> str:
 
 def check(sources: Sequence[str], columns: Columns) -> Report:
     """Read every source once and compare them with each other."""
-    seen: dict[int, str] = {}  # hash of a context or sentence -> the file it was first seen in
+    seen: Seen = {}
     return Report([_check_file(source, read(source, columns), seen) for source in sources])
 
 
@@ -88,9 +92,7 @@ def check_examples(source: str, items: Iterable[Example | Sentence]) -> FileRepo
     return _check_file(source, items, {})
 
 
-def _check_file(
-    source: str, items: Iterable[Example | Sentence], seen: dict[int, str]
-) -> FileReport:
+def _check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> FileReport:
     report = FileReport(source)
     ids: set[str] = set()
     asked: set[int] = set()
@@ -123,7 +125,7 @@ def _check_file(
     return report
 
 
-def _add_sentence(report: FileReport, row: Sentence, asked: set[int], seen: dict[int, str]) -> None:
+def _add_sentence(report: FileReport, row: Sentence, asked: set[int], seen: Seen) -> None:
     text = row.text if row.second is None else f"{row.text}\t{row.second}"
     report.sentences += 1
     report.labels[row.label] += 1
@@ -148,10 +150,11 @@ def _repeated(report: FileReport, identity: str, text: str, key: int, asked: set
     asked.add(key)
 
 
-def _shared(report: FileReport, identity: str, what: str, key: int, seen: dict[int, str]) -> None:
-    other = seen.setdefault(key, report.source)
-    if other != report.source:
-        report.findings.append(Finding(Fault.SHARED, identity, f"{what} is also in {other}"))
+def _shared(report: FileReport, identity: str, what: str, key: int, seen: Seen) -> None:
+    other = seen.setdefault(key, report)
+    if other is not report:  # not by name: the same file may be given twice
+        detail = f"{what} is also in {other.source}"
+        report.findings.append(Finding(Fault.SHARED, identity, detail))
 
 
 def _file_json(file: FileReport) -> dict[str, Any]:
