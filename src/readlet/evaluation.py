@@ -83,7 +83,11 @@ def evaluate_sentences(
     data: str, task: Task, predictions: Path
 ) -> tuple[dict[str, float], list[str]]:
     """GLUE scores and the ids without prediction, which count as wrong."""
-    given = _read_json_object(predictions, "0 or 1 for every id", lambda v: v in (0, 1))
+
+    def is_class(value: Any) -> bool:
+        return not isinstance(value, bool) and value in (0, 1)  # true equals 1, and is no class
+
+    given = _read_json_object(predictions, "0 or 1 for every id", is_class)
     rows = list(read_sentences(data))
     missing = [row.id for row in rows if row.id not in given]
     said = [int(given.get(row.id, 1 - row.label)) for row in rows]

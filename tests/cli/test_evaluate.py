@@ -71,6 +71,26 @@ def test_glue_file(readlet: Run, tmp_path: Path) -> None:
     assert done.code == 1
     assert done.json()["missing"] == ["2"]
     assert readlet("evaluate", "baseline", rows).code == 2
+    done = readlet("evaluate", rows, "--predictions", saved(tmp_path, {"1": True, "2": 0}))
+    assert done.code == 2
+    assert "id '1': is True; give 0 or 1 for every id" in done.err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *(["--always-answer"], ["--na-threshold", "0"], ["--column", "question=q"]),
+        *(["--rules", "1.1"], ["--na-probs", "p.json"], ["--against", "p.json"]),
+    ],
+)
+def test_options_of_questions_are_refused_for_sentences(
+    readlet: Run, tmp_path: Path, option: list[str]
+) -> None:
+    rows = tmp_path / "dev.tsv"
+    rows.write_text("sentence\tlabel\nfine\t1\npoor\t0\n")
+    done = readlet("evaluate", rows, "--predictions", saved(tmp_path, {"1": 1, "2": 0}), *option)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"readlet: {rows}: a GLUE file; leave {option[0]} out\n"
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,18 @@ def evaluate_command(
     data = targets[-1]
     task = task_of(data)
     if task is not None:
-        if predictions is None or na_probs or against or rules:
-            raise ReadletError(f"{data}: a GLUE file; give --predictions, and no option of SQuAD")
+        of_squad = {
+            "--always-answer": always_answer,
+            "--na-probs": na_probs is not None,
+            "--na-threshold": na_threshold is not None,
+            "--against": against is not None,
+            "--rules": rules is not None,
+            "--column": bool(column),
+        }
+        given = [option for option, is_given in of_squad.items() if is_given]
+        if predictions is None or given:
+            remedy = f"leave {', '.join(given)} out" if given else "give --predictions FILE"
+            raise ReadletError(f"{data}: a GLUE file; {remedy}")
         missing = _glue(data, task, predictions, as_json)
     else:
         evaluation = evaluate_questions(
