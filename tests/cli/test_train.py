@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from readlet.formats import read_examples
 from readlet.reader import Reader
 from readlet.recipe import load_recipe
 from readlet.train_reader import train_reader
@@ -219,6 +221,19 @@ def test_bad_words(
     assert line.startswith("readlet: ")
     assert complaint in line
     assert list(tmp_path.iterdir()) == []
+
+
+def test_other_column_names_are_told_with_a_remedy_that_works(
+    readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.csv").write_text("query,context,answer\nWho?,Ada wrote it.,Ada\n")
+    done = readlet("train", "tiny", "--set", 'data.train=["mine.csv"]')
+    assert done.code == 2
+    (command,) = re.findall(r"; .*: readlet (.*)\n", done.err)
+    assert readlet(*command.replace("NAME", "query").split()).code == 0
+    (example,) = read_examples("OUT.jsonl")
+    assert (example.question, example.answers[0].text) == ("Who?", "Ada")
 
 
 def test_bad_recipe_is_told_before_anything_heavy_is_loaded(tmp_path: Path) -> None:

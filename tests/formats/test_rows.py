@@ -1,5 +1,6 @@
 import csv
 import json
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,13 @@ def test_jsonl(tmp_path: Path) -> None:
             "title": "Ferries",
             "language": "en",
         },
-        {"id": "f2", "question": NOBODY.question, "context": CONTEXT, "title": "Ferries"},
+        {
+            "id": "f2",
+            "question": NOBODY.question,
+            "context": CONTEXT,
+            "answers": [],
+            "title": "Ferries",
+        },
     ]
     path.write_text("\n\n".join(map(json.dumps, rows)))  # blank lines are allowed
     assert list(read_jsonl(path, {})) == [FERRY, NOBODY]
@@ -195,6 +202,34 @@ def test_unlabelled_rows_are_not_taken_for_impossible_ones(tmp_path: Path) -> No
     assert [example.is_impossible for example in read(path)] == [False]
     with pytest.raises(ReadletError, match="no answer and is not marked impossible"):
         list(read_examples(path))
+
+
+def test_a_line_means_the_same_in_every_order(tmp_path: Path) -> None:
+    """Answers that are empty say that there are none; a line without the field says nothing."""
+    rows: list[dict[str, Any]] = [
+        {"id": "none", "question": "Who?", "context": "Ada wrote it."},
+        {"id": "empty", "question": "Who?", "context": "Ada wrote it.", "answers": []},
+        {"id": "null", "question": "Who?", "context": "Ada wrote it.", "answers": None},
+        {"id": "ada", "question": "Who?", "context": "Ada wrote it.", "answer": "Ada"},
+    ]
+    path = tmp_path / "rows.jsonl"
+    for order in permutations(rows):
+        path.write_text("".join(json.dumps(row) + "\n" for row in order))
+        impossible = {item.id: item.is_impossible for item in read_jsonl(path, {})}
+        assert impossible == {"none": False, "empty": True, "null": True, "ada": False}
+
+
+def test_who_cannot_name_columns_is_told_another_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("query,context,answer\nWho?,Ada wrote it.,Ada\n")
+    with pytest.raises(ReadletError, match=r"; name the right one with --column question=NAME$"):
+        list(read_examples(path, {}))
+    with pytest.raises(ReadletError) as caught:
+        list(read_examples(path))
+    assert str(caught.value) == (
+        f"{path}: header: no column 'question' (it has query, context, answer); write it with the "
+        f"right ones: readlet data check {path} --column question=NAME --fix OUT.jsonl"
+    )
 
 
 def test_columns_are_for_flat_files(tmp_path: Path) -> None:

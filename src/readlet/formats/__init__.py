@@ -10,7 +10,14 @@ from readlet.files import atomic_text, open_bytes, text_chunks
 from readlet.formats.glue import Task, glue_task, read_glue
 from readlet.formats.hub import PREFIX, read_hub
 from readlet.formats.places import nearest_place
-from readlet.formats.rows import Columns, read_csv, read_jsonl, read_parquet, write_jsonl
+from readlet.formats.rows import (
+    Columns,
+    NoColumnError,
+    read_csv,
+    read_jsonl,
+    read_parquet,
+    write_jsonl,
+)
 from readlet.formats.squad import read_squad, write_squad
 from readlet.types import Example, Sentence, Span
 
@@ -64,9 +71,12 @@ def source_path(source: str | Path) -> Path:
     return corpus(name.removeprefix(_BUNDLED)) if name.startswith(_BUNDLED) else Path(source)
 
 
-def read_examples(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example]:
-    """Stream questions whose answers all stand where the file says (law 1), or complain."""
-    for item in read(source, columns):
+def read_examples(source: str | Path, columns: Columns | None = None) -> Iterator[Example]:
+    """Stream questions whose answers all stand where the file says (law 1), or complain.
+
+    Leave `columns` out where no column can be named: a missing one then has another remedy.
+    """
+    for item in _read_named(source) if columns is None else read(source, columns):
         if not isinstance(item, Example):
             raise bad_input(source, "", "holds sentences, not questions", "give it question data")
         if not item.answers and not item.is_impossible:
@@ -77,6 +87,13 @@ def read_examples(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterato
             if not answer.is_in(item.context):
                 raise _misplaced(source, item, answer)
         yield item
+
+
+def _read_named(source: str | Path) -> Iterator[Example | Sentence]:
+    try:
+        yield from read(source)
+    except NoColumnError as error:
+        raise error.before from None
 
 
 def read_sentences(source: str | Path) -> Iterator[Sentence]:

@@ -1,4 +1,9 @@
-"""Flat files, one example a row: JSONL, CSV, TSV and Parquet with named columns."""
+"""Flat files, one example a row: JSONL, CSV, TSV and Parquet with named columns.
+
+A row that has a field for answers (`answers`, `answer` or `is_impossible`), empty, is an impossible
+question; one without such a field is not labelled at all. A line of JSONL has the fields that it
+names, a row of the others those of all columns: so no row depends on another one.
+"""
 
 import csv
 import json
@@ -30,8 +35,18 @@ _LABELS = ("answers", "answer", "is_impossible")
 Columns = Mapping[str, str]
 
 
+class NoColumnError(ReadletError):
+    """A field is missing: perhaps its column has another name, which some commands can be told."""
+
+    def __init__(self, source: str | Path, place: str, fault: str, field: str) -> None:
+        remedy = f"name the right one with --column {field}=NAME"
+        super().__init__(str(bad_input(source, place, fault, remedy)))
+        remedy = f"readlet data check {source} --column {field}=NAME --fix OUT.jsonl"
+        self.before = bad_input(source, place, fault, f"write it with the right ones: {remedy}")
+        """The same complaint, for those who cannot be told."""
+
+
 def read_jsonl(path: Path, columns: Columns) -> Iterator[Example]:
-    names: dict[str, None] = {}
     for number, line in enumerate(text_lines(path), 1):
         if line.isspace():
             continue
@@ -47,8 +62,7 @@ def read_jsonl(path: Path, columns: Columns) -> Iterator[Example]:
         if not isinstance(row, dict):
             fault = f"is a {type(row).__name__}, not an object"
             raise bad_input(path, f"line {number}", fault, "write one object a line, or SQuAD JSON")
-        names |= dict.fromkeys(row)  # rows may leave out what is empty
-        yield row_example(path, number, row, columns, list(names))
+        yield row_example(path, number, row, columns, list(row))
 
 
 def read_csv(path: Path, columns: Columns) -> Iterator[Example]:
@@ -104,7 +118,7 @@ def read_parquet(path: Path, columns: Columns) -> Iterator[Example]:
 def row_example(
     source: str | Path, number: int, row: Mapping[str, Any], columns: Columns, names: list[str]
 ) -> Example:
-    """The example in one row, whatever kind of file held it; `names` are the file's columns."""
+    """The example in one row, whatever kind of file held it; `names` are the row's columns."""
     place = f"row {number}"
     if number == 1:
         _require(source, place, names, columns)
@@ -180,8 +194,7 @@ def _require(source: str | Path, place: str, names: list[str], columns: Columns)
         name = columns.get(field, field)
         if name not in names:
             known = ", ".join(f"{name:.40}" for name in names[:12]) or "none"
-            remedy = f"name the right one with --column {field}=NAME"
-            raise bad_input(source, place, f"no column {name!r} (it has {known})", remedy)
+            raise NoColumnError(source, place, f"no column {name!r} (it has {known})", field)
 
 
 def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
