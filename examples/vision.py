@@ -3,6 +3,7 @@
     python examples/vision.py            # 10 to 20 minutes on one core
     python examples/vision.py --quick    # one seed, few epochs
 
+Needs scikit-learn (`pip install readlet[examples]`).
 Every variant is the same network with the same weights to begin with; only the softmax differs:
 in attention (`norm attention`), in the loss (`norm loss`), or in both.
 """

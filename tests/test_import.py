@@ -1,5 +1,8 @@
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 HEAVY = "torch transformers matplotlib datasets pyarrow fastapi onnxruntime ctranslate2".split()
 
@@ -24,3 +27,23 @@ def test_commands_that_need_no_tensors_load_none() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_requirement_is_used() -> None:
+    """What nothing imports is not asked for: parts come with the code that uses them."""
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+
+    def imported(*folders: str) -> set[str]:
+        paths = [path for folder in folders for path in (root / folder).rglob("*.py")]
+        text = "\n".join(path.read_text("utf-8") for path in paths)
+        return set(re.findall(r"^\s*(?:import|from) (\w+)", text, re.MULTILINE))
+
+    def modules(requirements: list[str]) -> set[str]:
+        names = {re.split(r"[<>=;\[ ]", requirement)[0] for requirement in requirements}
+        return {{"scikit-learn": "sklearn"}.get(name, name) for name in names}
+
+    assert modules(project["dependencies"]) <= imported("src")
+    extras = project["optional-dependencies"]
+    for extra in extras.keys() - {"dev"}:
+        assert modules(extras[extra]) <= imported("src", "benchmarks", "examples"), extra

@@ -1,4 +1,4 @@
-"""Readlet: train, compare, calibrate and serve small reading-comprehension models."""
+"""Readlet: train, compare, calibrate and slim small reading-comprehension models."""
 
 from readlet.errors import ReadletError
 from readlet.reader import Reader

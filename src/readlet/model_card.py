@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from readlet.reader import Reader
 
-_PACKAGES = ("readlet", "torch", "numpy", "tokenizers", "transformers", "accelerate")
+_PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
 
 
 def model_card(reader: "Reader") -> str:

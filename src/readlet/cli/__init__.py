@@ -13,7 +13,7 @@ from readlet.errors import ReadletError, disk_fault
 
 app = typer.Typer(
     name="readlet",
-    help="Train, compare, calibrate and serve small reading-comprehension models.",
+    help="Train, compare, calibrate and slim small reading-comprehension models.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
