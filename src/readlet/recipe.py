@@ -7,7 +7,7 @@ the reader that it made.
 import json
 import math
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +22,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from readlet.errors import ReadletError, bad_input
@@ -251,8 +252,8 @@ class Training(_Section):
 class Recipe(_Section):
     """A whole training run."""
 
-    name: str = "custom"
-    """What the recipe is called."""
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")] = "custom"
+    """What the recipe is called; its reader is written to `runs/NAME`."""
     data: Data = Data()
     words: Words = Words()
     model: Model = Model()
@@ -262,6 +263,20 @@ class Recipe(_Section):
 
 
 SECTIONS = tuple(field for field in Recipe.model_fields if field != "name")
+
+
+def explained_fields() -> Iterator[tuple[str, Any, str]]:
+    """Every field as `--set` names it, its default, and the sentence under it."""
+    usual = Recipe()
+    yield "name", usual.name, _sentence(Recipe.model_fields["name"])
+    for section in SECTIONS:
+        part = getattr(usual, section)
+        for field, about in type(part).model_fields.items():
+            yield f"{section}.{field}", getattr(part, field), _sentence(about)
+
+
+def _sentence(about: FieldInfo) -> str:
+    return " ".join((about.description or "").split())  # it may take two lines in this file
 
 
 def norm_gamma(chosen: Attention | Loss, width: int) -> float | None:

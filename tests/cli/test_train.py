@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 
 from readlet.formats import read_examples
 from readlet.reader import Reader
-from readlet.recipe import load_recipe
+from readlet.recipe import SECTIONS, Recipe, load_recipe
 from readlet.train_reader import train_reader
 
 Run = Callable[..., Any]
@@ -221,6 +221,20 @@ def test_bad_words(
     assert line.startswith("readlet: ")
     assert complaint in line
     assert list(tmp_path.iterdir()) == []
+
+
+def test_fields_are_explained(readlet: Run) -> None:
+    done = readlet("train", "--fields")
+    assert done.code == 0
+    shown = " ".join(done.out.split())
+    assert "training.epochs = 30 Passes over the training questions." in shown
+    assert 'data.train = ["bundled:train"] Files of training questions;' in shown
+    assert "name = " in shown
+    for section in SECTIONS:
+        for field, about in type(getattr(Recipe(), section)).model_fields.items():
+            assert f"{section}.{field} = " in shown
+            assert " ".join(about.description.split()) in shown
+    assert "--fields" in readlet("train", "--help").out
 
 
 def test_other_column_names_are_told_with_a_remedy_that_works(

@@ -8,15 +8,35 @@ import typer
 from readlet.cli.console import console
 
 
+def _show_fields(wanted: bool) -> None:
+    if wanted:
+        from readlet.cli.recipe_view import show_fields
+
+        show_fields()
+        raise typer.Exit
+
+
 def train(
     recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped recipe.")],
     out: Annotated[
         Path | None, typer.Option(help="Folder of the reader.", show_default="runs/NAME")
     ] = None,
     changes: Annotated[
-        list[str], typer.Option("--set", metavar="FIELD=VALUE", help="training.epochs=3, ...")
+        list[str],
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="training.epochs=3, ...; --fields explains them."
+        ),
     ] = [],  # noqa: B006  typer copies it
     resume: Annotated[bool, typer.Option("--resume", help="Go on where it stopped.")] = False,
+    fields: Annotated[
+        bool,
+        typer.Option(
+            "--fields",
+            callback=_show_fields,
+            is_eager=True,
+            help="Print every field of a recipe with its default and what it means.",
+        ),
+    ] = False,
 ) -> None:
     """Train a reader, calibrate it, score it, and save it with its model card.
 
