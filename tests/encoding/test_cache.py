@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,41 @@ def test_who_comes_second_leaves_the_first_alone() -> None:
     check(cached("key", build))
     assert build.calls == 2
     assert [path.name for path in cache_folder().iterdir()] == ["key"]
+
+
+def test_what_was_unused_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [f"{number:032x}" for number in range(4)]
+    build = Build()
+    cached(keys[0], build)
+    size = sum(path.stat().st_size for path in (cache_folder() / keys[0]).iterdir())
+    monkeypatch.setattr(cache, "_ROOM", 2 * size)
+
+    def age(name: str, hours: float) -> None:
+        os.utime(cache_folder() / name, times=(time.time() - hours * 3600,) * 2)
+
+    def left() -> set[str]:
+        return {path.name for path in cache_folder().iterdir()}
+
+    cached(keys[1], build)
+    dead = f".{keys[3]}.4711"  # a draft of a process that was killed
+    mine = {"notes", "a" * 31, f"{keys[0]}.txt"}  # not the cache's own: never removed
+    for name in (dead, *mine):
+        (cache_folder() / name).mkdir()
+        (cache_folder() / name / "file").write_bytes(bytes(5 * size))
+        age(name, 99)
+    age(keys[0], 5)
+    age(keys[1], 9)
+    cached(keys[2], build)
+    assert left() == {keys[0], keys[2], *mine}
+    # Use keeps an entry: now the other one is the older.
+    age(keys[2], 7)
+    check(cached(keys[0], build))
+    cached(keys[1], build)
+    assert left() == {keys[0], keys[1], *mine}
+    # What another process may be reading stays, whatever the room.
+    cached(keys[2], build)
+    assert left() == {*keys[:3], *mine}
+    assert build.calls == 5
 
 
 def test_squad_is_encoded_and_loaded_in_time(

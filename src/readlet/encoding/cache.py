@@ -1,11 +1,16 @@
-"""Arrays kept on disk under a key of everything that determined them, so never served stale."""
+"""Arrays kept on disk under a key of everything that determined them, so never served stale.
+
+What was used last stays: with every new entry those unused for longest make room.
+"""
 
 import hashlib
 import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +21,10 @@ from numpy.typing import NDArray
 from readlet.files import open_bytes
 
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
+_ROOM = 10 << 30  # bytes; SQuAD with its word vectors takes a fiftieth
+_IN_USE = 3600  # seconds after which no other process is still at an entry
+# Entries and their drafts; whatever else lies in the folder is not ours.
+_OURS = regex.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.\d+")
 
 
 def cache_folder() -> Path:
@@ -39,6 +48,8 @@ def cached(key: str, build: Callable[[], Stored]) -> Stored:
     """What was stored under the key, or what `build` makes, stored for the next time."""
     folder = cache_folder() / key
     if folder.is_dir():
+        with suppress(OSError):  # it may be read by many and written by one
+            os.utime(folder)  # used now
         try:
             return _load(folder)
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
@@ -47,6 +58,7 @@ def cached(key: str, build: Callable[[], Stored]) -> Stored:
     arrays, meta = build()
     try:
         _store(folder, arrays, meta)
+        _make_room(folder.parent)
     except OSError as error:  # a full disk must not stop the training
         print(f"readlet: not cached: {error}", file=sys.stderr)
     return arrays, meta
@@ -71,6 +83,22 @@ def _store(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) 
             draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _make_room(cache: Path) -> None:
+    """Remove what was unused for longest until the rest fits, and drafts of processes that died."""
+    found = []
+    for path in cache.iterdir():
+        if _OURS.fullmatch(path.name):
+            with suppress(OSError):  # another process makes room too
+                size = sum(file.stat().st_size for file in path.iterdir())
+                found.append((path.stat().st_mtime, size, path))
+    room = _ROOM
+    for used, size, path in sorted(found, reverse=True):
+        room -= size
+        is_idle = time.time() - used > _IN_USE
+        if is_idle and (room < 0 or path.name.startswith(".")):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _code_version() -> str:
