@@ -1,8 +1,12 @@
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import readlet
 
 HEAVY = "torch transformers matplotlib datasets pyarrow fastapi onnxruntime ctranslate2".split()
 
@@ -47,3 +51,29 @@ def test_every_requirement_is_used() -> None:
     extras = project["optional-dependencies"]
     for extra in extras.keys() - {"dev"}:
         assert modules(extras[extra]) <= imported("src", "benchmarks", "examples"), extra
+
+
+def test_no_two_modules_import_each_other() -> None:
+    """Data flows one way. Imports inside functions count; those for types only do not."""
+    package = Path(readlet.__file__).parent
+    known = {
+        ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
+        for path in package.rglob("*.py")
+    }
+
+    def imported(module: str) -> set[str]:
+        place = package.parent / module.replace(".", "/")
+        path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        found: set[str] = set()
+        waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.ImportFrom) and node.module:
+                inside = {f"{node.module}.{name.name}" for name in node.names} & known
+                found |= inside or {node.module} & known
+            elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+                waiting += ast.iter_child_nodes(node)
+        return found - {"readlet"}
+
+    # Raises CycleError, which names the modules.
+    assert set(TopologicalSorter({module: imported(module) for module in known}).static_order())

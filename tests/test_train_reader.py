@@ -17,7 +17,8 @@ from readlet.nn.norm_loss import _warn
 from readlet.nn.stochastic_depth import StochasticDepth
 from readlet.reader import Reader
 from readlet.recipe import Recipe, load_recipe
-from readlet.train_reader import load_start, train_reader
+from readlet.starting import load_start
+from readlet.train_reader import train_reader
 from readlet.types import Example
 
 FILES = [

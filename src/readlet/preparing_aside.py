@@ -35,7 +35,7 @@ def preparing_aside(recipe: Recipe) -> Iterator[None]:
 
 def _main() -> None:
     from readlet.corpus import prepare
-    from readlet.train_reader import load_start
+    from readlet.starting import load_start
 
     recipe = Recipe.model_validate_json(sys.stdin.read())
     prepare(recipe, load_start(recipe))

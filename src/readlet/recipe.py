@@ -27,7 +27,7 @@ from pydantic_core import ErrorDetails
 
 from readlet.errors import ReadletError, bad_input
 from readlet.files import text_chunks
-from readlet.nn.gamma import ALLOWED, check_gamma
+from readlet.gamma import ALLOWED, check_gamma
 
 
 def _odd(value: int) -> int:
@@ -285,6 +285,18 @@ def norm_gamma(chosen: Attention | Loss, width: int) -> float | None:
         return None
     named = {"sqrt(d)": math.sqrt(width), "infinity": math.inf}
     return named[chosen.gamma] if isinstance(chosen.gamma, str) else chosen.gamma
+
+
+def changed_fields(
+    before: dict[str, Any], now: dict[str, Any], sections: Iterable[str] = SECTIONS
+) -> list[str]:
+    """Fields of dumped recipes that differ, as `--set` names them."""
+    return [
+        f"{section}.{field}"
+        for section in sections
+        for field in now[section]
+        if before.get(section, {}).get(field) != now[section][field]
+    ]
 
 
 def shipped_recipes() -> list[str]:

@@ -28,8 +28,9 @@ from readlet.nn.norm_loss import warn_of_bound
 from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
-from readlet.reader import Reader, model_of, reader_files
-from readlet.recipe import SECTIONS, Recipe, norm_gamma
+from readlet.reader import Reader, reader_files
+from readlet.recipe import SECTIONS, Recipe, changed_fields, norm_gamma
+from readlet.starting import load_start, mix_in
 from readlet.teaching import ask_teacher
 from readlet.training.checkpoint import find_checkpoint
 from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_accelerator
@@ -121,7 +122,7 @@ def train(
     if resume:
         loop.resume()
     outcome = loop.run()
-    _mix_in(model, began_with, settings.start_share)
+    mix_in(model, began_with, settings.start_share)
     fitted = calibrate(predictor, corpus.held_out_examples, corpus.held_out)
     if not fitted.questions and accelerator.is_main_process:
         remedy = "raise data.held_out, or name a file in data.calibration"
@@ -193,41 +194,6 @@ def compile_ahead(recipe: Recipe, device: torch.device) -> bool:
     return True
 
 
-# Fields of the network that are at work in training only: a reader may go on with others.
-_OF_TRAINING_ONLY = {
-    f"model.{field}" for field in ("dropout", "input_dropout", "character_dropout", "last_survival")
-}
-
-
-def load_start(recipe: Recipe) -> Reader | None:
-    """The reader that training begins with; it must be built as the recipe says."""
-    folder = recipe.training.start
-    if not folder:
-        return None
-    start = Reader.load(folder)
-    before, now = start.recipe.model_dump(), recipe.model_dump()
-    fields = [
-        f for part in ("model", "attention", "loss") for f in _differences_in(part, before, now)
-    ]
-    other = [field for field in fields if field not in _OF_TRAINING_ONLY]
-    if other:
-        fault = f"that reader has another {', '.join(other)}"
-        raise bad_input(folder, "training.start", fault, "set the same numbers in the recipe")
-    model = model_of(recipe, start.vocabulary, dict(start.model.state_dict()))
-    return replace(start, model=model)
-
-
-@torch.no_grad()
-def _mix_in(model: QACNN, before: dict[str, torch.Tensor], share: float) -> None:
-    """Weights between those before and after fine-tuning (WiSE-FT, Wortsman et al. 2022).
-
-    Somewhat less of what is new for somewhat less forgotten; `share` says how much.
-    """
-    after = dict(model.named_parameters())
-    for name, weight in before.items():
-        after[name].lerp_(weight.to(after[name].device), share)
-
-
 def score(examples: Sequence[Example], said: Sequence[Prediction]) -> Scores:
     """Official exact match and F1; 2.0 rules if any question is impossible."""
     answers = {e.id: p.text for e, p in zip(examples, said, strict=True)}
@@ -241,7 +207,7 @@ def _claim_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
         if not stored.is_file():
             raise bad_input(folder, "", "no run to resume", "leave --resume out")
         before = _with_later_fields(_read_stored(stored))
-        changed = _differences(before, json.loads(recipe.model_dump_json()))
+        changed = changed_fields(before, json.loads(recipe.model_dump_json()))
         if changed:
             fault = f"the run began with another {', '.join(changed)}"
             raise bad_input(folder, "", fault, "resume with the same recipe and --set")
@@ -297,18 +263,6 @@ def _digest_of_reader(name: str) -> str:
         with path.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    return [path for section in SECTIONS for path in _differences_in(section, before, now)]
-
-
-def _differences_in(section: str, before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    return [
-        f"{section}.{field}"
-        for field in now[section]
-        if before.get(section, {}).get(field) != now[section][field]
-    ]
 
 
 def _tell_bound(recipe: Recipe, corpus: Corpus, *, null: bool) -> None:

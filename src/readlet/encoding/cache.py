@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from readlet.files import open_bytes
 
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
-_ROOM = 10 << 30  # bytes; SQuAD with its word vectors takes a fiftieth
+_ROOM = 10 << 30  # bytes; SQuAD with its word vectors takes a hundredth
 _IN_USE = 3600  # seconds after which no other process is still at an entry
 # Entries and their drafts; whatever else lies in the folder is not ours.
 _OURS = regex.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.\d+")

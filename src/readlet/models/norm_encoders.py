@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import ReadletError
-from readlet.nn.gamma import check_gamma
+from readlet.gamma import check_gamma
 from readlet.nn.norm_attention import materialised_norm_attention, norm_attention
 
 M = TypeVar("M", bound=Any)

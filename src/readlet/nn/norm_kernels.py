@@ -12,7 +12,7 @@ import os
 import triton
 import triton.language as tl
 
-from readlet.nn.gamma import SIGMA_FLOOR
+from readlet.gamma import SIGMA_FLOOR
 from readlet.nn.softmax import HALF_LIMIT
 
 _HALF_LIMIT = tl.constexpr(HALF_LIMIT)

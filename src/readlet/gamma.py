@@ -1,4 +1,7 @@
-"""The cap of NormSoftmax (gamma, paper 002): which numbers it may be. Needs no torch."""
+"""The cap of NormSoftmax (gamma, paper 002): which numbers it may be.
+
+Recipes and layers ask the same question; no torch is needed to answer it.
+"""
 
 from readlet.errors import ReadletError
 
