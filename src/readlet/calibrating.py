@@ -82,22 +82,22 @@ def _evidence(
     parts: dict[int, list[tuple[Tensor, Tensor]]] = defaultdict(list)
     chosen = set(wanted)
     for rows, scores in predictor.scores(features):
-        allowed = scores.keep.clone()  # (B, L)
-        if predictor.null:
-            allowed[:, 0] = False
+        allowed = predictor.words_of(scores)  # (B, L)
         # Window by window: a span must not reach from one into another.
         found = best_spans(scores.start, scores.end, allowed, predictor.data.max_answer, 1)
         for i, row in enumerate(rows.tolist()):
             example = int(features.row_example[row]) if row >= 0 else -1
             if example in chosen:
                 keep = scores.keep[i]  # (L,)
-                parts[example].append((scores.start[i][keep], scores.end[i][keep]))
+                start, end = scores.start[i][keep], scores.end[i][keep]  # (kept,) each
+                parts[example].append((start, end))
                 top = float(found.score[i, 0])
                 best[example] = max(best.get(example, top), top)
     joined: dict[int, tuple[float, Tensor, Tensor]] = {}
     for example, windows in parts.items():
         starts, ends = zip(*(_with_one_null(windows) if predictor.null else windows), strict=True)
-        joined[example] = (best[example], torch.cat(starts), torch.cat(ends))
+        start, end = torch.cat(starts), torch.cat(ends)  # (places of all windows,) each
+        joined[example] = (best[example], start, end)
     return joined
 
 

@@ -94,6 +94,13 @@ def check_place(path: Path) -> None:
         raise bad_input(path, "", "its folder does not exist", f"create {path.parent} first")
 
 
+def make_readable(path: Path) -> None:
+    """The usual permissions of a new file."""
+    umask = os.umask(0)
+    os.umask(umask)
+    path.chmod(0o666 & ~umask)
+
+
 @contextmanager
 def atomic_text(path: Path) -> Iterator[TextIO]:
     """Write text (gzip when the name ends in .gz) that appears under its name only when whole."""
@@ -120,9 +127,7 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
                 binary.close()
             raw.flush()
             os.fsync(raw.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)  # mkstemp makes private files
+        make_readable(Path(name))  # mkstemp makes private files
         os.replace(name, path)
     except OSError as error:
         raise ReadletError(f"{path}: not written: {error.strerror}; free some space") from None

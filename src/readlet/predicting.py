@@ -76,12 +76,16 @@ class Predictor:
                 scores = self.model(batch.to(device), tables)
                 yield batch.rows, SpanScores(*(part.cpu() for part in scores))
 
+    def words_of(self, scores: SpanScores) -> Tensor:
+        """Places where an answer may be: all that are kept but that of "no answer"."""
+        allowed = scores.keep.clone()  # (B, L)
+        allowed[:, : int(self.null)] = False
+        return allowed
+
     def _windows(self, features: Features) -> Iterator[tuple[int, WindowAnswers]]:
         heat = self.calibration.temperature
         for rows, scores in self.scores(features):
-            allowed = scores.keep.clone()  # (B, L)
-            if self.null:
-                allowed[:, 0] = False
+            allowed = self.words_of(scores)  # (B, L)
             found = best_spans(
                 scores.start, scores.end, allowed, self.data.max_answer, self.n_best * _SPARE
             )

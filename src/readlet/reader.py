@@ -27,7 +27,8 @@ FORMAT = 1
 BUNDLED, BASELINE = "bundled", "baseline"
 """Names that stand for a reader wherever a reader's folder may be given."""
 Stored = Literal["float32", "float16"]
-_VECTORS = "embedding.frozen"
+VECTORS = "embedding.frozen"
+"""The weights that are word vectors from files."""
 # Questions encoded at once: enough to sort them by length, few enough to bound the memory.
 _CHUNK = 512
 
@@ -114,7 +115,7 @@ class Reader:
         dtype = torch.float16 if self.stored == "float16" else torch.float32
         weights = in_precision(dtype, detached(dict(self.model.state_dict())))
         rows = self.vocabulary.trainable_rows
-        weights[_VECTORS] = weights[_VECTORS][rows:]  # (words, width): those above are zero
+        weights[VECTORS] = weights[VECTORS][rows:]  # (words, width): those above are zero
         save_tensors(folder / "model.safetensors", weights)
         _write_json(folder / "vocabulary.json", self.vocabulary.to_json())
         _write_json(folder / "calibration.json", self.calibration.model_dump())
@@ -143,6 +144,8 @@ class Reader:
         from readlet.recipe import parse_recipe
 
         path = reader_folder(folder)
+        if folder == BUNDLED:
+            _tell_of_namesake(BUNDLED)
         config = _read_json(path / "config.json")
         if config.get("format") != FORMAT or config.get("architecture") != "qacnn":
             fault = f"format {config.get('format')} of {config.get('architecture')!r}"
@@ -190,14 +193,14 @@ def model_of(recipe: "Recipe", vocabulary: "Vocabulary", weights: dict[str, "Ten
 
     from readlet.models.qacnn import QACNN
 
-    frozen = weights[_VECTORS]  # (words, width)
+    frozen = weights[VECTORS]  # (words, width)
     rows = vocabulary.trainable_rows
     absent = rows + len(vocabulary.frozen) - len(frozen)
     if len(weights["embedding.trainable.weight"]) != rows or absent not in (0, rows):
         raise ValueError(f"{len(frozen)} words do not match vocabulary.json")
     frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
     model = QACNN(recipe, frozen, rows, vocabulary.character_count)
-    model.load_state_dict(weights | {_VECTORS: frozen})
+    model.load_state_dict(weights | {VECTORS: frozen})
     return model.eval()
 
 
@@ -216,7 +219,6 @@ def reader_folder(name: str | Path) -> Path:
         fault = "this copy of Readlet has no reader inside"
         remedy = f"name a reader's folder (one of this name: ./{BUNDLED}), or `{BASELINE}`"
         raise bad_input(BUNDLED, "", fault, remedy)
-    _tell_of_namesake(BUNDLED)
     return folder
 
 

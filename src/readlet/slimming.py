@@ -10,13 +10,12 @@ from pathlib import Path
 
 import torch
 
-from readlet.bundled import bundled_reader
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation import predict
 from readlet.files import text_chunks
 from readlet.formats import read_examples
 from readlet.metrics.squad import rules_of, score_questions, summary
-from readlet.reader import BUNDLED, Reader, load_reader, model_of
+from readlet.reader import VECTORS, Reader, load_reader, model_of, reader_folder
 from readlet.tensors import detached, in_precision
 
 MEGABYTE = 1_000_000
@@ -48,7 +47,7 @@ def slim(reader: Reader, words: int) -> Reader:
     known = replace(reader.vocabulary, frozen=reader.vocabulary.frozen[:words])
     weights = dict(reader.model.state_dict())
     rows = known.trainable_rows + len(known.frozen)
-    weights["embedding.frozen"] = weights["embedding.frozen"][:rows]  # (rows, width)
+    weights[VECTORS] = weights[VECTORS][:rows]  # (rows, width)
     weights = in_precision(torch.float16, detached(weights))
     for name, tensor in weights.items():
         if not torch.isfinite(tensor).all():
@@ -118,11 +117,10 @@ def slim_folder(
         scores = summary(score_questions(examples, said, rules_of(examples)))
         made = replace(made, metrics=made.metrics | {"dev": scores, "dev_source": dev})
     _save_whole(made, out)
-    source = bundled_reader() if name == BUNDLED else Path(name)
     return Slimmed(
         words_before=len(given.vocabulary.frozen),
         words=len(made.vocabulary.frozen),
-        bytes_before=_bytes_of(source or Path(name)),
+        bytes_before=_bytes_of(reader_folder(name)),
         bytes=_bytes_of(out),
     )
 

@@ -61,8 +61,7 @@ def _probabilities(
     """Of every row: its number, and how probable each word is as the first and the last one."""
     null = int(predictor.null)
     for rows, scores in predictor.scores(features):
-        keep = scores.keep.clone()  # (B, L)
-        keep[:, :null] = False  # the question has an answer here
+        keep = predictor.words_of(scores)  # (B, L): the question has an answer here
         start = masked_softmax(scores.start, keep)[:, null:]  # (B, words)
         end = masked_softmax(scores.end, keep)[:, null:]  # (B, words)
         for i, row in enumerate(rows.tolist()):

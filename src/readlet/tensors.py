@@ -1,6 +1,5 @@
 """Named tensors in files: whole or absent, and readable by those who may read their folder."""
 
-import os
 from pathlib import Path
 
 import torch
@@ -9,6 +8,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from readlet.errors import ReadletError
+from readlet.files import make_readable as make_readable  # checkpoints need it too
 
 
 def save_tensors(
@@ -21,7 +21,7 @@ def save_tensors(
     draft = path.with_name(f".{path.name}")
     try:
         save_file(tensors, draft)
-        make_readable(draft)
+        make_readable(draft)  # safetensors makes private ones
         draft.replace(path)
     except (OSError, SafetensorError) as error:
         remedy = f"free some space and {how_to_resume}"
@@ -38,10 +38,3 @@ def detached(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 def in_precision(dtype: torch.dtype, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """The same tensors, with all numbers that have a fraction in this precision."""
     return {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}
-
-
-def make_readable(path: Path) -> None:
-    """The usual permissions of a new file; safetensors makes private ones."""
-    umask = os.umask(0)
-    os.umask(umask)
-    path.chmod(0o666 & ~umask)

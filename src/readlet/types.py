@@ -1,5 +1,6 @@
 """The nouns that every room speaks: Span, Example, Sentence, Prediction."""
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 N_BEST = 5  # answers that a reader keeps, unless more are asked for
@@ -73,3 +74,12 @@ class Prediction:
     @property
     def is_answer(self) -> bool:
         return bool(self.text)
+
+
+def free_id(wish: str, taken: Set[str]) -> str:
+    """An id for a new Example: the one wished for, or with a number behind it if that is taken."""
+    identity, number = wish, 2
+    while identity in taken:
+        identity = f"{wish}-{number}"
+        number += 1
+    return identity

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from readlet.augment.names import Names
 from readlet.augment.negations import negate
-from readlet.augment.new_questions import NewQuestions, article_key, draw, free_id, plain
+from readlet.augment.new_questions import NewQuestions, article_key, draw, plain
 from readlet.augment.numbers import Numbers
 from readlet.augment.opposites import replace_by_opposite
 from readlet.augment.passages import Passage, is_asked, read_passage
 from readlet.augment.pieces import Piece
-from readlet.types import Example
+from readlet.types import Example, free_id
 
 NAME, NUMBER, OPPOSITE, NEGATION = "name", "number", "opposite", "negation"
 # How the kinds are mixed as far as the data allows; what one lacks, the others make up for.

@@ -1,6 +1,6 @@
-"""What every way of making questions without an answer shares: its result, its draws, its ids."""
+"""What every way of making questions without an answer shares: its result and its draws."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -35,12 +35,3 @@ def article_key(example: Example) -> tuple[str, str]:
 def plain(text: str) -> str:
     """The text without case, all white space alike."""
     return " ".join(text.casefold().split())
-
-
-def free_id(wish: str, taken: Set[str]) -> str:
-    """The id itself, or with a number behind it when data that was added to before has it."""
-    identity, number = wish, 2
-    while identity in taken:
-        identity = f"{wish}-{number}"
-        number += 1
-    return identity

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 
 from readlet.augment.altered_questions import alter_questions
-from readlet.augment.new_questions import NewQuestions, article_key, draw, free_id, plain
+from readlet.augment.new_questions import NewQuestions, article_key, draw, plain
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import words
 from readlet.errors import ReadletError
-from readlet.types import Example
+from readlet.types import Example, free_id
 
 # The paragraph is drawn from the few that share most words with the question. Any paragraph would
 # let a reader refuse by overlap alone; always the nearest would use few paragraphs, over and over.

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from rich.markup import escape
 from rich.table import Table
 
-from readlet.cli.console import console
+from readlet.cli.console import FEW, console, some
 from readlet.inspection.check import EDGES, FileReport, Report
 from readlet.inspection.faults import Fault
 from readlet.inspection.repair import Changes
 
-_EXAMPLES = 3  # findings shown of each kind, unless all are asked for
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
@@ -30,9 +29,7 @@ def show_changes(changes: Changes, out: str, *, list_all: bool) -> None:
     console.print(f"Wrote {escape(out)}: {changes.written} examples.")
     for verb, reasons in (("changed", changes.changed), ("left out", changes.dropped)):
         for reason, ids in reasons.items():
-            shown = ids if list_all else ids[:_EXAMPLES]
-            more = f" and {len(ids) - len(shown)} more" if len(ids) > len(shown) else ""
-            console.print(f"  {verb}: {len(ids)} × {reason} ({escape(', '.join(shown))}{more})")
+            console.print(f"  {verb}: {len(ids)} × {reason} ({some(ids, list_all=list_all)})")
 
 
 def _overview(file: FileReport) -> Table:
@@ -74,7 +71,7 @@ def _problems(file: FileReport, list_all: bool) -> Table:
     for fault in Fault:
         found = [finding for finding in file.findings if finding.fault is fault]
         mark = "[red]✗[/red]" if fault.is_wrong else "[yellow]•[/yellow]"
-        for number, finding in enumerate(found if list_all else found[:_EXAMPLES]):
+        for number, finding in enumerate(found if list_all else found[:FEW]):
             first = (mark, fault.label, f"{counts[fault]:,}") if number == 0 else ("", "", "")
             table.add_row(*first, escape(finding.id), escape(finding.detail))
     return table

@@ -6,10 +6,9 @@ from rich.markup import escape
 
 from readlet.augment.altered_questions import NAME, NEGATION, NUMBER, OPPOSITE
 from readlet.augment.unanswerable import OTHER_PARAGRAPH
-from readlet.cli.console import console
+from readlet.cli.console import console, some
 from readlet.unanswerable import Summary
 
-_EXAMPLES = 3  # ids shown for each reason, unless all are asked for
 _MADE_BY = {
     NAME: "with another name",
     NUMBER: "with another number",
@@ -42,6 +41,4 @@ def show_summary(summary: Summary, out: str, share: float, *, list_all: bool) ->
 
 def _show_left(what: str, left: Mapping[str, list[str]], list_all: bool) -> None:
     for reason, ids in left.items():
-        shown = ids if list_all else ids[:_EXAMPLES]
-        more = f" and {len(ids) - len(shown):,} more" if len(ids) > len(shown) else ""
-        console.print(f"  {what}: {len(ids):,} {reason} ({escape(', '.join(shown))}{more})")
+        console.print(f"  {what}: {len(ids):,} {reason} ({some(ids, list_all=list_all)})")

@@ -123,8 +123,8 @@ class Batches:
     def make(self, shape: Shape, rows: Ints) -> Batch:
         """Look the rows up. A short batch is filled up with empty rows: the shape never changes."""
         f, size = self.features, self.batch_size
-        context = np.zeros((size, shape.context), np.int32)
-        question = np.zeros((size, shape.question), np.int32)
+        context = np.zeros((size, shape.context), np.int32)  # (B, Lc) forms
+        question = np.zeros((size, shape.question), np.int32)  # (B, Lq) forms
         for i, row in enumerate(rows):
             first, length = f.row_window[row]
             start = f.text_starts[f.row_context[row]] + first
@@ -134,15 +134,16 @@ class Batches:
             question[i, :asked] = f.forms[start : start + asked]
         if self.null:
             context[: len(rows), 0] = NULL_FORM
-        labels = np.zeros((size, 2), np.int64)
+        labels = np.zeros((size, 2), np.int64)  # (B, 2)
         # With a null place, no answer is the label (0, 0) and all words move by one.
         labels[: len(rows)] = np.maximum(f.row_label[rows] + self.null, 0)
-        weight = np.zeros(size, np.float32)
+        weight = np.zeros(size, np.float32)  # (B,)
         weight[: len(rows)] = 1.0 / len(rows)
-        numbers = np.full(size, -1, np.int64)
+        numbers = np.full(size, -1, np.int64)  # (B,)
         numbers[: len(rows)] = rows
-        forms, places = _distinct(np.concatenate([context, question], axis=1))
-        context, question = np.split(places, [shape.context], axis=1)
+        texts = np.concatenate([context, question], axis=1)  # (B, Lc + Lq)
+        forms, places = _distinct(texts)  # (U,), (B, Lc + Lq)
+        context, question = np.split(places, [shape.context], axis=1)  # (B, Lc), (B, Lq)
         arrays = (numbers, forms, context, question, labels, weight)
         return Batch(*(torch.from_numpy(array) for array in arrays))
 

@@ -10,7 +10,7 @@ from readlet.errors import bad_input
 from readlet.formats import nearest_place, read, write_examples
 from readlet.formats.rows import Columns
 from readlet.inspection.faults import CONTROL
-from readlet.types import Example, Span
+from readlet.types import Example, Span, free_id
 
 
 @dataclass
@@ -62,7 +62,7 @@ def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
                 changes.dropped["exact copy of an earlier example"].append(original.id)
                 continue
             changes.changed["duplicate id renamed"].append(original.id)
-            example = replace(example, id=_free_id(example.id, by_id))
+            example = replace(example, id=free_id(example.id, by_id.keys()))
             by_id[example.id] = example
         changes.written += 1
         yield example
@@ -133,10 +133,3 @@ def _placed(example: Example, spans: Iterable[Span], changes: Changes) -> Iterat
             if near.start != trimmed.start:
                 changes.changed["answer moved to the nearest place"].append(example.id)
             yield near
-
-
-def _free_id(identity: str, taken: dict[str, Example]) -> str:
-    number = 2
-    while f"{identity}-{number}" in taken:
-        number += 1
-    return f"{identity}-{number}"
