@@ -20,7 +20,7 @@ from readlet.encoding.batches import Batches, FormTables, Shape, shapes
 from readlet.models.span_loss import SpanLoss
 from readlet.recipe import load_recipe
 from readlet.train_reader import build_model
-from readlet.training.loop import TrainingLoop, make_accelerator
+from readlet.training.loop import Exam, TrainingLoop, make_accelerator
 
 _WINDOWS = 5
 
@@ -44,7 +44,8 @@ def examples_per_second(
         model.compile_blocks()
     module = SpanLoss(model, FormTables(corpus.train), 0.0)
     with tempfile.TemporaryDirectory() as folder:
-        loop = TrainingLoop(module, batches, settings, Path(folder), dict, make_accelerator())
+        exam = Exam(dict, "f1", str)  # never held: no epoch ends
+        loop = TrainingLoop(module, batches, settings, Path(folder), exam, make_accelerator())
         began = time.perf_counter()
         loop.warm_up()
         torch.cuda.synchronize()

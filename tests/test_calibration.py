@@ -68,6 +68,18 @@ def test_a_known_temperature_is_found_again(true_temperature: float) -> None:
     assert expected_calibration_error(confidences(found), correct) < 0.015
 
 
+@pytest.mark.parametrize(("right", "found"), [(74, 1.0), (72, 1.0), (80, 1 / math.log(4))])
+def test_a_gain_that_is_chance_changes_nothing(right: int, found: float) -> None:
+    """Said is 0.731: 74 or 72 of a hundred gain less than a thousandth of a nat, 80 gain more."""
+    correct = [1.0] * right + [0.0] * (100 - right)
+
+    def confidences(temperature: float) -> list[float]:
+        return [1 / (1 + math.exp(-1 / temperature))] * 100
+
+    exactly = 0.0 if found == 1.0 else 1e-3
+    assert fit_temperature(confidences, correct) == pytest.approx(found, abs=exactly)
+
+
 @pytest.mark.parametrize("correct", [[1.0, 1.0], [0.0, 0.0]])
 def test_no_temperature_runs_away(correct: list[float]) -> None:
     def confidences(temperature: float) -> list[float]:

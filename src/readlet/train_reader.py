@@ -33,7 +33,7 @@ from readlet.recipe import SECTIONS, Recipe, changed_fields, norm_gamma
 from readlet.starting import load_start, mix_in
 from readlet.teaching import ask_teacher
 from readlet.training.checkpoint import find_checkpoint
-from readlet.training.loop import Scores, TrainingLoop, is_main_process, make_accelerator
+from readlet.training.loop import Exam, Scores, TrainingLoop, is_main_process, make_accelerator
 from readlet.training.precision import MixedPrecision, check_precision
 from readlet.types import Example, Prediction
 
@@ -116,9 +116,8 @@ def train(
             watch(loop.progress.step / loop.steps_per_epoch, scores)
         return scores
 
-    loop = TrainingLoop(
-        module, batches, settings, folder, evaluate, accelerator, began, how_to_resume
-    )
+    exam = Exam(evaluate, "f1", lambda scores: f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f}")
+    loop = TrainingLoop(module, batches, settings, folder, exam, accelerator, began, how_to_resume)
     if resume:
         loop.resume()
     outcome = loop.run()

@@ -12,7 +12,7 @@ from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.models.span_loss import SpanLoss
 from readlet.recipe import load_recipe
 from readlet.train_reader import build_model
-from readlet.training.loop import Scores, TrainingLoop, make_accelerator
+from readlet.training.loop import Exam, Scores, TrainingLoop, make_accelerator
 
 
 def _no_scores() -> Scores:
@@ -31,6 +31,7 @@ def make_loop(small_training: list[str]) -> Callable[..., TrainingLoop]:
         *changes: str,
         wrap: Callable[[nn.Module], nn.Module] = lambda module: module,
         evaluate: Callable[[], Scores] = _no_scores,
+        decisive: str = "f1",
     ) -> TrainingLoop:
         usual = ["training.batch_size=8", "training.epochs=1"]
         recipe = load_recipe("tiny", [*small_training, *usual, *changes])
@@ -42,6 +43,7 @@ def make_loop(small_training: list[str]) -> Callable[..., TrainingLoop]:
             build_model(recipe, corpus), FormTables(corpus.train), settings.label_smoothing
         )
         folder.mkdir(exist_ok=True)
-        return TrainingLoop(wrap(module), batches, settings, folder, evaluate, make_accelerator())
+        exam = Exam(evaluate, decisive, str)
+        return TrainingLoop(wrap(module), batches, settings, folder, exam, make_accelerator())
 
     return make

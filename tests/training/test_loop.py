@@ -2,9 +2,11 @@
 
 import json
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from torch import Tensor, nn
 from readlet.errors import ReadletError
 from readlet.recipe import SEED_LIMIT
 from readlet.training.checkpoint import find_checkpoint, load_checkpoint
-from readlet.training.loop import Outcome, Scores, TrainingLoop
+from readlet.training.loop import Outcome, Scores, TrainingLoop, _memory_mib
 from readlet.training.signals import stop_signals
 
 MakeLoop = Callable[..., TrainingLoop]
@@ -263,6 +265,39 @@ def test_early_stop_keeps_the_best_weights(make_loop: MakeLoop, tmp_path: Path) 
     kept = list(loop.module.parameters())
     assert all(torch.equal(a, b) for a, b in zip(kept, seen[1], strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(kept, seen[3], strict=True))
+
+
+def test_any_score_may_decide(make_loop: MakeLoop, tmp_path: Path) -> None:
+    course = iter([0.1, 0.2, 0.3, 0.4, 0.5])
+
+    def evaluate() -> Scores:
+        return {"accuracy": next(course)}
+
+    settings = ("training.patience=1", "training.evaluate_every=0.2")
+    loop = make_loop(tmp_path, *settings, evaluate=evaluate, decisive="accuracy")
+    assert loop.run().steps == 15  # better every time
+
+
+def test_every_process_draws_random_numbers_of_its_own(
+    make_loop: MakeLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or all of them would drop out the same places."""
+    loop = make_loop(tmp_path)
+    seeds: list[int] = []
+    monkeypatch.setattr(torch, "manual_seed", seeds.append)
+    device = loop.accelerator.device
+    for process in range(3):
+        loop.progress.step = 0
+        loop.accelerator = SimpleNamespace(process_index=process, num_processes=3, device=device)
+        loop.advance()
+        loop.advance()
+    assert len(set(seeds)) == len(seeds) == 6
+
+
+def test_memory_is_left_out_where_it_cannot_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _memory_mib(torch.device("cpu")) > 0
+    monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
+    assert _memory_mib(torch.device("cpu")) is None
 
 
 def test_without_patience_the_last_weights_are_kept(make_loop: MakeLoop, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -48,6 +47,15 @@ Scores = dict[str, float]
 
 
 @dataclass(frozen=True)
+class Exam:
+    """How weights are judged: what is measured is not the loop's to know."""
+
+    scores: Callable[[], Scores]
+    decisive: str  # the score by which one evaluation is better than another: the higher the better
+    told: Callable[[Scores], str]  # what the user reads of them
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a finished run tells; the module holds the averaged weights."""
 
@@ -68,7 +76,7 @@ def is_main_process() -> bool:
 
 
 class TrainingLoop:
-    """Runs `module(batch) -> loss` over the epochs. `evaluate` scores the averaged weights."""
+    """Runs `module(batch) -> loss` over the epochs. The exam is of the averaged weights."""
 
     def __init__(
         self,
@@ -76,7 +84,7 @@ class TrainingLoop:
         batches: Batches,
         settings: Training,
         folder: Path,
-        evaluate: Callable[[], Scores],
+        exam: Exam,
         accelerator: Accelerator,
         began: float | None = None,  # on the clock of time.perf_counter
         how_to_resume: str = "go on with --resume",  # told to whoever stops it
@@ -86,7 +94,7 @@ class TrainingLoop:
         self.settings = settings
         self.batches = batches
         self.folder = folder
-        self.evaluate = evaluate
+        self.exam = exam
         self.accelerator = accelerator
         device = accelerator.device
         module.to(device)
@@ -246,18 +254,17 @@ class TrainingLoop:
         return total / max(window.steps, 1)
 
     def _evaluate(self, bar: TrainingBar) -> None:
-        scores: Scores = {}
+        score = 0.0
         if self.accelerator.is_main_process:
             self.module.eval()
             with self.average.applied(), torch.no_grad():
-                scores = self.evaluate()
+                scores = self.exam.scores()
             self._log(scores)
-            bar.say(
-                f"epoch {self.progress.step / self.steps_per_epoch:.1f}: "
-                f"EM {scores.get('exact', 0.0):.2f}, F1 {scores.get('f1', 0.0):.2f}"
-            )
-        f1 = torch.tensor(scores.get("f1", 0.0), device=self.accelerator.device)
-        best = float(self.accelerator.reduce(f1, "sum"))  # only the main process has a score
+            epoch = self.progress.step / self.steps_per_epoch
+            bar.say(f"epoch {epoch:.1f}: {self.exam.told(scores)}")
+            score = scores[self.exam.decisive]
+        decisive = torch.tensor(score, device=self.accelerator.device)  # ()
+        best = float(self.accelerator.reduce(decisive, "sum"))  # only the main process has a score
         improved = best > self.progress.best_f1
         self.progress.evaluations_since_best = (
             0 if improved else self.progress.evaluations_since_best + 1
@@ -324,9 +331,13 @@ def _mix(seed: int, step: int, process: int) -> int:
     return (seed * 1_000_003 + step) * 1_009 + process
 
 
-def _memory_mib(device: torch.device) -> float:
+def _memory_mib(device: torch.device) -> float | None:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
