@@ -93,7 +93,7 @@ def _read_named(source: str | Path) -> Iterator[Example | Sentence]:
     try:
         yield from read(source)
     except NoColumnError as error:
-        raise error.before from None
+        raise error.without_option from None
 
 
 def read_sentences(source: str | Path) -> Iterator[Sentence]:

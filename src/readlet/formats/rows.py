@@ -41,9 +41,10 @@ class NoColumnError(ReadletError):
     def __init__(self, source: str | Path, place: str, fault: str, field: str) -> None:
         remedy = f"name the right one with --column {field}=NAME"
         super().__init__(str(bad_input(source, place, fault, remedy)))
-        remedy = f"readlet data check {source} --column {field}=NAME --fix OUT.jsonl"
-        self.before = bad_input(source, place, fault, f"write it with the right ones: {remedy}")
-        """The same complaint, for those who cannot be told."""
+        # The same complaint from a command that has no --column.
+        command = f"readlet data check {source} --column {field}=NAME --fix OUT.jsonl"
+        remedy = f"write it with the right ones: {command}"
+        self.without_option = bad_input(source, place, fault, remedy)
 
 
 def read_jsonl(path: Path, columns: Columns) -> Iterator[Example]:
