@@ -14,8 +14,7 @@ from readlet.encoding.features import Features, Windows, count_words, encode
 from readlet.encoding.vectors import concatenate_vectors
 from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import read_examples, source_path
-from readlet.formats.hub import PREFIX as HUB
+from readlet.formats import read_examples, training_file
 from readlet.reader import Reader
 from readlet.recipe import Recipe
 from readlet.types import Example
@@ -83,11 +82,7 @@ def data_files(recipe: Recipe) -> DataFiles:
         "data.dev": [data.dev] if data.dev else [],
         "data.calibration": [data.calibration] if data.calibration else [],
     }
-    for source in (source for sources in named.values() for source in sources):
-        if source.startswith(HUB):
-            remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
-            raise bad_input(source, "", "training reads files", remedy)
-    found = {field: [source_path(source) for source in named[field]] for field in named}
+    found = {field: [training_file(source) for source in named[field]] for field in named}
     found["words.vectors"] = [Path(path) for path in recipe.words.vectors]
     for field, paths in found.items():
         for path in paths:

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from readlet.errors import ReadletError
-from readlet.files import make_readable as make_readable  # checkpoints need it too
+from readlet.files import make_readable
 
 
 def save_tensors(

@@ -13,8 +13,7 @@ from typing import Any
 
 from readlet.errors import bad_input
 from readlet.files import open_bytes
-from readlet.formats import source_path
-from readlet.formats.hub import PREFIX as HUB
+from readlet.formats import training_file
 from readlet.reader import reader_files
 from readlet.recipe import Recipe
 
@@ -74,10 +73,7 @@ def _reader_files(reader: str) -> list[str]:
 
 
 def _digest(source: str, known: Digests) -> str:
-    if source.startswith(HUB):
-        remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
-        raise bad_input(source, "", "training reads files", remedy)
-    path = source_path(source)
+    path = training_file(source)
     if path.is_file():
         stat = path.stat()
         return _content(path, stat.st_size, stat.st_mtime_ns)

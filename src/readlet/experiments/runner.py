@@ -19,9 +19,8 @@ from readlet.files import atomic_text
 from readlet.recipe import Recipe
 
 if TYPE_CHECKING:
-    from readlet.train_reader import Trained
+    from readlet.train_reader import Trained, Watch
 
-Watch = Callable[[float, dict[str, float]], None]
 Tell = Callable[[str], None]
 
 
@@ -66,7 +65,7 @@ class Runner:
         self._programs: Any = None
         self._processes = make_accelerator()
 
-    def make(self, run: Run, watch: Watch, tell: Tell) -> FinishedRun | None:
+    def make(self, run: Run, watch: "Watch", tell: Tell) -> FinishedRun | None:
         """Train, or go on training, and keep what a report needs; None: another process does."""
         folder = RunFolder(self._out / run.key)
         with folder.claimed() if self._processes.is_main_process else nullcontext(True) as free:
@@ -75,7 +74,7 @@ class Runner:
             finished = folder.read()  # another process may have made it since the grid was planned
             return finished or self._make(run, folder, watch, tell)
 
-    def _make(self, run: Run, folder: RunFolder, watch: Watch, tell: Tell) -> FinishedRun:
+    def _make(self, run: Run, folder: RunFolder, watch: "Watch", tell: Tell) -> FinishedRun:
         recipe = _shared_by(run, self._processes.num_processes)
         self._forget_other_programs(run.recipe)
         _refuse_changed_data(run)
@@ -96,7 +95,9 @@ class Runner:
         assert finished is not None
         return finished
 
-    def _train(self, folder: RunFolder, recipe: Recipe, watch: Watch, *, resume: bool) -> "Trained":
+    def _train(
+        self, folder: RunFolder, recipe: Recipe, watch: "Watch", *, resume: bool
+    ) -> "Trained":
         import torch
 
         from readlet.train_reader import train

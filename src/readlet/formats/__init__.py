@@ -71,6 +71,14 @@ def source_path(source: str | Path) -> Path:
     return corpus(name.removeprefix(_BUNDLED)) if name.startswith(_BUNDLED) else Path(source)
 
 
+def training_file(source: str) -> Path:
+    """The file that a source stands for; training knows its data by their bytes."""
+    if source.startswith(PREFIX):
+        remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
+        raise bad_input(source, "", "training reads files", remedy)
+    return source_path(source)
+
+
 def read_examples(source: str | Path, columns: Columns | None = None) -> Iterator[Example]:
     """Stream questions whose answers all stand where the file says (law 1), or complain.
 
