@@ -370,14 +370,23 @@ def test_interrupt_saves_before_it_stops(make_loop: MakeLoop, tmp_path: Path) ->
     assert load_checkpoint(path, loop.state.tensors()).progress.step == 4
 
 
+def send(number: signal.Signals, times: int) -> None:
+    with stop_signals() as received:
+        for _ in range(times):
+            signal.raise_signal(number)
+            assert received == [number]  # noted, and the block goes on
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_second_signal_ends_at_once(number: signal.Signals, code: int) -> None:
-    with stop_signals() as received:
-        signal.raise_signal(number)
-        assert received == [number]
-        with pytest.raises(SystemExit) as ending:
-            signal.raise_signal(number)
+    with pytest.raises(SystemExit) as ending:
+        send(number, times=2)
     assert ending.value.code == code
+
+
+def test_a_signal_after_the_last_step_is_not_lost() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        send(signal.SIGINT, times=1)
 
 
 def test_nothing_to_learn(make_loop: MakeLoop, tmp_path: Path, monkeypatch: Any) -> None:

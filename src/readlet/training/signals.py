@@ -27,3 +27,5 @@ def stop_signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if received:  # after the last step that could act upon it: now it has its usual effect
+        signal.raise_signal(received[0])
