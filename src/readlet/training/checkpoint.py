@@ -26,7 +26,7 @@ class Progress:
     window_steps: int = 0
     rollbacks: int = 0
     rollbacks_in_a_row: int = 0
-    best_f1: float = -1.0
+    best_score: float = -1.0
     evaluations_since_best: int = 0
     seconds: float = field(default=0.0, compare=False)  # since training was asked for
 

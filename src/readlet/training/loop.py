@@ -265,11 +265,11 @@ class TrainingLoop:
             score = scores[self.exam.decisive]
         decisive = torch.tensor(score, device=self.accelerator.device)  # ()
         best = float(self.accelerator.reduce(decisive, "sum"))  # only the main process has a score
-        improved = best > self.progress.best_f1
+        improved = best > self.progress.best_score
         self.progress.evaluations_since_best = (
             0 if improved else self.progress.evaluations_since_best + 1
         )
-        self.progress.best_f1 = max(best, self.progress.best_f1)
+        self.progress.best_score = max(best, self.progress.best_score)
         if improved and self.settings.patience:
             in_main(self.accelerator, self._save_best)
 
