@@ -236,13 +236,6 @@ def test_recipe_cannot_be_changed_later() -> None:
         recipe.training.epochs = 3  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("name", ["../evil", "a/b", "/tmp", "", ".hidden", "Two words", "a\n"])
-def test_a_name_is_a_plain_one(name: str) -> None:
-    """A reader goes to runs/NAME unless told otherwise, and nowhere else."""
-    with pytest.raises(ReadletError, match="name: String should match pattern"):
-        parse_recipe({"name": name}, "mine.toml")
-
-
 def test_every_field_has_its_sentence() -> None:
     for section in SECTIONS:
         kind = type(getattr(Recipe(), section))

@@ -58,7 +58,6 @@ Precision = Literal["float32", "bfloat16", "float16"]
 SoftmaxName = Literal["standard", "norm"]
 Gamma = Annotated[float | Literal["sqrt(d)", "infinity"], PlainValidator(_gamma)]
 FileName = Annotated[str, Field(min_length=1)]
-PlainName = Annotated[str, Field(pattern=r"^\w[\w.-]*$")]  # a folder of runs is called so
 ScheduleName = Literal["constant", "log", "linear", "cosine"]
 
 
@@ -253,7 +252,7 @@ class Training(_Section):
 class Recipe(_Section):
     """A whole training run."""
 
-    name: PlainName = "custom"
+    name: str = "custom"
     """What the recipe is called; its reader is written to `runs/NAME`."""
     data: Data = Data()
     words: Words = Words()

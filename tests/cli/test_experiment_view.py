@@ -84,7 +84,7 @@ def test_a_table_that_fits_is_shown_whole(grid: Grid, monkeypatch: pytest.Monkey
 
 def test_hardly_any_room_is_for_the_count(grid: Grid, monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = shown_by(GridView(grid), monkeypatch, 4, 80)()
-    assert line.startswith("0 of 78 done")
+    assert line == "0 of 78 done; F1 in percent"
 
 
 def test_a_trial_that_is_no_recipe_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -205,6 +205,9 @@ def test_trains_and_tells(
         (["tiny", "--set", "data.dev=missing.json"], "missing.json: data.dev: no such file"),
         (["tiny", "--set", 'words.vectors=["no.vec"]'], "no.vec: words.vectors: no such file"),
         (["tiny", "--resume"], "no run to resume; leave --resume out"),
+        (["tiny", "--set", "name=../evil"], "name the folder with --out"),
+        (["tiny", "--set", "name=.."], "name the folder with --out"),
+        (["tiny", "--set", "name='/tmp'"], "name the folder with --out"),
     ],
 )
 def test_bad_words(

@@ -254,6 +254,23 @@ def test_a_proposal_that_is_no_recipe_does_not_stay_in_the_way(
         assert sum(other.number == trial.number for other in told) > 1  # its number was used again
 
 
+def test_pairs_that_are_no_recipes_are_learned_from(
+    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else Optuna takes their corner for one that nobody has looked into, and stays there."""
+    more = """[search.ranges]
+"data.overlap" = { low = 10, high = 190 }
+"data.max_context" = { low = 25, high = 300 }
+"""
+    path = write_table(("data.max_context = ", "data.max_context = 200 #"), more=more)
+    monkeypatch.setattr(module, "_try", lambda *parts: float(parts[2].data.overlap))
+    told: list[Trying] = []
+    found = search(expand(load_table(path)), tmp_path, told.append, trials=40)
+    assert (found.trials, found.pruned) == (40, 0)
+    assert any(trial.refused for trial in told)
+    assert found.values["data.overlap"] > 150
+
+
 def test_proposals_that_are_never_recipes_end_the_search(
     write_table: Write, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,6 +149,13 @@ def test_a_table_with_twins_is_refused_whichever_row_is_run(
         expand(table, only=[chosen])
 
 
+def test_rows_that_are_not_run_may_be_made_alike(write_table: Write) -> None:
+    table = load_table(write_table())
+    with pytest.raises(ReadletError, match=r"are the same run"):
+        expand(table, changes=["model.width=12"])
+    assert len(expand(table, only=["width 12"], changes=["model.width=12"]).runs) == 2
+
+
 def test_files_of_rows_that_are_not_run_need_not_be_here(write_table: Write) -> None:
     table = load_table(write_table(("model.width = 12", 'data.dev = "gone.json"')))
     assert len(expand(table, only=["baseline"]).runs) == 2

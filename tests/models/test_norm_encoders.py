@@ -206,6 +206,18 @@ def test_models_with_their_own_attention_are_refused(kind: str, by_name: bool) -
         use_norm_attention(model)
 
 
+def test_an_attention_of_ones_own_may_inherit_the_choice() -> None:
+    from transformers.models.bert.modeling_bert import BertSelfAttention
+
+    class Mine(BertSelfAttention):  # type: ignore[misc, valid-type]
+        softmax = "nothing that is called softmax("
+
+    model = build("bert", "sdpa")
+    for layer in model.encoder.layer:
+        layer.attention.self.__class__ = Mine
+    assert use_norm_attention(model).config._attn_implementation == "norm_softmax"
+
+
 def test_a_module_around_a_model_is_refused() -> None:
     around = torch.nn.Sequential(build("bert", "sdpa"))
     with pytest.raises(ReadletError, match="Sequential is no model of transformers; give the enc"):

@@ -1,11 +1,12 @@
 """How a grid of runs looks in a terminal, and as plain lines elsewhere."""
 
 import sys
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from rich.console import Group
+from rich.console import ConsoleDimensions, Group
 from rich.live import Live
 from rich.table import Table as Lines
 from rich.text import Text
@@ -34,6 +35,7 @@ class GridView:
         self._at_work = ""  # a row
         self._failed: list[str] = []  # rows
         self._is_over = False
+        self._fitting: tuple[ConsoleDimensions | None, int] = (None, 0)  # rows, in which terminal
         self._live: Live | None = None
         if shown and sys.stderr.isatty():
             self._live = Live(console=CONSOLE, get_renderable=self._lines, refresh_per_second=2)
@@ -102,19 +104,25 @@ class GridView:
     def _lines(self) -> Group:
         """The whole grid; while runs are made, no more of it than the terminal has room for."""
         told = f"{self._count()}; F1 in percent"
-        count = Text(told, style="dim")
-        whole = Group(grid_lines(self._grid, self._cells), *_needs(self._grid), count)
-        room = CONSOLE.height - _BARS
-        total = len(self._grid.rows)
-        if self._is_over or (total < room and _height(whole) <= room):
-            return whole
+        room, total = CONSOLE.height - _BARS, len(self._grid.rows)
+        if self._is_over or total < room:
+            count = Text(told, style="dim")
+            whole = Group(grid_lines(self._grid, self._cells), *_needs(self._grid), count)
+            if self._is_over or _height(whole) <= room:
+                return whole
         ranked = self._ranked()
-        for number in range(min(room, len(ranked)), 0, -1):
+
+        def part(number: int) -> Group:
             count = Text(f"{told}; {number} of {total} rows shown", style="dim")
-            part = Group(grid_lines(self._grid, self._cells, ranked[:number]), count)
-            if _height(part) <= room:
-                return part
-        return Group(count)
+            return Group(grid_lines(self._grid, self._cells, ranked[:number]), count)
+
+        size, number = self._fitting
+        # Measured anew only when it must be: this is drawn twice a second.
+        if size != CONSOLE.size or (number and _height(part(number)) > room):
+            numbers = range(1, min(room, len(ranked)) + 1)
+            number = bisect_right(numbers, room, key=lambda tried: _height(part(tried)))
+            self._fitting = CONSOLE.size, number
+        return part(number) if number else Group(Text(told, style="dim"))
 
     def _ranked(self) -> list[str]:
         """Rows by how much they matter now: that at work, those that failed, those next to it."""

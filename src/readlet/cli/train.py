@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from readlet.cli.console import console
+from readlet.errors import ReadletError
 
 
 def _show_fields(wanted: bool) -> None:
@@ -46,7 +47,7 @@ def train(
     from readlet.recipe import load_recipe
 
     chosen = load_recipe(recipe, changes)
-    folder = out or Path("runs") / chosen.name
+    folder = out or _usual_folder(chosen.name)
 
     from readlet.train_reader import train_reader  # heavy: only after the recipe is right
     from readlet.training.loop import is_main_process
@@ -61,3 +62,9 @@ def train(
         soft_wrap=True,  # a path that can be copied
         markup=False,
     )
+
+
+def _usual_folder(name: str) -> Path:
+    if name in ("", ".", "..") or Path(name).name != name:  # it would lie elsewhere
+        raise ReadletError(f"name {name!r} cannot be that of a folder; name the folder with --out")
+    return Path("runs") / name

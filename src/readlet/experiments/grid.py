@@ -82,7 +82,7 @@ def expand(
         recipe = _recipe(table, row, seed, folders, changes)
         if not only or row.name in only:
             runs.append(Run(row.name, seed, recipe, run_key(recipe, known)))
-        else:
+        elif not changes:  # which may make twins of rows that nobody wants
             with suppress(ReadletError):  # its files need not be here
                 others.append(Run(row.name, seed, recipe, run_key(recipe, known)))
     _refuse_twins(table, [*runs, *others])

@@ -28,6 +28,7 @@ _JOURNAL = "search.journal"
 _STARTUP_TRIALS = 4  # trials that nothing prunes: a median of fewer says little
 _STEPS_AN_EPOCH = 1000  # Optuna counts whole steps
 _REFUSED_IN_A_ROW = 20  # proposals that are no recipe: then hardly any is
+_REFUSED = "refused"  # what marks such a trial
 _VALUES_CHECKED = 100  # of a range of whole numbers
 
 
@@ -128,7 +129,9 @@ def _try_all(
         try:
             recipe = _changed(grid, values)
         except ReadletError as error:  # values that do not go together
-            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            # Not as failed: Optuna would forget it, and propose the like again and again.
+            trial.set_user_attr(_REFUSED, True)
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
             tell(Trying(done + 1, total, values, refused=str(error)))
             refused += 1
             if refused == _REFUSED_IN_A_ROW:
@@ -211,8 +214,10 @@ def _open_study(out: Path, name: str, settings: Search) -> "Study":
 
 
 def _done(study: "Study") -> list[Any]:
+    """Trials that were trained, to their end or not."""
     states = _optuna().trial.TrialState
-    return study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
+    told = study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
+    return [trial for trial in told if _REFUSED not in trial.user_attrs]
 
 
 def _study_name(grid: Grid, base: Recipe) -> str:
@@ -274,8 +279,9 @@ def _write_best(study: "Study", grid: Grid, settings: Search, out: Path) -> Foun
     with atomic_text(out / BEST) as stream:
         stream.write(f"# The best of {len(_done(study))} trials by {settings.metric} on the ")
         stream.write(f"{kind}: {best.value:.2f}\n{recipe_toml(_changed(grid, values))}")
-    pruned = len(study.get_trials(deepcopy=False, states=(states.PRUNED,)))
-    return Found(float(best.value or 0), values, out / BEST, len(_done(study)), pruned)
+    done = _done(study)
+    pruned = sum(trial.state == states.PRUNED for trial in done)
+    return Found(float(best.value or 0), values, out / BEST, len(done), pruned)
 
 
 def _optuna() -> Any:

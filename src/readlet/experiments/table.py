@@ -36,7 +36,7 @@ from pydantic import (
 
 from readlet.errors import ReadletError, bad_input
 from readlet.files import text_chunks
-from readlet.recipe import SEED_LIMIT, PlainName
+from readlet.recipe import SEED_LIMIT
 
 Changes = dict[str, Any]
 """Part of a recipe, nested as in its TOML: `{"training": {"ema": 0.0}}`."""
@@ -139,7 +139,7 @@ class Small(_Part):
 class Table(_Part):
     """A comparison, as its file tells it."""
 
-    name: PlainName
+    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
     """Name of the folder of its runs."""
     title: str
     """One line above the table."""

@@ -136,8 +136,9 @@ def _asks_for_attention(part: type) -> bool | None:
 
     transformers can tell this of a whole file only, and some files have layers of both kinds.
     """
+    computing = next(kind for kind in part.__mro__ if "forward" in vars(kind))
     try:
-        source = inspect.getsource(part)
+        source = inspect.getsource(computing)
     except (OSError, TypeError):  # made at run time: nothing to read
         return None
     if "ALL_ATTENTION_FUNCTIONS" in source:
