@@ -216,7 +216,7 @@ def test_what_was_unused_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch)
 
     cached(keys[1], build)
     dead = f".{keys[3]}.4711"  # a draft of a process that was killed
-    mine = {"notes", "a" * 31, f"{keys[0]}.txt"}  # not the cache's own: never removed
+    mine = {"notes", "a" * 31, "a" * 32, f"{keys[0]}.txt"}  # not the cache's own: never removed
     for name in (dead, *mine):
         (cache_folder() / name).mkdir()
         (cache_folder() / name / "file").write_bytes(bytes(5 * size))

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from readlet.errors import ReadletError
+from readlet.errors import DivergedError, ReadletError
 from readlet.recipe import SEED_LIMIT
 from readlet.training.checkpoint import find_checkpoint, load_checkpoint
 from readlet.training.loop import Outcome, Scores, TrainingLoop, _memory_mib
@@ -370,11 +370,13 @@ def test_interrupt_saves_before_it_stops(make_loop: MakeLoop, tmp_path: Path) ->
     assert load_checkpoint(path, loop.state.tensors()).progress.step == 4
 
 
-def send(number: signal.Signals, times: int) -> None:
+def send(number: signal.Signals, times: int, error: type[Exception] | None = None) -> None:
     with stop_signals() as received:
         for _ in range(times):
             signal.raise_signal(number)
             assert received == [number]  # noted, and the block goes on
+        if error is not None:
+            raise error
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -384,12 +386,14 @@ def test_the_second_signal_ends_at_once(number: signal.Signals, code: int) -> No
     assert ending.value.code == code
 
 
-def test_a_signal_after_the_last_step_is_not_lost() -> None:
+@pytest.mark.parametrize("error", [None, DivergedError])
+def test_a_signal_that_no_step_acts_upon_is_not_lost(error: type[Exception] | None) -> None:
+    """It comes after the last step, or before a failure."""
     # Set, since a job in the background is born deaf to Ctrl-C.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            send(signal.SIGINT, times=1)
+            send(signal.SIGINT, times=1, error=error)
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -89,7 +89,8 @@ def _make_room(cache: Path) -> None:
     """Remove what was unused for longest until the rest fits, and drafts of processes that died."""
     found = []
     for path in cache.iterdir():
-        if _OURS.fullmatch(path.name):
+        is_draft = path.name.startswith(".")
+        if _OURS.fullmatch(path.name) and (is_draft or (path / "meta.json").is_file()):
             with suppress(OSError):  # another process makes room too
                 size = sum(file.stat().st_size for file in path.iterdir())
                 found.append((path.stat().st_mtime, size, path))

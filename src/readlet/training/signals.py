@@ -22,10 +22,14 @@ def stop_signals() -> Iterator[list[int]]:
         before = {number: signal.signal(number, note) for number in watched}
     except ValueError:  # not in the main thread: nothing to watch
         before = {}
+    heeded = False
     try:
         yield received
+    except (KeyboardInterrupt, SystemExit):
+        heeded = True
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if received:  # after the last step that could act upon it: now it has its usual effect
-        signal.raise_signal(received[0])
+        if received and not heeded:  # no step came to act upon it: now it has its usual effect
+            signal.raise_signal(received[0])
