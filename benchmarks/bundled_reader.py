@@ -29,7 +29,7 @@ from readlet.formats import read_examples, write_examples
 from readlet.metrics.squad import score_questions, summary
 from readlet.predicting import Predictor
 from readlet.reader import Reader
-from readlet.recipe import load_recipe
+from readlet.recipe_files import load_recipe
 from readlet.slimming import slim_to
 from readlet.train_reader import train_reader
 from readlet.types import Example

@@ -22,7 +22,7 @@ from readlet.errors import ReadletError
 from readlet.formats import read_examples
 from readlet.models.qacnn import QACNN, count_parameters
 from readlet.reader import Reader
-from readlet.recipe import load_recipe
+from readlet.recipe_files import load_recipe
 from readlet.types import Example
 
 QUESTIONS_PER_SECOND = 40.0

@@ -18,7 +18,7 @@ import torch
 from readlet.corpus import Corpus, prepare
 from readlet.encoding.batches import Batches, FormTables, Shape, shapes
 from readlet.models.span_loss import SpanLoss
-from readlet.recipe import load_recipe
+from readlet.recipe_files import load_recipe
 from readlet.train_reader import build_model
 from readlet.training.loop import Exam, TrainingLoop, make_accelerator
 

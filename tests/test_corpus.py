@@ -11,7 +11,7 @@ from readlet.calibrating import held_out_contexts
 from readlet.corpus import Corpora, prepare
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
-from readlet.recipe import load_recipe
+from readlet.recipe_files import load_recipe
 from readlet.train_reader import train_reader
 from readlet.types import Example, Span
 

@@ -14,7 +14,7 @@ from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.models.span_loss import SpanLoss
 from readlet.nn.encoder_block import EncoderBlock
 from readlet.preparing_aside import preparing_aside
-from readlet.recipe import load_recipe
+from readlet.recipe_files import load_recipe
 from readlet.train_reader import build_model, compile_ahead
 from readlet.training.precision import MixedPrecision
 

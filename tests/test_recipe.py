@@ -9,7 +9,8 @@ import torch
 
 from readlet.errors import ReadletError
 from readlet.models.qacnn import QACNN, count_parameters
-from readlet.recipe import SECTIONS, Recipe, load_recipe, parse_recipe, shipped_recipes
+from readlet.recipe import SECTIONS, Recipe
+from readlet.recipe_files import load_recipe, parse_recipe, shipped_recipes
 
 Run = Callable[..., Any]
 

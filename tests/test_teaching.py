@@ -14,7 +14,8 @@ from readlet.errors import ReadletError
 from readlet.models.span_loss import SpanLoss, Targets, Teacher, span_loss
 from readlet.nn.softmax import masked_softmax
 from readlet.reader import Reader
-from readlet.recipe import Recipe, load_recipe
+from readlet.recipe import Recipe
+from readlet.recipe_files import load_recipe
 from readlet.teaching import ask_teacher
 from readlet.train_reader import train_reader
 from readlet.types import Example, Span

@@ -16,7 +16,8 @@ from readlet.formats import read_examples, write_examples
 from readlet.nn.norm_loss import _warn
 from readlet.nn.stochastic_depth import StochasticDepth
 from readlet.reader import Reader
-from readlet.recipe import Recipe, load_recipe
+from readlet.recipe import Recipe
+from readlet.recipe_files import load_recipe
 from readlet.starting import load_start
 from readlet.train_reader import train_reader
 from readlet.types import Example

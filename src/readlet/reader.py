@@ -141,7 +141,7 @@ class Reader:
 
         from readlet.calibration import Calibration
         from readlet.encoding.vocabulary import Vocabulary
-        from readlet.recipe import parse_recipe
+        from readlet.recipe_files import parse_recipe
 
         path = reader_folder(folder)
         if folder == BUNDLED:

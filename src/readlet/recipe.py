@@ -4,13 +4,8 @@ The same object is read from a TOML file, changed by `--set section.field=value`
 the reader that it made.
 """
 
-import json
 import math
-import tomllib
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
-from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -19,14 +14,11 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
-    ValidationError,
     model_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
 
-from readlet.errors import ReadletError, bad_input
-from readlet.files import text_chunks
+from readlet.errors import ReadletError
 from readlet.gamma import ALLOWED, check_gamma
 
 
@@ -297,106 +289,3 @@ def changed_fields(
         for field in now[section]
         if before.get(section, {}).get(field) != now[section][field]
     ]
-
-
-def shipped_recipes() -> list[str]:
-    """Names of the recipes that come with the package."""
-    folder = files("readlet") / "recipes"
-    names = (entry.name for entry in folder.iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
-
-
-def load_recipe(source: str, changes: Iterable[str] = ()) -> Recipe:
-    """A recipe by shipped name or file, with changes of the form `section.field=value`."""
-    if source in shipped_recipes():
-        text = (files("readlet") / "recipes" / f"{source}.toml").read_text("utf-8")
-    elif Path(source).is_file():
-        text = "".join(text_chunks(Path(source)))
-    else:
-        known = ", ".join(shipped_recipes())
-        raise bad_input(source, "", "no such recipe", f"give a TOML file or one of: {known}")
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise bad_input(source, "", f"not valid TOML ({error})", "mend that line") from None
-    for change in changes:
-        apply_change(values, change)
-    return parse_recipe(values, source)
-
-
-def recipe_toml(recipe: Recipe) -> str:
-    """A file that `load_recipe` reads: the fields that are not at their defaults."""
-    usual = Recipe()
-    lines = [f"name = {json.dumps(recipe.name)}"]
-    for section in SECTIONS:
-        chosen, default = getattr(recipe, section), getattr(usual, section)
-        changed = {
-            field: getattr(chosen, field)
-            for field in type(chosen).model_fields
-            if getattr(chosen, field) != getattr(default, field)
-        }
-        if changed:
-            # JSON's texts, numbers, lists and booleans are TOML's too.
-            lines += ["", f"[{section}]", *(f"{k} = {json.dumps(v)}" for k, v in changed.items())]
-    return "\n".join(lines) + "\n"
-
-
-def parse_recipe(values: dict[str, Any], source: str) -> Recipe:
-    """The typed recipe, or one line about the first wrong field and what is allowed there."""
-    try:
-        return Recipe.model_validate(values)
-    except ValidationError as error:
-        raise _complaint(error.errors()[0], source) from None
-
-
-def check_fields(values: dict[str, Any], source: str) -> None:
-    """Complain about a part of a recipe: wrong names and values, each for itself.
-
-    Which fields go together only the whole recipe can tell.
-    """
-    try:
-        Recipe.model_validate(values)
-    except ValidationError as error:
-        for fault in error.errors():
-            if not _is_between_fields(fault):
-                raise _complaint(fault, source) from None
-
-
-def _is_between_fields(fault: ErrorDetails) -> bool:
-    return fault["type"] == "value_error" and isinstance(fault["input"], dict)
-
-
-def apply_change(values: dict[str, Any], change: str) -> None:
-    """Put `section.field=value` into nested values, in place."""
-    path, equals, text = change.partition("=")
-    if not equals or not path:
-        raise ReadletError(f"--set {change}: write section.field=value")
-    *sections, field = path.strip().split(".")
-    place = values
-    for section in sections:
-        place = place.setdefault(section, {})
-        if not isinstance(place, dict):
-            raise ReadletError(f"--set {change}: {section!r} is not a section of the recipe")
-    try:
-        place[field] = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        place[field] = text  # a bare word needs no quotes
-
-
-def _complaint(first: ErrorDetails, source: str) -> ReadletError:
-    path = [str(part) for part in first["loc"]]
-    # A tuple here is a list in TOML.
-    fault = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list, [...]")
-    if first["type"] == "extra_forbidden":
-        section: Any = Recipe
-        for part in path[:-1]:
-            section = section.model_fields[part].annotation
-        known = list(section.model_fields)
-        near = get_close_matches(path[-1], known, n=1)
-        fault = "no such field"
-        remedy = f"did you mean {near[0]!r}?" if near else f"fields here: {', '.join(known)}"
-    elif _is_between_fields(first):
-        remedy = "change one of them"
-    else:
-        remedy = f"it is {first['input']!r:.60}"
-    return bad_input(source, ".".join(path), fault, remedy)

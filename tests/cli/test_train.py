@@ -19,7 +19,8 @@ from safetensors.torch import load_file
 
 from readlet.formats import read_examples
 from readlet.reader import Reader
-from readlet.recipe import SECTIONS, Recipe, load_recipe
+from readlet.recipe import SECTIONS, Recipe
+from readlet.recipe_files import load_recipe
 from readlet.train_reader import train_reader
 
 Run = Callable[..., Any]

@@ -127,7 +127,7 @@ def test_the_sources_of_runs_are_known_without_opening_their_larger_files(
 ) -> None:
     (finished,) = find_finished(one_run(write_table), out).runs.values()
     (finished.path / "answers.json.gz").unlink()
-    assert known_sources(out) == finished.result.sources
+    assert known_sources(results_in(out)) == finished.result.sources
 
 
 def test_it_is_never_made_again(out: Path, write_table: Write) -> None:

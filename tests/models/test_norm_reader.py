@@ -13,7 +13,8 @@ from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLoss
 from readlet.nn.softmax import masked_softmax, norm_softmax
 from readlet.reader import Reader
-from readlet.recipe import Attention, Loss, Model, Recipe, load_recipe, norm_gamma
+from readlet.recipe import Attention, Loss, Model, Recipe, norm_gamma
+from readlet.recipe_files import load_recipe
 from readlet.train_reader import train_reader
 from readlet.types import Example, Span
 

@@ -14,7 +14,7 @@ from readlet.encoding.batches import Batch, Batches, FormTables, shapes
 from readlet.encoding.features import PADDING_FORM, Windows, encode
 from readlet.models.qacnn import QACNN, count_parameters
 from readlet.models.span_loss import span_loss
-from readlet.recipe import load_recipe
+from readlet.recipe_files import load_recipe
 from readlet.types import Example
 
 Build = Callable[..., QACNN]

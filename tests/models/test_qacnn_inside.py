@@ -10,7 +10,7 @@ from readlet.encoding.batches import PADDING, Batch, Batches, FormTables, shapes
 from readlet.encoding.features import Windows, encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.models.qacnn import QACNN
-from readlet.recipe import load_recipe
+from readlet.recipe_files import load_recipe
 from readlet.types import Example
 
 Build = Callable[..., QACNN]

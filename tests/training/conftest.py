@@ -10,7 +10,7 @@ from torch import nn
 from readlet.corpus import prepare
 from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.models.span_loss import SpanLoss
-from readlet.recipe import load_recipe
+from readlet.recipe_files import load_recipe
 from readlet.train_reader import build_model
 from readlet.training.loop import Exam, Scores, TrainingLoop, make_accelerator
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from readlet.errors import ReadletError
-from readlet.recipe import load_recipe
+from readlet.recipe_files import load_recipe
 from readlet.train_reader import train_reader
 from readlet.training import precision_trial
 from readlet.training.average import Average

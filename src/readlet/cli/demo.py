@@ -90,7 +90,7 @@ def _score_baseline() -> None:
 
 def _train() -> None:
     from readlet.evaluation import evaluate_questions
-    from readlet.recipe import load_recipe
+    from readlet.recipe_files import load_recipe
     from readlet.train_reader import train_reader
 
     console.print("A tiny reader learns the bundled training questions, for half a minute.\n")

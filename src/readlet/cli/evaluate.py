@@ -76,10 +76,7 @@ def evaluate_command(
             "--column": bool(column),
         }
         given = [option for option, is_given in of_squad.items() if is_given]
-        if predictions is None or given:
-            remedy = f"leave {', '.join(given)} out" if given else "give --predictions FILE"
-            raise ReadletError(f"{data}: a GLUE file; {remedy}")
-        missing = _glue(data, task, predictions, as_json)
+        missing = _glue(data, task, predictions, given, as_json)
     else:
         evaluation = evaluate_questions(
             data,
@@ -101,11 +98,17 @@ def evaluate_command(
     raise typer.Exit(int(bool(missing) and not allow_missing))
 
 
-def _glue(data: str, task: "Task", predictions: Path, as_json: bool) -> list[str]:
-    """Score a GLUE file; the ids without prediction are given back."""
+def _glue(
+    data: str, task: "Task", predictions: Path | None, of_squad: list[str], as_json: bool
+) -> list[str]:
+    """Score a GLUE file; the ids without prediction are given back. No option `of_squad` fits."""
     from readlet.cli.evaluation_view import show_glue
+    from readlet.errors import ReadletError
     from readlet.evaluation import evaluate_sentences
 
+    if predictions is None or of_squad:
+        remedy = f"leave {', '.join(of_squad)} out" if of_squad else "give --predictions FILE"
+        raise ReadletError(f"{data}: a GLUE file; {remedy}")
     scores, missing = evaluate_sentences(data, task, predictions)
     if as_json:
         print(json.dumps(scores | {"missing": missing}))

@@ -44,7 +44,7 @@ def train(
     Ctrl-C leaves a state that --resume continues. Several processes: accelerate launch -m readlet
     train ...
     """
-    from readlet.recipe import load_recipe
+    from readlet.recipe_files import load_recipe
 
     chosen = load_recipe(recipe, changes)
     folder = out or _usual_folder(chosen.name)

@@ -12,7 +12,8 @@ from typing import Any
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests, run_key
 from readlet.experiments.table import MISSING, Changes, Table
-from readlet.recipe import Recipe, apply_change, check_fields, load_recipe, parse_recipe
+from readlet.recipe import Recipe
+from readlet.recipe_files import apply_change, check_fields, load_recipe, parse_recipe
 
 _SEPARATOR = " / "
 

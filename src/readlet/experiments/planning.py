@@ -5,7 +5,7 @@ from pathlib import Path
 
 from readlet.errors import bad_input
 from readlet.experiments.grid import Grid, expand
-from readlet.experiments.store import known_sources
+from readlet.experiments.store import known_sources, results_in
 from readlet.experiments.table import load_table
 
 
@@ -34,7 +34,7 @@ def plan(
         table = table.smaller()
     beside = [Path(source).parent] if Path(source).is_file() else []
     place = out or Path("runs") / table.name
-    known = known_sources(place) if only_finished else {}
+    known = known_sources(results_in(place)) if only_finished else {}
     folders = [*folders, *beside]
     grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes, known=known)
     if not grid.runs and not only_shown:

@@ -16,7 +16,7 @@ from readlet.experiments.render_markdown import markdown
 from readlet.experiments.render_tex import tex
 from readlet.experiments.report import Report, build_report
 from readlet.experiments.runner import find_finished
-from readlet.experiments.store import known_sources, results_in
+from readlet.experiments.store import Result, known_sources, results_in
 from readlet.files import atomic_text
 from readlet.formats import read_examples, source_path
 from readlet.recipe import Recipe
@@ -51,7 +51,8 @@ def write_report(
     report = build_report(
         grid, found.runs, questions, pairs_shown=examples_shown, damaged=found.damaged
     )
-    more = [*_changed_files(grid, runs), *_other_seeds(grid, runs)]
+    results = list(results_in(runs))
+    more = [*_changed_files(grid, results), *_other_seeds(grid, results)]
     report = replace(report, remarks=[*report.remarks, *more])
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -71,10 +72,10 @@ def _questions(runs: Iterable[Run]) -> Questions:
     return {s: list(read_examples(s)) for s in sources if s and source_path(s).is_file()}
 
 
-def _changed_files(grid: Grid, runs: Path) -> list[str]:
+def _changed_files(grid: Grid, results: Sequence[Result]) -> list[str]:
     """A remark on files that are not here and of which runs knew several contents."""
     contents: defaultdict[str, set[str]] = defaultdict(set)
-    for result in results_in(runs):
+    for result in results:
         for name, digest in result.sources.items():
             contents[name].add(digest)
     named = {name for run in grid.runs for name in source_names(run.recipe)}
@@ -84,13 +85,13 @@ def _changed_files(grid: Grid, runs: Path) -> list[str]:
     return [f"Shown are runs of the newest {told}: earlier ones had other contents."] * bool(told)
 
 
-def _other_seeds(grid: Grid, runs: Path) -> list[str]:
+def _other_seeds(grid: Grid, results: Sequence[Result]) -> list[str]:
     """A remark on finished runs of these rows under seeds that the report was not asked for."""
     asked = {run.key for run in grid.runs}
-    others = {result.key: result.seed for result in results_in(runs) if result.key not in asked}
+    others = {result.key: result.seed for result in results if result.key not in asked}
     listed = grid.table.seeds
     counted = range(max(others.values(), default=0) + 1) if isinstance(listed, int) else listed
-    known = known_sources(runs) if others else {}
+    known = known_sources(results) if others else {}
     found = [
         place  # so many seeds must be asked for
         for place, seed in enumerate(counted, start=1)

@@ -18,7 +18,8 @@ from readlet.experiments.runner import Runner
 from readlet.experiments.store import RunFolder
 from readlet.experiments.table import Range, Search
 from readlet.files import atomic_text
-from readlet.recipe import Recipe, parse_recipe, recipe_toml
+from readlet.recipe import Recipe
+from readlet.recipe_files import parse_recipe, recipe_toml
 
 if TYPE_CHECKING:
     from optuna import Study, Trial

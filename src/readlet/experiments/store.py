@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -293,11 +293,11 @@ def results_in(out: Path) -> Iterator[Result]:
                 yield result
 
 
-def known_sources(out: Path) -> Digests:
-    """Names and digests of all files that the finished runs of a folder were made from; if a file
-    has changed between them, as the newest run knew it."""
+def known_sources(results: Iterable[Result]) -> Digests:
+    """Names and digests of all files that finished runs were made from; if a file has changed
+    between them, as the newest run knew it."""
     found: dict[str, str] = {}
-    for result in sorted(results_in(out), key=lambda result: result.finished):
+    for result in sorted(results, key=lambda result: result.finished):
         found |= result.sources
     return found
 
