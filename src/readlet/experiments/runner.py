@@ -151,21 +151,24 @@ def run_grid(
     if keep_readers:
         _tell_of_lost_readers(grid, done, watcher.told)
     failures: list[str] = []
-    for run in grid.runs:
-        if run.key in done:
-            continue
-        watcher.begun(run)
-        try:
-            finished = runner.make(run, partial(watcher.evaluated, run), watcher.told)
-        except ReadletError as error:
-            failures.append(f"{run.label}: {error}")
-            watcher.failed(run, error)
-            continue
-        if finished is None:
-            watcher.skipped(run)
-        else:
-            done[run.key] = finished
-            watcher.finished(run, finished)
+    left = [run for run in grid.runs if run.key not in done]
+    for _ in range(2):  # what others were making may be finished in the second turn, or given up
+        elsewhere = []
+        for run in left:
+            watcher.begun(run)
+            try:
+                finished = runner.make(run, partial(watcher.evaluated, run), watcher.told)
+            except ReadletError as error:
+                failures.append(f"{run.label}: {error}")
+                watcher.failed(run, error)
+                continue
+            if finished is None:
+                elsewhere.append(run)
+                watcher.skipped(run)
+            else:
+                done[run.key] = finished
+                watcher.finished(run, finished)
+        left = elsewhere
     if failures:
         raise ReadletError(
             f"{len(failures)} of {len(grid.runs)} runs failed; the first: {failures[0]}"
