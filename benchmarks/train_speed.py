@@ -44,7 +44,7 @@ def examples_per_second(
         model.compile_blocks()
     module = SpanLoss(model, FormTables(corpus.train), 0.0)
     with tempfile.TemporaryDirectory() as folder:
-        exam = Exam(dict, "f1", str)  # never held: no epoch ends
+        exam = Exam(lambda _: {}, "f1", str)  # never held: no epoch ends
         loop = TrainingLoop(module, batches, settings, Path(folder), exam, make_accelerator())
         began = time.perf_counter()
         loop.warm_up()

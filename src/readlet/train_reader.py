@@ -1,6 +1,5 @@
 """From a recipe to a reader's folder: what `readlet train` calls."""
 
-import hashlib
 import json
 import math
 import sys
@@ -19,7 +18,6 @@ from readlet.calibration import Calibration
 from readlet.corpus import Corpora, Corpus, prepare, read_parts
 from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.encoding.features import LONG_QUESTION, Features
-from readlet.errors import CannotResumeError, bad_input
 from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN
@@ -28,12 +26,19 @@ from readlet.nn.norm_loss import warn_of_bound
 from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
-from readlet.reader import Reader, reader_files
-from readlet.recipe import SECTIONS, Recipe, changed_fields, norm_gamma
+from readlet.reader import Reader
+from readlet.recipe import Recipe, Training, norm_gamma
+from readlet.resuming import check_data, claim_folder
 from readlet.starting import load_start, mix_in
 from readlet.teaching import ask_teacher
-from readlet.training.checkpoint import find_checkpoint
-from readlet.training.loop import Exam, Scores, TrainingLoop, is_main_process, make_accelerator
+from readlet.training.loop import (
+    Exam,
+    Outcome,
+    Scores,
+    TrainingLoop,
+    is_main_process,
+    make_accelerator,
+)
 from readlet.training.precision import MixedPrecision, check_precision
 from readlet.types import Example, Prediction
 
@@ -78,7 +83,7 @@ def train(
     teacher_reader = Reader.load(recipe.training.teacher) if recipe.training.teacher else None
     accelerator = make_accelerator()
     check_precision(recipe.training.precision, accelerator.device)
-    _claim_folder(recipe, folder, resume=resume)
+    claim_folder(recipe, folder, resume=resume)
     on_gpu = accelerator.device.type == "cuda"
     is_compiled = False
     if on_gpu:
@@ -86,7 +91,7 @@ def train(
             is_compiled = compile_ahead(recipe, accelerator.device)
     with accelerator.main_process_first():  # the others find what it has cached
         corpus = corpora.find(recipe) or corpora.add(recipe, prepare(recipe, start, parts))
-    _same_data(recipe, corpus, folder, resume=resume)
+    check_data(recipe, corpus, folder, resume=resume)
     null = recipe.model.null_answer and corpus.has_impossible
     if accelerator.is_main_process:
         _tell_notes(corpus, folder)
@@ -107,23 +112,35 @@ def train(
     module = SpanLoss(model, FormTables(corpus.train), settings.label_smoothing, teacher, null=null)
     size = 256 if on_gpu else 32
     predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size, n_best=1)
-
-    def evaluate() -> Scores:
-        scores = score(corpus.dev_examples, predictor.predict(corpus.dev_examples, corpus.dev))
-        if settings.track_softmax:
-            scores |= _softmax_statistics(predictor, corpus.dev)
-        if watch is not None:
-            watch(loop.progress.step / loop.steps_per_epoch, scores)
-        return scores
-
-    exam = Exam(evaluate, "f1", lambda scores: f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f}")
+    exam = _make_exam(predictor, corpus, settings, watch)
     loop = TrainingLoop(module, batches, settings, folder, exam, accelerator, began, how_to_resume)
     if resume:
         loop.resume()
     outcome = loop.run()
     mix_in(model, began_with, settings.start_share)
+    return _finish(recipe, corpus, predictor, outcome, start)
+
+
+def _make_exam(
+    predictor: Predictor, corpus: Corpus, settings: Training, watch: Watch | None
+) -> Exam:
+    def evaluate(epoch: float) -> Scores:
+        scores = score(corpus.dev_examples, predictor.predict(corpus.dev_examples, corpus.dev))
+        if settings.track_softmax:
+            scores |= _softmax_statistics(predictor, corpus.dev)
+        if watch is not None:
+            watch(epoch, scores)
+        return scores
+
+    return Exam(evaluate, "f1", lambda scores: f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f}")
+
+
+def _finish(
+    recipe: Recipe, corpus: Corpus, predictor: Predictor, outcome: Outcome, start: Reader | None
+) -> Trained:
+    """Calibrate the trained model on the held-out questions, and score it on dev."""
     fitted = calibrate(predictor, corpus.held_out_examples, corpus.held_out)
-    if not fitted.questions and accelerator.is_main_process:
+    if not fitted.questions and is_main_process():
         remedy = "raise data.held_out, or name a file in data.calibration"
         print(f"calibration not fitted: {TOO_FEW}; {remedy}", file=sys.stderr)
     said = replace(predictor, calibration=fitted).predict(corpus.dev_examples, corpus.dev)
@@ -133,7 +150,8 @@ def train(
         "steps": outcome.steps,
         "rollbacks": outcome.rollbacks,
     }
-    reader = Reader(model.cpu(), corpus.vocabulary, recipe, fitted, null, metrics)
+    model, null = predictor.model.cpu(), predictor.null
+    reader = Reader(model, corpus.vocabulary, recipe, fitted, null, metrics)
     if start is not None:  # its words and its licence go with its weights
         recipe = recipe.model_copy(update={"words": start.recipe.words})
         reader = replace(reader, recipe=recipe, notice=start.notice)
@@ -197,71 +215,6 @@ def score(examples: Sequence[Example], said: Sequence[Prediction]) -> Scores:
     """Official exact match and F1; 2.0 rules if any question is impossible."""
     answers = {e.id: p.text for e, p in zip(examples, said, strict=True)}
     return summary(score_questions(examples, answers, rules_of(examples)))
-
-
-def _claim_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
-    """A run has a folder of its own, and goes on only with the recipe that it began with."""
-    stored = folder / "recipe.json"
-    if resume:
-        if not stored.is_file():
-            raise bad_input(folder, "", "no run to resume", "leave --resume out")
-        before = _with_later_fields(_read_stored(stored))
-        changed = changed_fields(before, json.loads(recipe.model_dump_json()))
-        if changed:
-            fault = f"the run began with another {', '.join(changed)}"
-            raise bad_input(folder, "", fault, "resume with the same recipe and --set")
-        return
-    if find_checkpoint(folder) or (folder / "config.json").exists():
-        remedy = "go on with --resume, or give another --out"
-        raise bad_input(folder, "", "holds a run already", remedy)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "log.jsonl").unlink(missing_ok=True)
-    except OSError as error:
-        fault = f"cannot be a folder ({error.strerror})"
-        raise bad_input(folder, "", fault, "give another --out") from None
-    with atomic_text(stored) as stream:
-        stream.write(recipe.model_dump_json(indent=1))
-
-
-def _read_stored(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        told = bad_input(path, "", f"is damaged ({error})", "train anew in another --out")
-        raise CannotResumeError(str(told)) from None
-    return values if isinstance(values, dict) else {}
-
-
-def _with_later_fields(stored: dict[str, Any]) -> dict[str, Any]:
-    """A run that began before a field existed has the value that changes nothing."""
-    usual = json.loads(Recipe().model_dump_json())
-    return {section: usual[section] | stored.get(section, {}) for section in SECTIONS}
-
-
-def _same_data(recipe: Recipe, corpus: Corpus, folder: Path, *, resume: bool) -> None:
-    """A run goes on only with the data and readers that it began with."""
-    stored = folder / "data.json"
-    readers = [name for name in (recipe.training.start, recipe.training.teacher) if name]
-    now = {"key": corpus.key, "readers": [_digest_of_reader(name) for name in readers]}
-    if resume and stored.is_file():
-        if _read_stored(stored) != now:
-            fault = "the training data, the word vectors or the way to read them have changed"
-            if readers:
-                fault += ", or a reader to start or to learn from"
-            told = bad_input(folder, "", fault, "bring the old ones back, or give another --out")
-            raise CannotResumeError(str(told))
-    elif is_main_process():
-        with atomic_text(stored) as stream:
-            json.dump(now, stream)
-
-
-def _digest_of_reader(name: str) -> str:
-    digest = hashlib.sha256()
-    for path in reader_files(name):
-        with path.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()
 
 
 def _tell_bound(recipe: Recipe, corpus: Corpus, *, null: bool) -> None:

@@ -50,7 +50,7 @@ Scores = dict[str, float]
 class Exam:
     """How weights are judged: what is measured is not the loop's to know."""
 
-    scores: Callable[[], Scores]
+    scores: Callable[[float], Scores]  # asked at an epoch
     decisive: str  # the score by which one evaluation is better than another: the higher the better
     told: Callable[[Scores], str]  # what the user reads of them
 
@@ -256,11 +256,11 @@ class TrainingLoop:
     def _evaluate(self, bar: TrainingBar) -> None:
         score = 0.0
         if self.accelerator.is_main_process:
+            epoch = self.progress.step / self.steps_per_epoch
             self.module.eval()
             with self.average.applied(), torch.no_grad():
-                scores = self.exam.scores()
+                scores = self.exam.scores(epoch)
             self._log(scores)
-            epoch = self.progress.step / self.steps_per_epoch
             bar.say(f"epoch {epoch:.1f}: {self.exam.told(scores)}")
             score = scores[self.exam.decisive]
         decisive = torch.tensor(score, device=self.accelerator.device)  # ()
