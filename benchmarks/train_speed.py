@@ -20,7 +20,8 @@ from readlet.encoding.batches import Batches, FormTables, Shape, shapes
 from readlet.models.span_loss import SpanLoss
 from readlet.recipe_files import load_recipe
 from readlet.train_reader import build_model
-from readlet.training.loop import Exam, TrainingLoop, make_accelerator
+from readlet.training.loop import Exam, TrainingLoop
+from readlet.training.processes import make_accelerator
 
 _WINDOWS = 5
 

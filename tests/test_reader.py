@@ -184,6 +184,13 @@ def test_a_batch_reads_at_most_one_chunk_ahead(
         assert given_back <= len(taken) < given_back + 4
 
 
+@pytest.mark.parametrize("wanted", [0, -1])
+def test_no_answers_cannot_be_wanted(random_reader: Build, wanted: int) -> None:
+    for reader in (random_reader(LAMP), load_reader("baseline")):
+        with pytest.raises(ReadletError, match=rf"n_best: {wanted}; ask for at least 1"):
+            reader.answer("Who lit the lamp?", LAMP, wanted)
+
+
 def test_as_many_answers_as_wanted(random_reader: Build) -> None:
     reader = random_reader(LAMP)
     for n in (1, 12):
@@ -325,6 +332,8 @@ def test_a_notice_goes_along(doubter: Reader, tmp_path: Path) -> None:
     for path in (tmp_path / "one").iterdir():
         assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
     assert notice in (tmp_path / "two" / "README.md").read_text("utf-8")
+    doubter.save(tmp_path / "two")  # over the other one
+    assert Reader.load(tmp_path / "two").notice == ""
     (tmp_path / "two" / "NOTICE.md").write_bytes(b"\xff")
     with pytest.raises(ReadletError, match=r"NOTICE\.md: is damaged"):
         Reader.load(tmp_path / "two")
@@ -413,9 +422,9 @@ def test_config_is_written_last(
     written = []
 
     def recorded(write: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(path: Path, *rest: Any) -> Any:
+        def wrapper(path: Path, *rest: Any, **named: Any) -> Any:
             written.append(path.name)
-            return write(path, *rest)
+            return write(path, *rest, **named)
 
         return wrapper
 

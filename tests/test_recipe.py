@@ -110,8 +110,10 @@ def test_set_at_the_top_and_twice() -> None:
     assert (recipe.name, recipe.training.epochs, recipe.training.seed) == ("mine", 4, 5)
 
 
-@pytest.mark.parametrize("change", ["training.epochs", "=3", "", "epochs 3"])
-def test_set_without_a_value_or_name(change: str) -> None:
+@pytest.mark.parametrize(
+    "change", ["training.epochs", "=3", "", "epochs 3", "training={epochs=3}", " data = {}"]
+)
+def test_set_without_a_value_or_a_field(change: str) -> None:
     assert complaint("tiny", change) == f"--set {change}: write section.field=value"
 
 
@@ -204,7 +206,8 @@ def test_a_share_of_nothing_is_told() -> None:
 
 
 def test_a_section_that_is_none() -> None:
-    assert complaint("tiny", "training=3").startswith("tiny: training: Input should be ")
+    with pytest.raises(ReadletError, match=r"mine: training: Input should be "):
+        parse_recipe({"training": 3}, "mine")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """From a recipe to a reader's folder."""
 
+import errno
 import json
 import shutil
 import warnings
@@ -11,8 +12,9 @@ import torch
 
 from readlet.calibrating import MIN_QUESTIONS, held_out_contexts
 from readlet.calibration import Calibration
-from readlet.errors import ReadletError
+from readlet.errors import FailedTrainingError, ReadletError
 from readlet.formats import read_examples, write_examples
+from readlet.locks import locked
 from readlet.nn.norm_loss import _warn
 from readlet.nn.stochastic_depth import StochasticDepth
 from readlet.reader import Reader
@@ -20,6 +22,7 @@ from readlet.recipe import Recipe
 from readlet.recipe_files import load_recipe
 from readlet.starting import load_start
 from readlet.train_reader import train_reader
+from readlet.training.loop import TrainingLoop
 from readlet.types import Example
 
 FILES = [
@@ -165,6 +168,46 @@ def test_changed_data_is_noticed(
             train_reader(reader.recipe, other, resume=True)
     finally:
         train.write_bytes(before)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_two_processes_do_not_train_in_one_folder(
+    learned: tuple[Path, Reader, list[Example]], tmp_path: Path, resume: bool
+) -> None:
+    folder, reader, _ = learned
+    assert not (folder / ".lock").exists()  # no part of a finished reader
+    other = tmp_path / "run"
+    other.mkdir()
+    shutil.copy(folder / "recipe.json", other)
+    with locked(other / ".lock"), pytest.raises(ReadletError) as caught:
+        train_reader(reader.recipe, other, resume=resume)
+    assert str(caught.value) == (
+        f"{other}: another process trains here; wait for it, or give another --out"
+    )
+
+
+def test_a_disk_without_locks_is_trained_on(
+    small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> bool:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr("readlet.locks._take", refuse)
+    recipe = load_recipe("tiny", [*small_training, "training.epochs=1"])
+    train_reader(recipe, tmp_path / "run", resume=False)
+    assert (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_full_gpu_is_one_line(
+    small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")
+
+    monkeypatch.setattr(TrainingLoop, "run", full)
+    with pytest.raises(FailedTrainingError) as caught:
+        train_reader(load_recipe("tiny", small_training), tmp_path / "run", resume=False)
+    assert str(caught.value) == "the GPU's memory is full; lower training.batch_size"
 
 
 @pytest.mark.parametrize("exists", [True, False])

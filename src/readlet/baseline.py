@@ -15,7 +15,7 @@ from unicodedata import normalize
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import word_spans
 from readlet.metrics.question_types import question_type
-from readlet.types import N_BEST, Candidate, Prediction
+from readlet.types import N_BEST, Candidate, Prediction, check_n_best
 
 # Below this share of the question's weight found in one sentence, the baseline says "no answer".
 # Low on purpose: a higher bar gains points only by refusing nearly every question.
@@ -77,6 +77,7 @@ class LexicalBaseline:
         self._last: _Passage | None = None
 
     def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction:
+        check_n_best(n_best)
         if self._last is None or self._last.text != context:
             self._last = _read(context)
         return _answer(question, self._last, n_best)

@@ -15,7 +15,7 @@ from readlet.encoding.features import Features
 from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.squad import best_thresholds, exact_match, score_questions
 from readlet.predicting import Predictor
-from readlet.types import Example
+from readlet.types import Example, Prediction
 
 # More questions change the second digit of the temperature at most, and cost memory.
 MAX_QUESTIONS = 2000
@@ -45,25 +45,25 @@ def calibrate(predictor: Predictor, examples: Sequence[Example], features: Featu
     temperature = fit_temperature(confidences, correct)
     fitted = Calibration(
         temperature=temperature,
-        no_answer_threshold=1.0,
         questions=len(examples),
         error_before=expected_calibration_error(confidences(1.0), correct),
         error_after=expected_calibration_error(confidences(temperature), correct),
     )
-    return _with_refusals(replace(predictor, calibration=fitted), examples, features)
+    if not predictor.null:
+        return fitted
+    return _with_refusals(fitted, examples, said)
 
 
 def _with_refusals(
-    predictor: Predictor, examples: Sequence[Example], features: Features
+    usual: Calibration, examples: Sequence[Example], said: Sequence[Prediction]
 ) -> Calibration:
-    """The no-answer probability, and the one above which refusing gives the best F1."""
+    """The no-answer probability, and the one above which refusing gives the best F1.
+
+    Of what was said before a temperature was known: none of this depends on it.
+    """
     impossible = [not example.answers for example in examples]
-    usual = predictor.calibration.model_copy(
-        update={"no_answer_threshold": Calibration().no_answer_threshold}
-    )
-    if not predictor.null or min(sum(impossible), len(examples) - sum(impossible)) < MIN_QUESTIONS:
+    if min(sum(impossible), len(examples) - sum(impossible)) < MIN_QUESTIONS:
         return usual
-    said = predictor.predict(examples, features)
     slope, bias = fit_no_answer([logit(p.no_answer) for p in said], impossible)
     fitted = usual.model_copy(update={"no_answer_slope": slope, "no_answer_bias": bias})
     answers = {e.id: p.text for e, p in zip(examples, said, strict=True)}

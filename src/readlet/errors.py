@@ -20,8 +20,8 @@ def disk_fault(error: OSError) -> str:
 
 
 class CannotResumeError(ReadletError):
-    """An interrupted run that cannot go on where it stopped: damaged, or of other data."""
+    """An interrupted run that cannot go on: damaged, of other data, or of another version."""
 
 
-class DivergedError(ReadletError):
-    """Training that came to nothing, by no fault of its input."""
+class FailedTrainingError(ReadletError):
+    """Training that came to nothing by its numbers: with others it may go well."""

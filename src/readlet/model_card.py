@@ -13,69 +13,27 @@ _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
 
 def model_card(reader: "Reader") -> str:
     """Data, recipe, scores, versions, seed and commit, for people."""
-    from readlet.calibrating import TOO_FEW
-    from readlet.models.qacnn import count_parameters
-    from readlet.recipe import SECTIONS
-
-    recipe, calibration = reader.recipe, reader.calibration
-    scores = reader.metrics.get("dev", {})
-    score_rows = [
-        f"| {name} | {value:,} |" if isinstance(value, int) else f"| {name} | {value:.2f} |"
-        for name, value in scores.items()
-    ]
-    known = reader.vocabulary
-    settings = [
-        f"| {section}.{field} | {value!r} |"
-        for section in SECTIONS
-        for field, value in recipe.model_dump()[section].items()
-    ]
-    smaller = []
-    if "slimmed_from" in reader.metrics:
-        smaller.append(f"- slimmed: it had {reader.metrics['slimmed_from']:,} words with vectors")
-    if reader.stored == "float16":
-        smaller.append("- weights stored in half precision")
     notice = ["## Licence and data", "", reader.notice.strip(), ""] if reader.notice else []
-    measured = (
-        f"{calibration.error_before:.3f} before, {calibration.error_after:.3f} after"
-        if calibration.error_after is not None and calibration.error_before is not None
-        else "not measured"
-    )
-    source = recipe.data.calibration or "the training data, held out"
-    fit = f"Fitted on {calibration.questions:,} questions of {source}"
-    if not calibration.questions:
-        fit = f"Not fitted ({TOO_FEW} of {source}); the usual values"
     lines = [
-        f"# {recipe.name}: a small reader",
+        f"# {reader.name}: a small reader",
         "",
         "Finds the answer to a question inside a passage"
         + (", or says that there is none." if reader.null else "; it always gives an answer."),
         "",
-        f"- {count_parameters(reader.model):,} trainable parameters",
-        f"- {len(known.frozen):,} words with frozen vectors, {len(known.trainable):,} with "
-        f"trainable ones, {len(known.characters):,} characters",
-        f"- trained on: {', '.join(recipe.data.train)}; {reader.metrics.get('steps', 0):,} steps",
-        f"- seed {recipe.training.seed}",
-        *smaller,
+        *_facts(reader),
         "",
         *notice,
         "## Scores",
         "",
-        f"On {reader.metrics.get('dev_source', 'the held-out questions')}:",
-        "",
-        "| | |",
-        "|---|---|",
-        *score_rows,
+        *_scores(reader),
         "",
         "## Calibration",
         "",
-        f"{fit}: temperature {calibration.temperature:.3f}, no-answer threshold "
-        f"{calibration.no_answer_threshold:.3f}; expected calibration error {measured}.",
+        _calibration(reader),
         "",
         "## Recipe",
         "",
-        "| field | value |",
-        "|---|---|",
-        *settings,
+        *_recipe(reader),
         "",
         "## Made with",
         "",
@@ -85,6 +43,62 @@ def model_card(reader: "Reader") -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _facts(reader: "Reader") -> list[str]:
+    from readlet.models.qacnn import count_parameters
+
+    recipe, known, metrics = reader.recipe, reader.vocabulary, reader.metrics
+    facts = [
+        f"- {count_parameters(reader.model):,} trainable parameters",
+        f"- {len(known.frozen):,} words with frozen vectors, {len(known.trainable):,} with "
+        f"trainable ones, {len(known.characters):,} characters",
+        f"- trained on: {', '.join(recipe.data.train)}; {metrics.get('steps', 0):,} steps",
+        f"- seed {recipe.training.seed}",
+    ]
+    if "slimmed_from" in metrics:
+        facts.append(f"- slimmed: it had {metrics['slimmed_from']:,} words with vectors")
+    if reader.stored == "float16":
+        facts.append("- weights stored in half precision")
+    return facts
+
+
+def _scores(reader: "Reader") -> list[str]:
+    rows = [
+        f"| {name} | {value:,} |" if isinstance(value, int) else f"| {name} | {value:.2f} |"
+        for name, value in reader.metrics.get("dev", {}).items()
+    ]
+    source = reader.metrics.get("dev_source", "the held-out questions")
+    return [f"On {source}:", "", "| | |", "|---|---|", *rows]
+
+
+def _calibration(reader: "Reader") -> str:
+    from readlet.calibrating import TOO_FEW
+
+    fitted = reader.calibration
+    source = reader.recipe.data.calibration or "the training data, held out"
+    fit = f"Fitted on {fitted.questions:,} questions of {source}"
+    if not fitted.questions:
+        fit = f"Not fitted ({TOO_FEW} of {source}); the usual values"
+    measured = "not measured"
+    if fitted.error_before is not None and fitted.error_after is not None:
+        measured = f"{fitted.error_before:.3f} before, {fitted.error_after:.3f} after"
+    return (
+        f"{fit}: temperature {fitted.temperature:.3f}, no-answer threshold "
+        f"{fitted.no_answer_threshold:.3f}; expected calibration error {measured}."
+    )
+
+
+def _recipe(reader: "Reader") -> list[str]:
+    from readlet.recipe import SECTIONS
+
+    values = reader.recipe.model_dump()
+    rows = [
+        f"| {section}.{field} | {value!r} |"
+        for section in SECTIONS
+        for field, value in values[section].items()
+    ]
+    return ["| field | value |", "|---|---|", *rows]
 
 
 def _version(package: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
 from readlet.bundled import bundled_reader
 from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text
-from readlet.types import N_BEST, Example, Prediction
+from readlet.types import N_BEST, Example, Prediction, check_n_best
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,6 +29,7 @@ BUNDLED, BASELINE = "bundled", "baseline"
 Stored = Literal["float32", "float16"]
 VECTORS = "embedding.frozen"
 """The weights that are word vectors from files."""
+_AGAIN = "try again (training: --resume)"  # after a full disk
 # Questions encoded at once: enough to sort them by length, few enough to bound the memory.
 _CHUNK = 512
 
@@ -89,6 +90,7 @@ class Reader:
         from readlet.encoding.features import LONG_QUESTION, Windows, encode
         from readlet.predicting import Predictor
 
+        check_n_best(n_best)
         data = self.recipe.data
         windows = Windows(data.max_context, data.overlap, data.max_question)
         remaining = iter(pairs)
@@ -116,7 +118,9 @@ class Reader:
         weights = in_precision(dtype, detached(dict(self.model.state_dict())))
         rows = self.vocabulary.trainable_rows
         weights[VECTORS] = weights[VECTORS][rows:]  # (words, width): those above are zero
-        save_tensors(folder / "model.safetensors", weights)
+        save_tensors(folder / "model.safetensors", weights, how_to_resume=_AGAIN)
+        for name in ("config.json", "NOTICE.md"):  # of a reader that was here before
+            (folder / name).unlink(missing_ok=True)
         _write_json(folder / "vocabulary.json", self.vocabulary.to_json())
         _write_json(folder / "calibration.json", self.calibration.model_dump())
         _write_json(folder / "metrics.json", self.metrics)

@@ -1,7 +1,9 @@
 """The recipe: everything that determines a training run, typed, with a sentence under each field.
 
 The same object is read from a TOML file, changed by `--set section.field=value`, and stored with
-the reader that it made.
+the reader that it made. So a new field needs its neutral value in LATER_FIELDS; one that is at work
+in training only, a line in `starting.py`; and one outside `model` and `attention` that compiled
+programs depend on, a word in `experiments/runner.py`.
 """
 
 import math
@@ -254,6 +256,12 @@ class Recipe(_Section):
     training: Training = Training()
 
 
+LATER_FIELDS: dict[tuple[str, str], Any] = {
+    ("training", "track_softmax"): False,
+    ("data", "share"): 1.0,
+}
+"""Fields that recipes have got since runs are known by them, with the value that changes nothing:
+runs from before go on, and keep their keys."""
 SECTIONS = tuple(field for field in Recipe.model_fields if field != "name")
 
 

@@ -44,7 +44,7 @@ def load_recipe(source: str, changes: Iterable[str] = ()) -> Recipe:
 def recipe_toml(recipe: Recipe) -> str:
     """A file that `load_recipe` reads: the fields that are not at their defaults."""
     usual = Recipe()
-    lines = [f"name = {json.dumps(recipe.name)}"]
+    lines = [f"name = {toml_value(recipe.name)}"]
     for section in SECTIONS:
         chosen, default = getattr(recipe, section), getattr(usual, section)
         changed = {
@@ -53,9 +53,16 @@ def recipe_toml(recipe: Recipe) -> str:
             if getattr(chosen, field) != getattr(default, field)
         }
         if changed:
-            # JSON's texts, numbers, lists and booleans are TOML's too.
-            lines += ["", f"[{section}]", *(f"{k} = {json.dumps(v)}" for k, v in changed.items())]
+            lines += ["", f"[{section}]", *(f"{k} = {toml_value(v)}" for k, v in changed.items())]
     return "\n".join(lines) + "\n"
+
+
+def toml_value(value: Any) -> str:
+    """JSON's texts, numbers, lists and booleans are TOML's too, but for how two texts are escaped.
+
+    Pairs of surrogates stand as they are, and the one control character that JSON does not escape.
+    """
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_recipe(values: dict[str, Any], source: str) -> Recipe:
@@ -86,9 +93,10 @@ def _is_between_fields(fault: ErrorDetails) -> bool:
 def apply_change(values: dict[str, Any], change: str) -> None:
     """Put `section.field=value` into nested values, in place."""
     path, equals, text = change.partition("=")
-    if not equals or not path:
-        raise ReadletError(f"--set {change}: write section.field=value")
     *sections, field = path.strip().split(".")
+    # A whole section at once would take back what the recipe says of its other fields.
+    if not equals or not field or path.strip() in SECTIONS:
+        raise ReadletError(f"--set {change}: write section.field=value")
     place = values
     for section in sections:
         place = place.setdefault(section, {})

@@ -11,12 +11,7 @@ from readlet.errors import ReadletError
 from readlet.files import make_readable
 
 
-def save_tensors(
-    path: Path,
-    tensors: dict[str, Tensor],
-    *,
-    how_to_resume: str = "try again (training: --resume)",
-) -> None:
+def save_tensors(path: Path, tensors: dict[str, Tensor], *, how_to_resume: str) -> None:
     """Write one file that is whole or absent."""
     draft = path.with_name(f".{path.name}")
     try:

@@ -5,19 +5,21 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate import Accelerator
 
 from readlet.calibrating import TOO_FEW, calibrate
 from readlet.calibration import Calibration
 from readlet.corpus import Corpora, Corpus, prepare, read_parts
 from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.encoding.features import LONG_QUESTION, Features
+from readlet.errors import FailedTrainingError
 from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN
@@ -28,18 +30,18 @@ from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
 from readlet.reader import Reader
 from readlet.recipe import Recipe, Training, norm_gamma
-from readlet.resuming import check_data, claim_folder
+from readlet.resuming import check_data, claimed_folder
 from readlet.starting import load_start, mix_in
 from readlet.teaching import ask_teacher
 from readlet.training.loop import (
+    WITH_RESUME,
     Exam,
     Outcome,
     Scores,
     TrainingLoop,
-    is_main_process,
-    make_accelerator,
 )
 from readlet.training.precision import MixedPrecision, check_precision
+from readlet.training.processes import is_main_process, make_accelerator
 from readlet.types import Example, Prediction
 
 
@@ -72,53 +74,79 @@ def train(
     resume: bool,
     corpora: Corpora | None = None,
     watch: Watch | None = None,
-    how_to_resume: str = "go on with --resume",
+    how_to_resume: str = WITH_RESUME,
 ) -> Trained:
     """Train, calibrate and score. The folder gets checkpoints and the log; no reader is saved."""
     began = time.perf_counter()
     corpora = Corpora() if corpora is None else corpora
-    is_known = corpora.find(recipe) is not None
-    parts = None if is_known else read_parts(recipe)
+    parts = None if corpora.find(recipe) else read_parts(recipe)
     start = load_start(recipe)
-    teacher_reader = Reader.load(recipe.training.teacher) if recipe.training.teacher else None
+    teacher = Reader.load(recipe.training.teacher) if recipe.training.teacher else None
     accelerator = make_accelerator()
     check_precision(recipe.training.precision, accelerator.device)
-    claim_folder(recipe, folder, resume=resume)
-    on_gpu = accelerator.device.type == "cuda"
-    is_compiled = False
-    if on_gpu:
-        with _preparing(recipe, needed=accelerator.is_main_process and not is_known):
-            is_compiled = compile_ahead(recipe, accelerator.device)
-    with accelerator.main_process_first():  # the others find what it has cached
-        corpus = corpora.find(recipe) or corpora.add(recipe, prepare(recipe, start, parts))
-    check_data(recipe, corpus, folder, resume=resume)
-    null = recipe.model.null_answer and corpus.has_impossible
-    if accelerator.is_main_process:
-        _tell_notes(corpus, folder)
-        _tell_bound(recipe, corpus, null=null)
-    model = build_model(recipe, corpus) if start is None else start.model
-    weights = model.named_parameters() if start is not None else ()
-    began_with = {name: weight.detach().clone() for name, weight in weights}
-    if is_compiled:
-        model.compile_blocks()
-    settings = recipe.training
-    batches = _make_batches(recipe, corpus, accelerator.num_processes, null=null)
-    teacher = None
-    if teacher_reader is not None:
-        known, examples = corpus.vocabulary, corpus.train_examples
-        teacher = ask_teacher(
-            teacher_reader, recipe, known, examples, corpus.train, accelerator.device
+    with claimed_folder(recipe, folder, accelerator, resume=resume), _full_memory_told():
+        is_compiled = _compile_meanwhile(recipe, accelerator, prepares=parts is not None)
+        with accelerator.main_process_first():  # the others find what it has cached
+            corpus = corpora.find(recipe) or corpora.add(recipe, prepare(recipe, start, parts))
+        check_data(recipe, corpus, folder, resume=resume)
+        model = build_model(recipe, corpus) if start is None else start.model
+        weights = model.named_parameters() if start is not None else ()
+        began_with = {name: weight.detach().clone() for name, weight in weights}
+        if is_compiled:
+            model.compile_blocks()
+        null = recipe.model.null_answer and corpus.has_impossible
+        if accelerator.is_main_process:
+            _tell_notes(corpus, folder)
+            _tell_bound(recipe, corpus, null=null)
+        module = _make_module(recipe, corpus, model, teacher, accelerator.device, null=null)
+        batches = _make_batches(recipe, corpus, accelerator.num_processes, null=null)
+        size = 256 if accelerator.device.type == "cuda" else 32
+        predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size, n_best=1)
+        settings = recipe.training
+        exam = _make_exam(predictor, corpus, settings, watch)
+        loop = TrainingLoop(
+            module, batches, settings, folder, exam, accelerator, began, how_to_resume
         )
-    module = SpanLoss(model, FormTables(corpus.train), settings.label_smoothing, teacher, null=null)
-    size = 256 if on_gpu else 32
-    predictor = Predictor(model, recipe.data, null, Calibration(), batch_size=size, n_best=1)
-    exam = _make_exam(predictor, corpus, settings, watch)
-    loop = TrainingLoop(module, batches, settings, folder, exam, accelerator, began, how_to_resume)
-    if resume:
-        loop.resume()
-    outcome = loop.run()
-    mix_in(model, began_with, settings.start_share)
-    return _finish(recipe, corpus, predictor, outcome, start)
+        if resume:
+            loop.resume()
+        outcome = loop.run()
+        mix_in(model, began_with, settings.start_share)
+        return _finish(recipe, corpus, predictor, outcome, start)
+
+
+@contextmanager
+def _full_memory_told() -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        fault = "the GPU's memory is full"
+        raise FailedTrainingError(f"{fault}; lower training.batch_size") from None
+
+
+def _compile_meanwhile(recipe: Recipe, accelerator: Accelerator, *, prepares: bool) -> bool:
+    """On a GPU, compile while another process encodes the data; whether that went well."""
+    if accelerator.device.type != "cuda":
+        return False
+    aside = prepares and accelerator.is_main_process
+    with preparing_aside(recipe) if aside else nullcontext():
+        return compile_ahead(recipe, accelerator.device)
+
+
+def _make_module(
+    recipe: Recipe,
+    corpus: Corpus,
+    model: QACNN,
+    teacher: Reader | None,
+    device: torch.device,
+    *,
+    null: bool,
+) -> SpanLoss:
+    taught = None
+    if teacher is not None:
+        known, examples = corpus.vocabulary, corpus.train_examples
+        taught = ask_teacher(teacher, recipe, known, examples, corpus.train, device)
+    smoothing = recipe.training.label_smoothing
+    return SpanLoss(model, FormTables(corpus.train), smoothing, taught, null=null)
 
 
 def _make_exam(
@@ -162,10 +190,6 @@ def _make_batches(recipe: Recipe, corpus: Corpus, processes: int, *, null: bool)
     listed = shapes(recipe.data.max_context, recipe.data.max_question, null=null)
     size = recipe.training.batch_size * processes
     return Batches(corpus.train, listed, size, null=null, seed=recipe.training.seed)
-
-
-def _preparing(recipe: Recipe, *, needed: bool) -> AbstractContextManager[None]:
-    return preparing_aside(recipe) if needed else nullcontext()
 
 
 def _softmax_statistics(predictor: Predictor, features: Features) -> Scores:

@@ -3,6 +3,8 @@
 from collections.abc import Set
 from dataclasses import dataclass, field
 
+from readlet.errors import ReadletError
+
 N_BEST = 5  # answers that a reader keeps, unless more are asked for
 
 
@@ -74,6 +76,12 @@ class Prediction:
     @property
     def is_answer(self) -> bool:
         return bool(self.text)
+
+
+def check_n_best(n_best: int) -> None:
+    """Readers call it: without any candidate there would be no answer to give."""
+    if n_best < 1:
+        raise ReadletError(f"n_best: {n_best}; ask for at least 1")
 
 
 def free_id(wish: str, taken: Set[str]) -> str:

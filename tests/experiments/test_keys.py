@@ -85,7 +85,7 @@ def test_a_reader_counts_with_all_its_files(field: str, name: str, tmp_path: Pat
 
 
 def test_keys_stay_as_they_are(tmp_path: Path) -> None:
-    """A new field of recipes must not make finished runs unknown: see `_LATER_FIELDS`."""
+    """A new field of recipes must not make finished runs unknown: see `LATER_FIELDS`."""
     (tmp_path / "data.jsonl").write_text("the same for ever")
     data = Data(train=(str(tmp_path / "data.jsonl"),), dev="")
     recipe = Recipe(data=data)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from readlet.errors import DivergedError, ReadletError
+from readlet.errors import FailedTrainingError, ReadletError
 from readlet.experiments import search as module
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.search import Trying, search
@@ -123,11 +123,46 @@ def test_a_trial_that_diverges_does_not_stop_the_search(
     grid: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def make(self: object, run: Run, watch: object, tell: object) -> None:
-        raise DivergedError("training diverges")
+        raise FailedTrainingError("training diverges")
 
     monkeypatch.setattr(module.Runner, "make", make)
     with pytest.raises(ReadletError, match="no trial came to its end"):
         search(grid, tmp_path, lambda trial: None, trials=2)
+
+
+def test_a_trial_that_is_too_large_is_told_and_does_not_stop_the_search(
+    grid: Grid, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, told = module.Runner.make, list[Trying]()
+
+    def too_large(self: Any, run: Run, watch: Any, tell: Any) -> Any:
+        if run.recipe.model.blocks == 3:
+            raise FailedTrainingError("the GPU's memory is full")
+        return make(self, run, watch, tell)
+
+    monkeypatch.setattr(module.Runner, "make", too_large)
+    found = search(grid, tmp_path, told.append)
+    failed = [trial for trial in told if trial.failed]
+    assert {trial.failed for trial in failed} == {"the GPU's memory is full"}
+    assert {trial.values["model.blocks"] for trial in failed} == {3}
+    assert found.values["model.blocks"] in (1, 2)
+
+
+def test_a_damaged_trial_is_set_aside_and_made_again(
+    grid: Grid, trained: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for run in _asked_first(grid, trained, tmp_path / "elsewhere"):
+        (tmp_path / "here" / run.key).mkdir(parents=True)
+        (tmp_path / "here" / run.key / "result.json").write_text("{}")
+    assert search(grid, tmp_path / "here", lambda trial: None, trials=1).trials == 1
+    assert "is damaged" in capsys.readouterr().err
+    assert (tmp_path / "here" / f"{trained[0].key}.damaged-0").is_dir()
+
+
+def _asked_first(grid: Grid, trained: list[Run], out: Path) -> list[Run]:
+    """The first proposal, which is the same in every folder."""
+    search(grid, out, lambda trial: None, trials=1)
+    return trained[:1]
 
 
 def test_a_fault_of_the_input_stops_the_search_and_uses_up_no_trial(
@@ -324,6 +359,7 @@ def test_a_table_without_ranges_cannot_be_searched(write_table: Write, tmp_path:
 
 @pytest.mark.parametrize("name", shipped_recipes())
 def test_a_recipe_survives_its_file(name: str, tmp_path: Path) -> None:
-    recipe = load_recipe(name, ["data.train=['a \"b\".json', 'ü.json']", "training.ema=0.5"])
+    files = ["data.train=['a \"b\".json', 'ü.json', '𠮷.json', '\\.json']", "data.dev=\x7f\t.json"]
+    recipe = load_recipe(name, [*files, "training.ema=0.5"])
     (tmp_path / "it.toml").write_text(recipe_toml(recipe))
     assert load_recipe(str(tmp_path / "it.toml")) == recipe

@@ -12,7 +12,8 @@ from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.models.span_loss import SpanLoss
 from readlet.recipe_files import load_recipe
 from readlet.train_reader import build_model
-from readlet.training.loop import Exam, Scores, TrainingLoop, make_accelerator
+from readlet.training.loop import Exam, Scores, TrainingLoop
+from readlet.training.processes import make_accelerator
 
 
 def _no_scores() -> Scores:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ from readlet.training.checkpoint import (
 )
 from readlet.training.loop import TrainingLoop
 
+save = partial(save_checkpoint, how_to_resume="go on with --resume")
+
 
 def made(step: int, size: int = 10) -> Checkpoint:
     return Checkpoint(
@@ -38,7 +41,7 @@ def names(folder: Path) -> list[str]:
 
 def test_comes_back_to_the_bit(tmp_path: Path) -> None:
     before = made(12)
-    save_checkpoint(tmp_path, before)
+    save(tmp_path, before)
     path = find_checkpoint(tmp_path)
     assert path is not None
     after = load_checkpoint(path, before.tensors)
@@ -49,14 +52,14 @@ def test_comes_back_to_the_bit(tmp_path: Path) -> None:
 
 def test_only_the_newest_is_kept(tmp_path: Path) -> None:
     for step in (9, 10, 100, 1000):
-        save_checkpoint(tmp_path, made(step))
+        save(tmp_path, made(step))
         assert names(tmp_path) == [f"checkpoint-{step:08d}"]
 
 
 def test_the_same_step_again(tmp_path: Path) -> None:
-    save_checkpoint(tmp_path, made(5))
+    save(tmp_path, made(5))
     again = made(5)
-    save_checkpoint(tmp_path, again)
+    save(tmp_path, again)
     found = load_checkpoint(tmp_path / "checkpoint-00000005", again.tensors)
     assert torch.equal(found.tensors["weight"], again.tensors["weight"])
 
@@ -71,7 +74,7 @@ def test_drafts_of_killed_processes_are_removed(tmp_path: Path) -> None:
     draft.mkdir()
     (draft / "state.safetensors").write_bytes(b"half")
     assert find_checkpoint(tmp_path) is None
-    save_checkpoint(tmp_path, made(4))
+    save(tmp_path, made(4))
     assert names(tmp_path) == ["checkpoint-00000004"]
 
 
@@ -88,7 +91,7 @@ def test_full_disk_in_the_middle_of_the_tensors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     previous = made(3)
-    save_checkpoint(tmp_path, previous)
+    save(tmp_path, previous)
 
     def half(tensors: dict[str, Tensor], path: Path) -> None:
         path.write_bytes(b"half of")
@@ -98,20 +101,20 @@ def test_full_disk_in_the_middle_of_the_tensors(
     with pytest.raises(
         ReadletError, match=r"checkpoint-00000004: not written .*No space.*--resume"
     ):
-        save_checkpoint(tmp_path, made(4))
+        save(tmp_path, made(4))
     previous_is_valid(tmp_path, previous)
 
 
 def test_full_disk_after_the_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     previous = made(3)
-    save_checkpoint(tmp_path, previous)
+    save(tmp_path, previous)
 
     def fail(path: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(module, "_flush", fail)
     with pytest.raises(ReadletError, match="not written"):
-        save_checkpoint(tmp_path, made(4))
+        save(tmp_path, made(4))
     previous_is_valid(tmp_path, previous)
 
 
@@ -133,11 +136,11 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_full_disk_for_real(tiny_disk: Path) -> None:
     previous = made(3, size=100_000)
-    save_checkpoint(tiny_disk, previous)
+    save(tiny_disk, previous)
     with pytest.raises(ReadletError, match="not written"):
-        save_checkpoint(tiny_disk, made(4, size=200_000))
+        save(tiny_disk, made(4, size=200_000))
     previous_is_valid(tiny_disk, previous)
-    save_checkpoint(tiny_disk, made(5, size=1000))
+    save(tiny_disk, made(5, size=1000))
     assert names(tiny_disk) == ["checkpoint-00000005"]
 
 
@@ -145,7 +148,7 @@ def test_a_file_of_tensors_is_whole_or_absent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "best.safetensors"
-    save_tensors(path, {"a": torch.ones(2)})
+    save_tensors(path, {"a": torch.ones(2)}, how_to_resume="go on")
     before = path.read_bytes()
 
     def half(_: dict[str, Tensor], path: Path) -> None:
@@ -153,8 +156,10 @@ def test_a_file_of_tensors_is_whole_or_absent(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tensors, "save_file", half)
-    with pytest.raises(ReadletError, match=r"best\.safetensors: not written .*--resume"):
-        save_tensors(path, {"a": torch.zeros(2)})
+    with pytest.raises(
+        ReadletError, match=r"best\.safetensors: not written .*; free some space and go on"
+    ):
+        save_tensors(path, {"a": torch.zeros(2)}, how_to_resume="go on")
     assert names(tmp_path) == ["best.safetensors"]
     assert path.read_bytes() == before
 
@@ -175,7 +180,7 @@ def test_a_file_of_tensors_is_whole_or_absent(
 )
 def test_damaged_checkpoint_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
     good = made(3)
-    save_checkpoint(tmp_path, good)
+    save(tmp_path, good)
     path = tmp_path / "checkpoint-00000003"
     if content is None:
         (path / name).unlink()
@@ -191,7 +196,7 @@ def test_damaged_checkpoint_is_named(tmp_path: Path, name: str, content: bytes |
 
 def test_truncated_tensors_are_named(tmp_path: Path) -> None:
     good = made(3)
-    save_checkpoint(tmp_path, good)
+    save(tmp_path, good)
     state = tmp_path / "checkpoint-00000003" / "state.safetensors"
     state.write_bytes(state.read_bytes()[:-1])
     with pytest.raises(ReadletError, match="checkpoint-00000003: a damaged checkpoint"):
@@ -202,7 +207,7 @@ def test_another_architecture_is_refused(
     make_loop: Callable[..., TrainingLoop], tmp_path: Path
 ) -> None:
     loop = make_loop(tmp_path)
-    save_checkpoint(tmp_path, Checkpoint(Progress(step=1), loop.state.tensors()))
+    save(tmp_path, Checkpoint(Progress(step=1), loop.state.tensors()))
     for change in ("model.width=24", "model.blocks=2"):
         other = make_loop(tmp_path, change)
         before = other.state.tensors()
@@ -210,14 +215,16 @@ def test_another_architecture_is_refused(
             other.resume()
         line = str(caught.value)
         assert line.startswith(f"{tmp_path / 'checkpoint-00000001'}: has no 'weight.model.")
-        assert line.endswith(": another architecture; resume with the recipe that it was made with")
+        assert line.endswith(
+            ": of another version; train anew in another --out, or use that version"
+        )
         # nothing of it was taken
         assert all(torch.equal(t, before[name]) for name, t in other.state.tensors().items())
         assert other.progress == Progress()
 
 
 def test_progress_is_plain_json(tmp_path: Path) -> None:
-    save_checkpoint(tmp_path, made(3))
+    save(tmp_path, made(3))
     found = json.loads((tmp_path / "checkpoint-00000003" / "progress.json").read_text())
     assert found["step"] == 3
     assert found["mean_loss"] == 1 / 3

@@ -13,10 +13,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from readlet.errors import DivergedError, ReadletError
+from readlet.errors import FailedTrainingError, ReadletError
 from readlet.recipe import SEED_LIMIT
 from readlet.training.checkpoint import find_checkpoint, load_checkpoint
-from readlet.training.loop import Outcome, Scores, TrainingLoop, _memory_mib
+from readlet.training.log import memory_mib
+from readlet.training.loop import Outcome, Scores, TrainingLoop
 from readlet.training.signals import stop_signals
 
 MakeLoop = Callable[..., TrainingLoop]
@@ -278,6 +279,28 @@ def test_any_score_may_decide(make_loop: MakeLoop, tmp_path: Path) -> None:
     assert loop.run().steps == 15  # better every time
 
 
+def test_a_score_may_be_negative(make_loop: MakeLoop, tmp_path: Path) -> None:
+    course = iter([-3.0, -2.5, -2.6])
+
+    def evaluate() -> Scores:
+        return {"log_likelihood": next(course)}
+
+    settings = ("training.patience=1", "training.evaluate_every=0.2")
+    loop = make_loop(tmp_path, *settings, evaluate=evaluate, decisive="log_likelihood")
+    assert loop.run().steps == 9
+
+
+@pytest.mark.parametrize("patience", [0, 1])
+def test_a_score_that_is_no_number_ends_training(
+    make_loop: MakeLoop, tmp_path: Path, patience: int
+) -> None:
+    loop = make_loop(
+        tmp_path, f"training.patience={patience}", evaluate=lambda: {"f1": float("nan")}
+    )
+    with pytest.raises(FailedTrainingError, match="evaluation gave f1 nan; lower training"):
+        loop.run()
+
+
 def test_every_process_draws_random_numbers_of_its_own(
     make_loop: MakeLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,9 +318,9 @@ def test_every_process_draws_random_numbers_of_its_own(
 
 
 def test_memory_is_left_out_where_it_cannot_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _memory_mib(torch.device("cpu")) > 0
+    assert memory_mib(torch.device("cpu")) > 0
     monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
-    assert _memory_mib(torch.device("cpu")) is None
+    assert memory_mib(torch.device("cpu")) is None
 
 
 def test_without_patience_the_last_weights_are_kept(make_loop: MakeLoop, tmp_path: Path) -> None:
@@ -386,7 +409,7 @@ def test_the_second_signal_ends_at_once(number: signal.Signals, code: int) -> No
     assert ending.value.code == code
 
 
-@pytest.mark.parametrize("error", [None, DivergedError])
+@pytest.mark.parametrize("error", [None, FailedTrainingError])
 def test_a_signal_that_no_step_acts_upon_is_not_lost(error: type[Exception] | None) -> None:
     """It comes after the last step, or before a failure."""
     # Set, since a job in the background is born deaf to Ctrl-C.

@@ -87,7 +87,7 @@ def run(
         return
 
     from readlet.experiments.runner import run_grid
-    from readlet.training.loop import is_main_process
+    from readlet.training.processes import is_main_process
 
     with GridView(grid, shown=is_main_process()) as view:
         run_grid(grid, folder, view, keep_readers=keep_readers)

@@ -204,6 +204,7 @@ def _told(finished: FinishedRun) -> str:
 def show_trial(trial: Trying) -> None:
     values = ", ".join(f"{name}={_brief(value)}" for name, value in trial.values.items())
     result = "stopped early" if trial.pruned else ""
+    result = f"failed ({trial.failed})" if trial.failed else result
     result = f"{trial.score:.2f}" if trial.score is not None else result
     result = f"no recipe ({trial.refused})" if trial.refused else result
     CONSOLE.print(

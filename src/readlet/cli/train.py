@@ -50,7 +50,7 @@ def train(
     folder = out or _usual_folder(chosen.name)
 
     from readlet.train_reader import train_reader  # heavy: only after the recipe is right
-    from readlet.training.loop import is_main_process
+    from readlet.training.processes import is_main_process
 
     reader = train_reader(chosen, folder, resume=resume)
     if not is_main_process():

@@ -9,13 +9,12 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from readlet.errors import bad_input
 from readlet.files import open_bytes
 from readlet.formats import training_file
 from readlet.reader import reader_files
-from readlet.recipe import Recipe
+from readlet.recipe import LATER_FIELDS, Recipe
 
 Digests = Mapping[str, str]
 """What files are known by: name, digest of the content."""
@@ -24,12 +23,6 @@ _SOURCES = (
     *(("words", "vectors"), ("training", "start"), ("training", "teacher")),
 )
 _READERS = ("start", "teacher")
-# Fields that recipes have got since the first keys were made, with the value that changes nothing.
-# A run without them keeps its key: (section, field) -> value.
-_LATER_FIELDS: dict[tuple[str, str], Any] = {
-    ("training", "track_softmax"): False,
-    ("data", "share"): 1.0,
-}
 
 
 def run_key(recipe: Recipe, known: Digests | None = None) -> str:
@@ -45,7 +38,7 @@ def run_key(recipe: Recipe, known: Digests | None = None) -> str:
             values[section][field] = [digests[name] for name in named]
         else:
             values[section][field] = digests[named] if named else ""
-    for (section, field), usual in _LATER_FIELDS.items():
+    for (section, field), usual in LATER_FIELDS.items():
         if values[section][field] == usual:
             del values[section][field]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

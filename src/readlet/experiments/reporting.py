@@ -90,12 +90,11 @@ def _other_seeds(grid: Grid, results: Sequence[Result]) -> list[str]:
     asked = {run.key for run in grid.runs}
     others = {result.key: result.seed for result in results if result.key not in asked}
     listed = grid.table.seeds
-    counted = range(max(others.values(), default=0) + 1) if isinstance(listed, int) else listed
     known = known_sources(results) if others else {}
     found = [
-        place  # so many seeds must be asked for
-        for place, seed in enumerate(counted, start=1)
-        if seed in others.values()
+        (seed if isinstance(listed, int) else listed.index(seed)) + 1  # so many must be asked for
+        for seed in set(others.values())
+        if isinstance(listed, int) or seed in listed
         for run in {run.row: run for run in grid.runs}.values()
         if run_key(_with_seed(run.recipe, seed), known) in others
     ]

@@ -56,7 +56,7 @@ class Runner:
 
     def __init__(self, out: Path, *, keep_readers: bool = False, corpora: int = 4) -> None:
         from readlet.corpus import Corpora
-        from readlet.training.loop import make_accelerator
+        from readlet.training.processes import make_accelerator
 
         versions()  # of the code that runs, not of what will lie on the disk when it has run
         self._out = out
@@ -75,6 +75,8 @@ class Runner:
             return finished or self._make(run, folder, watch, tell)
 
     def _make(self, run: Run, folder: RunFolder, watch: "Watch", tell: Tell) -> FinishedRun:
+        from readlet.experiments.finishing import finish
+
         recipe = _shared_by(run, self._processes.num_processes)
         self._forget_other_programs(run.recipe)
         _refuse_changed_data(run)
@@ -89,7 +91,7 @@ class Runner:
             trained = self._train(folder, recipe, watch, resume=False)
         _refuse_changed_data(run)
         self.in_main(
-            lambda: folder.finish(run, trained, _machine(), keep_reader=self._keep_readers)
+            lambda: finish(folder, run, trained, _machine(), keep_reader=self._keep_readers)
         )
         finished = folder.read()
         assert finished is not None
@@ -98,21 +100,16 @@ class Runner:
     def _train(
         self, folder: RunFolder, recipe: Recipe, watch: "Watch", *, resume: bool
     ) -> "Trained":
-        import torch
-
         from readlet.train_reader import train
 
-        try:
-            return train(
-                recipe,
-                folder.work,
-                resume=resume,
-                corpora=self._corpora,
-                watch=watch,
-                how_to_resume=GO_ON,
-            )
-        except torch.OutOfMemoryError:
-            raise ReadletError("the GPU's memory is full; lower training.batch_size") from None
+        return train(
+            recipe,
+            folder.work,
+            resume=resume,
+            corpora=self._corpora,
+            watch=watch,
+            how_to_resume=GO_ON,
+        )
 
     def _forget_other_programs(self, recipe: Recipe) -> None:
         import torch
@@ -132,7 +129,7 @@ class Runner:
 
     def in_main(self, work: Callable[[], object]) -> None:
         """Work of the main process alone; all processes learn of its failure."""
-        from readlet.training.main_process import in_main
+        from readlet.training.processes import in_main
 
         in_main(self._processes, work)
 

@@ -6,18 +6,21 @@ Interrupted at any moment it goes on: Optuna's journal and the folders of the ru
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from readlet.errors import DivergedError, ReadletError, bad_input
+from readlet.errors import FailedTrainingError, ReadletError, bad_input
 from readlet.experiments.grid import Grid, Run, look_up, merge
 from readlet.experiments.keys import run_key
 from readlet.experiments.runner import Runner
-from readlet.experiments.store import RunFolder
+from readlet.experiments.store import DamagedRunError, RunFolder
 from readlet.experiments.table import Range, Search
 from readlet.files import atomic_text
+from readlet.locks import locked
 from readlet.recipe import Recipe
 from readlet.recipe_files import parse_recipe, recipe_toml
 
@@ -42,6 +45,7 @@ class Trying:
     values: dict[str, Any]
     score: float | None = None
     pruned: bool = False
+    failed: str = ""  # why training came to nothing
     refused: str = ""  # why the recipe does not take these values
 
 
@@ -71,7 +75,7 @@ def search(
         raise bad_input(grid.table.told_as, "search", fault, "begin with a row that can be run")
     base = grid.runs[0].recipe
     _check_ranges(grid, settings)
-    with RunFolder(out / _JOURNAL).claimed() as free:
+    with locked(out / ".locks" / _JOURNAL) as free:
         if not free:
             raise ReadletError(f"{out}: another process searches here; wait for it")
         study = _open_study(out, _study_name(grid, base), settings)
@@ -144,12 +148,9 @@ def _try_all(
         tell(Trying(done + 1, total, values))
         try:
             score = _try(runner, out, _judged(recipe, settings), trial, settings)
-        except optuna.TrialPruned:
+        except (optuna.TrialPruned, FailedTrainingError) as error:  # no use, no reason to stop
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-            tell(Trying(done + 1, total, values, pruned=True))
-        except DivergedError:  # no use, and no reason to stop
-            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-            tell(Trying(done + 1, total, values, pruned=True))
+            tell(Trying(done + 1, total, values, pruned=True, failed=str(error)))
         except ReadletError:  # the next trial would meet the same
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
             raise
@@ -161,8 +162,12 @@ def _try_all(
 def _try(runner: Runner, out: Path, recipe: Recipe, trial: "Trial", settings: Search) -> float:
     optuna = _optuna()
     run = Run(f"trial {trial.number}", recipe.training.seed, recipe, run_key(recipe))
-
     folder = RunFolder(out / run.key)
+    say = partial(print, file=sys.stderr)
+    try:
+        folder.read()
+    except DamagedRunError as error:
+        say(f"{error}; the folder is now {folder.set_aside().name}")
 
     def watch(epoch: float, scores: dict[str, float]) -> None:
         trial.report(_score(scores, settings), round(epoch * _STEPS_AN_EPOCH))
@@ -170,7 +175,7 @@ def _try(runner: Runner, out: Path, recipe: Recipe, trial: "Trial", settings: Se
             raise optuna.TrialPruned
 
     try:
-        finished = runner.make(run, watch, print)
+        finished = runner.make(run, watch, say)
     except optuna.TrialPruned:
         shutil.rmtree(folder.work, ignore_errors=True)
         raise

@@ -15,7 +15,6 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,26 +24,23 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from readlet.errors import ReadletError, bad_input
-from readlet.evaluation import write_predictions
-from readlet.experiments.grid import Run
-from readlet.experiments.keys import Digests, source_digests
-from readlet.experiments.locks import locked
+from readlet.experiments.keys import Digests
 from readlet.experiments.versions import versions
 from readlet.files import atomic_text, text_chunks
+from readlet.locks import locked
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
-from readlet.metrics.squad import rules_of, score_questions
 
 if TYPE_CHECKING:
-    from readlet.train_reader import Trained
+    pass
 
 FORMAT = 1
-_RESULT, _SCORES, _ANSWERS, _LOG = (
+RESULT, SCORES, ANSWERS, LOG = (
     "result.json",
     "scores.safetensors",
     "answers.json.gz",
     "log.jsonl",
 )
-_FILES = (_SCORES, _ANSWERS, _LOG)
+_FILES = (SCORES, ANSWERS, LOG)
 _WORK, _VERSIONS = "work", "versions.json"
 GO_ON = "give the same command to go on"
 
@@ -98,12 +94,12 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        return (self.path / _RESULT).exists()
+        return (self.path / RESULT).exists()
 
     def progress(self) -> float:
         """Epochs done of a run that has begun, as its log tells."""
         try:
-            records = read_log(self.work / _LOG)
+            records = read_log(self.work / LOG)
         except ReadletError:  # no log yet
             return 0.0
         return float(records[-1]["epoch"]) if records else 0.0
@@ -114,7 +110,7 @@ class RunFolder:
         if result is None:
             return None
         with self._fault_of_disk():
-            found = {name: _digest(self.path / name) for name in _FILES}
+            found = self.digests()
         wrong = [name for name in _FILES if found[name] != result.files.get(name)]
         if wrong:
             raise self._damage(f"{', '.join(wrong)} changed")
@@ -125,7 +121,7 @@ class RunFolder:
         with self._fault_of_disk():
             # Asked before the result is: a run that ends meanwhile has written it before this goes.
             is_at_work = self.work.exists()
-            text = (self.path / _RESULT).read_bytes() if self.is_finished else None
+            text = (self.path / RESULT).read_bytes() if self.is_finished else None
         if text is None:
             self._refuse_rest(is_at_work=is_at_work)
             return None
@@ -134,20 +130,24 @@ class RunFolder:
         except ValueError as error:
             raise self._damage(str(error).splitlines()[0]) from None
         if result.format != FORMAT or result.digest != result.own_digest():
-            raise self._damage(f"{_RESULT} changed")
+            raise self._damage(f"{RESULT} changed")
         if result.key != self.path.name:
             raise self._damage(f"holds run {result.key}")
         return result
+
+    def digests(self) -> dict[str, str]:
+        """Of the files beside the result."""
+        return {name: _digest(self.path / name) for name in _FILES}
 
     def _refuse_rest(self, *, is_at_work: bool) -> None:
         """What is neither finished, nor begun, nor empty is the rest of something."""
         if not self.path.is_dir() and os.path.lexists(self.path):
             raise self._damage("is no folder")
         if not is_at_work and any((self.path / name).exists() for name in _FILES):
-            raise self._damage(f"{_RESULT} is missing")
+            raise self._damage(f"{RESULT} is missing")
 
     def _damage(self, what: str) -> DamagedRunError:
-        remedy = "`readlet experiment run` makes it anew"
+        remedy = "the command that made it makes it anew"
         return DamagedRunError(f"{self.path}: is damaged ({what}); {remedy}")
 
     @contextmanager
@@ -182,59 +182,18 @@ class RunFolder:
     def note_version(self) -> None:
         """Write down which code works here: another one may go on with an interrupted run."""
         self.work.mkdir(parents=True, exist_ok=True)
-        codes = self._codes()
+        codes = self.codes()
         if versions()["code"] not in codes:
             with atomic_text(self.work / _VERSIONS) as stream:
                 json.dump([*codes, versions()["code"]], stream)
 
-    def _codes(self) -> list[str]:
+    def codes(self) -> list[str]:
+        """Which code has worked here so far."""
         try:
             found = json.loads((self.work / _VERSIONS).read_text("utf-8"))
         except (OSError, ValueError):
             return []
         return [str(code) for code in found] if isinstance(found, list) else []
-
-    def finish(self, run: Run, trained: "Trained", machine: str, *, keep_reader: bool) -> None:
-        """Write what is kept of a run; the result comes last, and with it the run is finished."""
-        import torch
-
-        from readlet.models.qacnn import count_parameters
-        from readlet.tensors import save_tensors
-
-        answers = {e.id: p.text for e, p in zip(trained.examples, trained.said, strict=True)}
-        scored = score_questions(trained.examples, answers, rules_of(trained.examples))
-        starts = {e.id: p.start for e, p in zip(trained.examples, trained.said, strict=True)}
-        numbers: dict[str, NDArray[Any]] = {
-            "exact": np.array(scored.exact, np.float32),
-            "f1": np.array(scored.f1, np.float32),
-            "start": np.array([starts[identity] for identity in scored.ids], np.int32),
-            "has_answer": np.array(scored.has_answer, np.uint8),
-        }
-        tensors = {name: torch.from_numpy(array) for name, array in numbers.items()}
-        save_tensors(self.path / _SCORES, tensors, how_to_resume=GO_ON)
-        write_predictions(self.path / _ANSWERS, answers)
-        shutil.copyfile(self.work / _LOG, self.path / _LOG)
-        reader = trained.reader
-        if keep_reader:
-            reader.save(self.path / "reader")
-        result = Result(
-            key=run.key,
-            recipe=json.loads(run.recipe.model_dump_json()),
-            scores=reader.metrics["dev"],
-            seconds=float(read_log(self.path / _LOG)[-1].get("seconds", 0.0)),
-            steps=reader.metrics["steps"],
-            parameters=count_parameters(reader.model),
-            machine=machine,
-            versions=versions() | {"code": " and ".join(self._codes() or [versions()["code"]])},
-            finished=datetime.now(UTC).isoformat(timespec="seconds"),
-            questions=hashlib.sha256(json.dumps(scored.ids).encode()).hexdigest()[:16],
-            sources=dict(source_digests(run.recipe)),
-            files={name: _digest(self.path / name) for name in _FILES},
-        )
-        result = result.model_copy(update={"digest": result.own_digest()})
-        with atomic_text(self.path / _RESULT) as stream:
-            stream.write(result.model_dump_json(indent=1))
-        shutil.rmtree(self.work, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -264,18 +223,18 @@ class FinishedRun:
     def _numbers(self) -> dict[str, NDArray[Any]]:
         from safetensors.numpy import load_file
 
-        loaded: dict[str, NDArray[Any]] = load_file(self.path / _SCORES)
+        loaded: dict[str, NDArray[Any]] = load_file(self.path / SCORES)
         return loaded
 
     @cached_property
     def answers(self) -> dict[str, str]:
         # Whole by its digest: not every value is looked at, as in a file from elsewhere.
-        answers: dict[str, str] = json.loads("".join(text_chunks(self.path / _ANSWERS)))
+        answers: dict[str, str] = json.loads("".join(text_chunks(self.path / ANSWERS)))
         return answers
 
     @cached_property
     def curve(self) -> LearningCurve:
-        return learning_curve(read_log(self.path / _LOG))
+        return learning_curve(read_log(self.path / LOG))
 
 
 def _digest(path: Path) -> str:
@@ -286,7 +245,7 @@ def _digest(path: Path) -> str:
 def results_in(out: Path) -> Iterator[Result]:
     """The results in a folder of runs, whatever table they belong to, as far as they are whole and
     may be read: some may be another user's."""
-    for path in out.glob(f"*/{_RESULT}"):
+    for path in out.glob(f"*/{RESULT}"):
         with suppress(ReadletError):
             result = RunFolder(path.parent).read_result()
             if result is not None:

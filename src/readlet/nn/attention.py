@@ -34,9 +34,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
         """x (B, L, D), keep (B, L) -> (B, L, D)."""
-        batch, length, _ = x.shape
-        qkv = self.qkv(x).view(batch, length, 3, self.heads, self.head_width)  # (B, L, 3, H, E)
-        query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # 3 of (B, H, L, E)
+        query, key, value = self.of_heads(x)  # 3 of (B, H, L, E)
         dropout = self.dropout if self.training else 0.0
         # An example that keeps nothing attends to everything: any answer will do, since it is
         # zeroed below, as long as neither the answer nor its gradient is NaN.
@@ -50,6 +48,13 @@ class SelfAttention(nn.Module):
             mixed = F.scaled_dot_product_attention(
                 query, key, value, attn_mask=mask, dropout_p=dropout
             )  # (B, H, L, E)
-        joined = mixed.transpose(1, 2).reshape(batch, length, -1)  # (B, L, H * E)
+        joined = mixed.transpose(1, 2).flatten(2)  # (B, L, H * E)
         projected: Tensor = self.output(joined)  # (B, L, D)
         return projected * keep.unsqueeze(-1)  # (B, L, D)
+
+    def of_heads(self, x: Tensor) -> tuple[Tensor, ...]:
+        """x (B, L, D) -> query, key and value, (B, H, L, E) each."""
+        batch, length, _ = x.shape
+        qkv = self.qkv(x).view(batch, length, 3, self.heads, self.head_width)  # (B, L, 3, H, E)
+        parts: tuple[Tensor, ...] = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # 3 of (B, H, L, E)
+        return parts

@@ -62,10 +62,8 @@ def tracked_softmax(model: nn.Module) -> Iterator[list[SoftmaxStatistics]]:
 
 def _statistics(name: str, module: SelfAttention, x: Tensor, keep: Tensor) -> SoftmaxStatistics:
     """x (B, L, D), keep (B, L)."""
-    batch, length, _ = x.shape
-    qkv = module.qkv(x).float().view(batch, length, 3, module.heads, -1)  # (B, L, 3, H, E)
-    query, key, _ = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # 3 of (B, H, L, E)
-    scores = query @ key.transpose(-1, -2)  # (B, H, L, L)
+    query, key, _ = module.of_heads(x)  # 3 of (B, H, L, E)
+    scores = query.float() @ key.float().transpose(-1, -2)  # (B, H, L, L)
     of_keys = keep[:, None, None, :]  # (B, 1, 1, L)
     if module.norm_gamma is None:
         inputs = scores / math.sqrt(module.head_width)  # (B, H, L, L)

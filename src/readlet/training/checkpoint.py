@@ -26,7 +26,7 @@ class Progress:
     window_steps: int = 0
     rollbacks: int = 0
     rollbacks_in_a_row: int = 0
-    best_score: float = -1.0
+    best_score: float | None = None
     evaluations_since_best: int = 0
     seconds: float = field(default=0.0, compare=False)  # since training was asked for
 
@@ -37,9 +37,7 @@ class Checkpoint:
     tensors: dict[str, Tensor]
 
 
-def save_checkpoint(
-    folder: Path, checkpoint: Checkpoint, *, how_to_resume: str = "go on with --resume"
-) -> None:
+def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str) -> None:
     """Afterwards this is the only checkpoint; if the disk is full, the previous one is."""
     final = folder / f"{_PREFIX}{checkpoint.progress.step:08d}"
     draft = folder / f".{final.name}.{os.getpid()}"
@@ -51,7 +49,7 @@ def save_checkpoint(
         _flush(draft / "state.safetensors")
         _flush(draft / "progress.json")
         older = [path for path in folder.glob(f"{_PREFIX}*") if path != final]
-        if final.exists():  # the same step again, after a rollback
+        if final.exists():
             shutil.rmtree(final)
         draft.rename(final)
     except (OSError, SafetensorError) as error:
@@ -82,8 +80,9 @@ def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
         raise CannotResumeError(str(told)) from None
     for name, tensor in like.items():
         if name not in tensors or tensors[name].shape != tensor.shape:
-            fault = f"has no {name!r} of shape {tuple(tensor.shape)}: another architecture"
-            raise bad_input(path, "", fault, "resume with the recipe that it was made with")
+            fault = f"has no {name!r} of shape {tuple(tensor.shape)}: of another version"
+            told = bad_input(path, "", fault, "train anew in another --out, or use that version")
+            raise CannotResumeError(str(told))
     return Checkpoint(progress, tensors)
 
 

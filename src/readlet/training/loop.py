@@ -1,8 +1,6 @@
 """The training loop: it can be stopped at any moment, and goes on as if it had not been."""
 
-import json
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,14 +10,12 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedDataParallelKwargs
 from safetensors.torch import load_file
 from torch import nn
 
 from readlet.encoding.batches import Batch, Batches, Shape
 from readlet.encoding.features import Ints
-from readlet.errors import DivergedError, ReadletError
-from readlet.files import atomic_text
+from readlet.errors import FailedTrainingError, ReadletError
 from readlet.progress import TrainingBar
 from readlet.recipe import Training
 from readlet.tensors import detached, save_tensors
@@ -32,8 +28,9 @@ from readlet.training.checkpoint import (
     save_checkpoint,
 )
 from readlet.training.guard import is_bad, running_mean
-from readlet.training.main_process import in_main
+from readlet.training.log import TrainingLog, memory_mib
 from readlet.training.precision import MixedPrecision
+from readlet.training.processes import in_main
 from readlet.training.schedule import learning_rate
 from readlet.training.signals import stop_signals
 from readlet.training.state import TrainingState
@@ -42,6 +39,8 @@ from readlet.training.window import Window
 
 _MAX_ROLLBACKS = 5
 _BEST = "best.safetensors"
+
+WITH_RESUME = "go on with --resume"  # what `readlet train` tells
 
 Scores = dict[str, float]
 
@@ -63,18 +62,6 @@ class Outcome:
     rollbacks: int
 
 
-def make_accelerator() -> Accelerator:
-    """One process or many, whatever `accelerate launch` has set up. Precision is our own."""
-    # The frozen word vectors are the same everywhere: no need to send them before every step.
-    kwargs = DistributedDataParallelKwargs(broadcast_buffers=False)
-    return Accelerator(mixed_precision="no", kwargs_handlers=[kwargs])
-
-
-def is_main_process() -> bool:
-    """Whether this is the only process, or the one that writes and tells."""
-    return bool(make_accelerator().is_main_process)
-
-
 class TrainingLoop:
     """Runs `module(batch) -> loss` over the epochs. The exam is of the averaged weights."""
 
@@ -87,13 +74,14 @@ class TrainingLoop:
         exam: Exam,
         accelerator: Accelerator,
         began: float | None = None,  # on the clock of time.perf_counter
-        how_to_resume: str = "go on with --resume",  # told to whoever stops it
+        how_to_resume: str = WITH_RESUME,  # told to whoever stops it
     ) -> None:
         self._how_to_resume = how_to_resume
         self._clock = time.perf_counter() if began is None else began
         self.settings = settings
         self.batches = batches
         self.folder = folder
+        self.log = TrainingLog(folder)
         self.exam = exam
         self.accelerator = accelerator
         device = accelerator.device
@@ -129,7 +117,8 @@ class TrainingLoop:
             checkpoint = load_checkpoint(path, self.state.tensors())
             self.state.restore(checkpoint.tensors)
             self.progress = checkpoint.progress
-        self._shorten_log()
+        if self.accelerator.is_main_process:
+            self.log.cut_after(self.progress.step)
 
     def run(self) -> Outcome:
         """Train to the end; afterwards the module has the averaged weights."""
@@ -220,7 +209,7 @@ class TrainingLoop:
             self.progress.rollbacks += 1
             self.progress.rollbacks_in_a_row += 1
             if self.progress.rollbacks_in_a_row > _MAX_ROLLBACKS:
-                raise DivergedError(
+                raise FailedTrainingError(
                     f"training diverges: {_MAX_ROLLBACKS} rollbacks; lower training.learning_rate "
                     "or raise training.warmup_steps"
                 )
@@ -242,7 +231,7 @@ class TrainingLoop:
                     "loss": loss,
                     "learning_rate": self._rate(self.progress.step),
                     "examples_per_second": speed,
-                    "memory_mib": _memory_mib(self.accelerator.device),
+                    "memory_mib": memory_mib(self.accelerator.device),
                 }
             )
             bar.show(self.progress.step, f"loss {loss:.3f}, {speed:.0f} examples/s")
@@ -264,12 +253,17 @@ class TrainingLoop:
             bar.say(f"epoch {epoch:.1f}: {self.exam.told(scores)}")
             score = scores[self.exam.decisive]
         decisive = torch.tensor(score, device=self.accelerator.device)  # ()
-        best = float(self.accelerator.reduce(decisive, "sum"))  # only the main process has a score
-        improved = best > self.progress.best_score
+        score = float(self.accelerator.reduce(decisive, "sum"))  # only the main process has one
+        if not math.isfinite(score):
+            remedy = "lower training.learning_rate"
+            raise FailedTrainingError(f"evaluation gave {self.exam.decisive} {score}; {remedy}")
+        best = self.progress.best_score
+        improved = best is None or score > best
+        if improved:
+            self.progress.best_score = score
         self.progress.evaluations_since_best = (
             0 if improved else self.progress.evaluations_since_best + 1
         )
-        self.progress.best_score = max(best, self.progress.best_score)
         if improved and self.settings.patience:
             in_main(self.accelerator, self._save_best)
 
@@ -298,9 +292,7 @@ class TrainingLoop:
                 "epoch": round(self.progress.step / self.steps_per_epoch, 4),
                 "seconds": round(self._seconds(), 1),
             }
-            line = json.dumps(place | values)
-            with (self.folder / "log.jsonl").open("a") as stream:
-                stream.write(line + "\n")
+            self.log.add(place | values)
 
     def _seconds(self) -> float:
         """How long the run has taken; while it was stopped, no time passed."""
@@ -308,16 +300,6 @@ class TrainingLoop:
         self.progress.seconds += now - self._clock
         self._clock = now
         return self.progress.seconds
-
-    def _shorten_log(self) -> None:
-        """Steps after the checkpoint will be made again: their lines would stand twice."""
-        path = self.folder / "log.jsonl"
-        if self.accelerator.is_main_process and path.exists():
-            lines = path.read_text().splitlines(keepends=True)
-            kept = [line for line in lines if _step_of(line) <= self.progress.step]
-            if kept != lines:
-                with atomic_text(path) as stream:  # a kill must not lose the curve
-                    stream.writelines(kept)
 
     @contextmanager
     def _bar(self) -> Iterator[TrainingBar]:
@@ -329,21 +311,3 @@ class TrainingLoop:
 def _mix(seed: int, step: int, process: int) -> int:
     """A seed for every step of every process."""
     return (seed * 1_000_003 + step) * 1_009 + process
-
-
-def _memory_mib(device: torch.device) -> float | None:
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 2**20
-    try:
-        import resource
-    except ImportError:  # Windows has none
-        return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-
-
-def _step_of(line: str) -> int:
-    """A line cut off by a crash counts as too late."""
-    try:
-        return int(json.loads(line)["step"])
-    except (ValueError, KeyError):
-        return sys.maxsize

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.training import main_process as module
-from readlet.training.main_process import in_main
+from readlet.training import processes as module
+from readlet.training.processes import in_main
 
 
 @pytest.mark.parametrize(

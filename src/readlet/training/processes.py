@@ -1,11 +1,23 @@
-"""Work of one process of several, such as writing a file."""
+"""One process or several: which of them this is, and what only one of them does."""
 
 from collections.abc import Callable
 
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list
+from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
 
 from readlet.errors import ReadletError, disk_fault
+
+
+def make_accelerator() -> Accelerator:
+    """One process or many, whatever `accelerate launch` has set up. Precision is our own."""
+    # The frozen word vectors are the same everywhere: no need to send them before every step.
+    kwargs = DistributedDataParallelKwargs(broadcast_buffers=False)
+    return Accelerator(mixed_precision="no", kwargs_handlers=[kwargs])
+
+
+def is_main_process() -> bool:
+    """Whether this is the only process, or the one that writes and tells."""
+    return bool(make_accelerator().is_main_process)
 
 
 def in_main(accelerator: Accelerator, work: Callable[[], object]) -> None:
