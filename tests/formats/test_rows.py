@@ -140,6 +140,38 @@ def test_parquet_starts_with_gaps(tmp_path: Path) -> None:
         list(read(path))
 
 
+def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
+    """The same rows, all of text, in the format that the name says."""
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif path.suffix == ".csv":
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        parquet.write_table(arrow.Table.from_pylist(rows), path)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
+def test_an_empty_answer_is_none_in_every_format(tmp_path: Path, name: str) -> None:
+    asked = {"question": "Who?", "context": "Ada wrote it."}
+    for field in ("answer", "answers"):
+        write_rows(tmp_path / name, [asked | {field: ""}])
+        (example,) = read_examples(tmp_path / name)
+        assert (example.answers, example.is_impossible) == ((), True)
+    empty = dict.fromkeys(("answers", "answer", "answer_start", "is_impossible"), "")
+    write_rows(tmp_path / name, [asked | empty | {"answer": "Ada"}, asked | empty])
+    found = [(example.answers, example.is_impossible) for example in read_examples(tmp_path / name)]
+    assert found == [((Span(0, "Ada"),), False), ((), True)]
+    write_rows(tmp_path / name, [asked | {"answer": "", "answer_start": "0"}])
+    with pytest.raises(ReadletError, match="row 1: 'answer_start' without 'answer'"):
+        list(read(tmp_path / name))
+
+
 @pytest.mark.parametrize(
     ("line", "place", "fault"),
     [

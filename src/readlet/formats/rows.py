@@ -31,6 +31,8 @@ FIELDS = (
     "language",
 )
 _LABELS = ("answers", "answer", "is_impossible")
+# What may be an empty text; in all other fields that is a missing value, as in CSV.
+_MAY_BE_EMPTY = ("id", "question", "context")
 # `{"context": "passage"}`: the file calls our `context` by the name `passage`.
 Columns = Mapping[str, str]
 
@@ -124,12 +126,7 @@ def row_example(
     if number == 1:
         _require(source, place, names, columns)
     named = {field: row.get(columns.get(field, field)) for field in FIELDS}
-    # A start of NaN beside an answer is a fault of its own, told by `offset`.
-    present = {
-        field: value
-        for field, value in named.items()
-        if (field == "answer_start" and value is not None) or not _is_missing(value)
-    }
+    present = {field: value for field, value in named.items() if _is_given(field, value)}
     context = text_field(source, place, present, "context")
     answers = _answers(source, place, present, context)
     # Without any column that could tell, a question is not impossible but unlabelled.
@@ -183,6 +180,13 @@ def _parse(value: Any) -> Any:
         return json.loads(value.lower() if value.lower() in ("true", "false") else value)
     except (RecursionError, ValueError):
         return value
+
+
+def _is_given(field: str, value: Any) -> bool:
+    if value == "":
+        return field in _MAY_BE_EMPTY
+    # A start of NaN beside an answer is a fault of its own, told by `offset`.
+    return value is not None if field == "answer_start" else not _is_missing(value)
 
 
 def _is_missing(value: Any) -> bool:
