@@ -11,7 +11,7 @@ from readlet.augment.unanswerable import (
     make_unanswerable,
 )
 from readlet.errors import bad_input
-from readlet.formats import read_examples, write_examples
+from readlet.formats import check_target, read_examples, write_examples
 from readlet.formats.rows import Columns
 
 
@@ -57,6 +57,7 @@ def add_unanswerable(
     altered: float = ALTERED_SHARE,
 ) -> Summary:
     """Write the questions of all sources, and new ones without an answer, as one file."""
+    check_target(out)
     examples = [example for source in sources for example in read_examples(source, columns)]
     made = make_unanswerable(examples, share, seed, altered)
     changed, paired, added = made.changed, made.paired, made.added

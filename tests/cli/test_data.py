@@ -130,9 +130,23 @@ def test_fix_tells_what_it_did(readlet: Run, tmp_path: Path, faulty: Path) -> No
 
 def test_fix_takes_one_file(readlet: Run, tmp_path: Path, clean: Path, faulty: Path) -> None:
     done = readlet("data", "check", clean, faulty, "--fix", tmp_path / "out.json")
-    assert done.code == 2
-    assert "one file at a time" in done.err
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("readlet: --fix repairs one file at a time; ")
     assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("out", "fault"), [("out.txt", "end it in .json or .jsonl"), ("absent/out.json", "its folder")]
+)
+def test_the_target_is_looked_at_first(readlet: Run, tmp_path: Path, out: str, fault: str) -> None:
+    """Before the file is: that may take long."""
+    for command in (["check", "absent.json", "--fix"], ["unanswerable", "absent.json", "--out"]):
+        done = readlet("data", *command, tmp_path / out)
+        assert (done.code, done.out) == (2, "")
+        (line,) = done.err.splitlines()
+        assert line.startswith(f"readlet: {tmp_path / out}: ")
+        assert fault in line
 
 
 def test_column(readlet: Run, tmp_path: Path) -> None:

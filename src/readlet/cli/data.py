@@ -35,13 +35,17 @@ def check(
     files that cannot be read.
     """
     from readlet.cli.check_view import show_changes, show_report
+    from readlet.errors import ReadletError
+    from readlet.formats import check_target
     from readlet.formats.rows import parse_columns
     from readlet.inspection.check import check as check_files
     from readlet.inspection.repair import repair_file
 
     columns = parse_columns(column)
-    if fix is not None and len(files) != 1:
-        raise typer.BadParameter("--fix repairs one file at a time")
+    if fix is not None:
+        if len(files) != 1:
+            raise ReadletError("--fix repairs one file at a time; give one, or leave --fix out")
+        check_target(fix)
     report = check_files(files, columns)
     changes = repair_file(files[0], fix, columns) if fix is not None else None
     if as_json:

@@ -1,12 +1,13 @@
 """Files to Examples and back. `read` looks at the content, never at the name of a file."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 from readlet.bundled import corpus
 from readlet.errors import ReadletError, bad_input
-from readlet.files import atomic_text, open_bytes, text_chunks
+from readlet.files import atomic_text, check_place, open_bytes, text_chunks
 from readlet.formats.glue import Task, glue_task, read_glue
 from readlet.formats.hub import PREFIX, read_hub
 from readlet.formats.places import nearest_place
@@ -22,6 +23,7 @@ from readlet.formats.squad import read_squad, write_squad
 from readlet.types import Example, Sentence, Span
 
 __all__ = [
+    "check_target",
     "nearest_place",
     "read",
     "read_examples",
@@ -123,12 +125,23 @@ def task_of(source: str | Path) -> Task | None:
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
     """SQuAD JSON for `.json`, rows for `.jsonl`, each also with `.gz`; whole or not at all."""
+    write = _writer(path)
+    with atomic_text(path) as stream:
+        write(stream, examples)
+
+
+def check_target(path: Path) -> None:
+    """That examples can be written there: who works for long before it is asks first."""
+    _writer(path)
+    check_place(path)
+
+
+def _writer(path: Path) -> Callable[[TextIO, Iterable[Example]], None]:
     suffix = path.name.removesuffix(".gz").rpartition(".")[2]
     writer = {"json": write_squad, "jsonl": write_jsonl}.get(suffix)
     if writer is None:
         raise bad_input(path, "", "no format for this name", "end it in .json or .jsonl (or .gz)")
-    with atomic_text(path) as stream:
-        writer(stream, examples)
+    return writer
 
 
 def _is_parquet(path: Path) -> bool:
