@@ -1,4 +1,5 @@
 import csv
+import gzip
 import json
 from itertools import permutations
 from pathlib import Path
@@ -121,9 +122,15 @@ def test_parquet(tmp_path: Path) -> None:
     assert list(read(path, {"context": "passage"})) == [FERRY, NOBODY]
     with pytest.raises(ReadletError, match=r"no column 'context' .*--column context=NAME"):
         list(read_parquet(path, {}))
-    path.write_bytes(path.read_bytes()[:-20])
+    content = path.read_bytes()
+    path.write_bytes(content[:-20])
     with pytest.raises(ReadletError, match="damaged Parquet"):
         list(read(path))
+    path.write_bytes(gzip.compress(content))
+    assert list(read(path, {"context": "passage"})) == [FERRY, NOBODY]
+    path.write_bytes(gzip.compress(content)[:-20])
+    with pytest.raises(ReadletError, match="the gzip data is damaged or ends early"):
+        list(read(path, {"context": "passage"}))
 
 
 def test_parquet_starts_with_gaps(tmp_path: Path) -> None:

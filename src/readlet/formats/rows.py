@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from readlet.errors import ReadletError, bad_input
-from readlet.files import MAX_PIECE, text_lines
+from readlet.files import MAX_PIECE, open_bytes, text_lines
 from readlet.formats.fields import flag_field, offset, spans, text_field
 from readlet.formats.squad import question_record
 from readlet.types import Example, Span
@@ -106,16 +106,17 @@ def read_parquet(path: Path, columns: Columns) -> Iterator[Example]:
     except ImportError:
         remedy = "pip install 'readlet[parquet]'"
         raise bad_input(path, "", "Parquet needs pyarrow", remedy) from None
-    try:
-        with parquet.ParquetFile(path) as table:
-            number = 0
-            for batch in table.iter_batches(1024):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield row_example(path, number, row, columns, list(row))
-    except (ArrowException, OSError) as error:
-        first = str(error).splitlines()[0]
-        raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None
+    with open_bytes(path) as stream:
+        try:
+            with parquet.ParquetFile(stream) as table:
+                number = 0
+                for batch in table.iter_batches(1024):
+                    for row in batch.to_pylist():
+                        number += 1
+                        yield row_example(path, number, row, columns, list(row))
+        except (ArrowException, OSError) as error:
+            first = str(error).splitlines()[0]
+            raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None
 
 
 def row_example(
