@@ -170,9 +170,32 @@ def test_show_by_id(readlet: Run, clean: Path) -> None:
     assert "Who sold the oil?" in done.out
     assert "no answer in this passage" in done.out
     assert "lamp-1" not in done.out
-    missing = readlet("data", "show", clean, "--id", "lamp-9")
-    assert missing.code == 2
-    assert "nothing to show" in missing.err
+
+
+def test_show_names_the_ids_that_are_not_there(readlet: Run, clean: Path) -> None:
+    words = ("--id", "lamp-9", "--id", "lamp-2", "--id", "[b]", "--id", "lamp-9")
+    done = readlet("data", "show", clean, *words)
+    assert done.code == 2
+    assert "Who sold the oil?" in done.out
+    complaint = f"{clean}: no id 'lamp-9', '[b]'; check the ids given with --id"
+    assert done.err == f"readlet: {complaint}\n"
+
+
+def test_show_all_questions_of_an_id(readlet: Run, tmp_path: Path, sound: list[Example]) -> None:
+    """A repeated id is a fault to look at, and pushes no other question out."""
+    path = tmp_path / "twice.json"
+    write_examples(path, [sound[0], replace(sound[0], question="Who came?"), sound[2]])
+    shown = readlet("data", "show", path, "--id", "lamp-1", "--id", "puente-1").out
+    for question in ("Who lit the lamp?", "Who came?", "¿Cuándo se abrió?"):
+        assert question in shown
+
+
+def test_nothing_to_show(readlet: Run, tmp_path: Path) -> None:
+    path = tmp_path / "none.json"
+    write_examples(path, [])
+    done = readlet("data", "show", path)
+    complaint = f"{path}: nothing to show; check how the file was made"
+    assert (done.code, done.err) == (2, f"readlet: {complaint}\n")
 
 
 def test_show_sentences(readlet: Run, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import typer
 from rich.markup import escape
 
 from readlet.cli.console import console, highlighted
+from readlet.types import Example, Sentence
 
 app = typer.Typer(help="Check, repair, look at and add to data.", no_args_is_help=True)
 
@@ -72,34 +73,39 @@ def show(
     """Print examples with their answers highlighted in the passage."""
     from itertools import islice
 
-    from readlet.errors import ReadletError
+    from readlet.errors import bad_input
     from readlet.formats import read
     from readlet.formats.rows import parse_columns
-    from readlet.types import Sentence
 
-    wanted = set(identity)
-    found = (item for item in read(file, parse_columns(column)) if not wanted or item.id in wanted)
-    shown = 0
-    for item in islice(found, len(wanted) or n):
-        shown += 1
-        console.rule(escape(item.id), style="dim", align="left")
-        if isinstance(item, Sentence):
-            console.print(
-                f"{item.label}  {item.text}" + (f"\n   {item.second}" * bool(item.second)),
-                markup=False,
-            )
-            continue
-        if item.title or item.language:
-            heading = " · ".join(filter(None, (item.title, item.language)))
-            console.print(heading, style="dim", markup=False)
-        places = [(a.start, a.end) for a in item.answers if a.is_in(item.context)]
-        console.print(highlighted(item.context, places))
-        console.print(f"\n[bold]Q[/bold] {escape(item.question)}")
-        golds = dict.fromkeys(answer.text for answer in item.answers)
-        shown_golds = escape(" | ".join(golds)) or "no answer in this passage"
-        console.print(f"[bold]A[/bold] {shown_golds}\n")
+    items = read(file, parse_columns(column))
+    chosen = (item for item in items if item.id in identity) if identity else islice(items, n)
+    shown = set()
+    for item in chosen:
+        _show_item(item)
+        shown.add(item.id)
+    absent = [wanted for wanted in dict.fromkeys(identity) if wanted not in shown]
+    if absent:
+        fault = f"no id {', '.join(map(repr, absent))}"
+        raise bad_input(file, "", fault, "check the ids given with --id")
     if not shown:
-        raise ReadletError(f"{file}: nothing to show; check the ids given with --id")
+        raise bad_input(file, "", "nothing to show", "check how the file was made")
+
+
+def _show_item(item: Example | Sentence) -> None:
+    console.rule(escape(item.id), style="dim", align="left")
+    if isinstance(item, Sentence):
+        pair = f"\n   {item.second}" if item.second else ""
+        console.print(f"{item.label}  {item.text}{pair}", markup=False)
+        return
+    if item.title or item.language:
+        heading = " · ".join(filter(None, (item.title, item.language)))
+        console.print(heading, style="dim", markup=False)
+    places = [(a.start, a.end) for a in item.answers if a.is_in(item.context)]
+    console.print(highlighted(item.context, places))
+    console.print(f"\n[bold]Q[/bold] {escape(item.question)}")
+    golds = dict.fromkeys(answer.text for answer in item.answers)
+    shown_golds = escape(" | ".join(golds)) or "no answer in this passage"
+    console.print(f"[bold]A[/bold] {shown_golds}\n")
 
 
 @app.command()
