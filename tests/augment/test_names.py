@@ -76,9 +76,18 @@ def test_name_that_stays(question: str) -> None:
     assert altered(question, "It stood in Bergen for years.") == set()
 
 
-def test_article_goes_with_the_name() -> None:
-    paragraph = "A lamp was lit by the Guild in May."
-    other = "It was sold by Tom, then by the Admiralty. Much was sold by Tom."
-    assert altered("What did the Guild light?", other, paragraph=paragraph) <= {
-        "What did the Admiralty light?"
+@pytest.mark.parametrize(
+    ("name", "fits", "other"),
+    [
+        ("the Guild", "the Admiralty", "Tom"),
+        ("Ada", "Tom", "the Admiralty"),
+        ("a Scot", "a Dane", "an Indian"),
+        ("an Indian", "an Afghan", "a Scot"),
+    ],
+)
+def test_article_goes_with_the_name(name: str, fits: str, other: str) -> None:
+    paragraph = f"A lamp was lit by {name} in May."
+    others = (f"It was lit by {fits} in July.", f"It was lit by {other} in June.")
+    assert altered(f"What did {name} light?", *others, paragraph=paragraph) == {
+        f"What did {fits} light?"
     }

@@ -70,6 +70,11 @@ def test_number_that_stays(paragraph: str) -> None:
     assert altered("Who had 3 lamps?", paragraph) == set()
 
 
+def test_spelled_ordinals_are_taken() -> None:
+    paragraph = "Ada was the 5th keeper, after the second, the third and the eighth."
+    assert altered("Who was the 5th keeper?", paragraph) == {"Who was the 7th keeper?"}
+
+
 @pytest.mark.parametrize("word", ["after", "since", "more than", "by"])
 def test_open_ends_stay(word: str) -> None:
     assert altered(f"Who came {word} 1881?", f"Ada came {word} 1881.") == set()
@@ -87,6 +92,18 @@ def test_times_that_the_paragraph_covers() -> None:
     assert altered("Who ruled in the 1880s?", "In the 1880s and in 1875 Ada did.") <= {
         f"Who ruled in the {decade}s?" for decade in (1860, 1850, 1840)
     }
+    paragraph = "In the 19th century it was a lamp, in 1650 a candle, and in the 1590s a fire."
+    assert altered("What was lit in the 19th century?", paragraph) == {
+        "What was lit in the 20th century?"
+    }
+
+
+@pytest.mark.parametrize("reign", ["from 900 to 1066", "from 1040 to 1066", "1040-66"])
+def test_a_range_ends_where_it_says(reign: str) -> None:
+    found = altered("Who ruled in 1081?", f"Ada ruled in 1081, Tom {reign}.")
+    years = {int(question[-5:-1]) for question in found}
+    assert years
+    assert all(1066 < year < 1081 for year in years)
 
 
 def test_no_more_than_all() -> None:

@@ -185,7 +185,7 @@ def _is_covered(other: str, number: Number, passage: Passage) -> bool:
         if match.kind == "decade" and first - 9 <= match.value <= last:
             return True
     for begins, ends in _RANGE.findall(passage.text):
-        whole = int(begins[: len(begins) - len(ends)] + ends)
+        whole = int(begins[: max(0, len(begins) - len(ends))] + ends)  # 1914-18
         if int(begins) <= last and whole >= first:
             return True
     return False
