@@ -140,6 +140,17 @@ def test_sentences() -> None:
     ]
 
 
+def test_pairs_are_judged_by_both_sentences(tmp_path: Path) -> None:
+    """Neither repeated nor shared: only their first sentences are the same."""
+    for name, second in (("train.tsv", "It shone."), ("dev.tsv", "It went out.")):
+        header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
+        rows = (f"{label}\t1\t2\tAda lit it.\t{second} {label}" for label in (0, 1))
+        (tmp_path / name).write_text("\n".join((header, *rows)))
+    report = check([str(tmp_path / "train.tsv"), str(tmp_path / "dev.tsv")], {})
+    assert [file.sentences for file in report.files] == [2, 2]
+    assert [file.findings for file in report.files] == [[], []]
+
+
 def test_sentence_in_two_files(tmp_path: Path) -> None:
     for name in ("train.tsv", "dev.tsv"):
         (tmp_path / name).write_text(f"sentence\tlabel\nthe same words\t1\nonly in {name}\t0\n")
