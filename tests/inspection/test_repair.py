@@ -10,7 +10,7 @@ from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
-from readlet.inspection.check import check_examples
+from readlet.inspection.check import check_file
 from readlet.inspection.repair import Changes, repair, repair_file
 from readlet.types import Example, Span
 
@@ -28,7 +28,7 @@ def test_nothing_wrong_is_left(
 ) -> None:
     written, _ = repaired(*data.draw(example_lists))
     assume(written)  # a file without any question is a fault of its own
-    assert [f for f in check_examples("repaired", written).findings if f.fault.is_wrong] == []
+    assert [f for f in check_file("repaired", written, {}).findings if f.fault.is_wrong] == []
 
 
 @given(data=st.data())

@@ -84,15 +84,11 @@ def _bin_name(low: int, high: int) -> str:
 def check(sources: Sequence[str], columns: Columns) -> Report:
     """Read every source once and compare them with each other."""
     seen: Seen = {}
-    return Report([_check_file(source, read(source, columns), seen) for source in sources])
+    return Report([check_file(source, read(source, columns), seen) for source in sources])
 
 
-def check_examples(source: str, items: Iterable[Example | Sentence]) -> FileReport:
-    """The same for examples that are in memory already."""
-    return _check_file(source, items, {})
-
-
-def _check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> FileReport:
+def check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> FileReport:
+    """What the items of a source hold; `seen` has those of other sources, and grows."""
     report = FileReport(source)
     ids: set[str] = set()
     asked: set[int] = set()

@@ -17,23 +17,22 @@ CONTROL = regex.compile(r"[\p{Cc}\p{Cs}\uFEFF\uFFFD--[\t\n\r]]", regex.VERSION1)
 
 
 class Fault(Enum):
-    """A kind of fault: its name, whether it makes the data wrong, and what it means."""
+    """A kind of fault: its name, and whether it makes the data wrong."""
 
-    MISPLACED = ("misplaced answer", True, "the text is elsewhere in the context")
-    NOWHERE = ("answer not in context", True, "the text is nowhere in the context")
-    EMPTY = ("empty field", True, "a question, context or answer without text")
-    CONTROL = ("control character", True, "invisible or broken characters")
-    FLAG = ("contradictory flag", True, "is_impossible does not agree with the answers")
-    SAME_ID = ("duplicate id", True, "two questions with one id")
-    SHARED = ("text in two files", True, "a context or sentence that two files share")
-    CUT = ("answer cuts a word", False, "training and scores will use whole words")
-    SPACE = ("space around answer", False, "white space at the answer's ends")
-    REPEATED = ("repeated question", False, "the same question about the same context")
+    MISPLACED = ("misplaced answer", True)
+    NOWHERE = ("answer not in context", True)
+    EMPTY = ("empty field", True)
+    CONTROL = ("control character", True)
+    FLAG = ("contradictory flag", True)
+    SAME_ID = ("duplicate id", True)
+    SHARED = ("text in two files", True)
+    CUT = ("answer cuts a word", False)  # training takes the whole word
+    SPACE = ("space around answer", False)
+    REPEATED = ("repeated question", False)
 
-    def __init__(self, label: str, is_wrong: bool, meaning: str) -> None:
+    def __init__(self, label: str, is_wrong: bool) -> None:
         self.label = label
         self.is_wrong = is_wrong
-        self.meaning = meaning
 
 
 @dataclass(frozen=True, slots=True)
