@@ -1,11 +1,14 @@
+import ast
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+import readlet
 from readlet.errors import ReadletError
 from readlet.nn.softmax import (
     MASKED,
@@ -162,3 +165,44 @@ def test_one_program_when_compiled() -> None:
     scores = torch.randn(3, 4)
     assert torch.equal(compiled(scores, KEEP), masked_softmax(scores, KEEP))
     torch._dynamo.reset()
+
+
+def stands_for_nothing(node: ast.AST) -> bool:
+    """Whether this is a number that code masks scores with, however it is written."""
+    match node:
+        case ast.Name(id="finfo") | ast.Attribute(attr="finfo") | ast.Constant(value="-inf"):
+            return True
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as size)):
+            return size >= 1e4
+        case ast.UnaryOp(op=ast.USub(), operand=number):
+            return ast.unparse(number).endswith(("inf", "float('inf')"))
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("fill(-1e9)", True),
+        ("fill(-10_000)", True),
+        ("fill(-math.inf)", True),
+        ("fill(-inf)", True),
+        ("fill(-float('inf'))", True),
+        ("fill(float('-inf'))", True),
+        ("torch.finfo(x.dtype).min", True),
+        ("x.sum(-1) - 10_000", False),
+        ("math.inf", False),
+    ],
+)
+def test_numbers_that_mask_are_known(code: str, expected: bool) -> None:
+    assert any(map(stands_for_nothing, ast.walk(ast.parse(code)))) == expected
+
+
+def test_no_other_file_masks_with_a_large_negative_number() -> None:
+    """Law 2."""
+    package = Path(readlet.__file__).parent
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if any(map(stands_for_nothing, ast.walk(ast.parse(path.read_text("utf-8")))))
+    }
+    assert found == {"nn/softmax.py"}
