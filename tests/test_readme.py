@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parent.parent / "README.md"
 
 
@@ -48,3 +50,10 @@ def test_the_two_commands_come_first() -> None:
     lines = README.read_text("utf-8").splitlines()
     commands = [line.split()[1] for line in lines if line.startswith("    make ")]
     assert commands == ["demo", "test"]
+
+
+def test_the_source_archive_has_what_the_commands_need() -> None:
+    sdist = pytest.importorskip("hatchling.builders.sdist")
+    files = sdist.SdistBuilder(str(README.parent)).recurse_included_files()
+    needed = {"Makefile", "constraints.txt", "README.md", "CONTRIBUTING.md", "docs/design.md"}
+    assert needed <= {file.distribution_path for file in files}
