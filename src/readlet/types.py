@@ -52,7 +52,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of the answers that a reader considered. The empty span stands for "no answer"."""
+    """One of the answers that a reader considered: a piece of the context, never empty."""
 
     text: str
     start: int

@@ -56,13 +56,12 @@ def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 
     else:
         sure = f"probability {prediction.no_answer:.2f}"
         # A refusal may be wrong: what it would have said helps to judge it.
-        guess = next((c.text for c in prediction.n_best if c.text), "")
-        if guess:
-            sure += f"; if there is one: {escape(guess)}"
+        if prediction.n_best:
+            sure += f"; if there is one: {escape(prediction.n_best[0].text)}"
         console.print(f"[bold]A[/bold] no answer here  [dim]({sure})[/dim]")
     for rank, candidate in enumerate(prediction.n_best[:n_best] if n_best > 1 else (), 1):
-        shown = escape(candidate.text) or "(no answer)"
-        console.print(f"  {rank}. {candidate.score:.2f}  {shown}  [dim]at {candidate.start}[/dim]")
+        shown = f"{escape(candidate.text)}  [dim]at {candidate.start}[/dim]"
+        console.print(f"  {rank}. {candidate.score:.2f}  {shown}")
     console.print()
 
 
