@@ -112,6 +112,16 @@ def test_the_threshold_gives_the_best_f1(random_reader: Build) -> None:
     tried = {threshold: score(threshold) for threshold in (0.0, *(p.no_answer for p in said))}
     assert len(set(tried.values())) > 3  # the choice matters
     assert score(fitted.no_answer_threshold) == pytest.approx(max(tried.values()))
+    # In the middle of a gap: what is a little like the last question is answered as it is.
+    below, above = (
+        min(abs(p.no_answer - fitted.no_answer_threshold) for p in said if is_refused(p))
+        for is_refused in (
+            lambda p: p.no_answer <= fitted.no_answer_threshold,
+            lambda p: p.no_answer > fitted.no_answer_threshold,
+        )
+    )
+    assert below == pytest.approx(above)
+    assert below > 0
 
 
 def test_the_calibration_before_does_not_matter(random_reader: Build) -> None:

@@ -37,7 +37,7 @@ def test_missing_files_are_told_before_work_starts(
     def work(*args: object) -> None:
         raise AssertionError("work has started")
 
-    monkeypatch.setattr("readlet.corpus.read_examples", work)
+    monkeypatch.setattr("readlet.corpus.read_questions", work)
     monkeypatch.setattr("readlet.train_reader.make_accelerator", work)
     with pytest.raises(ReadletError) as caught:
         train_reader(load_recipe("tiny", [change]), tmp_path / "run", resume=False)

@@ -55,6 +55,17 @@ def test_it_tells_data_recipe_scores_versions_seed_and_commit(
     assert all(line.count("|") == 3 for line in card.splitlines() if line.startswith("|"))
 
 
+def test_refusals_that_were_not_fitted_and_rollbacks_are_told(random_reader: Build) -> None:
+    reader = random_reader("the lamp", null=True)
+    reader.calibration = Calibration(temperature=1.5, questions=84)
+    assert "No-answer probability and threshold are the usual ones" in model_card(reader)
+    reader.calibration = Calibration(temperature=1.5, questions=84, no_answer_slope=0.5)
+    assert "usual ones" not in model_card(reader)
+    assert "rolled back" not in model_card(reader)
+    reader.metrics = {"rollbacks": 3}
+    assert "- training was rolled back 3 times" in model_card(reader)
+
+
 def test_an_unmeasured_reader_says_so(random_reader: Build) -> None:
     card = model_card(random_reader("the lamp", null=True))
     assert "not measured" in card

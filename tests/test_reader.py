@@ -332,7 +332,7 @@ def test_a_notice_goes_along(doubter: Reader, tmp_path: Path) -> None:
     for path in (tmp_path / "one").iterdir():
         assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
     assert notice in (tmp_path / "two" / "README.md").read_text("utf-8")
-    doubter.save(tmp_path / "two")  # over the other one
+    doubter.save(str(tmp_path / "two"))  # over the other one
     assert Reader.load(tmp_path / "two").notice == ""
     (tmp_path / "two" / "NOTICE.md").write_bytes(b"\xff")
     with pytest.raises(ReadletError, match=r"NOTICE\.md: is damaged"):

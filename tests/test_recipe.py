@@ -9,7 +9,7 @@ import torch
 
 from readlet.errors import ReadletError
 from readlet.models.qacnn import QACNN, count_parameters
-from readlet.recipe import SECTIONS, Recipe
+from readlet.recipe import SECTIONS, Recipe, idle_fields
 from readlet.recipe_files import load_recipe, parse_recipe, shipped_recipes
 
 Run = Callable[..., Any]
@@ -198,6 +198,23 @@ def test_windows_must_advance(overlap: int, longest: int) -> None:
         "tiny: data: data.overlap must be smaller than data.max_context; change one of them"
     )
     load_recipe("tiny", [f"data.overlap={longest - 1}", f"data.max_context={longest}"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "idle"),
+    [
+        ([], []),
+        (["attention.gamma=1"], ["attention.gamma"]),
+        (["attention.gamma=1", "attention.softmax=norm"], []),
+        (["loss.gamma=1"], ["loss.gamma"]),
+        (["training.teacher_share=0.9"], ["training.teacher_share"]),
+        (["training.teacher_share=0.9", "training.teacher=bundled"], []),
+        (["training.restarts=2", "training.schedule=log"], ["training.restarts"]),
+        (["training.restarts=2", "training.schedule=cosine"], []),
+    ],
+)
+def test_fields_without_effect_are_known(changes: list[str], idle: list[str]) -> None:
+    assert [field for field, _ in idle_fields(load_recipe("tiny", changes))] == idle
 
 
 def test_a_share_of_nothing_is_told() -> None:

@@ -341,14 +341,31 @@ def test_the_log_tells_what_attention_does(small_training: list[str], tmp_path: 
     assert all(0 <= value <= 1 for value in entropies)
 
 
+def test_impossible_questions_that_are_not_learned_are_counted(
+    small_training: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = load_recipe("tiny", [*small_training, "training.epochs=1", "model.null_answer=false"])
+    train_reader(recipe, tmp_path / "run", resume=False)
+    notes = json.loads((tmp_path / "run" / "notes.json").read_text())
+    left_out = notes["question without an answer: left out, as model.null_answer is false"]
+    known = {e.id: e for source in recipe.data.train for e in read_examples(source)}
+    assert left_out
+    assert not any(known[identity].answers for identity in left_out)
+    assert f"{len(left_out)} × question without an answer" in capsys.readouterr().err
+
+
+def test_fields_without_effect_are_told(small_training: list[str], tmp_path: Path) -> None:
+    changes = [*small_training, "training.epochs=1", "attention.gamma=2"]
+    with pytest.warns(UserWarning, match=r"attention\.gamma does nothing: attention\.softmax is n"):
+        train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
+
+
 def test_training_warns_where_few_words_bound_the_confidence(
     small_training: list[str], tmp_path: Path
 ) -> None:
     _warn.cache_clear()
     changes = [*small_training, "training.epochs=1", "loss.softmax=norm"]
-    with pytest.warns(
-        UserWarning, match=r"places, the shortest window, .* surer than 0\..*loss\.gamma"
-    ):
+    with pytest.warns(UserWarning, match=r"places, a short window, .* surer than 0\..*loss\.gamma"):
         train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
     _warn.cache_clear()
     capped = load_recipe("tiny", [*changes, "loss.gamma=1"])

@@ -22,7 +22,8 @@ MAX_QUESTIONS = 2000
 # With fewer questions of a kind the fit would follow chance: the defaults are better.
 MIN_QUESTIONS = 30
 TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
-"""Why nothing was fitted, for those who tell."""
+TOO_FEW_OF_A_KIND = f"fewer than {MIN_QUESTIONS} questions with, or without, an answer"
+"""Why nothing was fitted, or no refusals, for those who tell."""
 
 
 def calibrate(predictor: Predictor, examples: Sequence[Example], features: Features) -> Calibration:
@@ -71,7 +72,11 @@ def _with_refusals(
         e.id: fitted.no_answer(logit(p.no_answer)) for e, p in zip(examples, said, strict=True)
     }
     best = best_thresholds(score_questions(examples, answers, "2.0"), na_probs)
-    return fitted.model_copy(update={"no_answer_threshold": best["best_f1_thresh"]})
+    # It is the probability of the last question that is answered: the next one like it may lie a
+    # hair above. The middle of the gap to the first that is refused does as well here.
+    last = best["best_f1_thresh"]
+    refused = min((p for p in na_probs.values() if p > last), default=1.0)
+    return fitted.model_copy(update={"no_answer_threshold": (last + refused) / 2})
 
 
 def _evidence(

@@ -34,6 +34,10 @@ class Calibration(BaseModel):
     error_after: float | None = None
     """Expected calibration error at the fitted temperature."""
 
+    @property
+    def has_fitted_refusals(self) -> bool:
+        return (self.no_answer_slope, self.no_answer_bias) != (1.0, 0.0)
+
     def no_answer(self, lead: float) -> float:
         """The probability of "no answer" when its score exceeds the best answer's by `lead`."""
         x = self.no_answer_slope * lead + self.no_answer_bias

@@ -14,7 +14,7 @@ from readlet.encoding.features import Features, Windows, count_words, encode
 from readlet.encoding.vectors import concatenate_vectors
 from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import read_examples, training_file
+from readlet.formats import read_questions, training_file
 from readlet.reader import Reader
 from readlet.recipe import Recipe
 from readlet.types import Example
@@ -95,7 +95,7 @@ def data_files(recipe: Recipe) -> DataFiles:
 def read_parts(recipe: Recipe) -> Parts:
     """Read and split the questions: what is wrong with them is told before anything slow begins."""
     files = data_files(recipe)
-    examples = [example for source in files.train for example in read_examples(source)]
+    examples = read_questions(*files.train)
     if not examples:
         raise ReadletError("data.train: no question in these files; name others")
     train, held_out = _split(recipe, examples, files.calibration)
@@ -170,7 +170,7 @@ def _part(train: list[Example], share: float, seed: int) -> list[Example]:
 
 
 def _examples_of(path: Path, field: str) -> list[Example]:
-    examples = list(read_examples(path))
+    examples = read_questions(path)
     if not examples:
         raise bad_input(path, field, "no question in this file", "name another")
     return examples

@@ -3,13 +3,14 @@
 import json
 import math
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text, check_place, text_chunks
-from readlet.formats import read_examples, read_sentences
+from readlet.formats import read_examples, read_questions, read_sentences
 from readlet.formats.glue import Task
 from readlet.formats.rows import Columns
 from readlet.metrics.evaluation import Evaluation, evaluate
@@ -50,7 +51,13 @@ def evaluate_questions(
     if na_threshold is not None and na_probs is None and reader is None:
         raise ReadletError("--na-threshold: there is nothing to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
-    examples = list(read_examples(data, columns or {}))
+    if reader is None:
+        examples = list(read_examples(data, columns or {}))
+        if repeated := len(examples) - len({e.id for e in examples}):
+            what = "repeated id: one prediction for several questions"
+            warnings.warn(f"{repeated:,} × {what}", stacklevel=2)
+    else:
+        examples = read_questions(data, columns=columns or {})
     if not examples:
         raise bad_input(data, "", "holds no question", "give data with questions")
     confidences = None

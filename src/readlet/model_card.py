@@ -56,6 +56,8 @@ def _facts(reader: "Reader") -> list[str]:
         f"- trained on: {', '.join(recipe.data.train)}; {metrics.get('steps', 0):,} steps",
         f"- seed {recipe.training.seed}",
     ]
+    if metrics.get("rollbacks"):
+        facts.append(f"- training was rolled back {metrics['rollbacks']:,} times")
     if "slimmed_from" in metrics:
         facts.append(f"- slimmed: it had {metrics['slimmed_from']:,} words with vectors")
     if reader.stored == "float16":
@@ -73,7 +75,7 @@ def _scores(reader: "Reader") -> list[str]:
 
 
 def _calibration(reader: "Reader") -> str:
-    from readlet.calibrating import TOO_FEW
+    from readlet.calibrating import TOO_FEW, TOO_FEW_OF_A_KIND
 
     fitted = reader.calibration
     source = reader.recipe.data.calibration or "the training data, held out"
@@ -83,6 +85,8 @@ def _calibration(reader: "Reader") -> str:
     measured = "not measured"
     if fitted.error_before is not None and fitted.error_after is not None:
         measured = f"{fitted.error_before:.3f} before, {fitted.error_after:.3f} after"
+    if reader.null and fitted.questions and not fitted.has_fitted_refusals:
+        measured += f". No-answer probability and threshold are the usual ones: {TOO_FEW_OF_A_KIND}"
     return (
         f"{fit}: temperature {fitted.temperature:.3f}, no-answer threshold "
         f"{fitted.no_answer_threshold:.3f}; expected calibration error {measured}."

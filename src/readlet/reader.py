@@ -106,13 +106,14 @@ class Reader:
         if cut:
             warnings.warn(f"{cut:,} × {LONG_QUESTION}", stacklevel=2)
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: str | Path) -> None:
         """Write the reader's folder. `config.json` comes last: with it the folder is whole."""
         import torch
 
         from readlet.model_card import model_card
         from readlet.tensors import detached, in_precision, save_tensors
 
+        folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         dtype = torch.float16 if self.stored == "float16" else torch.float32
         weights = in_precision(dtype, detached(dict(self.model.state_dict())))

@@ -287,6 +287,22 @@ def norm_gamma(chosen: Attention | Loss, width: int) -> float | None:
     return named[chosen.gamma] if isinstance(chosen.gamma, str) else chosen.gamma
 
 
+def idle_fields(recipe: Recipe) -> list[tuple[str, str]]:
+    """Fields that were set and have no effect beside the others, and why."""
+    usual, training = Recipe(), recipe.training
+    idle = [
+        (f"{section}.gamma", f'{section}.softmax is not "norm"')
+        for section in ("attention", "loss")
+        if getattr(recipe, section).softmax == "standard"
+        and getattr(recipe, section).gamma != getattr(usual, section).gamma
+    ]
+    if training.teacher_share != usual.training.teacher_share and not training.teacher:
+        idle.append(("training.teacher_share", "there is no training.teacher"))
+    if training.restarts and training.schedule != "cosine":
+        idle.append(("training.restarts", 'training.schedule is not "cosine"'))
+    return idle
+
+
 def changed_fields(
     before: dict[str, Any], now: dict[str, Any], sections: Iterable[str] = SECTIONS
 ) -> list[str]:

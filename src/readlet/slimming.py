@@ -13,7 +13,7 @@ import torch
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation import predict
 from readlet.files import text_chunks
-from readlet.formats import read_examples
+from readlet.formats import read_questions
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.reader import VECTORS, Reader, load_reader, model_of, reader_folder
 from readlet.tensors import detached, in_precision
@@ -105,7 +105,7 @@ def slim_folder(
     if not isinstance(given, Reader):
         raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
     reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
-    examples = list(read_examples(dev)) if dev else []
+    examples = read_questions(dev) if dev else []
     if dev and not examples:
         raise bad_input(dev, "", "holds no question", "give data with questions")
     if max_megabytes is not None:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 
-from readlet.calibrating import TOO_FEW, calibrate
+from readlet.calibrating import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
 from readlet.calibration import Calibration
 from readlet.corpus import Corpora, Corpus, prepare, read_parts
 from readlet.encoding.batches import Batches, FormTables, shapes
@@ -24,12 +25,12 @@ from readlet.files import atomic_text
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLoss
-from readlet.nn.norm_loss import warn_of_bound
+from readlet.nn.norm_loss import highest_confidence, warn_of_bound
 from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.predicting import Predictor
 from readlet.preparing_aside import preparing_aside
 from readlet.reader import Reader
-from readlet.recipe import Recipe, Training, norm_gamma
+from readlet.recipe import Recipe, Training, idle_fields, norm_gamma
 from readlet.resuming import check_data, claimed_folder
 from readlet.starting import load_start, mix_in
 from readlet.teaching import ask_teacher
@@ -96,7 +97,8 @@ def train(
             model.compile_blocks()
         null = recipe.model.null_answer and corpus.has_impossible
         if accelerator.is_main_process:
-            _tell_notes(corpus, folder)
+            _tell_notes(recipe, corpus, folder)
+            _tell_idle(recipe)
             _tell_bound(recipe, corpus, null=null)
         module = _make_module(recipe, corpus, model, teacher, accelerator.device, null=null)
         batches = _make_batches(recipe, corpus, accelerator.num_processes, null=null)
@@ -168,9 +170,8 @@ def _finish(
 ) -> Trained:
     """Calibrate the trained model on the held-out questions, and score it on dev."""
     fitted = calibrate(predictor, corpus.held_out_examples, corpus.held_out)
-    if not fitted.questions and is_main_process():
-        remedy = "raise data.held_out, or name a file in data.calibration"
-        print(f"calibration not fitted: {TOO_FEW}; {remedy}", file=sys.stderr)
+    if is_main_process():
+        _tell_unfitted(fitted, null=predictor.null)
     said = replace(predictor, calibration=fitted).predict(corpus.dev_examples, corpus.dev)
     metrics: dict[str, Any] = {
         "dev_source": recipe.data.dev or "the held-out questions",
@@ -241,16 +242,34 @@ def score(examples: Sequence[Example], said: Sequence[Prediction]) -> Scores:
     return summary(score_questions(examples, answers, rules_of(examples)))
 
 
+def _tell_unfitted(fitted: Calibration, *, null: bool) -> None:
+    remedy = "raise data.held_out, or name a file in data.calibration"
+    if not fitted.questions:
+        print(f"calibration not fitted: {TOO_FEW}; {remedy}", file=sys.stderr)
+    elif null and not fitted.has_fitted_refusals:
+        print(f"refusals not fitted: {TOO_FEW_OF_A_KIND}; {remedy}", file=sys.stderr)
+
+
+def _tell_idle(recipe: Recipe) -> None:
+    for field, reason in idle_fields(recipe):
+        warnings.warn(f"{field} does nothing: {reason}", stacklevel=2)
+
+
 def _tell_bound(recipe: Recipe, corpus: Corpus, *, null: bool) -> None:
     """NormSoftmax in the loss: the fewer the words of a window, the less sure it can be."""
     if norm_gamma(recipe.loss, recipe.model.width) == math.inf:
-        fewest = int(corpus.train.row_window[:, 1].min(initial=recipe.data.max_context)) + null
-        warn_of_bound(fewest, "places, the shortest window,", "loss.gamma")
+        lengths = np.unique(corpus.train.row_window[:, 1])
+        places = [int(length) + null for length in lengths if length > 0]
+        least_sure = min(places, key=highest_confidence, default=1)
+        warn_of_bound(least_sure, "places, a short window,", "loss.gamma")
 
 
-def _tell_notes(corpus: Corpus, folder: Path) -> None:
+def _tell_notes(recipe: Recipe, corpus: Corpus, folder: Path) -> None:
     """Law 7: what was not taken as it stands is counted on the screen and listed in a file."""
     notes = dict(corpus.train.notes)
+    if corpus.has_impossible and not recipe.model.null_answer:
+        impossible = [example.id for example in corpus.train_examples if not example.answers]
+        notes["question without an answer: left out, as model.null_answer is false"] = impossible
     asked = {"dev": corpus.dev}
     if corpus.held_out is not corpus.dev:
         asked["calibration"] = corpus.held_out

@@ -37,6 +37,17 @@ def test_answer_is_marked_in_the_passage(readlet: Run, passage: Path) -> None:
     assert "  2. " in several.out
 
 
+def test_of_a_long_text_only_what_stands_around_the_answer_is_shown(
+    readlet: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "passage.txt"
+    path.write_text("Nobody came by.\n" * 2000 + PASSAGE + "Nobody came by.\n" * 2000)
+    done = readlet("ask", "Who built the kiln?", path, *BASELINE)
+    assert "[Ada Brook] built it" in " ".join(done.out.split())
+    assert done.out.startswith("… ")
+    assert 1000 < len(done.out) < 6000
+
+
 def test_square_brackets_are_text(readlet: Run, tmp_path: Path) -> None:
     path = tmp_path / "passage.txt"
     path.write_text("The [/b] bell was cast by [bold] Ada Brook [/x].")

@@ -28,6 +28,33 @@ def saved(folder: Path, content: object) -> Path:
     return path
 
 
+def test_a_reader_is_scored_by_place_where_ids_repeat(
+    readlet: Run, tmp_path: Path, sound: list[Example]
+) -> None:
+    """Translations keep the ids of the original, and rows without ids are numbered anew."""
+    known, other = tmp_path / "known.json", tmp_path / "other.json"
+    write_examples(known, sound)
+    write_examples(other, [replace(example, id="same") for example in sound])
+    one = readlet("evaluate", "baseline", known, "--json")
+    two = readlet("evaluate", "baseline", other, "--json")
+    assert "readlet: 2 × repeated id: a number is put behind it\n" in two.err
+    assert one.json()["total"] == 3
+    assert one.json()["f1"] > 0
+    assert {k: one.json()[k] for k in ("exact", "f1", "total")} == {
+        k: two.json()[k] for k in ("exact", "f1", "total")
+    }
+
+
+def test_one_prediction_for_several_questions_is_told(
+    readlet: Run, tmp_path: Path, sound: list[Example]
+) -> None:
+    write_examples(tmp_path / "same.json", [replace(example, id="same") for example in sound])
+    given = saved(tmp_path, {"same": "1904"})
+    done = readlet("evaluate", tmp_path / "same.json", "--predictions", given)
+    assert done.code == 0
+    assert "readlet: 2 × repeated id: one prediction for several questions\n" in done.err
+
+
 def test_reader(readlet: Run, tmp_path: Path, data: Path) -> None:
     out = tmp_path / "said.json"
     done = readlet("evaluate", "baseline", data, "--json", "--save-predictions", out)

@@ -1,6 +1,7 @@
 """What holds for all formats: picked by content, and written files read back the same."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from unicodedata import normalize
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.errors import ReadletError
-from readlet.formats import nearest_place, read, write_examples
+from readlet.formats import nearest_place, read, read_questions, write_examples
 from readlet.types import Example, Span
 
 
@@ -130,3 +131,15 @@ def test_an_accent_is_part_of_its_letter() -> None:
     """A search in normalised text must not find half a character."""
     assert nearest_place("e\u0323\u0301", Span(0, "\u1eb9")) is None  # ẹ of ẹ́
     assert nearest_place("e\u0323\u0301", Span(0, "\u1eb9\u0301")) == Span(0, "e\u0323\u0301")
+
+
+def test_every_question_gets_an_id_of_its_own(tmp_path: Path, sound: list[Example]) -> None:
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    write_examples(one, [replace(e, id=i) for e, i in zip(sound, ("a", "a", "a-2"), strict=True)])
+    write_examples(two, [replace(e, id=i) for e, i in zip(sound, ("a", "b", "a-2"), strict=True)])
+    with pytest.warns(UserWarning, match="3 × repeated id"):
+        read = read_questions(one, two)
+    assert [example.id for example in read] == ["a", "a-3", "a-2", "a-4", "b", "a-2-2"]
+    assert [replace(example, id="") for example in read] == [
+        replace(example, id="") for example in (*sound, *sound)
+    ]

@@ -156,9 +156,7 @@ def test_a_file_of_tensors_is_whole_or_absent(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tensors, "save_file", half)
-    with pytest.raises(
-        ReadletError, match=r"best\.safetensors: not written .* space and go on"
-    ):
+    with pytest.raises(ReadletError, match=r"best\.safetensors: not written .* space and go on"):
         save_tensors(path, {"a": torch.zeros(2)}, how_to_resume="go on")
     assert names(tmp_path) == ["best.safetensors"]
     assert path.read_bytes() == before

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from readlet.errors import ReadletError
+from readlet.errors import FailedTrainingError, ReadletError
 from readlet.training import loop as loop_module
 from readlet.training.checkpoint import Checkpoint, save_checkpoint
 from readlet.training.guard import is_bad, running_mean
@@ -149,6 +149,42 @@ def test_fault_at_the_last_step(
     assert loop.run().rollbacks == 1
     assert is_finite(saved[15])
     assert all(bool(torch.isfinite(p).all()) for p in loop.module.parameters())
+
+
+def test_a_first_loss_far_above_that_of_guessing_is_no_usual_one(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    """The first step's is that of weights which know nothing."""
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=2", "training.epochs=3"),
+        wrap=lambda module: Faulty(module, lambda call: 1.0 if call == 1 else 1e6),
+    )
+    with pytest.raises(FailedTrainingError, match=r"diverges: 5 rollbacks"):
+        loop.run()
+
+
+def test_gives_up_where_good_looks_stand_between_the_bad_ones(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=1", "training.epochs=4"),
+        wrap=lambda module: Faulty(module, lambda call: math.nan if call % 2 == 0 else 1.0),
+    )
+    with pytest.raises(FailedTrainingError, match=r"diverges: 5 rollbacks"):
+        loop.run()
+
+
+def test_a_few_rollbacks_on_a_long_way_are_no_divergence(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=1", "training.epochs=4"),
+        wrap=lambda module: Faulty(module, lambda call: math.nan if call % 8 == 0 else 1.0),
+    )
+    assert loop.run().rollbacks == 7
 
 
 def test_gives_up_in_the_end(make_loop: MakeLoop, tmp_path: Path) -> None:

@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
+from rich.text import Text
 
 from readlet.cli.console import console, highlighted
 from readlet.types import Prediction
+
+_SHOWN = 4000  # characters of a text that are shown at most: a screen or two
 
 
 def ask(
@@ -48,7 +51,7 @@ def ask(
 def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 1) -> None:
     """The passage with the answer marked in it, then the answer and how sure it is."""
     place = [(prediction.start, prediction.end)] if prediction.is_answer else []
-    console.print(highlighted(text.strip("\n"), _shifted(place, text)))
+    console.print(_marked(text, place))
     console.print(f"\n[bold]Q[/bold] {escape(question)}")
     if prediction.is_answer:
         sure = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
@@ -65,7 +68,12 @@ def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 
     console.print()
 
 
-def _shifted(places: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
-    """Places in the text without the line ends before it."""
-    lead = len(text) - len(text.lstrip("\n"))
-    return [(start - lead, end - lead) for start, end in places]
+def _marked(text: str, places: list[tuple[int, int]]) -> Text:
+    """The text with the places marked; of a long one only what stands around the first."""
+    at = places[0][0] if places else 0
+    first, last = max(at - _SHOWN // 2, 0), at + _SHOWN // 2
+    piece = text[first:last]
+    lead = len(piece) - len(piece.lstrip("\n"))
+    shifted = [(start - first - lead, end - first - lead) for start, end in places]
+    before, after = "… " * (first > 0), " …" * (last < len(text))
+    return Text.assemble(before, highlighted(piece.strip("\n"), shifted), after)

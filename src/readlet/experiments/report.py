@@ -236,6 +236,12 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
             "The runs were made by different versions of the program (below): a difference between "
             "rows may be one between versions."
         )
+    rolled = [n for n, listed in runs.items() if any(run.curve.rollbacks for run in listed)]
+    if rolled:
+        remarks.append(
+            f"Training was rolled back on the way in {', '.join(rolled)}: a lower learning rate "
+            "may be fairer to them."
+        )
     if any(len(listed) == 1 for listed in runs.values()):
         remarks.append("Rows with a single seed have no deviation: chance may decide their order.")
     uneven = {frozenset(r.result.seed for r in listed) for listed in runs.values() if listed}

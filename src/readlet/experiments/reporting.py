@@ -18,7 +18,7 @@ from readlet.experiments.report import Report, build_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import Result, known_sources, results_in
 from readlet.files import atomic_text
-from readlet.formats import read_examples, source_path
+from readlet.formats import read_questions, source_path
 from readlet.recipe import Recipe
 
 Renderer = Callable[[Report, str], str]
@@ -69,7 +69,7 @@ def write_report(
 def _questions(runs: Iterable[Run]) -> Questions:
     """The dev questions that are at hand; held-out ones, others for every seed, are not kept."""
     sources = dict.fromkeys(run.recipe.data.dev for run in runs)
-    return {s: list(read_examples(s)) for s in sources if s and source_path(s).is_file()}
+    return {s: read_questions(s) for s in sources if s and source_path(s).is_file()}
 
 
 def _changed_files(grid: Grid, results: Sequence[Result]) -> list[str]:

@@ -1,7 +1,10 @@
 """Files to Examples and back. `read` looks at the content, never at the name of a file."""
 
 import re
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -27,6 +30,7 @@ __all__ = [
     "nearest_place",
     "read",
     "read_examples",
+    "read_questions",
     "read_sentences",
     "source_path",
     "task_of",
@@ -97,6 +101,26 @@ def read_examples(source: str | Path, columns: Columns | None = None) -> Iterato
             if not answer.is_in(item.context):
                 raise _misplaced(source, item, answer)
         yield item
+
+
+def read_questions(*sources: str | Path, columns: Columns | None = None) -> list[Example]:
+    """The questions of all sources, each with an id of its own: answers are kept by id.
+
+    Rows without ids are numbered in every file, and translations keep the ids of the original.
+    """
+    examples = [example for source in sources for example in read_examples(source, columns)]
+    taken, first, numbers = {e.id for e in examples}, set[str](), Counter[str]()
+    for place, example in enumerate(examples):
+        if example.id not in first:
+            first.add(example.id)
+            continue
+        while (identity := f"{example.id}-{numbers[example.id] + 2}") in taken:
+            numbers[example.id] += 1
+        taken.add(identity)
+        examples[place] = replace(example, id=identity)
+    if repeated := len(examples) - len(first):
+        warnings.warn(f"{repeated:,} × repeated id: a number is put behind it", stacklevel=2)
+    return examples
 
 
 def _read_named(source: str | Path) -> Iterator[Example | Sentence]:

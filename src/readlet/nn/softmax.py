@@ -96,13 +96,13 @@ def one_over_sigma(variance: Tensor, gamma: float) -> Tensor:
 def kept(scores: Tensor, keep: Tensor) -> Tensor:
     """The mask in the shape of the scores, without scores that stand for minus infinity.
 
-    Torch's habit is to mask with it, transformers' with the lowest number of the dtype: a row of
-    nothing else would be NaN, and so would a deviation over such numbers.
+    Torch's habit is to mask with it, transformers' with the lowest number of the dtype, others'
+    with half of it: a row of nothing else would be NaN, and so would a deviation over such numbers.
     """
     if not scores.is_floating_point():
         raise ReadletError(f"scores: {scores.dtype}; give floating-point numbers")
     check_keep(keep, scores)
-    lowest = max(MASKED, torch.finfo(scores.dtype).min)
+    lowest = max(MASKED, torch.finfo(scores.dtype).min / 2)
     return keep & ~(scores <= lowest)  # (...,), where NaN is kept, to be seen
 
 

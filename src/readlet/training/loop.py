@@ -128,7 +128,10 @@ class TrainingLoop:
         self.warm_up()
         with stop_signals() as stopped, self._bar() as bar:
             while self.progress.step < self.total_steps and not self._is_exhausted():
-                window.add(*self.advance())
+                loss, examples = self.advance()
+                window.add(loss, examples)
+                if self.progress.step == 1:  # of weights that know nothing: none is much worse
+                    self._begin_mean(loss)
                 step, last = self.progress.step, self.progress.step == self.total_steps
                 if step % self.settings.log_every == 0 or last:
                     self._look(window, good, bar)
@@ -208,10 +211,10 @@ class TrainingLoop:
         if is_bad(loss, self.progress.mean_loss, self.settings.spike):
             self.progress.rollbacks += 1
             self.progress.rollbacks_in_a_row += 1
-            if self.progress.rollbacks_in_a_row > _MAX_ROLLBACKS:
+            if self._diverges():
                 raise FailedTrainingError(
-                    f"training diverges: {_MAX_ROLLBACKS} rollbacks; lower training.learning_rate "
-                    "or raise training.warmup_steps"
+                    f"training diverges: {self.progress.rollbacks - 1} rollbacks; "
+                    "lower training.learning_rate or raise training.warmup_steps"
                 )
             self.state.restore(good)
             number = loss if math.isfinite(loss) else None  # JSON has no NaN
@@ -236,6 +239,18 @@ class TrainingLoop:
             )
             bar.show(self.progress.step, f"loss {loss:.3f}, {speed:.0f} examples/s")
         window.clear()
+
+    def _begin_mean(self, loss: torch.Tensor) -> None:
+        first = float(self.accelerator.reduce(loss.detach(), "mean"))
+        if math.isfinite(first):
+            self.progress.mean_loss = first
+
+    def _diverges(self) -> bool:
+        """Rolled back again and again, in a row or at a third of all looks so far."""
+        if self.progress.rollbacks_in_a_row > _MAX_ROLLBACKS:
+            return True
+        looks = -(-self.progress.step // self.settings.log_every)
+        return self.progress.rollbacks > max(_MAX_ROLLBACKS, looks / 3)
 
     def _loss_of(self, window: Window) -> float:
         """Mean loss of the window over all processes."""
