@@ -40,6 +40,7 @@ def pretend(
     questions: str = "same",
     by_seed: bool = False,
     keep_answerable: bool = False,
+    rolled_back: str = "",
 ) -> None:
     """Folders of finished runs: the first questions of every run are right, the rest wrong.
 
@@ -66,6 +67,8 @@ def pretend(
             {"step": 1, "epoch": 1.0, "seconds": 3.0, "exact": 10.0, "f1": 20.0 + run.seed},
             {"step": 2, "epoch": 2.0, "seconds": 6.0, "exact": 30.0, "f1": 40.0},
         ]
+        if run.row == rolled_back:
+            lines.insert(1, {"step": 1, "epoch": 1.0, "rollback": True, "loss": None})
         (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         names = ("scores.safetensors", "answers.json.gz", "log.jsonl")
         values = {
@@ -101,6 +104,15 @@ def report_of(write_table: Write, tmp_path: Path) -> Callable[..., Report]:
         return build_report(grid, find_finished(grid, tmp_path / "runs").runs, questions)
 
     return make
+
+
+def test_rows_whose_training_was_rolled_back_are_named(write_table: Write, tmp_path: Path) -> None:
+    grid = expand(load_table(write_table()))
+    scores = {"baseline": [50.0, 50.0], "width 12": [75.0, 25.0]}
+    pretend(grid, tmp_path, scores, rolled_back="width 12")
+    report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
+    (told,) = [remark for remark in report.remarks if "rolled back" in remark]
+    assert told.startswith("Training was rolled back on the way in width 12: ")
 
 
 def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None:

@@ -303,3 +303,38 @@ def test_squad_is_known_by_a_late_key(tmp_path: Path) -> None:
     path = tmp_path / "late.json"
     path.write_text('{"meta": {"note": "%s"}, "data": []}' % ("x" * 100_000))
     assert list(read(path)) == []
+
+
+def test_old_line_ends_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "mac.csv"
+    path.write_bytes(b"question,context,answer\rWho?,Ada came.,Ada\r")
+    with pytest.raises(ReadletError, match=r"mac.csv: header: its lines end in CR alone.*; save"):
+        list(read(path))
+
+
+def test_two_columns_of_one_name_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text("question,context,context\nWho?,Ada came.,Bob came.\n")
+    with pytest.raises(ReadletError, match=r"twice.csv: header: 2 columns 'context'; give each"):
+        list(read(path))
+
+
+def test_an_answer_beside_other_answers_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "both.jsonl"
+    row = {"question": "Who?", "context": "Ada came.", "answer": "Ada"}
+    path.write_text(json.dumps(row | {"answers": []}) + "\n")
+    with pytest.raises(ReadletError, match=r"row 1: 'answer' is none of its 'answers'; leave one"):
+        list(read(path))
+    listed = [{"text": "Ada", "answer_start": 0}, {"text": "Ada came", "answer_start": 0}]
+    path.write_text(json.dumps(row | {"answers": listed}) + "\n")
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert [span.text for span in example.answers] == ["Ada", "Ada came"]
+
+
+def test_complaints_speak_of_the_columns_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    rows = [{"question": "Who?", "passage": "Ada came."}, {"question": "Who?"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(ReadletError, match=r"row 2: 'passage' is missing; give every record a 'pa"):
+        list(read(path, {"context": "passage"}))

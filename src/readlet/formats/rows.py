@@ -72,6 +72,9 @@ def read_csv(path: Path, columns: Columns) -> Iterator[Example]:
     """Commas or tabs, told by the header; cells quoted as spreadsheets do."""
     lines = text_lines(path)
     header = next(lines)
+    if "\r" in header.rstrip("\r\n"):
+        fault = "its lines end in CR alone, as old spreadsheets write them"
+        raise bad_input(path, "header", fault, "save it with line ends of today, LF or CRLF")
     delimiter = "\t" if header.count("\t") > header.count(",") else ","
     csv.field_size_limit(MAX_PIECE)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter))]
@@ -128,14 +131,19 @@ def row_example(
         _require(source, place, names, columns)
     named = {field: row.get(columns.get(field, field)) for field in FIELDS}
     present = {field: value for field, value in named.items() if _is_given(field, value)}
-    context = text_field(source, place, present, "context")
+
+    def text(field: str) -> str:
+        name = columns.get(field, field)  # complaints speak of the file's own column
+        return text_field(source, place, {name: present.get(field)}, name)
+
+    context = text("context")
     answers = _answers(source, place, present, context)
     # Without any column that could tell, a question is not impossible but unlabelled.
     labelled = any(columns.get(field, field) in names for field in _LABELS)
     impossible = _parse(present.get("is_impossible", labelled and not answers))
     return Example(
         id=str(present.get("id", number)),
-        question=text_field(source, place, present, "question"),
+        question=text("question"),
         context=context,
         answers=answers,
         is_impossible=flag_field(source, place, impossible, "is_impossible"),
@@ -160,7 +168,11 @@ def _answers(
     source: str | Path, place: str, row: Mapping[str, Any], context: str
 ) -> tuple[Span, ...]:
     if "answers" in row:
-        return spans(source, place, _parse(row["answers"]))
+        listed = spans(source, place, _parse(row["answers"]))
+        if "answer" in row and row["answer"] not in [span.text for span in listed]:
+            fault = "'answer' is none of its 'answers'"
+            raise bad_input(source, place, fault, "leave one of the two fields out")
+        return listed
     if "answer" not in row:
         if not _is_missing(row.get("answer_start")):
             fault = "'answer_start' without 'answer'"
@@ -201,6 +213,11 @@ def _require(source: str | Path, place: str, names: list[str], columns: Columns)
         if name not in names:
             known = ", ".join(f"{name:.40}" for name in names[:12]) or "none"
             raise NoColumnError(source, place, f"no column {name!r} (it has {known})", field)
+    for field in FIELDS:
+        name = columns.get(field, field)
+        if names.count(name) > 1:
+            fault = f"{names.count(name)} columns {name!r}"
+            raise bad_input(source, place, fault, "give each a name of its own")
 
 
 def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
