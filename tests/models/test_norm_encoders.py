@@ -309,3 +309,14 @@ def test_far_above_the_cap_a_model_is_what_it_was(
         with torch.no_grad(), warnings.catch_warnings(action="ignore"):
             states.append(model(**inputs).last_hidden_state)
     assert torch.allclose(*states, atol=1e-5)
+
+
+@pytest.mark.parametrize("where", ["call", "config"])
+def test_weights_that_are_asked_for_and_not_there_are_told(where: str) -> None:
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.BertConfig(vocab_size=50, intermediate_size=32, **sizes)
+    config.output_attentions = where == "config"
+    model = use_norm_attention(transformers.BertModel(config).eval())
+    asked = {"output_attentions": True} if where == "call" else {}
+    with pytest.warns(UserWarning, match="output_attentions: NormSoftmax holds no weights to give"):
+        model(torch.ones(1, 5, dtype=torch.long), **asked)

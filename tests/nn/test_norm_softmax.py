@@ -141,8 +141,9 @@ def test_a_wrong_mask_is_told(keep: Tensor) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-def test_the_lowest_number_masks_like_minus_infinity(dtype: torch.dtype) -> None:
-    lowest = torch.finfo(dtype).min
+@pytest.mark.parametrize("share", [1, 2])
+def test_the_lowest_number_masks_like_minus_infinity(dtype: torch.dtype, share: int) -> None:
+    lowest = torch.finfo(dtype).min / share
     scores = torch.tensor([[1.0, 2.0, lowest, lowest], [lowest] * 4], dtype=dtype)
     infinite = scores.masked_fill(scores == lowest, -math.inf)
     keep = torch.ones_like(scores, dtype=torch.bool)

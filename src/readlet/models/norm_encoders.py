@@ -9,6 +9,7 @@ attention again after loading.
 """
 
 import inspect
+import warnings
 from typing import Any, TypeVar
 
 import torch
@@ -153,6 +154,9 @@ def _refuse_what_is_not_done(
     for name in ("softcap", "s_aux"):
         if more.get(name) is not None:
             raise ReadletError(f"NormSoftmax knows no {name}; give this model another attention")
+    asked = getattr(getattr(module, "config", None), "output_attentions", False)
+    if more.get("output_attentions", asked) and not torch.compiler.is_compiling():
+        warnings.warn("output_attentions: NormSoftmax holds no weights to give", stacklevel=2)
     is_causal = more.get("is_causal") or getattr(module, "is_causal", False)
     if mask is None and is_causal and query.shape[2] > 1:
         raise ReadletError("NormSoftmax got no mask for causal attention; pass an attention_mask")
