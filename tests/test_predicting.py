@@ -116,13 +116,11 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
     features = encode([example], reader.vocabulary, Windows(24, 8, 12))
     assert len(features) == 4
     spans: dict[tuple[int, int], float] = {}
-    starts: list[float] = []
-    ends: list[float] = []
+    words: list[tuple[list[float], list[float]]] = []
     nulls: list[tuple[float, float]] = []
     for row in range(len(features)):
         start, end = windows_alone(reader, features, row)
-        starts += start[int(null) :]
-        ends += end[int(null) :]
+        words.append((start[int(null) :], end[int(null) :]))
         if null:
             nulls.append((start[0], end[0]))
         shift = int(features.row_window[row, 0]) - null
@@ -130,13 +128,17 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
             for j in range(i, min(i + DATA.max_answer, len(end))):
                 place = (i + shift, j + shift)
                 spans[place] = max(spans.get(place, -math.inf), start[i] + end[j])
-    if null:  # that of one window: "not here" is true of most
-        starts.append(min(nulls, key=sum)[0])
-        ends.append(min(nulls, key=sum)[1])
     ranked = sorted(spans, key=lambda place: -spans[place])[:5]
-    total = sum(math.exp(s / temperature) for s in starts) * sum(
-        math.exp(e / temperature) for e in ends
-    )
+
+    def weight(*scores: float) -> float:
+        return math.exp(sum(scores) / temperature)
+
+    total = sum(weight(s, e) for starts, ends in words for s in starts for e in ends)
+    if null:  # that of one window: "not here" is true of most
+        no_start, no_end = min(nulls, key=sum)
+        total += weight(no_start, no_end)
+        total += sum(weight(s, no_end) for starts, _ in words for s in starts)
+        total += sum(weight(no_start, e) for _, ends in words for e in ends)
     calibration = Calibration(
         temperature=temperature,
         no_answer_slope=0.7,

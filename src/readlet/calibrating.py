@@ -1,12 +1,12 @@
 """Fit a reader's calibration on held-out questions."""
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from readlet.calibration import Calibration, fit_no_answer, fit_temperature, logit
@@ -14,7 +14,7 @@ from readlet.decoding import best_spans
 from readlet.encoding.features import Features
 from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.squad import best_thresholds, exact_match, score_questions
-from readlet.predicting import Predictor
+from readlet.predicting import Predictor, log_total
 from readlet.types import Example, Prediction
 
 # More questions change the second digit of the temperature at most, and cost memory.
@@ -41,7 +41,7 @@ def calibrate(predictor: Predictor, examples: Sequence[Example], features: Featu
     evidence = _evidence(predictor, features, answerable)
 
     def confidences(temperature: float) -> list[float]:
-        return [_confidence(*evidence[number], temperature) for number in answerable]
+        return [evidence[number].confidence(temperature) for number in answerable]
 
     temperature = fit_temperature(confidences, correct)
     fitted = Calibration(
@@ -79,46 +79,49 @@ def _with_refusals(
     return fitted.model_copy(update={"no_answer_threshold": (last + refused) / 2})
 
 
+class _Evidence(NamedTuple):
+    """What one question's confidence depends on."""
+
+    best: float  # score of the best span
+    windows: list[tuple[Tensor, Tensor]]  # start and end scores of the words of each, (words,)
+    null: tuple[float, float] | None  # as the predictor counts: that of the window surest of one
+
+    def confidence(self, temperature: float) -> float:
+        """The probability that the predictor gives its first answer at this temperature."""
+        places = [
+            (float((start / temperature).logsumexp(0)), float((end / temperature).logsumexp(0)))
+            for start, end in self.windows
+        ]
+        null = None
+        if self.null is not None:
+            null = self.null[0] / temperature, self.null[1] / temperature
+        return math.exp(min(self.best / temperature - log_total(places, null), 0.0))
+
+
 def _evidence(
     predictor: Predictor, features: Features, wanted: Sequence[int]
-) -> dict[int, tuple[float, Tensor, Tensor]]:
-    """The best span's score, and start and end scores of all places of all windows, end to end."""
-    best: dict[int, float] = {}
-    parts: dict[int, list[tuple[Tensor, Tensor]]] = defaultdict(list)
+) -> dict[int, _Evidence]:
+    found: dict[int, _Evidence] = {}
     chosen = set(wanted)
     for rows, scores in predictor.scores(features):
         allowed = predictor.words_of(scores)  # (B, L)
         # Window by window: a span must not reach from one into another.
-        found = best_spans(scores.start, scores.end, allowed, predictor.data.max_answer, 1)
+        spans = best_spans(scores.start, scores.end, allowed, predictor.data.max_answer, 1)
         for i, row in enumerate(rows.tolist()):
             example = int(features.row_example[row]) if row >= 0 else -1
-            if example in chosen:
-                keep = scores.keep[i]  # (L,)
-                start, end = scores.start[i][keep], scores.end[i][keep]  # (kept,) each
-                parts[example].append((start, end))
-                top = float(found.score[i, 0])
-                best[example] = max(best.get(example, top), top)
-    joined: dict[int, tuple[float, Tensor, Tensor]] = {}
-    for example, windows in parts.items():
-        starts, ends = zip(*(_with_one_null(windows) if predictor.null else windows), strict=True)
-        start, end = torch.cat(starts), torch.cat(ends)  # (places of all windows,) each
-        joined[example] = (best[example], start, end)
-    return joined
-
-
-def _with_one_null(windows: list[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:
-    """As the predictor counts: the place of "no answer", the first one, of a single window."""
-    kept = min(range(len(windows)), key=lambda n: float(windows[n][0][0] + windows[n][1][0]))
-    return [
-        (start, end) if number == kept else (start[1:], end[1:])
-        for number, (start, end) in enumerate(windows)
-    ]
-
-
-def _confidence(best: float, start: Tensor, end: Tensor, temperature: float) -> float:
-    """The probability that the predictor gives its first answer at this temperature."""
-    total = (start / temperature).logsumexp(0) + (end / temperature).logsumexp(0)  # ()
-    return math.exp(min(best / temperature - float(total), 0.0))
+            if example not in chosen:
+                continue
+            known = found.get(example, _Evidence(-math.inf, [], None))
+            words = scores.start[i][allowed[i]], scores.end[i][allowed[i]]  # (words,) each
+            nulls = [known.null] if known.null else []
+            if predictor.null:
+                nulls.append((float(scores.start[i, 0]), float(scores.end[i, 0])))
+            found[example] = _Evidence(
+                max(known.best, float(spans.score[i, 0])),
+                [*known.windows, words],
+                min(nulls, key=sum, default=None),
+            )
+    return found
 
 
 def held_out_contexts(examples: Sequence[Example], share: float, seed: int) -> set[str]:

@@ -126,10 +126,8 @@ class Predictor:
         # The question has no answer only if every window says so: the surest of an answer decides,
         # and counts once, or confidence would fall with every window that has none.
         null = min(nulls, key=sum, default=None)
-        starts, ends = [w.log_start for w in windows], [w.log_end for w in windows]
-        if null is not None:
-            starts, ends = [*starts, null[0] / heat], [*ends, null[1] / heat]
-        total = _log_sum(starts) + _log_sum(ends)
+        places = [(w.log_start, w.log_end) for w in windows]
+        total = log_total(places, None if null is None else (null[0] / heat, null[1] / heat))
         candidates = tuple(
             Candidate(answer, start, end, math.exp(min(score / heat - total, 0.0)))
             for answer, (score, start, end) in best.items()
@@ -140,6 +138,17 @@ class Predictor:
             return Prediction("", 0, 0, no_answer, no_answer, candidates)
         top = candidates[0]
         return Prediction(top.text, top.start, top.end, top.score, no_answer, candidates)
+
+
+def log_total(windows: Sequence[tuple[float, float]], null: tuple[float, float] | None) -> float:
+    """Log of what all spans weigh: from a word of a window to another, or to "no answer".
+
+    Not across windows, where no span is: they would count the more, the longer the text.
+    """
+    if null is None:
+        return _log_sum([start + end for start, end in windows])
+    with_null = ((start + end, start + null[1], null[0] + end) for start, end in windows)
+    return _log_sum([sum(null), *(weight for weights in with_null for weight in weights)])
 
 
 def _log_sum(values: list[float]) -> float:
