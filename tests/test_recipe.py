@@ -244,7 +244,11 @@ def test_bad_file(tmp_path: Path, content: bytes, fault: str) -> None:
     assert complaint(str(path)).startswith(f"{path}: {fault}")
 
 
-@pytest.mark.parametrize("source", ["tinny", "missing.toml", ".", ""])
+def test_a_recipe_of_nearly_that_name_is_named() -> None:
+    assert complaint("tinny") == "tinny: no such recipe; did you mean 'tiny'?"
+
+
+@pytest.mark.parametrize("source", ["missing.toml", ".", ""])
 def test_no_such_recipe(source: str) -> None:
     line = complaint(source)
     known = ", ".join(shipped_recipes())

@@ -3,39 +3,24 @@
 import json
 import tomllib
 from collections.abc import Iterable
-from difflib import get_close_matches
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from readlet.errors import ReadletError, bad_input
-from readlet.files import text_chunks
 from readlet.recipe import SECTIONS, Recipe
+from readlet.toml_files import nearest, read_toml, shipped_files
 
 
 def shipped_recipes() -> list[str]:
     """Names of the recipes that come with the package."""
-    folder = files("readlet") / "recipes"
-    names = (entry.name for entry in folder.iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+    return list(shipped_files("recipes"))
 
 
 def load_recipe(source: str, changes: Iterable[str] = ()) -> Recipe:
     """A recipe by shipped name or file, with changes of the form `section.field=value`."""
-    if source in shipped_recipes():
-        text = (files("readlet") / "recipes" / f"{source}.toml").read_text("utf-8")
-    elif Path(source).is_file():
-        text = "".join(text_chunks(Path(source)))
-    else:
-        known = ", ".join(shipped_recipes())
-        raise bad_input(source, "", "no such recipe", f"give a TOML file or one of: {known}")
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise bad_input(source, "", f"not valid TOML ({error})", "mend that line") from None
+    values = read_toml(source, shipped_files("recipes"), "recipe")
     for change in changes:
         apply_change(values, change)
     return parse_recipe(values, source)
@@ -116,10 +101,8 @@ def _complaint(first: ErrorDetails, source: str) -> ReadletError:
         section: Any = Recipe
         for part in path[:-1]:
             section = section.model_fields[part].annotation
-        known = list(section.model_fields)
-        near = get_close_matches(path[-1], known, n=1)
         fault = "no such field"
-        remedy = f"did you mean {near[0]!r}?" if near else f"fields here: {', '.join(known)}"
+        remedy = nearest(path[-1], section.model_fields, "fields here")
     elif _is_between_fields(first):
         remedy = "change one of them"
     else:

@@ -197,7 +197,7 @@ def test_trains_and_tells(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["tinny"], "tinny: no such recipe; give a TOML file or one of: "),
+        (["tinny"], "tinny: no such recipe; did you mean 'tiny'?"),
         (["tiny", "--set", "training.epoch=3"], "did you mean 'epochs'?"),
         (["tiny", "--set", "training.epochs=0"], "greater than or equal to 1; it is 0"),
         (["tiny", "--set", "training.epochs"], "--set training.epochs: write section.field=value"),

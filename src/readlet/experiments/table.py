@@ -17,9 +17,6 @@ training.epochs = 10
 f1 = 77.0
 """
 
-import tomllib
-from difflib import get_close_matches
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,8 +32,8 @@ from pydantic import (
 )
 
 from readlet.errors import ReadletError, bad_input
-from readlet.files import text_chunks
 from readlet.recipe import SEED_LIMIT
+from readlet.toml_files import nearest, read_toml, shipped_files
 
 Changes = dict[str, Any]
 """Part of a recipe, nested as in its TOML: `{"training": {"ema": 0.0}}`."""
@@ -220,31 +217,18 @@ class Table(_Part):
 
 def shipped_tables() -> list[str]:
     """Names of the tables that come with the package."""
-    names = (entry.name for entry in (files("readlet") / "experiments" / "tables").iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+    return list(shipped_files("experiments", "tables"))
 
 
 def load_table(source: str) -> Table:
     """A table by shipped name or file. A recipe it names as a file lies beside it."""
-    if source in shipped_tables():
-        text = (files("readlet") / "experiments" / "tables" / f"{source}.toml").read_text("utf-8")
-        folder = None
-    elif Path(source).is_file():
-        text, folder = "".join(text_chunks(Path(source))), Path(source).parent
-    else:
-        near = get_close_matches(source, shipped_tables(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"or one of: {', '.join(shipped_tables())}"
-        raise bad_input(source, "", "no such table", f"give a TOML file, {hint}")
+    shipped = shipped_files("experiments", "tables")
     try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise bad_input(source, "", f"not valid TOML ({error})", "mend that line") from None
-    try:
-        table = Table.model_validate(values)
+        table = Table.model_validate(read_toml(source, shipped, "table"))
     except ValidationError as error:
         raise _complaint(error, source) from None
     table._file = source
-    return table if folder is None else _with_files_beside(table, folder)
+    return table if source in shipped else _with_files_beside(table, Path(source).parent)
 
 
 def _with_files_beside(table: Table, folder: Path) -> Table:
@@ -267,9 +251,8 @@ def _complaint(error: ValidationError, source: str) -> ReadletError:
     if path[:1] == ["combine"]:
         path, remedy = path[:1], 'give "each", "all", or lists of choices'
     elif first["type"] == "extra_forbidden":
-        fault, known = "no such field", list(_part_at(path[:-1]).model_fields)
-        near = get_close_matches(path[-1], known, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"fields here: {', '.join(known)}"
+        fault = "no such field"
+        remedy = nearest(path[-1], _part_at(path[:-1]).model_fields, "fields here")
     elif first["type"] == "missing":
         fault, remedy = "is not given", "add it"
     elif not remedy:
