@@ -62,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", required=True)
     parser.add_argument("--reader", default="bundled")
-    parser.add_argument("--questions", type=int, default=300, help="of either kind")
+    parser.add_argument("--questions", type=int, default=100, help="of either kind")
     options = parser.parse_args()
     everything = list(read_examples(options.data))
     reader = Reader.load(options.reader)
