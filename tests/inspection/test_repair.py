@@ -135,13 +135,26 @@ def test_what_is_left_out(example: Example, reason: str) -> None:
 
 def test_offsets_follow_removed_characters() -> None:
     """Answers move left by what was removed before them, not by what was inside or after."""
-    context = "\ufeffThe\x00 kiln \x07is in Hol\ufffdlow Lane\x1f."
-    golds = ["kiln", "Hol\ufffdlow", "Lane", "\x07is", "Lane\x1f."]
+    context = "\ufeffThe\x00 kiln \x07is in Hol\ufffdlow Lane\x1b."
+    golds = ["kiln", "Hol\ufffdlow", "Lane", "\x07is", "Lane\x1b."]
     spans = tuple(Span(context.index(gold), gold) for gold in golds)
     (written,), changes = repaired(replace(GOOD, context=context, answers=spans))
     assert written.context == "The kiln is in Hollow Lane."
     assert [answer.text for answer in written.answers] == ["kiln", "Hollow", "Lane", "is", "Lane."]
     assert [answer.start for answer in written.answers] == [4, 15, 22, 9, 22]
+    assert dict(changes.changed) == {"control characters removed": ["g"]}
+
+
+@pytest.mark.parametrize("space", "\x0b\x0c\x1c\x1d\x1e\x1f\x85")
+def test_control_character_that_parts_words_becomes_a_space(space: str) -> None:
+    parted = replace(
+        GOOD,
+        question=f"Where is{space}the kiln?",
+        context=f"The kiln{space}is in Hollow{space}Lane.",
+        answers=(Span(15, f"Hollow{space}Lane"),),
+    )
+    written, changes = repaired(parted)
+    assert written == [GOOD]
     assert dict(changes.changed) == {"control characters removed": ["g"]}
 
 

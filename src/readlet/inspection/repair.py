@@ -69,9 +69,9 @@ def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
 
 
 def _hopeless(example: Example) -> str:
-    if not CONTROL.sub("", example.question).strip():
+    if not _without_control(example.question).strip():
         return "empty question"
-    if not CONTROL.sub("", example.context).strip():
+    if not _without_control(example.context).strip():
         return "empty context"
     if not example.answers and not example.is_impossible:
         return "no answer and not marked impossible"
@@ -80,23 +80,28 @@ def _hopeless(example: Example) -> str:
 
 def _clean(example: Example, changes: Changes) -> Example:
     """Remove control characters; answers move left by what was removed before them."""
-    places = [match.start() for match in CONTROL.finditer(example.context)]
-    question = CONTROL.sub("", example.question)
+    found = CONTROL.finditer(example.context)
+    places = [match.start() for match in found if not _without_control(match[0])]
 
     def moved(span: Span) -> Span:
         before = sum(place < span.start for place in places)
-        return Span(span.start - before, CONTROL.sub("", span.text))
+        return Span(span.start - before, _without_control(span.text))
 
     cleaned = replace(
         example,
-        question=question,
-        context=CONTROL.sub("", example.context),
+        question=_without_control(example.question),
+        context=_without_control(example.context),
         answers=tuple(map(moved, example.answers)),
         plausible_answers=tuple(map(moved, example.plausible_answers)),
     )
     if cleaned != example:
         changes.changed["control characters removed"].append(example.id)
     return cleaned
+
+
+def _without_control(text: str) -> str:
+    # A form feed, say, is all that parts the words around it in text out of a PDF.
+    return CONTROL.sub(lambda match: " " if match[0].isspace() else "", text)
 
 
 def _place_answers(example: Example, changes: Changes) -> Example:
