@@ -181,6 +181,15 @@ def test_language_is_guessed_where_none_is_told() -> None:
     assert result.left == {NOT_ENGLISH: ["lamp"]}
 
 
+def test_names_of_the_translated_article_are_not_used() -> None:
+    spanish = "El libro de la isla y los reyes: A mill stood in Bergen."
+    other = replace(LAMP, id="es", context=spanish, question="¿?", answers=())
+    questions = [
+        new.question for seed in range(40) for new in alter_questions([LAMP, other], 1, seed).added
+    ]
+    assert set(questions) == {"Who lit the last lamp in Wick?"}
+
+
 def test_the_new_question_is_not_one_that_exists() -> None:
     """ "What was the last lamp?" would be the opposite, but it is asked already."""
     asked = replace(LAMP, id="asked", question="Who  lit the LAST lamp in Wick?")

@@ -53,6 +53,7 @@ def articles(draw: DrawFn) -> list[Example]:
                         answers=() if impossible else (answer,),
                         is_impossible=impossible,
                         title=title,
+                        language="en" if len(context) % 2 else "",
                     )
                 )
     return examples
@@ -210,6 +211,51 @@ def test_an_article_has_one_language() -> None:
     assert pair_with_other_paragraphs(named, 0.5, 0).added == []
 
 
+ENGLISH = [
+    "The lamp of the cape was lit by Ada Brook and it is on the hill.",
+    "The goats of the cape are kept for the milk and it is sold in the town.",
+]
+SPANISH = [
+    "La lámpara del cabo fue encendida por Ada Brook y se ve en el pueblo.",
+    "Las cabras del cabo se crían por la leche, que es para los del valle.",
+]
+
+
+def cape(context: str, identity: str) -> Example:
+    answer = Span(0, context[:9])
+    return Example(identity, f"{context[-9:]}?", context, (answer,), title="Cape")
+
+
+def test_language_of_an_article_is_guessed_where_none_is_told() -> None:
+    """As in translations of one file, titles and ids are the same and no language is given."""
+    english = [cape(text, f"q{n}") for n, text in enumerate(ENGLISH)]
+    spanish = [cape(text, f"q{n}") for n, text in enumerate(SPANISH)]
+    for seed in range(10):
+        added = pair_with_other_paragraphs([*english, *spanish], 0.5, seed).added
+        assert {(new.question, new.context) for new in added} == {
+            (english[0].question, ENGLISH[1]),
+            (english[1].question, ENGLISH[0]),
+            (spanish[0].question, SPANISH[1]),
+            (spanish[1].question, SPANISH[0]),
+        }
+
+
+def test_paragraph_of_unknown_language_where_an_article_has_several() -> None:
+    short = cape("Brook, Hale, Stone.", "short")
+    told = [cape(ENGLISH[0], "en"), cape(SPANISH[1], "es"), short]
+    (left,) = pair_with_other_paragraphs(told, 0.5, 0).left.items()
+    assert (left[0], sorted(left[1])) == (ONLY_PARAGRAPH, ["en", "es", "short"])
+    added = pair_with_other_paragraphs([cape(ENGLISH[0], "en"), short], 0.5, 0).added
+    assert {new.id for new in added} == {"en-elsewhere", "short-elsewhere"}
+
+
+def test_translation_into_an_unknown_language_is_known_by_its_ids() -> None:
+    own, translated = cape("Tohle je maják.", "q1"), cape("Bu bir fener.", "q1")
+    pairing = pair_with_other_paragraphs([own, translated], 0.5, 0)
+    assert pairing.left == {ANSWER_EVERYWHERE: ["q1", "q1"]}
+    assert pair_with_other_paragraphs([own, replace(translated, id="q2")], 0.5, 0).added
+
+
 def test_id_that_is_taken() -> None:
     """As in data that was paired before; the ids of the second time are other ones."""
     goat = Example("lit-elsewhere", "Is it?", "Goats.", is_impossible=True, title="Cape Wick")
@@ -261,6 +307,17 @@ def test_other_seed_other_pairs() -> None:
 def test_share_outside_0_and_1(share: float) -> None:
     with pytest.raises(ReadletError, match="not between 0 and 1; give"):
         pair_with_other_paragraphs([LIT], share, 0)
+
+
+def test_translations_in_one_file(real_data: Path, tmp_path: Path) -> None:
+    sources = {code: real_data / "xquad" / f"xquad.{code}.json.gz" for code in ("en", "de", "ro")}
+    languages = {e.context: code for code, path in sources.items() for e in read_examples(path)}
+    asked = {e.question: code for code, path in sources.items() for e in read_examples(path)}
+    out = tmp_path / "out.json"
+    add_unanswerable([str(path) for path in sources.values()], out, 0.33, 0, {}, altered=0)
+    new = [e for e in read_examples(out) if e.is_impossible]
+    assert len(new) == len({e.id for e in new})
+    assert all(asked[e.question] == languages[e.context] for e in new)
 
 
 def test_squad_train(real_data: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from readlet.inspection.languages import guess_language
         ("강가에 물레방아가 있다.", "ko"),
         ("Мельница стоит у реки.", "ru"),
         ("Ο μύλος είναι στο ποτάμι.", "el"),
+        (f"{'Ada Brook, ' * 60}: the keepers of the lamp and of the mill.", "en"),
         ("Zyx qwv.", "?"),
         ("the", "?"),  # one word tells nothing
         ("", "?"),

@@ -9,13 +9,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from readlet.augment.articles import Article, Articles
 from readlet.augment.names import Names
 from readlet.augment.negations import negate
-from readlet.augment.new_questions import NewQuestions, article_key, draw, plain
+from readlet.augment.new_questions import NewQuestions, draw, plain
 from readlet.augment.numbers import Numbers
 from readlet.augment.opposites import replace_by_opposite
 from readlet.augment.passages import Passage, is_asked, read_passage
 from readlet.augment.pieces import Piece
+from readlet.inspection.languages import UNKNOWN
 from readlet.types import Example, free_id
 
 NAME, NUMBER, OPPOSITE, NEGATION = "name", "number", "opposite", "negation"
@@ -66,7 +68,8 @@ class _Maker:
         self.added: list[Example] = []
         self.kinds: defaultdict[str, list[str]] = defaultdict(list)
         self._taken = {example.id for example in examples}
-        self._passages = _passages(examples)
+        self._article_of = article_of = Articles(examples).of
+        self._passages = _passages(examples, article_of)
         # Sorted by text, so that the order of the input does not matter.
         articles = {
             article: [passages[text] for text in sorted(passages)]
@@ -74,20 +77,20 @@ class _Maker:
         }
         names, numbers = Names(articles), Numbers(articles)
         self._rules: dict[str, Rule] = {
-            NAME: lambda e, p, chance: names.replace(e.question, p, article_key(e), chance),
-            NUMBER: lambda e, p, chance: numbers.replace(e.question, p, article_key(e), chance),
+            NAME: lambda e, p, chance: names.replace(e.question, p, article_of(e), chance),
+            NUMBER: lambda e, p, chance: numbers.replace(e.question, p, article_of(e), chance),
             OPPOSITE: lambda e, p, chance: replace_by_opposite(e.question, p, chance),
             NEGATION: lambda e, p, chance: negate(e.question, p),
         }
 
     def is_english(self, example: Example) -> bool:
-        passage = self._passages[article_key(example)][example.context]
+        _, language = self._article_of(example)
         # A text that is too short to tell its language gets the benefit of the doubt.
-        return (example.language or passage.language) in ("en", "?")
+        return language in ("en", UNKNOWN)
 
     def make(self, example: Example, kinds: Sequence[str], number: bytes) -> bool:
         """One new question by the first of these kinds that can, in an order of chance."""
-        passage = self._passages[article_key(example)][example.context]
+        passage = self._passages[self._article_of(example)][example.context]
         order = random.Random(number)
         eager = {kind: order.random() ** (1 / _EAGERNESS[kind]) for kind in MIX}
         for kind in sorted(kinds, key=eager.__getitem__, reverse=True):
@@ -111,10 +114,12 @@ class _Maker:
         return False
 
 
-def _passages(examples: Sequence[Example]) -> dict[tuple[str, str], dict[str, Passage]]:
-    found: defaultdict[tuple[str, str], dict[str, Passage]] = defaultdict(dict)
+def _passages(
+    examples: Sequence[Example], article_of: Callable[[Example], Article]
+) -> dict[Article, dict[str, Passage]]:
+    found: defaultdict[Article, dict[str, Passage]] = defaultdict(dict)
     for example in examples:
-        passages = found[article_key(example)]
+        passages = found[article_of(example)]
         if example.context not in passages:
             passages[example.context] = read_passage(example.context)
         passages[example.context].asked.add(plain(example.question))

@@ -27,11 +27,6 @@ def draw(example: Example, seed: int, *purpose: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def article_key(example: Example) -> tuple[str, str]:
-    # A translated article often keeps its title; a change of language would give the pair away.
-    return example.title, example.language
-
-
 def plain(text: str) -> str:
     """The text without case, all white space alike."""
     return " ".join(text.casefold().split())

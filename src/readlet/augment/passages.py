@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from readlet.augment.new_questions import plain
-from readlet.inspection.languages import guess_language
 
 _UPPER = "A-ZÀ-ÖØ-Þ"
 _CAPITALISED = rf"(?:(?:[{_UPPER}]\.)+|[{_UPPER}]\w*(?:-\w+|['’](?!s\b)\w+)*)"
@@ -38,7 +37,6 @@ class Passage:
     stems: frozenset[str]
     names: tuple[Found, ...]
     initials: frozenset[str]
-    language: str
     asked: set[str] = field(default_factory=set)
 
 
@@ -51,7 +49,6 @@ def read_passage(text: str) -> Passage:
         stems=frozenset(map(stem, words)),
         names=names,
         initials=frozenset(initials(name.text) for name in names),
-        language=guess_language(text),
     )
 
 

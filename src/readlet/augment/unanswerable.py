@@ -7,12 +7,13 @@ paragraph no longer answers it (`altered_questions.py`), which is harder to see.
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 
 from readlet.augment.altered_questions import alter_questions
-from readlet.augment.new_questions import NewQuestions, article_key, draw, plain
+from readlet.augment.articles import Article, Articles
+from readlet.augment.new_questions import NewQuestions, draw, plain
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import words
 from readlet.errors import ReadletError
@@ -85,7 +86,8 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
 
     What is drawn depends on the seed and on the questions, not on their order.
     """
-    articles = _articles(examples)
+    article_of = Articles(examples).of
+    paragraphs_of = _paragraphs(examples, article_of)
     taken = {example.id for example in examples}
     added: list[Example] = []
     left: defaultdict[str, list[str]] = defaultdict(list)
@@ -95,7 +97,7 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
     ):
         if len(added) == wanted:
             break
-        paragraphs = articles[article_key(example)]
+        paragraphs = paragraphs_of[article_of(example)]
         chosen = _elsewhere(example, paragraphs, random.Random(number))
         if chosen is None:
             left[_reason(example, paragraphs)].append(example.id)
@@ -119,12 +121,17 @@ def beside_their_paragraphs(
     examples: Iterable[Example], added: Iterable[Example]
 ) -> Iterator[Example]:
     """All of them, each new one behind the old ones on its paragraph: no text is written twice."""
-    waiting: defaultdict[tuple[str, str, str], list[Example]] = defaultdict(list)
+    waiting: defaultdict[tuple[str, str], list[Example]] = defaultdict(list)
     for example in added:
-        waiting[*article_key(example), example.context].append(example)
-    for place, group in groupby(examples, key=lambda e: (*article_key(e), e.context)):
+        waiting[_place(example)].append(example)
+    for place, group in groupby(examples, key=_place):
         yield from group
         yield from waiting.pop(place, ())
+
+
+def _place(example: Example) -> tuple[str, str]:
+    # Not the language: of two paragraphs in one language the data may tell it of one only.
+    return example.title, example.context
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,22 +142,26 @@ class _Paragraph:
     plain: str
     words: frozenset[str]
     asked: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
 
     def holds(self, answer: str, content: frozenset[str]) -> bool:
         """Whether the answer stands here, or all that matters of it: "in 1881" as "1881"."""
         return answer in self.plain or (bool(content) and content <= self.words)
 
 
-def _articles(examples: Iterable[Example]) -> dict[tuple[str, str], list[_Paragraph]]:
-    found: defaultdict[tuple[str, str], dict[str, _Paragraph]] = defaultdict(dict)
+def _paragraphs(
+    examples: Iterable[Example], article_of: Callable[[Example], Article]
+) -> dict[Article, list[_Paragraph]]:
+    found: defaultdict[Article, dict[str, _Paragraph]] = defaultdict(dict)
     for example in examples:
-        paragraphs = found[article_key(example)]
+        paragraphs = found[article_of(example)]
         paragraph = paragraphs.get(example.context)
         if paragraph is None:
             text = plain(example.context)
             paragraph = _Paragraph(example.context, text, _content_words(text))
             paragraphs[example.context] = paragraph
         paragraph.asked.add(plain(example.question))
+        paragraph.ids.add(example.id)
     # Sorted by text, so that the order of the input does not matter.
     return {
         article: [paragraphs[context] for context in sorted(paragraphs)]
@@ -171,10 +182,12 @@ def _elsewhere(
     ranked = sorted(range(len(paragraphs)), key=rank.__getitem__, reverse=True)
     answers = {text: _content_words(text) for text in {plain(a.text) for a in example.answers}}
     # A paragraph of which the same is asked, its own to begin with, would answer it in its own way.
+    # So would a translation, whose language may be unknown: its questions often keep their ids.
     free = (
         paragraph
         for paragraph in (paragraphs[place] for place in ranked)
         if question not in paragraph.asked
+        and example.id not in paragraph.ids
         and not any(paragraph.holds(*answer) for answer in answers.items())
     )
     best = list(islice(free, BEST_FEW))

@@ -22,7 +22,8 @@ for _code, _common in FUNCTION_WORDS.items():
     for _word in _common:
         _LANGUAGES_OF[_word].append(_code)
 _LETTER = regex.compile(r"\p{L}")
-_SAMPLE = 400  # characters; more adds time, not certainty
+_SAMPLE = 1000  # characters: a list of names may stand before the first words that tell
+UNKNOWN = "?"
 
 
 def guess_language(text: str) -> str:
@@ -37,5 +38,5 @@ def guess_language(text: str) -> str:
                 return code
     sample_words = sample.lower().replace("'", " ").replace("’", " ").split()
     counts = Counter(code for word in sample_words for code in _LANGUAGES_OF.get(word, ()))
-    (best, hits), (_, second) = [*counts.most_common(2), ("?", 0), ("?", 0)][:2]
-    return best if hits > max(second, 1) else "?"
+    (best, hits), (_, second) = [*counts.most_common(2), (UNKNOWN, 0), (UNKNOWN, 0)][:2]
+    return best if hits > max(second, 1) else UNKNOWN
