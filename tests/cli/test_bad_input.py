@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from readlet.formats import read_examples
+from readlet.types import Span
+
 Run = Callable[..., Any]
 
 ROW = '{"id": "1", "question": "Who?", "context": "Ada came.", "answers": []}\n'
@@ -126,6 +129,25 @@ def test_answer_that_is_not_in_the_context(
     done = readlet("data", "check", path)
     assert (done.code, done.err) == (1, "")
     assert "'Ada' at 2, is at 0" in done.out
+
+
+@pytest.mark.parametrize("command", [["evaluate", "baseline"], ["data", "unanswerable"]])
+def test_answers_of_a_question_that_is_marked_impossible(
+    readlet: Run,
+    tmp_path: Path,
+    command: list[str],
+    is_refused: Callable[[Any, str, str], None],
+) -> None:
+    """Whether flag or answers are right is for whoever repairs it; the flag, says `--fix`."""
+    path, out = tmp_path / "both.json", tmp_path / "out.json"
+    path.write_text(GOOD_SQUAD.replace('"answers"', '"is_impossible": true, "answers"'))
+    words = ["--out", out] if command[0] == "data" else ["--save-predictions", out]
+    complaint = "question 'q1': is marked impossible but has answers; repair it with `readlet data"
+    is_refused(readlet(*command, path, *words), str(path), complaint)
+    assert readlet("data", "check", path).code == 1
+    assert readlet("data", "check", path, "--fix", out).code == 0
+    (mended,) = read_examples(out)
+    assert (mended.answers, mended.plausible_answers) == ((), (Span(0, "Ada"),))
 
 
 def test_bad_column(readlet: Run, tmp_path: Path) -> None:

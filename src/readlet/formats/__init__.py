@@ -88,6 +88,8 @@ def training_file(source: str) -> Path:
 def read_examples(source: str | Path, columns: Columns | None = None) -> Iterator[Example]:
     """Stream questions whose answers all stand where the file says (law 1), or complain.
 
+    A question has answers or is marked impossible, never both and never neither.
+
     Leave `columns` out where no column can be named: a missing one then has another remedy.
     """
     for item in _read_named(source) if columns is None else read(source, columns):
@@ -97,6 +99,9 @@ def read_examples(source: str | Path, columns: Columns | None = None) -> Iterato
             fault = "has no answer and is not marked impossible"
             remedy = "give its answers, or mark it: is_impossible true"
             raise bad_input(source, f"question {item.id!r}", fault, remedy)
+        if item.answers and item.is_impossible:
+            fault = "is marked impossible but has answers"
+            raise bad_input(source, f"question {item.id!r}", fault, _fix_remedy(source))
         for answer in item.answers:
             if not answer.is_in(item.context):
                 raise _misplaced(source, item, answer)
@@ -194,5 +199,8 @@ def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletErr
     near = nearest_place(example.context, answer)
     where = f"nearest at {near.start}" if near else "it is nowhere in the context"
     fault = f"answer {answer.text!r:.60} is not at {answer.start} ({where})"
-    remedy = f"repair it with `readlet data check {source} --fix OUT`"
-    return bad_input(source, f"question {example.id!r}", fault, remedy)
+    return bad_input(source, f"question {example.id!r}", fault, _fix_remedy(source))
+
+
+def _fix_remedy(source: str | Path) -> str:
+    return f"repair it with `readlet data check {source} --fix OUT`"
