@@ -80,6 +80,16 @@ def test_missing_predictions(readlet: Run, tmp_path: Path, data: Path) -> None:
     assert readlet("evaluate", data, "--predictions", path, "--allow-missing").code == 0
 
 
+def test_missing_predictions_to_compare_with(readlet: Run, tmp_path: Path, data: Path) -> None:
+    other = tmp_path / "other.json"
+    for given, told in ((RIGHT, False), ({"lamp-1": "Ada Brook"}, True)):
+        other.write_text(json.dumps(given))
+        words = ("--predictions", saved(tmp_path, RIGHT), "--against", other)
+        shown = " ".join(readlet("evaluate", data, *words).out.split())
+        line = "2 of the other predictions are missing (counted as wrong)"
+        assert (line in shown) == told
+
+
 def test_square_brackets_in_a_missing_id(
     readlet: Run, tmp_path: Path, sound: list[Example]
 ) -> None:

@@ -56,6 +56,9 @@ def _show_comparison(against: dict[str, float]) -> None:
             f"against the other predictions: {name} {against[f'{key}_difference']:+.2f} "
             f"({against[key]:.2f} there), p = {against[f'{key}_p']:.4f}"
         )
+    if against["missing"]:
+        line = f"{against['missing']} of the other predictions are missing (counted as wrong)"
+        console.print(line, style="red")
 
 
 def _show_missing(missing: list[str]) -> None:
