@@ -68,6 +68,7 @@ def test_the_best_recipe_is_written_and_can_be_loaded(
     assert best.model.blocks == found.values["model.blocks"] in (1, 2, 3)
     assert best.training.schedule in ("cosine", "linear")
     assert best.model.width == 8
+    assert best.name == "quick-best"
     assert best.data.dev == "bundled:dev"
 
 

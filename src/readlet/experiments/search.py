@@ -281,10 +281,12 @@ def _write_best(study: "Study", grid: Grid, settings: Search, out: Path) -> Foun
         raise bad_input(grid.table.told_as, "search.ranges", fault, "widen them or try more")
     best = study.best_trial
     values = _chosen(best.params, settings)
+    # A name of its own: `readlet train` would put the reader among the runs of the table.
+    recipe = _changed(grid, values).model_copy(update={"name": f"{grid.table.name}-best"})
     kind = "held-out questions" if settings.on == "held-out" else "dev questions"
     with atomic_text(out / BEST) as stream:
         stream.write(f"# The best of {len(_done(study))} trials by {settings.metric} on the ")
-        stream.write(f"{kind}: {best.value:.2f}\n{recipe_toml(_changed(grid, values))}")
+        stream.write(f"{kind}: {best.value:.2f}\n{recipe_toml(recipe)}")
     done = _done(study)
     pruned = sum(trial.state == states.PRUNED for trial in done)
     return Found(float(best.value or 0), values, out / BEST, len(done), pruned)
