@@ -68,6 +68,34 @@ def test_listed_combinations(write_table: Write) -> None:
     assert [row.name for row in grid.rows] == ["width 8 / match", "width 12 / no match"]
 
 
+ONE_AXIS = ('[axes.match]\n"match" = {}\n"no match" = { model.match_features = false }\n', "")
+
+
+def test_row_of_first_choices_is_named_by_its_choice_if_there_is_one(write_table: Write) -> None:
+    several = expand(load_table(write_table()))
+    one = expand(load_table(write_table(ONE_AXIS)))
+    assert [row.name for row in one.rows] == ["width 8", "width 12"]
+    assert one.comparisons == [("width 12", "width 8")]
+    # The same runs, whatever their row is called.
+    assert [run.key for run in one.runs] == [run.key for run in several.runs[: len(one.runs)]]
+    named = write_table(ONE_AXIS, ("seeds = 2", 'seeds = 2\nbaseline = "usual"'))
+    assert [row.name for row in expand(load_table(named)).rows] == ["usual", "width 12"]
+
+
+@pytest.mark.parametrize("asked", ["width 8", "match"])
+def test_first_choice_that_is_no_row_of_its_own(write_table: Write, asked: str) -> None:
+    """The row of the nearest spelling would be another experiment."""
+    remedy = "no such row; did you mean 'baseline', the row of first choices"
+    with pytest.raises(ReadletError, match=f"{asked}: {remedy}"):
+        expand(load_table(write_table()), only=[asked])
+
+
+def test_baseline_that_has_another_name(write_table: Write) -> None:
+    path = write_table(ONE_AXIS, ("seeds = 2", 'seeds = 2\ncompare = [["width 12", "baseline"]]'))
+    with pytest.raises(ReadletError, match="did you mean 'width 8', the row of first choices"):
+        expand(load_table(path))
+
+
 def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
     path = write_table(("{ model.match_features = false }", '{ missing = "a part" }'))
     grid = expand(load_table(path))

@@ -16,6 +16,7 @@ from readlet.recipe import Recipe
 from readlet.recipe_files import apply_change, check_fields, load_recipe, parse_recipe
 
 _SEPARATOR = " / "
+_BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def expand(
     rows = list(_rows(table))
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in {row.name for row in rows}:
-            raise bad_input(table.told_as, name, "no such row", _nearest(name, rows))
+            raise bad_input(table.told_as, name, "no such row", _nearest(name, table, rows))
     _refuse_namesakes(table, rows)
     _check_parts(table, rows)
     runs, others = [], []
@@ -130,8 +131,8 @@ def _combinations(table: Table) -> Iterable[Sequence[str]]:
     axes = [list(choices) for choices in table.axes.values()]
     if table.combine == "all":
         return itertools.product(*axes)
-    first = [names[0] for names in axes]
     if table.combine == "each":
+        first = _first_choices(table)
         return [
             first,
             *(
@@ -154,9 +155,14 @@ def _combinations(table: Table) -> Iterable[Sequence[str]]:
 def _name(table: Table, picked: Sequence[str]) -> str:
     if table.combine != "each":
         return _SEPARATOR.join(picked)
-    first = [next(iter(choices)) for choices in table.axes.values()]
+    first = _first_choices(table)
     changed = [name for name, usual in zip(picked, first, strict=True) if name != usual]
-    return _SEPARATOR.join(changed) or table.baseline
+    usual_name = first[0] if len(first) == 1 else _BASELINE
+    return _SEPARATOR.join(changed) or table.baseline or usual_name
+
+
+def _first_choices(table: Table) -> list[str]:
+    return [next(iter(choices)) for choices in table.axes.values()]
 
 
 def _recipe(
@@ -226,7 +232,9 @@ def _refuse_twins(table: Table, runs: Iterable[Run]) -> None:
             raise bad_input(table.told_as, "", fault, "change one of them, or leave it out")
 
 
-def _nearest(name: str, rows: Sequence[Row]) -> str:
+def _nearest(name: str, table: Table, rows: Sequence[Row]) -> str:
     names = [row.name for row in rows]
+    if table.combine == "each" and name in (_BASELINE, *_first_choices(table)):
+        return f"did you mean {names[0]!r}, the row of first choices?"
     near = get_close_matches(name, names, n=1)
     return f"did you mean {near[0]!r}?" if near else f"rows: {', '.join(names)}"

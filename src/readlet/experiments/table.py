@@ -151,8 +151,9 @@ class Table(_Part):
     combine: Literal["each", "all"] | Annotated[list[list[str]], Field(min_length=1)] = "each"
     """`each`: the first choices, then every other choice alone; `all`: every combination; or
     lists of choices, one of each axis."""
-    baseline: str = "baseline"
-    """Name of the row of first choices when `combine` is "each"."""
+    baseline: str = ""
+    """Name of the row of first choices when `combine` is "each"; without it, that of the choice
+    where there is one axis, and "baseline" where there are several."""
     seeds: Seeds = 2
     """How many seeds, from 0 on, or which ones."""
     metrics: Annotated[list[Metric], Field(min_length=1), AfterValidator(_all_different)] = [
