@@ -86,6 +86,11 @@ class _Evidence(NamedTuple):
     windows: list[tuple[Tensor, Tensor]]  # start and end scores of the words of each, (words,)
     null: tuple[float, float] | None  # as the predictor counts: that of the window surest of one
 
+    def joined(self, other: "_Evidence") -> "_Evidence":
+        """That of one more window."""
+        null = min((n for n in (self.null, other.null) if n is not None), key=sum, default=None)
+        return _Evidence(max(self.best, other.best), [*self.windows, *other.windows], null)
+
     def confidence(self, temperature: float) -> float:
         """The probability that the predictor gives its first answer at this temperature."""
         places = [
@@ -111,16 +116,12 @@ def _evidence(
             example = int(features.row_example[row]) if row >= 0 else -1
             if example not in chosen:
                 continue
-            known = found.get(example, _Evidence(-math.inf, [], None))
             words = scores.start[i][allowed[i]], scores.end[i][allowed[i]]  # (words,) each
-            nulls = [known.null] if known.null else []
+            null = None
             if predictor.null:
-                nulls.append((float(scores.start[i, 0]), float(scores.end[i, 0])))
-            found[example] = _Evidence(
-                max(known.best, float(spans.score[i, 0])),
-                [*known.windows, words],
-                min(nulls, key=sum, default=None),
-            )
+                null = float(scores.start[i, 0]), float(scores.end[i, 0])
+            here = _Evidence(float(spans.score[i, 0]), [words], null)
+            found[example] = found[example].joined(here) if example in found else here
     return found
 
 

@@ -3,14 +3,18 @@
 import json
 import math
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text, check_place, text_chunks
-from readlet.formats import read_examples, read_questions, read_sentences
+from readlet.formats import (
+    read_examples,
+    read_questions,
+    read_sentences,
+    warn_of_repeated_ids,
+)
 from readlet.formats.glue import Task
 from readlet.formats.rows import Columns
 from readlet.metrics.evaluation import Evaluation, evaluate
@@ -53,9 +57,7 @@ def evaluate_questions(
     other = read_predictions(against) if against else None
     if reader is None:
         examples = list(read_examples(data, columns or {}))
-        if repeated := len(examples) - len({e.id for e in examples}):
-            what = "repeated id: one prediction for several questions"
-            warnings.warn(f"{repeated:,} × {what}", stacklevel=2)
+        warn_of_repeated_ids(examples, "one prediction for several questions")
     else:
         examples = read_questions(data, columns=columns or {})
     if not examples:

@@ -11,7 +11,7 @@ from readlet.augment.unanswerable import (
     make_unanswerable,
 )
 from readlet.errors import bad_input
-from readlet.formats import check_target, read_examples, write_examples
+from readlet.formats import check_target, read_examples, warn_of_repeated_ids, write_examples
 from readlet.formats.rows import Columns
 
 
@@ -59,6 +59,8 @@ def add_unanswerable(
     """Write the questions of all sources, and new ones without an answer, as one file."""
     check_target(out)
     examples = [example for source in sources for example in read_examples(source, columns)]
+    # They stay: by its id a question is known in other languages, and is not asked there again.
+    warn_of_repeated_ids(examples, "they repeat in the new file")
     made = make_unanswerable(examples, share, seed, altered)
     changed, paired, added = made.changed, made.paired, made.added
     if not examples or (made.wanted and not added):

@@ -220,3 +220,11 @@ def test_bad_names(readlet: Run, tmp_path: Path, source: Path) -> None:
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "no such file" in done.err
     assert list(tmp_path.iterdir()) == [source]
+
+
+def test_ids_that_repeat_are_told(readlet: Run, tmp_path: Path) -> None:
+    source = "bundled:train"
+    done = readlet("data", "unanswerable", source, source, "--out", tmp_path / "more.json")
+    assert done.code == 0
+    count = len(list(read_examples(source)))
+    assert f"readlet: {count} × repeated id: they repeat in the new file\n" in done.err

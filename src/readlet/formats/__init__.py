@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
@@ -34,6 +34,7 @@ __all__ = [
     "read_sentences",
     "source_path",
     "task_of",
+    "warn_of_repeated_ids",
     "write_examples",
 ]
 
@@ -114,6 +115,7 @@ def read_questions(*sources: str | Path, columns: Columns | None = None) -> list
     Rows without ids are numbered in every file, and translations keep the ids of the original.
     """
     examples = [example for source in sources for example in read_examples(source, columns)]
+    warn_of_repeated_ids(examples, "a number is put behind it")
     taken, first, numbers = {e.id for e in examples}, set[str](), Counter[str]()
     for place, example in enumerate(examples):
         if example.id not in first:
@@ -123,9 +125,12 @@ def read_questions(*sources: str | Path, columns: Columns | None = None) -> list
             numbers[example.id] += 1
         taken.add(identity)
         examples[place] = replace(example, id=identity)
-    if repeated := len(examples) - len(first):
-        warnings.warn(f"{repeated:,} × repeated id: a number is put behind it", stacklevel=2)
     return examples
+
+
+def warn_of_repeated_ids(examples: Sequence[Example], consequence: str) -> None:
+    if repeated := len(examples) - len({example.id for example in examples}):
+        warnings.warn(f"{repeated:,} × repeated id: {consequence}", stacklevel=3)
 
 
 def _read_named(source: str | Path) -> Iterator[Example | Sentence]:
