@@ -145,6 +145,7 @@ class TrainingLoop:
                     bar.say(f"stopped at step {step}; {self._how_to_resume}")
                     raise KeyboardInterrupt
         self._keep_weights()
+        self.accelerator.wait_for_everyone()  # the first to go on may remove the folder
         return Outcome(self.progress.step, self.progress.rollbacks)
 
     def _keep_weights(self) -> None:
