@@ -5,15 +5,15 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from readlet.errors import ReadletError, bad_input
 from readlet.files import atomic_text, check_place, text_chunks
 from readlet.formats import (
     read_examples,
-    read_questions,
     read_sentences,
     warn_of_repeated_ids,
+    with_own_ids,
 )
 from readlet.formats.glue import Task
 from readlet.formats.rows import Columns
@@ -23,6 +23,8 @@ from readlet.metrics.squad import Rules
 from readlet.progress import track
 from readlet.reader import Answerer, load_reader
 from readlet.types import Candidate, Example, Prediction
+
+T = TypeVar("T")
 
 
 def evaluate_questions(
@@ -55,11 +57,17 @@ def evaluate_questions(
     if na_threshold is not None and na_probs is None and reader is None:
         raise ReadletError("--na-threshold: there is nothing to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
-    if reader is None:
-        examples = list(read_examples(data, columns or {}))
-        warn_of_repeated_ids(examples, "one prediction for several questions")
+    as_read = list(read_examples(data, columns or {}))
+    examples = with_own_ids(as_read)
+    numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
+    if reader is None and not any(number in given for number in numbers):
+        # By their own ids, as the official scripts do it.
+        warn_of_repeated_ids(as_read, "one prediction for several questions")
+        examples = as_read
     else:
-        examples = read_questions(data, columns=columns or {})
+        warn_of_repeated_ids(as_read, "a number is put behind it")
+        probabilities = probabilities and _with_numbers(probabilities, numbers)
+        other = other and _with_numbers(other, numbers)
     if not examples:
         raise bad_input(data, "", "holds no question", "give data with questions")
     confidences = None
@@ -101,6 +109,12 @@ def evaluate_sentences(
     missing = [row.id for row in rows if row.id not in given]
     said = [int(given.get(row.id, 1 - row.label)) for row in rows]
     return glue_scores(task, [row.label for row in rows], said), missing
+
+
+def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str, T]:
+    """Values of files that know nothing of numbers put behind ids: those of the ids themselves."""
+    old = {number: values[own] for number, own in numbers.items() if own in values}
+    return old | values
 
 
 def predict(reader: Answerer, examples: Sequence[Example]) -> dict[str, Prediction]:

@@ -32,13 +32,17 @@ def claimed_folder(
         _refuse_used(folder)
     with ExitStack() as held:
         in_main(accelerator, lambda: _take(folder, held))
-        if accelerator.is_main_process and not resume:
-            (folder / "log.jsonl").unlink(missing_ok=True)
-            with atomic_text(folder / _RECIPE) as stream:
-                stream.write(recipe.model_dump_json(indent=1))
+        if not resume:
+            in_main(accelerator, lambda: _begin(folder, recipe))
         yield
         if accelerator.is_main_process:
             (folder / _LOCK).unlink(missing_ok=True)  # it is no part of a reader
+
+
+def _begin(folder: Path, recipe: Recipe) -> None:
+    (folder / "log.jsonl").unlink(missing_ok=True)
+    with atomic_text(folder / _RECIPE) as stream:
+        stream.write(recipe.model_dump_json(indent=1))
 
 
 def _take(folder: Path, held: ExitStack) -> None:

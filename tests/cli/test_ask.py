@@ -46,6 +46,9 @@ def test_of_a_long_text_only_what_stands_around_the_answer_is_shown(
     assert "[Ada Brook] built it" in " ".join(done.out.split())
     assert done.out.startswith("… ")
     assert 1000 < len(done.out) < 6000
+    path.write_text(PASSAGE + "Nobody came by.\n" * 200)  # 3,200 characters: all of it
+    whole = readlet("ask", "Who built the kiln?", path, *BASELINE)
+    assert whole.out.count("Nobody came by.") == 200
 
 
 def test_square_brackets_are_text(readlet: Run, tmp_path: Path) -> None:

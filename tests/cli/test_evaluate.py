@@ -36,8 +36,15 @@ def test_a_reader_is_scored_by_place_where_ids_repeat(
     write_examples(known, sound)
     write_examples(other, [replace(example, id="same") for example in sound])
     one = readlet("evaluate", "baseline", known, "--json")
-    two = readlet("evaluate", "baseline", other, "--json")
+    out = tmp_path / "said.json"
+    two = readlet("evaluate", "baseline", other, "--json", "--save-predictions", out)
     assert "readlet: 2 × repeated id: a number is put behind it\n" in two.err
+    again = readlet("evaluate", other, "--predictions", out, "--json")
+    assert (again.json()["f1"], again.json()["total"]) == (two.json()["f1"], 3)
+    probabilities = tmp_path / "none.json"
+    probabilities.write_text(json.dumps({"same": 0.0}))
+    known_once = readlet("evaluate", "baseline", other, "--na-probs", probabilities, "--json")
+    assert known_once.json()["total"] == 3
     assert one.json()["total"] == 3
     assert one.json()["f1"] > 0
     assert {k: one.json()[k] for k in ("exact", "f1", "total")} == {

@@ -122,7 +122,8 @@ def test_search(readlet: Run, table: str, tmp_path: Path) -> None:
     found = readlet("experiment", "search", table)
     assert found.code == 0, found.err
     assert "best: " in found.out
-    assert "(2 trials, 0 stopped early); readlet train runs/quick/search/best.toml" in found.out
+    assert "(2 trials, 0 of them stopped early or failed); readlet train " in found.out
+    assert "readlet train runs/quick/search/best.toml" in found.out
     assert (tmp_path / "runs/quick/search/best.toml").is_file()
 
 

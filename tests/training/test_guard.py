@@ -18,28 +18,30 @@ from readlet.training.guard import is_bad, running_mean
 from readlet.training.loop import TrainingLoop
 
 MakeLoop = Callable[..., TrainingLoop]
+GUESSING = 12.0
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("mean", [None, 4.0])
 def test_not_a_number(loss: float, mean: float | None) -> None:
-    assert is_bad(loss, mean, 3.0)
+    assert is_bad(loss, mean, 3.0, GUESSING)
 
 
 @pytest.mark.parametrize(
     ("loss", "bad"), [(0.0, False), (4.0, False), (9.0, False), (9.1, True), (1e30, True)]
 )
 def test_spike(loss: float, bad: bool) -> None:
-    assert is_bad(loss, 4.0, 3.0) is bad
+    assert is_bad(loss, 4.0, 3.0, GUESSING) is bad
 
 
 def test_noise_around_nothing_is_no_spike() -> None:
-    assert not is_bad(0.5, 0.001, 3.0)
-    assert is_bad(1.1, 0.001, 3.0)
+    assert not is_bad(0.5, 0.001, 3.0, GUESSING)
+    assert is_bad(1.1, 0.001, 3.0, GUESSING)
 
 
-def test_nothing_is_a_spike_before_there_is_a_mean() -> None:
-    assert not is_bad(1e30, None, 3.0)
+def test_before_there_is_a_mean_guessing_is_the_measure() -> None:
+    assert not is_bad(GUESSING + 4.9, None, 3.0, GUESSING)
+    assert is_bad(GUESSING + 5.1, None, 3.0, GUESSING)
 
 
 def test_running_mean() -> None:
@@ -154,14 +156,25 @@ def test_fault_at_the_last_step(
 def test_a_first_loss_far_above_that_of_guessing_is_no_usual_one(
     make_loop: MakeLoop, tmp_path: Path
 ) -> None:
-    """The first step's is that of weights which know nothing."""
     loop = make_loop(
         tmp_path,
         *("training.log_every=2", "training.epochs=3"),
-        wrap=lambda module: Faulty(module, lambda call: 1.0 if call == 1 else 1e6),
+        wrap=lambda module: Faulty(module, lambda call: 1e6),
     )
     with pytest.raises(FailedTrainingError, match=r"diverges: 5 rollbacks"):
         loop.run()
+
+
+def test_an_easy_first_batch_is_no_measure_of_the_others(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    """Of short passages, say, or known by heart already."""
+    loop = make_loop(
+        tmp_path,
+        "training.log_every=2",
+        wrap=lambda module: Faulty(module, lambda call: 0.01 if call == 1 else 1.0),
+    )
+    assert loop.run().rollbacks == 0
 
 
 def test_gives_up_where_good_looks_stand_between_the_bad_ones(

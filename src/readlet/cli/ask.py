@@ -70,8 +70,9 @@ def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 
 
 def _marked(text: str, places: list[tuple[int, int]]) -> Text:
     """The text with the places marked; of a long one only what stands around the first."""
-    at = places[0][0] if places else 0
-    first, last = max(at - _SHOWN // 2, 0), at + _SHOWN // 2
+    at, end = places[0] if places else (0, 0)
+    first = max(min(at - _SHOWN // 2, len(text) - _SHOWN), 0)
+    last = max(first + _SHOWN, end)
     piece = text[first:last]
     lead = len(piece) - len(piece.lstrip("\n"))
     shifted = [(start - first - lead, end - first - lead) for start, end in places]

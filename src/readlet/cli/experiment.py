@@ -160,7 +160,8 @@ def search_command(
     console.print(
         f"best: {found.score:.2f} with "
         + ", ".join(f"{name}={value}" for name, value in found.values.items())
-        + f" ({found.trials} trials, {found.pruned} stopped early); readlet train {found.recipe}",
+        + f" ({found.trials} trials, {found.pruned} of them stopped early or failed); "
+        + f"readlet train {found.recipe}",
         markup=False,
         soft_wrap=True,
     )

@@ -85,6 +85,7 @@ class Runner:
         try:
             trained = self._train(folder, recipe, watch, resume=resume)
         except CannotResumeError as error:
+            self._processes.wait_for_everyone()  # all of them must have seen what is moved now
             told = str(error)
             self.in_main(lambda: tell(f"{told}; set aside as {folder.set_work_aside().name}"))
             self.in_main(lambda: _prepare_work(folder, recipe, resume=False))

@@ -176,7 +176,7 @@ def _try(runner: Runner, out: Path, recipe: Recipe, trial: "Trial", settings: Se
 
     try:
         finished = runner.make(run, watch, say)
-    except optuna.TrialPruned:
+    except (optuna.TrialPruned, FailedTrainingError):
         shutil.rmtree(folder.work, ignore_errors=True)
         raise
     assert finished is not None  # the whole search is claimed

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ from readlet.experiments.versions import versions
 from readlet.files import atomic_text, text_chunks
 from readlet.locks import locked
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
-
-if TYPE_CHECKING:
-    pass
 
 FORMAT = 1
 RESULT, SCORES, ANSWERS, LOG = (

@@ -35,6 +35,7 @@ __all__ = [
     "source_path",
     "task_of",
     "warn_of_repeated_ids",
+    "with_own_ids",
     "write_examples",
 ]
 
@@ -116,7 +117,13 @@ def read_questions(*sources: str | Path, columns: Columns | None = None) -> list
     """
     examples = [example for source in sources for example in read_examples(source, columns)]
     warn_of_repeated_ids(examples, "a number is put behind it")
+    return with_own_ids(examples)
+
+
+def with_own_ids(examples: Sequence[Example]) -> list[Example]:
+    """The same examples; where an id repeats, a number is put behind it."""
     taken, first, numbers = {e.id for e in examples}, set[str](), Counter[str]()
+    numbered = list(examples)
     for place, example in enumerate(examples):
         if example.id not in first:
             first.add(example.id)
@@ -124,8 +131,8 @@ def read_questions(*sources: str | Path, columns: Columns | None = None) -> list
         while (identity := f"{example.id}-{numbers[example.id] + 2}") in taken:
             numbers[example.id] += 1
         taken.add(identity)
-        examples[place] = replace(example, id=identity)
-    return examples
+        numbered[place] = replace(example, id=identity)
+    return numbered
 
 
 def warn_of_repeated_ids(examples: Sequence[Example], consequence: str) -> None:

@@ -131,6 +131,8 @@ def row_example(
         _require(source, place, names, columns)
     named = {field: row.get(columns.get(field, field)) for field in FIELDS}
     present = {field: value for field, value in named.items() if _is_given(field, value)}
+    if "answer" not in present and _parse(present.get("answer_start")) in (0, -1):
+        del present["answer_start"]  # what is written beside no answer
 
     def text(field: str) -> str:
         name = columns.get(field, field)  # complaints speak of the file's own column

@@ -8,12 +8,15 @@ _SMOOTHING = 0.9  # of the running mean
 _NOTEWORTHY, _ALARMING = 1.0, 5.0
 
 
-def is_bad(loss: float, mean: float | None, spike: float) -> bool:
-    """Whether a loss is not finite, or exceeds the running mean by far: by the factor `spike`."""
+def is_bad(loss: float, mean: float | None, spike: float, guessing: float) -> bool:
+    """Whether a loss is not finite, or exceeds the running mean by far: by the factor `spike`.
+
+    The first one has no mean before it: that must not exceed the loss of guessing by far.
+    """
     if not math.isfinite(loss):
         return True
     if mean is None:
-        return False
+        return loss - guessing > _ALARMING
     return loss - mean > min(max((spike - 1.0) * mean, _NOTEWORTHY), _ALARMING)
 
 

@@ -128,10 +128,7 @@ class TrainingLoop:
         self.warm_up()
         with stop_signals() as stopped, self._bar() as bar:
             while self.progress.step < self.total_steps and not self._is_exhausted():
-                loss, examples = self.advance()
-                window.add(loss, examples)
-                if self.progress.step == 1:  # of weights that know nothing: none is much worse
-                    self._begin_mean(loss)
+                window.add(*self.advance())
                 step, last = self.progress.step, self.progress.step == self.total_steps
                 if step % self.settings.log_every == 0 or last:
                     self._look(window, good, bar)
@@ -209,7 +206,7 @@ class TrainingLoop:
     def _look(self, window: Window, good: dict[str, Any], bar: TrainingBar) -> None:
         """Read the losses since the last look; roll back if something went wrong."""
         loss = self._loss_of(window)
-        if is_bad(loss, self.progress.mean_loss, self.settings.spike):
+        if self._is_bad(loss):
             self.progress.rollbacks += 1
             self.progress.rollbacks_in_a_row += 1
             if self._diverges():
@@ -241,10 +238,9 @@ class TrainingLoop:
             bar.show(self.progress.step, f"loss {loss:.3f}, {speed:.0f} examples/s")
         window.clear()
 
-    def _begin_mean(self, loss: torch.Tensor) -> None:
-        first = float(self.accelerator.reduce(loss.detach(), "mean"))
-        if math.isfinite(first):
-            self.progress.mean_loss = first
+    def _is_bad(self, loss: float) -> bool:
+        guessing = 2 * math.log(max(shape.context for shape in self.batches.shapes))
+        return is_bad(loss, self.progress.mean_loss, self.settings.spike, guessing)
 
     def _diverges(self) -> bool:
         """Rolled back again and again, in a row or at a third of all looks so far."""
@@ -290,7 +286,7 @@ class TrainingLoop:
     def _save(self, window: Window, good: dict[str, Any]) -> dict[str, Any]:
         """A checkpoint of here; not of a state that the next look will roll back."""
         loss = self._loss_of(window)
-        if is_bad(loss, self.progress.mean_loss, self.settings.spike):
+        if self._is_bad(loss):
             return good
         self.progress.window_loss = float(self.accelerator.reduce(window.total, "mean"))
         self.progress.window_steps = window.steps
