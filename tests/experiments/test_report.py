@@ -115,6 +115,12 @@ def test_rows_whose_training_was_rolled_back_are_named(write_table: Write, tmp_p
     assert told.startswith("Training was rolled back on the way in width 12: ")
 
 
+def test_a_dev_file_with_other_questions_is_told(report_of: Callable[..., Report]) -> None:
+    fewer = {source: examples[:-1] for source, examples in QUESTIONS.items()}
+    report = report_of({"baseline": [50, 50], "width 12": [75, 25]}, fewer)
+    assert any("holds other questions than its runs were" in told for told in report.remarks)
+
+
 def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None:
     report = report_of({"baseline": [50, 50], "width 12": [75, 25], "no match": [25]})
     rows = {row.name: row for row in report.rows}

@@ -13,7 +13,6 @@ from readlet.experiments.differences import Flags, Runs, question_means
 from readlet.experiments.disagreements import Disagreement, disagreements
 from readlet.experiments.grid import Grid
 from readlet.metrics.evaluation import group_members
-from readlet.metrics.squad import rules_of, score_questions
 from readlet.types import Example
 
 Questions = Mapping[str, Sequence[Example]]
@@ -57,20 +56,28 @@ def analyse(
     groups: list[DevGroups] = []
     shown: list[Disagreement] = []
     has_answer: list[tuple[str, Flags]] = []
+    other: list[str] = []  # sources that have changed since
     sources = _sources(grid, runs)
     names = _short_names(sources)
     for source, rows in sources.items():
         asked = {run.result.questions for row in rows for run in runs[row]}
         if source not in questions or len(asked) > 1:  # of the latter the report tells
             continue
-        examples = _in_order(questions[source])
+        examples = questions[source]
+        if len(examples) != len(runs[rows[0]][0].question_scores["f1"]):
+            other.append(source)
+            continue
         parts = _groups(examples, {row: runs[row] for row in rows})
         groups.append(DevGroups(names[source], len(examples), parts))
         has_answer.append((asked.pop(), np.array([bool(e.answers) for e in examples])))
         if pairs_shown:
             pairs = [pair for pair in comparisons if {*pair} <= {*rows}]
             shown += disagreements(examples, runs, pairs, pairs_shown)
-    return Analysis(groups, shown, has_answer, _absent(sources, questions))
+    remarks = [
+        f"`{source}` holds other questions than its runs were scored on: no groups, no examples."
+        for source in other
+    ]
+    return Analysis(groups, shown, has_answer, [*_absent(sources, questions), *remarks])
 
 
 def _sources(grid: Grid, runs: Runs) -> dict[str, list[str]]:
@@ -101,15 +108,6 @@ def _short_names(sources: Iterable[str]) -> dict[str, str]:
     listed = list(sources)
     short = [Path(source).name for source in listed]
     return dict(zip(listed, short if len({*short}) == len(short) else listed, strict=True))
-
-
-def _in_order(examples: Sequence[Example]) -> list[Example]:
-    """The examples in the order of a run's scores."""
-    ids = score_questions(examples, {}, rules_of(examples)).ids
-    if len(ids) == len(examples):
-        return list(examples)
-    by_id = {example.id: example for example in examples}
-    return [by_id[identity] for identity in ids]
 
 
 def _groups(examples: Sequence[Example], runs: Runs) -> dict[str, list[GroupPart]]:
