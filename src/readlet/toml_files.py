@@ -1,7 +1,7 @@
 """TOML files that come with the package or are the user's own: recipes and tables."""
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -14,9 +14,8 @@ from readlet.files import text_chunks
 
 def shipped_files(*folder: str) -> dict[str, Traversable]:
     """The files of a folder of the package, by the names they are asked for."""
-    found = files("readlet").joinpath(*folder).iterdir()
-    named = {entry.name.removesuffix(".toml"): entry for entry in found if _is_toml(entry)}
-    return dict(sorted(named.items()))
+    found = {entry.name: entry for entry in files("readlet").joinpath(*folder).iterdir()}
+    return {n.removesuffix(".toml"): found[n] for n in sorted(found) if n.endswith(".toml")}
 
 
 def read_toml(source: str, shipped: dict[str, Traversable], what: str) -> dict[str, Any]:
@@ -36,10 +35,6 @@ def read_toml(source: str, shipped: dict[str, Traversable], what: str) -> dict[s
 
 def nearest(wrong: str, known: Iterable[str], which: str) -> str:
     """A remedy for a wrong name: the one that was probably meant, or all there are."""
-    listed: Sequence[str] = list(known)
+    listed = list(known)
     near = get_close_matches(wrong, listed, n=1)
     return f"did you mean {near[0]!r}?" if near else f"{which}: {', '.join(listed)}"
-
-
-def _is_toml(entry: Traversable) -> bool:
-    return entry.name.endswith(".toml")

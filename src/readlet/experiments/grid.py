@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from readlet.experiments.keys import Digests, run_key
 from readlet.experiments.table import MISSING, Changes, Table
 from readlet.recipe import Recipe
 from readlet.recipe_files import apply_change, check_fields, load_recipe, parse_recipe
+from readlet.toml_files import nearest
 
 _SEPARATOR = " / "
 _BASELINE = "baseline"
@@ -236,5 +236,4 @@ def _nearest(name: str, table: Table, rows: Sequence[Row]) -> str:
     names = [row.name for row in rows]
     if table.combine == "each" and name in (_BASELINE, *_first_choices(table)):
         return f"did you mean {names[0]!r}, the row of first choices?"
-    near = get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"rows: {', '.join(names)}"
+    return nearest(name, names, "rows")

@@ -122,6 +122,7 @@ def read_questions(*sources: str | Path, columns: Columns | None = None) -> list
 
 def with_own_ids(examples: Sequence[Example]) -> list[Example]:
     """The same examples; where an id repeats, a number is put behind it."""
+    # Counted, since `free_id` tries from 2 on: all ids of a large file may be the same.
     taken, first, numbers = {e.id for e in examples}, set[str](), Counter[str]()
     numbered = list(examples)
     for place, example in enumerate(examples):
