@@ -110,12 +110,12 @@ def read_examples(source: str | Path, columns: Columns | None = None) -> Iterato
         yield item
 
 
-def read_questions(*sources: str | Path, columns: Columns | None = None) -> list[Example]:
+def read_questions(*sources: str | Path) -> list[Example]:
     """The questions of all sources, each with an id of its own: answers are kept by id.
 
     Rows without ids are numbered in every file, and translations keep the ids of the original.
     """
-    examples = [example for source in sources for example in read_examples(source, columns)]
+    examples = [example for source in sources for example in read_examples(source)]
     warn_of_repeated_ids(examples, "a number is put behind it")
     return with_own_ids(examples)
 
