@@ -20,18 +20,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from readlet.augment.unanswerable import beside_their_paragraphs, make_unanswerable
-from readlet.calibrating import calibrate
-from readlet.encoding.features import Windows, encode
+from readlet.augment.unanswerable_questions import beside_their_paragraphs, make_unanswerable
+from readlet.encoding.features import encode
+from readlet.encoding.windows import Windows
 from readlet.errors import ReadletError
-from readlet.evaluation import predict
+from readlet.fitting.train import train_reader
 from readlet.formats import read_examples, write_examples
 from readlet.metrics.squad import score_questions, summary
-from readlet.predicting import Predictor
-from readlet.reader import Reader
-from readlet.recipe_files import load_recipe
-from readlet.slimming import slim_to
-from readlet.train_reader import train_reader
+from readlet.reading.evaluate_files import predict
+from readlet.reading.fit_calibration import calibrate
+from readlet.reading.predictor import Predictor
+from readlet.reading.reader import Reader
+from readlet.reading.slimming import slim_to
+from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 
 IMPOSSIBLE_SHARE = 0.33  # that of SQuAD 2.0's training set

@@ -15,7 +15,6 @@ import numpy as np
 from bundled_reader import JUDGED, REST, articles_aside, calibration_questions
 
 from readlet.errors import ReadletError
-from readlet.evaluation import predict
 from readlet.formats import read_examples
 from readlet.metrics.squad import (
     best_thresholds,
@@ -24,7 +23,8 @@ from readlet.metrics.squad import (
     score_questions,
     summary,
 )
-from readlet.reader import Answerer, load_reader
+from readlet.reading.evaluate_files import predict
+from readlet.reading.reader import Answerer, load_reader
 from readlet.types import Example
 
 SHARES = (0.47, 0.4, 0.35, 0.33)  # of impossible questions, for which the line is drawn

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 
 import torch
 
-from readlet.calibration import Calibration
 from readlet.encoding.features import count_words
 from readlet.encoding.vocabulary import build_vocabulary, frozen_table
 from readlet.errors import ReadletError
 from readlet.formats import read_examples
 from readlet.models.qacnn import QACNN, count_parameters
-from readlet.reader import Reader
-from readlet.recipe_files import load_recipe
+from readlet.reading.calibration import Calibration
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 
 QUESTIONS_PER_SECOND = 40.0

@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-import readlet.train_reader
+import readlet.fitting.train
 from readlet.cli.experiment_view import GridView
-from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Run, expand
 from readlet.experiments.planning import plan
 from readlet.experiments.runner import run_grid
@@ -34,6 +33,7 @@ from readlet.experiments.store import Result
 from readlet.experiments.table import Table
 from readlet.experiments.versions import versions
 from readlet.formats import read_examples, write_examples
+from readlet.reading.evaluate_files import write_predictions
 
 QUESTIONS = 10_570  # SQuAD 1.1 dev
 SHARE_LIMIT, REPORT_LIMIT = 0.02, 10.0
@@ -51,7 +51,7 @@ def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
         axes={"rate": choices},
     )
     training = 0.0
-    train = readlet.train_reader.train
+    train = readlet.fitting.train.train
 
     def timed(*args: Any, **named: Any) -> Any:
         nonlocal training
@@ -60,13 +60,13 @@ def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
         training += time.perf_counter() - began
         return trained
 
-    readlet.train_reader.train = timed
+    readlet.fitting.train.train = timed
     began = time.perf_counter()
     grid = expand(table)
     with GridView(grid) as view:
         run_grid(grid, folder, view)
     total = time.perf_counter() - began
-    readlet.train_reader.train = train
+    readlet.fitting.train.train = train
     return total, (total - training) / total
 
 

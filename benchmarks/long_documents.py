@@ -17,7 +17,7 @@ from dataclasses import replace
 from readlet.formats import read_examples
 from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.squad import exact_match
-from readlet.reader import Reader
+from readlet.reading.reader import Reader
 from readlet.types import Example
 
 PARAGRAPHS = (1, 3, 10, 30)

@@ -19,8 +19,6 @@ from report_page import Run, page
 from report_plots import STYLES, learning_plot, time_plot
 
 from readlet.errors import ReadletError, bad_input
-from readlet.evaluation import predict
-from readlet.files import atomic_text, text_chunks
 from readlet.formats import read_examples
 from readlet.metrics.error_kinds import wrong_answers
 from readlet.metrics.evaluation import evaluate
@@ -28,7 +26,9 @@ from readlet.metrics.groups import Groups, evaluate_groups, question_groups
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.squad import rules_of
 from readlet.models.qacnn import count_parameters
-from readlet.reader import Reader
+from readlet.reading.evaluate_files import predict
+from readlet.reading.reader import Reader
+from readlet.storage.files import atomic_text, text_chunks
 from readlet.types import Example
 
 SQUAD = (

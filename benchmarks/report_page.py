@@ -9,8 +9,8 @@ from pathlib import Path
 from readlet.metrics.error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
 from readlet.metrics.evaluation import Evaluation
 from readlet.metrics.learning_curve import LearningCurve, time_to_each
-from readlet.recipe import SECTIONS, Recipe
-from readlet.recipe_files import load_recipe, shipped_recipes
+from readlet.recipe.recipe import SECTIONS, Recipe
+from readlet.recipe.recipe_files import load_recipe, shipped_recipes
 
 F1_LEVELS = (70, 75, 78, 80, 81, 82)
 ERRORS_PER_KIND = 3

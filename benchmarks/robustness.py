@@ -17,7 +17,7 @@ from typing import NamedTuple
 from readlet.errors import ReadletError
 from readlet.experiments.planning import plan
 from readlet.experiments.runner import find_finished
-from readlet.recipe import Recipe
+from readlet.recipe.recipe import Recipe
 
 TABLE = "002-robustness"
 SOFTMAXES = ("standard", "norm")

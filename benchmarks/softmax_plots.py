@@ -13,8 +13,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from readlet.errors import ReadletError, bad_input
-from readlet.files import check_place
 from readlet.metrics.learning_curve import read_log
+from readlet.storage.files import check_place
 
 Curves = dict[str, dict[int, list[tuple[float, float]]]]
 """Statistic, number of the softmax, points of epoch and value."""

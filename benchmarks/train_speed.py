@@ -15,11 +15,11 @@ from pathlib import Path
 
 import torch
 
-from readlet.corpus import Corpus, prepare
 from readlet.encoding.batches import Batches, FormTables, Shape, shapes
+from readlet.fitting.train import build_model
+from readlet.fitting.training_data import Corpus, prepare
 from readlet.models.span_loss import SpanLoss
-from readlet.recipe_files import load_recipe
-from readlet.train_reader import build_model
+from readlet.recipe.recipe_files import load_recipe
 from readlet.training.loop import Exam, TrainingLoop
 from readlet.training.processes import make_accelerator
 

@@ -206,12 +206,12 @@ def squad_text() -> Callable[..., str]:
 @pytest.fixture(scope="session")
 def random_reader() -> Callable[..., Any]:
     """Readers of tiny width that know the words of the given texts and have learnt nothing."""
-    from readlet.calibration import Calibration
     from readlet.encoding.vocabulary import build_vocabulary, frozen_table
     from readlet.encoding.words import words
     from readlet.models.qacnn import QACNN
-    from readlet.reader import Reader
-    from readlet.recipe import Recipe
+    from readlet.reading.calibration import Calibration
+    from readlet.reading.reader import Reader
+    from readlet.recipe.recipe import Recipe
 
     def build(*texts: str, null: bool = False, seed: int = 0, **data: Any) -> Reader:
         recipe = Recipe.model_validate(

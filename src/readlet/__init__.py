@@ -1,7 +1,7 @@
 """Readlet: train, compare, calibrate and slim small reading-comprehension models."""
 
 from readlet.errors import ReadletError
-from readlet.reader import Reader
+from readlet.reading.reader import Reader
 from readlet.types import Candidate, Example, Prediction, Sentence, Span
 
 __version__ = "0.1.0"

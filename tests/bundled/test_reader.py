@@ -5,7 +5,7 @@ import pytest
 from readlet.bundled import bundled_reader
 from readlet.cli.demo import ASKED_OF_BUNDLED
 from readlet.formats import read_examples
-from readlet.reader import Reader
+from readlet.reading.reader import Reader
 
 FOLDER = bundled_reader()
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="this copy of the package has no reader")

@@ -134,7 +134,7 @@ def test_a_refusal_tells_what_it_would_have_said(
             guess = Candidate("Ada Brook [sic]", 37, 46, 0.2)
             return Prediction("", 0, 0, 0.7, 0.7, (guess,) if "kiln" in question else ())
 
-    monkeypatch.setattr("readlet.reader.load_reader", lambda name: Timid())
+    monkeypatch.setattr("readlet.reading.reader.load_reader", lambda name: Timid())
     done = readlet("ask", "Who built the kiln?", passage)
     assert "no answer here  (probability 0.70; if there is one: Ada Brook [sic])" in done.out
     done = readlet("ask", "Who sold it?", passage)

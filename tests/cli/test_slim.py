@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from readlet.reader import Reader
+from readlet.reading.reader import Reader
 
 Run = Callable[..., Any]
 

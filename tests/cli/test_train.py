@@ -17,11 +17,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from readlet.fitting.train import train_reader
 from readlet.formats import read_examples
-from readlet.reader import Reader
-from readlet.recipe import SECTIONS, Recipe
-from readlet.recipe_files import load_recipe
-from readlet.train_reader import train_reader
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe import SECTIONS, Recipe
+from readlet.recipe.recipe_files import load_recipe
 
 Run = Callable[..., Any]
 

@@ -15,10 +15,10 @@ from readlet.encoding.features import (
     NULL_FORM,
     PADDING_FORM,
     Features,
-    Windows,
     encode,
 )
 from readlet.encoding.vocabulary import Vocabulary
+from readlet.encoding.windows import Windows
 from readlet.encoding.words import word_spans
 from readlet.types import Example, Span
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet import corpus
 from readlet.encoding import cache
 from readlet.encoding.cache import Stored, cache_folder, cache_key, cached
-from readlet.recipe import Recipe
+from readlet.fitting import training_data
+from readlet.recipe.recipe import Recipe
 
 ARRAYS = {"a": np.arange(6, dtype=np.int32).reshape(2, 3), "b": np.array([], np.float32)}
 META = {"ids": ["1", "río", "half a pair \ud83d"], "n": 3}
@@ -247,7 +247,7 @@ def test_squad_is_encoded_and_loaded_in_time(
         }
     )
     start = time.perf_counter()
-    made = corpus.prepare(recipe)
+    made = training_data.prepare(recipe)
     assert time.perf_counter() - start < 60
     assert len({*made.train.row_example.tolist()}) + len(made.held_out_examples) > 80_000
     assert made.frozen.shape[1] == 150
@@ -260,8 +260,8 @@ def test_squad_is_encoded_and_loaded_in_time(
         loading.append(time.perf_counter() - begin)
         return found
 
-    monkeypatch.setattr(corpus, "cached", timed)
-    loaded = corpus.prepare(recipe)
+    monkeypatch.setattr(training_data, "cached", timed)
+    loaded = training_data.prepare(recipe)
     assert len(loading) == 4  # vocabulary, held-out, dev, train
     assert sum(loading) < 5
     assert loaded.vocabulary == made.vocabulary

@@ -15,11 +15,11 @@ from readlet.encoding.features import (
     NULL_FORM,
     PADDING_FORM,
     Features,
-    Windows,
     count_words,
     encode,
 )
 from readlet.encoding.vocabulary import NULL, PADDING, UNKNOWN, Vocabulary
+from readlet.encoding.windows import Windows
 from readlet.encoding.words import word_spans, words
 from readlet.types import Example, Span
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from readlet.evaluation import write_predictions
 from readlet.experiments.disagreements import Disagreement, _most, disagreements
 from readlet.experiments.store import FinishedRun, Result
+from readlet.reading.evaluate_files import write_predictions
 from readlet.types import Example, Span
 
 CONTEXT = "Oak and oaks: the oak by the oak gate."

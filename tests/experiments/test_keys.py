@@ -13,9 +13,9 @@ from readlet.experiments.keys import run_key, source_digests
 from readlet.experiments.planning import plan
 from readlet.experiments.table import load_table
 from readlet.formats import source_path
-from readlet.reader import reader_folder
-from readlet.recipe import SECTIONS, Data, Recipe
-from readlet.recipe_files import load_recipe
+from readlet.reading.reader import reader_folder
+from readlet.recipe.recipe import SECTIONS, Data, Recipe
+from readlet.recipe.recipe_files import load_recipe
 
 Write = Callable[..., str]
 GOLDEN = "2fcc7e71578192f8"

@@ -13,18 +13,18 @@ import pytest
 from safetensors.numpy import save_file
 
 from readlet.errors import ReadletError
-from readlet.evaluation import write_predictions
 from readlet.experiments import report as report_module
 from readlet.experiments.analysis import Questions
 from readlet.experiments.curves import curves_caption
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report
-from readlet.experiments.reporting import write_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import FinishedRun, Result
 from readlet.experiments.table import load_table
+from readlet.experiments.write_report import write_report
 from readlet.formats import read_examples, write_examples
 from readlet.metrics.learning_curve import LearningCurve, ScorePoint
+from readlet.reading.evaluate_files import write_predictions
 
 Write = Callable[..., str]
 EXAMPLES = list(read_examples("bundled:dev"))

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from safetensors import SafetensorError
 
-import readlet.tensors as tensors_module
+import readlet.storage.tensors as tensors_module
 from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
@@ -410,7 +410,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
 def test_data_are_prepared_once_for_runs_that_share_them(
     write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import readlet.train_reader as train_reader
+    import readlet.fitting.train as train_reader
 
     calls: list[int] = []
     prepare = train_reader.prepare

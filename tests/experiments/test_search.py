@@ -15,7 +15,7 @@ from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.search import Trying, search
 from readlet.experiments.table import load_table
 from readlet.formats import source_path
-from readlet.recipe_files import load_recipe, recipe_toml, shipped_recipes
+from readlet.recipe.recipe_files import load_recipe, recipe_toml, shipped_recipes
 
 pytest.importorskip("optuna", reason="Optuna is not installed")
 

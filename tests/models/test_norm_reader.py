@@ -7,15 +7,16 @@ import pytest
 import torch
 
 from readlet.encoding.batches import Batches, FormTables, shapes
-from readlet.encoding.features import Windows, encode
+from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
+from readlet.encoding.windows import Windows
+from readlet.fitting.train import train_reader
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLoss
 from readlet.nn.softmax import masked_softmax, norm_softmax
-from readlet.reader import Reader
-from readlet.recipe import Attention, Loss, Model, Recipe, norm_gamma
-from readlet.recipe_files import load_recipe
-from readlet.train_reader import train_reader
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe import Attention, Loss, Model, Recipe, norm_gamma
+from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary(("blue", "sky"), ("the", "is"), characters="abcde", max_characters=8)

@@ -11,10 +11,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from readlet.encoding.batches import Batch, Batches, FormTables, shapes
-from readlet.encoding.features import PADDING_FORM, Windows, encode
+from readlet.encoding.features import PADDING_FORM, encode
+from readlet.encoding.windows import Windows
 from readlet.models.qacnn import QACNN, count_parameters
 from readlet.models.span_loss import span_loss
-from readlet.recipe_files import load_recipe
+from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 
 Build = Callable[..., QACNN]

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from readlet.encoding.batches import PADDING, Batch, Batches, FormTables, shapes
-from readlet.encoding.features import Windows, encode
+from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
+from readlet.encoding.windows import Windows
 from readlet.models.qacnn import QACNN
-from readlet.recipe_files import load_recipe
+from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 
 Build = Callable[..., QACNN]

@@ -3,11 +3,12 @@
 import torch
 
 from readlet.encoding.batches import Batches, FormTables, shapes
-from readlet.encoding.features import Windows, encode
+from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
+from readlet.encoding.windows import Windows
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLoss
-from readlet.recipe import Model, Recipe
+from readlet.recipe.recipe import Model, Recipe
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary(

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from torch import nn
 
-from readlet.corpus import prepare
 from readlet.encoding.batches import Batches, FormTables, shapes
+from readlet.fitting.train import build_model
+from readlet.fitting.training_data import prepare
 from readlet.models.span_loss import SpanLoss
-from readlet.recipe_files import load_recipe
-from readlet.train_reader import build_model
+from readlet.recipe.recipe_files import load_recipe
 from readlet.training.loop import Exam, Scores, TrainingLoop
 from readlet.training.processes import make_accelerator
 

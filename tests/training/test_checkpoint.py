@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from readlet import tensors
 from readlet.errors import ReadletError
-from readlet.tensors import detached, save_tensors
+from readlet.storage import tensors
+from readlet.storage.tensors import detached, save_tensors
 from readlet.training import checkpoint as module
 from readlet.training.checkpoint import (
     Checkpoint,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import FailedTrainingError, ReadletError
-from readlet.recipe import SEED_LIMIT
+from readlet.recipe.recipe import SEED_LIMIT
 from readlet.training.checkpoint import find_checkpoint, load_checkpoint
 from readlet.training.log import memory_mib
 from readlet.training.loop import Outcome, Scores, TrainingLoop

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from readlet.errors import ReadletError
-from readlet.recipe_files import load_recipe
-from readlet.train_reader import train_reader
+from readlet.fitting.train import train_reader
+from readlet.recipe.recipe_files import load_recipe
 from readlet.training import precision_trial
 from readlet.training.average import Average
 from readlet.training.loop import TrainingLoop

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from readlet.recipe import Training
+from readlet.recipe.recipe import Training
 from readlet.training.schedule import learning_rate
 
 TOTAL = 400

@@ -27,8 +27,8 @@ def ask(
 ) -> None:
     """Find the answer to a question in a passage, or say that it is not there."""
     from readlet.errors import ReadletError, bad_input
-    from readlet.files import text_chunks
-    from readlet.reader import load_reader
+    from readlet.reading.reader import load_reader
+    from readlet.storage.files import text_chunks
 
     try:
         if passage == "-":

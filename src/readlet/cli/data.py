@@ -133,9 +133,9 @@ def unanswerable(
     Some are asked of another paragraph of their article, others changed so that their own paragraph
     no longer answers them: another name or number, an opposite, a "not".
     """
+    from readlet.augment.unanswerable_file import add_unanswerable
     from readlet.cli.unanswerable_view import show_summary
     from readlet.formats.rows import parse_columns
-    from readlet.unanswerable import add_unanswerable
 
     summary = add_unanswerable(files, out, share, seed, parse_columns(column), altered)
     if as_json:

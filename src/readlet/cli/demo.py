@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from readlet.cli.console import console
 
 if TYPE_CHECKING:
-    from readlet.reader import Answerer
+    from readlet.reading.reader import Answerer
 
 # Three questions about one passage, which leaves the last of them open.
 ASKED_OF_BUNDLED = tuple(f"trans-siberian-railway-{number}" for number in ("03", "06", "10"))
@@ -42,7 +42,7 @@ def demo() -> None:
 
 
 def _ask_bundled() -> None:
-    from readlet.reader import Reader
+    from readlet.reading.reader import Reader
 
     console.print("The reader that comes with Readlet, three times right on a passage new to it:\n")
     _ask(Reader.load(), "test", ASKED_OF_BUNDLED)
@@ -51,9 +51,9 @@ def _ask_bundled() -> None:
 def _score_bundled() -> None:
     """All questions of the test split against the baseline, then the English ones alone."""
     from readlet.cli.evaluation_view import show_evaluation
-    from readlet.evaluation import evaluate_questions, read_predictions
     from readlet.formats import read_examples
     from readlet.metrics.evaluation import evaluate
+    from readlet.reading.evaluate_files import evaluate_questions, read_predictions
 
     english = [e for e in read_examples("bundled:test") if e.language == "en"]
     lines = []
@@ -80,8 +80,8 @@ def _check_data() -> None:
 
 def _score_baseline() -> None:
     from readlet.cli.evaluation_view import show_evaluation
-    from readlet.evaluation import evaluate_questions
-    from readlet.reader import load_reader
+    from readlet.reading.evaluate_files import evaluate_questions
+    from readlet.reading.reader import load_reader
 
     console.print("The lexical baseline on the bundled test split:\n")
     show_evaluation(evaluate_questions("bundled:test", reader="baseline"))
@@ -89,9 +89,9 @@ def _score_baseline() -> None:
 
 
 def _train() -> None:
-    from readlet.evaluation import evaluate_questions
-    from readlet.recipe_files import load_recipe
-    from readlet.train_reader import train_reader
+    from readlet.fitting.train import train_reader
+    from readlet.reading.evaluate_files import evaluate_questions
+    from readlet.recipe.recipe_files import load_recipe
 
     console.print("A tiny reader learns the bundled training questions, for half a minute.\n")
     with tempfile.TemporaryDirectory() as folder:

@@ -55,9 +55,9 @@ def evaluate_command(
     """
     from readlet.cli.evaluation_view import show_evaluation
     from readlet.errors import ReadletError
-    from readlet.evaluation import evaluate_questions
     from readlet.formats import task_of
     from readlet.formats.rows import parse_columns
+    from readlet.reading.evaluate_files import evaluate_questions
 
     reader = targets[0] if len(targets) == 2 else None
     if len(targets) > 2 or (reader is None) == (predictions is None):
@@ -104,7 +104,7 @@ def _glue(
     """Score a GLUE file; the ids without prediction are given back. No option `of_squad` fits."""
     from readlet.cli.evaluation_view import show_glue
     from readlet.errors import ReadletError
-    from readlet.evaluation import evaluate_sentences
+    from readlet.reading.evaluate_files import evaluate_sentences
 
     if predictions is None or of_squad:
         remedy = f"leave {', '.join(of_squad)} out" if of_squad else "give --predictions FILE"

@@ -113,7 +113,7 @@ def report(
 ) -> None:
     """One table with deviations, tests against the baseline, curves, and where the rows differ."""
     from readlet.experiments.planning import plan
-    from readlet.experiments.reporting import write_report
+    from readlet.experiments.write_report import write_report
 
     grid, folder = plan(
         table,

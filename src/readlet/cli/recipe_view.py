@@ -3,8 +3,8 @@
 from rich.padding import Padding
 
 from readlet.cli.console import console
-from readlet.recipe import explained_fields
-from readlet.recipe_files import toml_value
+from readlet.recipe.recipe import explained_fields
+from readlet.recipe.recipe_files import toml_value
 
 
 def show_fields() -> None:

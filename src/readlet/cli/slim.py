@@ -29,7 +29,7 @@ def slim(
     ] = None,
 ) -> None:
     """Make a reader small enough to pass on: frequent words only, weights in half precision."""
-    from readlet.slimming import MEGABYTE, slim_folder
+    from readlet.reading.slimming import MEGABYTE, slim_folder
 
     if max_mb is None and words is None:
         max_mb = 12.0

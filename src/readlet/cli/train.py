@@ -44,12 +44,12 @@ def train(
     Ctrl-C leaves a state that --resume continues. Several processes: accelerate launch -m readlet
     train ...
     """
-    from readlet.recipe_files import load_recipe
+    from readlet.recipe.recipe_files import load_recipe
 
     chosen = load_recipe(recipe, changes)
     folder = out or _usual_folder(chosen.name)
 
-    from readlet.train_reader import train_reader  # heavy: only after the recipe is right
+    from readlet.fitting.train import train_reader  # heavy: only after the recipe is right
     from readlet.training.processes import is_main_process
 
     reader = train_reader(chosen, folder, resume=resume)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from rich.markup import escape
 
 from readlet.augment.altered_questions import NAME, NEGATION, NUMBER, OPPOSITE
-from readlet.augment.unanswerable import OTHER_PARAGRAPH
+from readlet.augment.unanswerable_file import Summary
+from readlet.augment.unanswerable_questions import OTHER_PARAGRAPH
 from readlet.cli.console import console, some
-from readlet.unanswerable import Summary
 
 _MADE_BY = {
     NAME: "with another name",

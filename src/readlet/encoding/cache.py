@@ -18,7 +18,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from readlet.files import open_bytes
+from readlet.storage.files import open_bytes
 
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 _ROOM = 10 << 30  # bytes; SQuAD with its word vectors takes a hundredth

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.encoding.vocabulary import NULL, PADDING, Vocabulary, plain
+from readlet.encoding.windows import Windows
 from readlet.encoding.words import snap, word_spans
 from readlet.types import Example
 
@@ -21,21 +22,6 @@ Ints = NDArray[np.int32]
 PADDING_FORM, NULL_FORM = 0, 1
 NO_LABEL = -1
 LONG_QUESTION = "long question: only its first words are read"
-
-
-@dataclass(frozen=True)
-class Windows:
-    """How long texts are cut: lengths in words."""
-
-    max_context: int
-    overlap: int
-    max_question: int
-
-    def starts(self, length: int) -> range:
-        """First words of windows that together cover all of `length` words."""
-        step = self.max_context - self.overlap
-        beyond = max(length - self.max_context, 0)
-        return range(0, beyond + step if beyond else 1, step)
 
 
 @dataclass

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.errors import bad_input
-from readlet.files import text_lines
+from readlet.storage.files import text_lines
 
 Matrix = NDArray[np.float32]
 _BLOCK = 4096  # lines parsed at a time

@@ -10,17 +10,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from readlet.evaluation import write_predictions
 from readlet.experiments.grid import Run
 from readlet.experiments.keys import source_digests
 from readlet.experiments.store import ANSWERS, GO_ON, LOG, RESULT, SCORES, Result, RunFolder
 from readlet.experiments.versions import versions
-from readlet.files import atomic_text
+from readlet.fitting.train import Trained
 from readlet.metrics.learning_curve import read_log
 from readlet.metrics.squad import QuestionScores, rules_of, score_questions
 from readlet.models.qacnn import count_parameters
-from readlet.tensors import save_tensors
-from readlet.train_reader import Trained
+from readlet.reading.evaluate_files import write_predictions
+from readlet.storage.files import atomic_text
+from readlet.storage.tensors import save_tensors
 
 
 def finish(

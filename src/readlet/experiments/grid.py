@@ -11,9 +11,9 @@ from typing import Any
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests, run_key
 from readlet.experiments.table import MISSING, Changes, Table
-from readlet.recipe import Recipe
-from readlet.recipe_files import apply_change, check_fields, load_recipe, parse_recipe
-from readlet.toml_files import nearest
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe_files import apply_change, check_fields, load_recipe, parse_recipe
+from readlet.storage.toml_files import nearest
 
 _SEPARATOR = " / "
 _BASELINE = "baseline"

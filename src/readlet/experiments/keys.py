@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 
 from readlet.errors import bad_input
-from readlet.files import open_bytes
 from readlet.formats import training_file
-from readlet.reader import reader_files
-from readlet.recipe import LATER_FIELDS, Recipe
+from readlet.reading.reader import reader_files
+from readlet.recipe.recipe import LATER_FIELDS, Recipe
+from readlet.storage.files import open_bytes
 
 Digests = Mapping[str, str]
 """What files are known by: name, digest of the content."""

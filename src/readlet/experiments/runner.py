@@ -15,11 +15,11 @@ from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key
 from readlet.experiments.store import GO_ON, DamagedRunError, FinishedRun, RunFolder
 from readlet.experiments.versions import versions
-from readlet.files import atomic_text
-from readlet.recipe import Recipe
+from readlet.recipe.recipe import Recipe
+from readlet.storage.files import atomic_text
 
 if TYPE_CHECKING:
-    from readlet.train_reader import Trained, Watch
+    from readlet.fitting.train import Trained, Watch
 
 Tell = Callable[[str], None]
 
@@ -55,7 +55,7 @@ class Runner:
     """Makes one run after the other and keeps what the next one can use."""
 
     def __init__(self, out: Path, *, keep_readers: bool = False, corpora: int = 4) -> None:
-        from readlet.corpus import Corpora
+        from readlet.fitting.training_data import Corpora
         from readlet.training.processes import make_accelerator
 
         versions()  # of the code that runs, not of what will lie on the disk when it has run
@@ -101,7 +101,7 @@ class Runner:
     def _train(
         self, folder: RunFolder, recipe: Recipe, watch: "Watch", *, resume: bool
     ) -> "Trained":
-        from readlet.train_reader import train
+        from readlet.fitting.train import train
 
         return train(
             recipe,

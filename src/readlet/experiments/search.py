@@ -19,10 +19,10 @@ from readlet.experiments.keys import run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.store import DamagedRunError, RunFolder
 from readlet.experiments.table import Range, Search
-from readlet.files import atomic_text
-from readlet.locks import locked
-from readlet.recipe import Recipe
-from readlet.recipe_files import parse_recipe, recipe_toml
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe_files import parse_recipe, recipe_toml
+from readlet.storage.files import atomic_text
+from readlet.storage.locks import locked
 
 if TYPE_CHECKING:
     from optuna import Study, Trial

@@ -26,9 +26,9 @@ from pydantic import BaseModel, ConfigDict
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests
 from readlet.experiments.versions import versions
-from readlet.files import atomic_text, text_chunks
-from readlet.locks import locked
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
+from readlet.storage.files import atomic_text, text_chunks
+from readlet.storage.locks import locked
 
 FORMAT = 1
 RESULT, SCORES, ANSWERS, LOG = (

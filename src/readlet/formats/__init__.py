@@ -10,7 +10,6 @@ from typing import TextIO
 
 from readlet.bundled import corpus
 from readlet.errors import ReadletError, bad_input
-from readlet.files import atomic_text, check_place, open_bytes, text_chunks
 from readlet.formats.glue import Task, glue_task, read_glue
 from readlet.formats.hub import PREFIX, read_hub
 from readlet.formats.places import nearest_place
@@ -23,6 +22,7 @@ from readlet.formats.rows import (
     write_jsonl,
 )
 from readlet.formats.squad import read_squad, write_squad
+from readlet.storage.files import atomic_text, check_place, open_bytes, text_chunks
 from readlet.types import Example, Sentence, Span
 
 __all__ = [

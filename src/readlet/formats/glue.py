@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from readlet.errors import bad_input
-from readlet.files import text_lines
+from readlet.storage.files import text_lines
 from readlet.types import Sentence
 
 Task = Literal["cola", "sst2", "mrpc"]

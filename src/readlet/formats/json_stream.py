@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import ReadletError, bad_input
-from readlet.files import MAX_PIECE
+from readlet.storage.files import MAX_PIECE
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")

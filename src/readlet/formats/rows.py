@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from readlet.errors import ReadletError, bad_input
-from readlet.files import MAX_PIECE, open_bytes, text_lines
 from readlet.formats.fields import flag_field, offset, spans, text_field
 from readlet.formats.squad import question_record
+from readlet.storage.files import MAX_PIECE, open_bytes, text_lines
 from readlet.types import Example, Span
 
 FIELDS = (

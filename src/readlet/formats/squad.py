@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from readlet.errors import bad_input
-from readlet.files import text_chunks
 from readlet.formats.fields import flag_field, list_field, spans, text_field
 from readlet.formats.json_stream import stream_list
+from readlet.storage.files import text_chunks
 from readlet.types import Example, Span
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.files import text_lines
+from readlet.storage.files import text_lines
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import ReadletError
-from readlet.gamma import check_gamma
 from readlet.nn.norm_attention import materialised_norm_attention, norm_attention
+from readlet.recipe.gamma import check_gamma
 
 M = TypeVar("M", bound=Any)
 # Models write -100, -1e4 or the lowest number of the type where nothing is to be seen.

@@ -13,7 +13,7 @@ from readlet.nn.encoder_block import EncoderBlock, sublayer_count
 from readlet.nn.highway import Highway
 from readlet.nn.softmax import normalised
 from readlet.nn.trilinear import ContextQueryAttention
-from readlet.recipe import Model, Recipe, norm_gamma
+from readlet.recipe.recipe import Model, Recipe, norm_gamma
 
 # Fresh embeddings have a deviation of about 0.4, the positions added to them one of 0.7. What a
 # word is must outweigh where it stands, or attention begins by comparing places.

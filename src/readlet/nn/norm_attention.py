@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from readlet.errors import ReadletError
-from readlet.gamma import check_gamma
 from readlet.nn.softmax import HALF_LIMIT, norm_softmax, one_over_sigma
+from readlet.recipe.gamma import check_gamma
 
 try:
     from readlet.nn import norm_on_gpu as gpu

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from readlet.errors import CannotResumeError, ReadletError, bad_input
-from readlet.files import make_readable
+from readlet.storage.files import make_readable
 
 _PREFIX = "checkpoint-"
 

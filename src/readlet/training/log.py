@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from readlet.files import atomic_text
+from readlet.storage.files import atomic_text
 
 
 class TrainingLog:

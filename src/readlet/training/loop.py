@@ -17,8 +17,8 @@ from readlet.encoding.batches import Batch, Batches, Shape
 from readlet.encoding.features import Ints
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.progress import TrainingBar
-from readlet.recipe import Training
-from readlet.tensors import detached, save_tensors
+from readlet.recipe.recipe import Training
+from readlet.storage.tensors import detached, save_tensors
 from readlet.training.average import Average
 from readlet.training.checkpoint import (
     Checkpoint,
@@ -29,13 +29,13 @@ from readlet.training.checkpoint import (
 )
 from readlet.training.guard import is_bad, running_mean
 from readlet.training.log import TrainingLog, memory_mib
+from readlet.training.loss_meter import LossMeter
 from readlet.training.precision import MixedPrecision
 from readlet.training.processes import in_main
 from readlet.training.schedule import learning_rate
 from readlet.training.signals import stop_signals
 from readlet.training.state import TrainingState
 from readlet.training.step import EagerStep, GraphStep, make_optimizer
-from readlet.training.window import Window
 
 _MAX_ROLLBACKS = 5
 _BEST = "best.safetensors"
@@ -123,7 +123,7 @@ class TrainingLoop:
     def run(self) -> Outcome:
         """Train to the end; afterwards the module has the averaged weights."""
         good = self.state.tensors()
-        window = Window(self.accelerator.device, self.progress)
+        window = LossMeter(self.accelerator.device, self.progress)
         every = max(1, round(self.settings.evaluate_every * self.steps_per_epoch))
         self.warm_up()
         with stop_signals() as stopped, self._bar() as bar:
@@ -203,7 +203,7 @@ class TrainingLoop:
         told = torch.tensor(float(bool(stopped)), device=self.accelerator.device)
         return float(self.accelerator.reduce(told, "sum")) > 0
 
-    def _look(self, window: Window, good: dict[str, Any], bar: TrainingBar) -> None:
+    def _look(self, window: LossMeter, good: dict[str, Any], bar: TrainingBar) -> None:
         """Read the losses since the last look; roll back if something went wrong."""
         loss = self._loss_of(window)
         if self._is_bad(loss):
@@ -249,7 +249,7 @@ class TrainingLoop:
         looks = -(-self.progress.step // self.settings.log_every)
         return self.progress.rollbacks > max(_MAX_ROLLBACKS, looks / 3)
 
-    def _loss_of(self, window: Window) -> float:
+    def _loss_of(self, window: LossMeter) -> float:
         """Mean loss of the window over all processes."""
         total = float(self.accelerator.reduce(window.total, "mean"))
         return total / max(window.steps, 1)
@@ -283,7 +283,7 @@ class TrainingLoop:
         weights = detached(self.average.shadow)
         save_tensors(self.folder / _BEST, weights, how_to_resume=self._how_to_resume)
 
-    def _save(self, window: Window, good: dict[str, Any]) -> dict[str, Any]:
+    def _save(self, window: LossMeter, good: dict[str, Any]) -> dict[str, Any]:
         """A checkpoint of here; not of a state that the next look will roll back."""
         loss = self._loss_of(window)
         if self._is_bad(loss):

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.amp.grad_scaler import GradScaler
 
 from readlet.errors import ReadletError
-from readlet.recipe import Precision
+from readlet.recipe.recipe import Precision
 from readlet.training import precision_trial
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}

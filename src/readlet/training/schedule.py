@@ -2,7 +2,7 @@
 
 import math
 
-from readlet.recipe import Training
+from readlet.recipe.recipe import Training
 
 
 def learning_rate(settings: Training, step: int, total: int) -> float:

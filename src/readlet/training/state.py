@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.amp.grad_scaler import GradScaler
 
-from readlet.tensors import detached
+from readlet.storage.tensors import detached
 from readlet.training.average import Average
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.encoding.batches import Batch
-from readlet.recipe import Training
+from readlet.recipe.recipe import Training
 from readlet.training.average import Average
 from readlet.training.precision import MixedPrecision
 from readlet.training.state import TrainingState

@@ -1,0 +1,83 @@
+"""From files to a file with unanswerable questions: what `readlet data unanswerable` calls."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from readlet.augment.unanswerable_questions import (
+    ALTERED_SHARE,
+    beside_their_paragraphs,
+    make_unanswerable,
+)
+from readlet.errors import bad_input
+from readlet.formats import check_target, read_examples, warn_of_repeated_ids, write_examples
+from readlet.formats.rows import Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was written, in numbers: `kinds` counts the new questions by the way they were made.
+
+    `left` has the ids of questions that found no paragraph, `not_altered` of those that no rule
+    could change.
+    """
+
+    questions: int
+    impossible: int
+    added: int
+    wanted: int
+    kinds: Mapping[str, int]
+    left: Mapping[str, list[str]]
+    not_altered: Mapping[str, list[str]]
+
+    @property
+    def share(self) -> float:
+        return self.impossible / self.questions
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "questions": self.questions,
+            "impossible": self.impossible,
+            "share": self.share,
+            "added": self.added,
+            "wanted": self.wanted,
+            "kinds": dict(self.kinds),
+            "left": dict(self.left),
+            "not_altered": dict(self.not_altered),
+        }
+
+
+def add_unanswerable(
+    sources: Sequence[str],
+    out: Path,
+    share: float,
+    seed: int,
+    columns: Columns,
+    altered: float = ALTERED_SHARE,
+) -> Summary:
+    """Write the questions of all sources, and new ones without an answer, as one file."""
+    check_target(out)
+    examples = [example for source in sources for example in read_examples(source, columns)]
+    # They stay: by its id a question is known in other languages, and is not asked there again.
+    warn_of_repeated_ids(examples, "they repeat in the new file")
+    made = make_unanswerable(examples, share, seed, altered)
+    changed, paired, added = made.changed, made.paired, made.added
+    if not examples or (made.wanted and not added):
+        reasons = (f"{len(ids):,} {reason}" for reason, ids in paired.left.items())
+        fault = f"no question to pair ({', '.join(reasons) or 'there are none'})"
+        remedy = (
+            "give articles that have a title and at least two paragraphs "
+            "(in rows: a column 'title', or --column title=NAME)"
+        )
+        raise bad_input(", ".join(sources), "", fault, remedy)
+    write_examples(out, beside_their_paragraphs(examples, added))
+    return Summary(
+        questions=len(examples) + len(added),
+        impossible=sum(example.is_impossible for example in examples) + len(added),
+        added=len(added),
+        wanted=made.wanted,
+        kinds={kind: len(ids) for kind, ids in {**changed.kinds, **paired.kinds}.items()},
+        left=paired.left,
+        not_altered=changed.left,
+    )

@@ -1,0 +1,108 @@
+"""From finished runs to files of a report: what `readlet experiment report` calls."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from readlet.errors import ReadletError
+from readlet.experiments.analysis import Questions
+from readlet.experiments.curves import learning_curves
+from readlet.experiments.grid import Grid, Run
+from readlet.experiments.keys import run_key, source_names
+from readlet.experiments.render_html import html
+from readlet.experiments.render_markdown import markdown
+from readlet.experiments.render_tex import tex
+from readlet.experiments.report import Report, build_report
+from readlet.experiments.runner import find_finished
+from readlet.experiments.store import Result, known_sources, results_in
+from readlet.formats import read_questions, source_path
+from readlet.recipe.recipe import Recipe
+from readlet.storage.files import atomic_text
+
+Renderer = Callable[[Report, str], str]
+_RENDERERS: dict[str, Renderer] = {
+    "md": markdown,
+    "html": html,
+    "tex": lambda report, command: tex(report),
+    "json": lambda report, command: json.dumps(report.as_json(), ensure_ascii=False, indent=1),
+}
+
+
+def write_report(
+    grid: Grid,
+    runs: Path,
+    folder: Path,
+    formats: Sequence[str],
+    *,
+    command: str,
+    examples_shown: int,
+) -> list[Path]:
+    """Write the report in every format asked for; the paths of its files."""
+    formats = list(dict.fromkeys(name.strip() for name in formats if name.strip()))
+    if not formats:
+        raise ReadletError(f"--format: names none; give {', '.join(_RENDERERS)}")
+    for name in formats:
+        if name not in _RENDERERS:
+            raise ReadletError(f"--format {name}: no such format; give {', '.join(_RENDERERS)}")
+    found = find_finished(grid, runs)
+    questions = _questions(run for run in grid.runs if run.key in found.runs)
+    report = build_report(
+        grid, found.runs, questions, pairs_shown=examples_shown, damaged=found.damaged
+    )
+    results = list(results_in(runs))
+    more = [*_changed_files(grid, results), *_other_seeds(grid, results)]
+    report = replace(report, remarks=[*report.remarks, *more])
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    texts = {f"{grid.table.name}.{name}": _RENDERERS[name](report, command) for name in formats}
+    if "md" in formats:
+        texts[f"{grid.table.name}-curves.svg"] = learning_curves(report, standalone=True)
+    for name, text in texts.items():
+        with atomic_text(folder / name) as stream:
+            stream.write(text)
+        written.append(folder / name)
+    return written
+
+
+def _questions(runs: Iterable[Run]) -> Questions:
+    """The dev questions that are at hand; held-out ones, others for every seed, are not kept."""
+    sources = dict.fromkeys(run.recipe.data.dev for run in runs)
+    return {s: read_questions(s) for s in sources if s and source_path(s).is_file()}
+
+
+def _changed_files(grid: Grid, results: Sequence[Result]) -> list[str]:
+    """A remark on files that are not here and of which runs knew several contents."""
+    contents: defaultdict[str, set[str]] = defaultdict(set)
+    for result in results:
+        for name, digest in result.sources.items():
+            contents[name].add(digest)
+    named = {name for run in grid.runs for name in source_names(run.recipe)}
+    absent = {Path(name).name for name in named if not source_path(name).is_file()}
+    changed = {Path(name).name for name, digests in contents.items() if len(digests) > 1}
+    told = ", ".join(f"`{name}`" for name in sorted(absent & changed))
+    return [f"Shown are runs of the newest {told}: earlier ones had other contents."] * bool(told)
+
+
+def _other_seeds(grid: Grid, results: Sequence[Result]) -> list[str]:
+    """A remark on finished runs of these rows under seeds that the report was not asked for."""
+    asked = {run.key for run in grid.runs}
+    others = {result.key: result.seed for result in results if result.key not in asked}
+    listed = grid.table.seeds
+    known = known_sources(results) if others else {}
+    found = [
+        (seed if isinstance(listed, int) else listed.index(seed)) + 1  # so many must be asked for
+        for seed in set(others.values())
+        if isinstance(listed, int) or seed in listed
+        for run in {run.row: run for run in grid.runs}.values()
+        if run_key(_with_seed(run.recipe, seed), known) in others
+    ]
+    if not found:
+        return []
+    count = f"{len(found)} more finished run{'s' if len(found) > 1 else ''}"
+    return [f"Not shown without `--seeds {max(found)}`: {count} of other seeds."]
+
+
+def _with_seed(recipe: Recipe, seed: int) -> Recipe:
+    return recipe.model_copy(update={"training": recipe.training.model_copy(update={"seed": seed})})

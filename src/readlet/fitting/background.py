@@ -1,0 +1,45 @@
+"""Start-up on a GPU: one process fills the cache with encoded data while another compiles.
+
+Both keep a core busy for half a minute, and neither needs the other. The helper reads a recipe from
+its standard input: `python -m readlet.fitting.background < recipe.json`.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from readlet.recipe.recipe import Recipe
+
+
+@contextmanager
+def preparing_aside(recipe: Recipe) -> Iterator[None]:
+    """Encode the recipe's data into the cache meanwhile; wait for it at the end.
+
+    Whatever goes wrong there is nothing lost: `prepare` then does the work itself, and tells.
+    """
+    command = [sys.executable, "-m", "readlet.fitting.background"]
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, text=True
+    ) as helper:
+        try:
+            with suppress(BrokenPipeError):  # it has died already
+                helper.stdin.write(recipe.model_dump_json())  # type: ignore[union-attr]
+                helper.stdin.close()  # type: ignore[union-attr]
+            yield
+        except BaseException:
+            helper.kill()
+            raise
+
+
+def _main() -> None:
+    from readlet.fitting.starting import load_start
+    from readlet.fitting.training_data import prepare
+
+    recipe = Recipe.model_validate_json(sys.stdin.read())
+    prepare(recipe, load_start(recipe))
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,119 @@
+"""A run has a folder of its own, and goes on only with what it began with."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+
+from readlet.errors import CannotResumeError, bad_input
+from readlet.fitting.training_data import Corpus
+from readlet.reading.reader import reader_files
+from readlet.recipe.recipe import LATER_FIELDS, SECTIONS, Recipe, changed_fields
+from readlet.storage.files import atomic_text
+from readlet.storage.locks import locked
+from readlet.training.checkpoint import find_checkpoint
+from readlet.training.processes import in_main, is_main_process
+
+_RECIPE, _LOCK = "recipe.json", ".lock"
+
+
+@contextmanager
+def claimed_folder(
+    recipe: Recipe, folder: Path, accelerator: Accelerator, *, resume: bool
+) -> Iterator[None]:
+    """The folder for a new run, or for one that goes on; no other process may train there."""
+    if resume:
+        _refuse_other_recipe(recipe, folder)
+    else:
+        _refuse_used(folder)
+    with ExitStack() as held:
+        in_main(accelerator, lambda: _take(folder, held))
+        if not resume:
+            in_main(accelerator, lambda: _begin(folder, recipe))
+        yield
+        if accelerator.is_main_process:
+            (folder / _LOCK).unlink(missing_ok=True)  # it is no part of a reader
+
+
+def _begin(folder: Path, recipe: Recipe) -> None:
+    (folder / "log.jsonl").unlink(missing_ok=True)
+    with atomic_text(folder / _RECIPE) as stream:
+        stream.write(recipe.model_dump_json(indent=1))
+
+
+def _take(folder: Path, held: ExitStack) -> None:
+    try:
+        free = held.enter_context(locked(folder / _LOCK))
+    except OSError:  # some disks of a network hold no locks: then nothing guards against two
+        return
+    if not free:
+        remedy = "wait for it, or give another --out"
+        raise bad_input(folder, "", "another process trains here", remedy)
+
+
+def _refuse_other_recipe(recipe: Recipe, folder: Path) -> None:
+    stored = folder / _RECIPE
+    if not stored.is_file():
+        raise bad_input(folder, "", "no run to resume", "leave --resume out")
+    before = _with_later_fields(_read_stored(stored))
+    changed = changed_fields(before, json.loads(recipe.model_dump_json()))
+    if changed:
+        fault = f"the run began with another {', '.join(changed)}"
+        raise bad_input(folder, "", fault, "resume with the same recipe and --set")
+
+
+def _refuse_used(folder: Path) -> None:
+    if find_checkpoint(folder) or (folder / "config.json").exists():
+        remedy = "go on with --resume, or give another --out"
+        raise bad_input(folder, "", "holds a run already", remedy)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fault = f"cannot be a folder ({error.strerror})"
+        raise bad_input(folder, "", fault, "give another --out") from None
+
+
+def _read_stored(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        told = bad_input(path, "", f"is damaged ({error})", "train anew in another --out")
+        raise CannotResumeError(str(told)) from None
+    return values if isinstance(values, dict) else {}
+
+
+def _with_later_fields(stored: dict[str, Any]) -> dict[str, Any]:
+    """A run that began before a field existed has the value that changes nothing."""
+    values = {section: dict(stored.get(section, {})) for section in SECTIONS}
+    for (section, field), neutral in LATER_FIELDS.items():
+        values[section].setdefault(field, neutral)
+    return values
+
+
+def check_data(recipe: Recipe, corpus: Corpus, folder: Path, *, resume: bool) -> None:
+    """A run goes on only with the data and readers that it began with."""
+    stored = folder / "data.json"
+    readers = [name for name in (recipe.training.start, recipe.training.teacher) if name]
+    now = {"key": corpus.key, "readers": [_digest_of_reader(name) for name in readers]}
+    if resume and stored.is_file():
+        if _read_stored(stored) != now:
+            fault = "the training data, the word vectors or the way to read them have changed"
+            if readers:
+                fault += ", or a reader to start or to learn from"
+            told = bad_input(folder, "", fault, "bring the old ones back, or give another --out")
+            raise CannotResumeError(str(told))
+    elif is_main_process():
+        with atomic_text(stored) as stream:
+            json.dump(now, stream)
+
+
+def _digest_of_reader(name: str) -> str:
+    digest = hashlib.sha256()
+    for path in reader_files(name):
+        with path.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""From scores to predictions: decoding, windows joined, calibration, and the Reader."""

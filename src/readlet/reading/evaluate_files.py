@@ -1,0 +1,165 @@
+"""From files or a reader to an evaluation: what `readlet evaluate` calls."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from readlet.errors import ReadletError, bad_input
+from readlet.formats import (
+    read_examples,
+    read_sentences,
+    warn_of_repeated_ids,
+    with_own_ids,
+)
+from readlet.formats.glue import Task
+from readlet.formats.rows import Columns
+from readlet.metrics.evaluation import Evaluation, evaluate
+from readlet.metrics.glue import glue_scores
+from readlet.metrics.squad import Rules
+from readlet.progress import track
+from readlet.reading.reader import Answerer, load_reader
+from readlet.storage.files import atomic_text, check_place, text_chunks
+from readlet.types import Candidate, Example, Prediction
+
+T = TypeVar("T")
+
+
+def evaluate_questions(
+    data: str,
+    *,
+    reader: str | None = None,
+    always_answer: bool = False,
+    predictions: Path | None = None,
+    na_probs: Path | None = None,
+    na_threshold: float | None = None,
+    against: Path | None = None,
+    rules: Rules | None = None,
+    save: Path | None = None,
+    columns: Columns | None = None,
+) -> Evaluation:
+    """Score a reader, or a file of predictions, on the questions of a file.
+
+    With `always_answer` a reader's best answer counts even where it would refuse.
+    """
+    if always_answer and reader is None:
+        raise ReadletError("--always-answer: the predictions are given; name a reader instead")
+    if na_threshold is not None and always_answer:
+        raise ReadletError("--na-threshold: not with --always-answer; leave one of them out")
+    if na_threshold is not None and math.isnan(na_threshold):
+        raise ReadletError("--na-threshold: not a number; give one from 0 to 1")
+    if save is not None:
+        check_place(save)
+    given = read_predictions(predictions) if predictions else {}
+    probabilities = read_probabilities(na_probs) if na_probs else None
+    if na_threshold is not None and na_probs is None and reader is None:
+        raise ReadletError("--na-threshold: there is nothing to compare it with; add --na-probs")
+    other = read_predictions(against) if against else None
+    as_read = list(read_examples(data, columns or {}))
+    examples = with_own_ids(as_read)
+    numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
+    if reader is None and not any(number in given for number in numbers):
+        # By their own ids, as the official scripts do it.
+        warn_of_repeated_ids(as_read, "one prediction for several questions")
+        examples = as_read
+    else:
+        warn_of_repeated_ids(as_read, "a number is put behind it")
+        probabilities = probabilities and _with_numbers(probabilities, numbers)
+        other = other and _with_numbers(other, numbers)
+    if not examples:
+        raise bad_input(data, "", "holds no question", "give data with questions")
+    confidences = None
+    threshold = 1.0 if na_threshold is None else na_threshold
+    if reader is not None:
+        loaded = load_reader(reader)
+        said = predict(loaded, examples)
+        given = {key: _best(p).text for key, p in said.items()}
+        if probabilities is None:
+            probabilities = {key: p.no_answer for key, p in said.items()}
+            if na_threshold is None and not always_answer:
+                # Refusing comes last, so that the best threshold is sought among all answers.
+                threshold = loaded.no_answer_threshold
+        refused = {key for key in said if probabilities.get(key, 0.0) > threshold}
+        confidences = {k: p.no_answer if k in refused else _best(p).score for k, p in said.items()}
+        if save is not None:
+            write_predictions(save, {k: "" if k in refused else v for k, v in given.items()})
+    return evaluate(
+        examples,
+        given,
+        na_probs=probabilities,
+        na_threshold=threshold,
+        against=other,
+        rules=rules,
+        confidences=confidences,
+    )
+
+
+def evaluate_sentences(
+    data: str, task: Task, predictions: Path
+) -> tuple[dict[str, float], list[str]]:
+    """GLUE scores and the ids without prediction, which count as wrong."""
+
+    def is_class(value: Any) -> bool:
+        return not isinstance(value, bool) and value in (0, 1)  # true equals 1, and is no class
+
+    given = _read_json_object(predictions, "0 or 1 for every id", is_class)
+    rows = list(read_sentences(data))
+    missing = [row.id for row in rows if row.id not in given]
+    said = [int(given.get(row.id, 1 - row.label)) for row in rows]
+    return glue_scores(task, [row.label for row in rows], said), missing
+
+
+def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str, T]:
+    """Values of files that know nothing of numbers put behind ids: those of the ids themselves."""
+    old = {number: values[own] for number, own in numbers.items() if own in values}
+    return old | values
+
+
+def predict(reader: Answerer, examples: Sequence[Example]) -> dict[str, Prediction]:
+    """What the reader says to every question, by id, under a progress bar."""
+    answers = reader.answer_batch((e.question, e.context) for e in examples)
+    said = track(answers, len(examples), reader.name)
+    return {e.id: prediction for e, prediction in zip(examples, said, strict=True)}
+
+
+def _best(prediction: Prediction) -> Prediction | Candidate:
+    return prediction.n_best[0] if prediction.n_best else prediction
+
+
+def read_predictions(path: Path) -> dict[str, str]:
+    return _read_json_object(path, "a text for every id", lambda v: isinstance(v, str))
+
+
+def read_probabilities(path: Path) -> dict[str, float]:
+    def is_number(value: Any) -> bool:
+        # NaN compares with nothing: it would silently spoil the thresholds. True is an int.
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        return abs(value) <= sys.float_info.max
+
+    return _read_json_object(path, "a number for every id", is_number)
+
+
+def write_predictions(path: Path, predictions: Mapping[str, str]) -> None:
+    with atomic_text(path) as stream:
+        json.dump(predictions, stream, ensure_ascii=False, indent=0)
+
+
+def _read_json_object(path: Path, wanted: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+    text = "".join(text_chunks(path))
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise bad_input(path, place, error.msg, "write one JSON object") from None
+    except (RecursionError, ValueError):  # nested a thousandfold, or a number of 5,000 digits
+        raise bad_input(path, "", f"is not {wanted}", "write one JSON object") from None
+    if not isinstance(values, dict):
+        raise bad_input(path, "", f"is a {type(values).__name__}", f"write an object: {wanted}")
+    for identity, value in values.items():
+        if not is_right(value):
+            fault = f"is {value!r:.40}"
+            raise bad_input(path, f"id {identity!r}", fault, f"give {wanted}")
+    return values

@@ -1,0 +1,122 @@
+"""The README.md of a reader's folder, made by the program."""
+
+import platform
+import subprocess
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from readlet.reading.reader import Reader
+
+_PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
+
+
+def model_card(reader: "Reader") -> str:
+    """Data, recipe, scores, versions, seed and commit, for people."""
+    notice = ["## Licence and data", "", reader.notice.strip(), ""] if reader.notice else []
+    lines = [
+        f"# {reader.name}: a small reader",
+        "",
+        "Finds the answer to a question inside a passage"
+        + (", or says that there is none." if reader.null else "; it always gives an answer."),
+        "",
+        *_facts(reader),
+        "",
+        *notice,
+        "## Scores",
+        "",
+        *_scores(reader),
+        "",
+        "## Calibration",
+        "",
+        _calibration(reader),
+        "",
+        "## Recipe",
+        "",
+        *_recipe(reader),
+        "",
+        "## Made with",
+        "",
+        f"Python {platform.python_version()}, "
+        + ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+        + f"; commit {_commit()}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _facts(reader: "Reader") -> list[str]:
+    from readlet.models.qacnn import count_parameters
+
+    recipe, known, metrics = reader.recipe, reader.vocabulary, reader.metrics
+    facts = [
+        f"- {count_parameters(reader.model):,} trainable parameters",
+        f"- {len(known.frozen):,} words with frozen vectors, {len(known.trainable):,} with "
+        f"trainable ones, {len(known.characters):,} characters",
+        f"- trained on: {', '.join(recipe.data.train)}; {metrics.get('steps', 0):,} steps",
+        f"- seed {recipe.training.seed}",
+    ]
+    if metrics.get("rollbacks"):
+        facts.append(f"- training was rolled back {metrics['rollbacks']:,} times")
+    if "slimmed_from" in metrics:
+        facts.append(f"- slimmed: it had {metrics['slimmed_from']:,} words with vectors")
+    if reader.stored == "float16":
+        facts.append("- weights stored in half precision")
+    return facts
+
+
+def _scores(reader: "Reader") -> list[str]:
+    rows = [
+        f"| {name} | {value:,} |" if isinstance(value, int) else f"| {name} | {value:.2f} |"
+        for name, value in reader.metrics.get("dev", {}).items()
+    ]
+    source = reader.metrics.get("dev_source", "the held-out questions")
+    return [f"On {source}:", "", "| | |", "|---|---|", *rows]
+
+
+def _calibration(reader: "Reader") -> str:
+    from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND
+
+    fitted = reader.calibration
+    source = reader.recipe.data.calibration or "the training data, held out"
+    fit = f"Fitted on {fitted.questions:,} questions of {source}"
+    if not fitted.questions:
+        fit = f"Not fitted ({TOO_FEW} of {source}); the usual values"
+    measured = "not measured"
+    if fitted.error_before is not None and fitted.error_after is not None:
+        measured = f"{fitted.error_before:.3f} before, {fitted.error_after:.3f} after"
+    if reader.null and fitted.questions and not fitted.has_fitted_refusals:
+        measured += f". No-answer probability and threshold are the usual ones: {TOO_FEW_OF_A_KIND}"
+    return (
+        f"{fit}: temperature {fitted.temperature:.3f}, no-answer threshold "
+        f"{fitted.no_answer_threshold:.3f}; expected calibration error {measured}."
+    )
+
+
+def _recipe(reader: "Reader") -> list[str]:
+    from readlet.recipe.recipe import SECTIONS
+
+    values = reader.recipe.model_dump()
+    rows = [
+        f"| {section}.{field} | {value!r} |"
+        for section in SECTIONS
+        for field, value in values[section].items()
+    ]
+    return ["| field | value |", "|---|---|", *rows]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except ImportError:
+        return "(not installed)"
+
+
+def _commit() -> str:
+    """The commit of the project in whose folder the reader was made, if it is one."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return done.stdout.strip() or "unknown"

@@ -1,0 +1,166 @@
+"""A smaller reader, to be passed on: its most frequent words only, in half precision."""
+
+import json
+import math
+import tempfile
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+
+import torch
+
+from readlet.errors import ReadletError, bad_input
+from readlet.formats import read_questions
+from readlet.metrics.squad import rules_of, score_questions, summary
+from readlet.reading.evaluate_files import predict
+from readlet.reading.reader import VECTORS, Reader, load_reader, model_of, reader_folder
+from readlet.storage.files import text_chunks
+from readlet.storage.tensors import detached, in_precision
+
+MEGABYTE = 1_000_000
+_BEFORE = ", before slimming"
+# Bytes left free for new scores, which are known only when the number of words is.
+_ROOM_FOR_SCORES = 1024
+_FILES = (
+    *("config.json", "model.safetensors", "vocabulary.json", "calibration.json"),
+    *("metrics.json", "NOTICE.md", "README.md"),
+)
+
+
+@dataclass(frozen=True)
+class Slimmed:
+    """What a reader was and what it has become: words with frozen vectors, bytes of its files."""
+
+    words_before: int
+    words: int
+    bytes_before: int
+    bytes: int
+
+
+def slim(reader: Reader, words: int) -> Reader:
+    """Keep the vectors of the most frequent words, and round all weights to half precision.
+
+    Vector files list frequent words first, and a vocabulary keeps their order. Other words become
+    the unknown word, told apart by their characters; words with trainable vectors all stay.
+    """
+    known = replace(reader.vocabulary, frozen=reader.vocabulary.frozen[:words])
+    weights = dict(reader.model.state_dict())
+    rows = known.trainable_rows + len(known.frozen)
+    weights[VECTORS] = weights[VECTORS][:rows]  # (rows, width)
+    weights = in_precision(torch.float16, detached(weights))
+    for name, tensor in weights.items():
+        if not torch.isfinite(tensor).all():
+            fault = "holds a number too large for half precision"
+            raise bad_input(name, "", fault, "it cannot be slimmed; train the reader anew")
+    source = reader.metrics.get("dev_source", "").removesuffix(_BEFORE)
+    before = reader.metrics.get("slimmed_from", len(reader.vocabulary.frozen))
+    told = {"slimmed_from": before} | ({"dev_source": source + _BEFORE} if source else {})
+    return replace(
+        reader,
+        model=model_of(reader.recipe, known, weights),
+        vocabulary=known,
+        metrics=reader.metrics | told,
+        stored="float16",
+    )
+
+
+def slim_to(reader: Reader, limit: int) -> Reader:
+    """The slim reader with as many words as go into a folder of `limit` bytes."""
+    least = _bytes_when_saved(slim(reader, 0))
+    if least > limit:
+        fault = f"even without any word vector the reader takes {least:,}"
+        raise bad_input(f"{limit:,} bytes", "", fault, "allow more")
+    width = reader.model.embedding.frozen.shape[1]
+    costs = [2 * width + _listed_bytes(word) for word in reader.vocabulary.frozen]
+    # At least so many bytes: some numbers in the files get more digits. So it is never too few
+    # words to begin with, and hardly ever more than one too many.
+    words = bisect_right(list(accumulate(costs)), limit - least)
+    while _bytes_when_saved(made := slim(reader, words)) > limit:
+        words -= 1
+    return made
+
+
+def slim_folder(
+    name: str,
+    out: Path,
+    *,
+    words: int | None = None,
+    max_megabytes: float | None = None,
+    dev: str = "",
+    notice: Path | None = None,
+) -> Slimmed:
+    """Write a slim copy of a reader: of so many words, or of as many as fit.
+
+    With `dev` it is scored anew on these questions; `notice` goes along with it.
+    """
+    if (words is None) == (max_megabytes is None):
+        raise ReadletError("give either a number of words or a size in megabytes")
+    if words is not None and words < 0:
+        raise ReadletError(f"{words} words: less than none; give 0 or more")
+    if max_megabytes is not None and not 0 < max_megabytes < math.inf:
+        raise ReadletError(f"{max_megabytes} MB: no size; give a number above 0")
+    _require_empty(out)
+    given = load_reader(name)
+    if not isinstance(given, Reader):
+        raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
+    reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
+    examples = read_questions(dev) if dev else []
+    if dev and not examples:
+        raise bad_input(dev, "", "holds no question", "give data with questions")
+    if max_megabytes is not None:
+        made = slim_to(reader, int(max_megabytes * MEGABYTE) - _ROOM_FOR_SCORES * bool(dev))
+    else:
+        made = slim(reader, words or 0)
+    if examples:
+        said = {key: prediction.text for key, prediction in predict(made, examples).items()}
+        scores = summary(score_questions(examples, said, rules_of(examples)))
+        made = replace(made, metrics=made.metrics | {"dev": scores, "dev_source": dev})
+    _save_whole(made, out)
+    return Slimmed(
+        words_before=len(given.vocabulary.frozen),
+        words=len(made.vocabulary.frozen),
+        bytes_before=_bytes_of(reader_folder(name)),
+        bytes=_bytes_of(out),
+    )
+
+
+def _require_empty(out: Path) -> None:
+    remedy = "give another --out"
+    if (out / "config.json").exists():
+        raise bad_input(out, "", "holds a reader already", remedy)
+    if out.exists() and not out.is_dir():
+        raise bad_input(out, "", "is a file", remedy)
+    if out.is_dir() and any(out.iterdir()):
+        raise bad_input(out, "", "is not empty", remedy)
+
+
+def _save_whole(reader: Reader, out: Path) -> None:
+    """The folder appears under its name only when all of it is written."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as draft:
+            whole = Path(draft) / "reader"
+            reader.save(whole)
+            whole.replace(out)
+    except OSError as error:
+        fault = f"cannot be written ({error.strerror})"
+        raise bad_input(out, "", fault, "give another --out") from None
+
+
+def _bytes_when_saved(reader: Reader) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        reader.save(Path(folder))
+        return _bytes_of(Path(folder))
+
+
+def _bytes_of(folder: Path) -> int:
+    """Of the reader itself: the folder of a run holds checkpoints and logs too."""
+    paths = [folder / name for name in _FILES]
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def _listed_bytes(word: str) -> int:
+    """A word in vocabulary.json: on a line of its own, after two spaces, with a comma."""
+    text = json.dumps(word, ensure_ascii=False)
+    return len(text.encode("utf-8", errors="backslashreplace")) + len("  ,\n")

@@ -1,0 +1,1 @@
+"""Everything that determines a run, typed, with a sentence under every field."""

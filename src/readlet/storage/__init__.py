@@ -1,0 +1,1 @@
+"""Files on disk: atomic, readable, no pickle."""

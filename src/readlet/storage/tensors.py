@@ -1,0 +1,35 @@
+"""Named tensors in files: whole or absent, and readable by those who may read their folder."""
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+from readlet.errors import ReadletError
+from readlet.storage.files import make_readable
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], *, how_to_resume: str) -> None:
+    """Write one file that is whole or absent."""
+    draft = path.with_name(f".{path.name}")
+    try:
+        save_file(tensors, draft)
+        make_readable(draft)  # safetensors makes private ones
+        draft.replace(path)
+    except (OSError, SafetensorError) as error:
+        remedy = f"free some space and {how_to_resume}"
+        raise ReadletError(f"{path}: not written ({error}); {remedy}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def detached(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Copies on the CPU, that later steps cannot change."""
+    return {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
+
+
+def in_precision(dtype: torch.dtype, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors, with all numbers that have a fraction in this precision."""
+    return {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}

@@ -1,0 +1,125 @@
+"""Start-up on a GPU: data prepared aside, programs compiled ahead."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch._dynamo.testing import CompileCounterWithBackend
+
+from readlet.encoding import cache
+from readlet.encoding.batches import Batches, FormTables, shapes
+from readlet.fitting.background import preparing_aside
+from readlet.fitting.train import build_model, compile_ahead
+from readlet.fitting.training_data import prepare
+from readlet.models.span_loss import SpanLoss
+from readlet.nn.encoder_block import EncoderBlock
+from readlet.recipe.recipe_files import load_recipe
+from readlet.training.precision import MixedPrecision
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("READLET_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_what_is_prepared_aside_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = load_recipe("tiny")
+    with preparing_aside(recipe):
+        pass
+
+    def build(*_: object) -> None:
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(cache, "_store", build)
+    assert len(prepare(recipe).train) > 0
+
+
+def test_a_helper_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    recipe = load_recipe("tiny")
+    with preparing_aside(recipe):
+        pass
+    assert len(prepare(recipe).train) > 0
+
+
+def test_an_interruption_ends_the_helper(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[str]] = []
+
+    class Noted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *args: object, **named: object) -> None:
+            super().__init__(["sleep", "600"], stdin=subprocess.PIPE, text=True)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    with pytest.raises(KeyboardInterrupt), preparing_aside(load_recipe("tiny")):
+        raise KeyboardInterrupt
+    assert started[0].poll() not in (None, 0)
+
+
+def test_where_nothing_can_be_compiled_training_goes_on_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no C compiler\nat all")
+
+    def compile_parts(block: EncoderBlock) -> None:
+        block.rest.compile(backend=broken)
+
+    torch._dynamo.reset()
+    monkeypatch.setattr(EncoderBlock, "compile_parts", compile_parts)
+    recipe = load_recipe("tiny", ["training.batch_size=2"])
+    with pytest.warns(UserWarning, match=r"^training without .* slower \(no C compiler\)$"):
+        assert not compile_ahead(recipe, torch.device("cpu"))
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_blocks_in_training_find_what_was_compiled_ahead(
+    monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    """Three programs: two kinds of convolutions, and attention with feed-forward."""
+    torch._dynamo.reset()
+    counter = CompileCounterWithBackend("aot_eager")
+
+    def compile_parts(block: EncoderBlock) -> None:
+        for part in (*block.pairs, block.rest):
+            part.compile(backend=counter)
+        block._is_compiled = True
+
+    monkeypatch.setattr(EncoderBlock, "compile_parts", compile_parts)
+    recipe = load_recipe(
+        "tiny",
+        [
+            f"training.precision={precision}",
+            "training.batch_size=4",
+            "model.blocks=2",
+            "model.embedding_kernel=7",
+            "model.kernel=5",
+            "model.convolutions=2",
+            "model.embedding_convolutions=4",
+            "model.dropout=0.1",
+            "model.last_survival=0.9",
+            "data.max_context=100",  # windows, so that there are several lengths
+            "data.overlap=20",
+        ],
+    )
+    assert compile_ahead(recipe, torch.device("cpu"))
+    assert counter.frame_count == 3
+
+    corpus = prepare(recipe)
+    model = build_model(recipe, corpus)
+    model.compile_blocks()
+    loss = SpanLoss(model, FormTables(corpus.train), 0.0)
+    listed = shapes(recipe.data.max_context, recipe.data.max_question, null=True)
+    batches = Batches(corpus.train, listed, 4, null=True)
+    seen = set()
+    for shape, rows in dict(batches.epoch(0)).items():
+        with MixedPrecision(recipe.training.precision, torch.device("cpu")).autocast():
+            loss(batches.make(shape, rows)).backward()
+        seen.add(shape)
+    assert len(seen) > 1
+    assert counter.frame_count == 3
+    torch._dynamo.reset()

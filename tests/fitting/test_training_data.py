@@ -1,0 +1,230 @@
+"""The data of a recipe: what is trained on, held out, refused, and noted."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.fitting.train import train_reader
+from readlet.fitting.training_data import Corpora, prepare
+from readlet.formats import read_examples, write_examples
+from readlet.reading.fit_calibration import held_out_contexts
+from readlet.recipe.recipe_files import load_recipe
+from readlet.types import Example, Span
+
+Write = Callable[[list[Example]], Path]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ('data.train=["missing.json"]', "missing.json: data.train: no such file; check the recipe"),
+        (
+            'data.train=["bundled:train", "gone.json"]',
+            "gone.json: data.train: no such file; check",
+        ),
+        ('data.train=["bundled:all"]', "no split 'all' in the bundled corpus; use one of"),
+        ("data.dev=missing.json", "missing.json: data.dev: no such file; check the recipe"),
+        ('words.vectors=["no.vec"]', "no.vec: words.vectors: no such file; check the recipe"),
+    ],
+)
+def test_missing_files_are_told_before_work_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, complaint: str
+) -> None:
+    def work(*args: object) -> None:
+        raise AssertionError("work has started")
+
+    monkeypatch.setattr("readlet.fitting.training_data.read_questions", work)
+    monkeypatch.setattr("readlet.fitting.train.make_accelerator", work)
+    with pytest.raises(ReadletError) as caught:
+        train_reader(load_recipe("tiny", [change]), tmp_path / "run", resume=False)
+    assert str(caught.value).startswith(complaint)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.49])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_held_out_contexts_are_never_trained_on(
+    short_corpus: Path, small_training: list[str], share: float, seed: int
+) -> None:
+    changes = [f"data.held_out={share}", f"training.seed={seed}"]
+    corpus = prepare(load_recipe("tiny", [*small_training, *changes]))
+    everything = list(read_examples(short_corpus))
+    aside = {example.context for example in corpus.held_out_examples}
+    contexts = {example.context for example in everything}
+    assert len(aside) == max(1, round(share * len(contexts)))
+    held_out_ids = {example.id for example in corpus.held_out_examples}
+    assert held_out_ids == {e.id for e in everything if e.context in aside}
+    # One row for each of the other questions, and their contexts are the other contexts: a
+    # context has a row of its own in the table of texts, and the same length in words.
+    assert len(corpus.train) == len(everything) - len(held_out_ids)
+    assert len(set(corpus.train.row_context.tolist())) == len(contexts - aside)
+    trained = [e for e in everything if e.context not in aside]
+    for row, example in zip(corpus.train.row_context.tolist(), trained, strict=True):
+        last = corpus.train.offsets[corpus.train.text(row)][-1, 1]
+        assert last == len(example.context.rstrip())
+
+
+def test_a_share_of_the_contexts_is_trained_on(
+    short_corpus: Path, small_training: list[str]
+) -> None:
+    few, more, every = (
+        prepare(load_recipe("tiny", [*small_training, f"data.share={share}"]))
+        for share in (0.2, 0.5, 1.0)
+    )
+    contexts = [{e.context for e in corpus.train_examples} for corpus in (few, more, every)]
+    assert contexts[0] < contexts[1] < contexts[2]
+    assert [len(c) for c in contexts[:2]] == [round(x * len(contexts[2])) for x in (0.2, 0.5)]
+    questions = [e for e in read_examples(short_corpus) if e.context in contexts[0]]
+    assert few.train_examples == questions
+    assert len(few.train) == len(questions)
+    # Nothing else changes, but for the words that are known.
+    assert few.held_out_examples == every.held_out_examples
+    assert len({few.key, more.key, every.key}) == 3
+
+
+def test_held_out_words_stay_unknown(tmp_path: Path, small_training: list[str]) -> None:
+    """The vocabulary, too, is made of the training contexts alone."""
+    names = [f"Zaf{chr(97 + i)}" for i in range(6)]
+    examples = [
+        Example(name, f"Who is {name}?", f"{name} is here. {name}!", (Span(0, name),))
+        for name in names
+    ]
+    path = tmp_path / "names.json"
+    write_examples(path, examples)
+    changes = [f'data.train=["{path}"]', "data.dev=", "data.held_out=0.4", "words.min_count=1"]
+    corpus = prepare(load_recipe("tiny", [*small_training, *changes]))
+    aside = {example.id for example in corpus.held_out_examples}
+    assert len(aside) == 2
+    known = {word for word in corpus.vocabulary.trainable if word.lower().startswith("zaf")}
+    assert {word.lower() for word in known} == {n.lower() for n in names if n not in aside}
+
+
+def test_seeds_hold_other_contexts_out(short_corpus: Path) -> None:
+    examples = list(read_examples(short_corpus))
+    one, again, other = (held_out_contexts(examples, 0.3, seed) for seed in (0, 0, 1))
+    assert one == again != other
+    backwards = held_out_contexts(examples[::-1], 0.3, 0)
+    assert one == backwards  # the order of the file does not matter
+
+
+def test_what_is_kept_for_the_next_run_is_that_of_its_seed(
+    short_corpus: Path, small_training: list[str]
+) -> None:
+    """Later seeds must not get the split of the first."""
+    zero, one, rate = (
+        load_recipe("tiny", [*small_training, change])
+        for change in ("training.seed=0", "training.seed=1", "training.learning_rate=0.002")
+    )
+    corpora = Corpora()
+    kept = corpora.add(zero, prepare(zero))
+    assert corpora.find(one) is None
+    other = corpora.add(one, prepare(one))
+    assert other.held_out_examples != kept.held_out_examples
+    assert corpora.find(one) is other
+    assert corpora.find(zero) is corpora.find(rate) is kept  # a rate changes no data
+
+
+def test_without_dev_the_held_out_questions_are_scored(
+    short_corpus: Path, small_training: list[str]
+) -> None:
+    corpus = prepare(load_recipe("tiny", [*small_training, "data.dev="]))
+    assert corpus.dev_examples == corpus.held_out_examples
+
+
+def test_calibration_on_a_file_of_its_own(
+    short_corpus: Path, small_training: list[str], tmp_path: Path
+) -> None:
+    examples = list(read_examples(short_corpus))
+    write_examples(tmp_path / "train.json", examples[:40])
+    write_examples(tmp_path / "aside.json", examples[40:80])
+    recipe = load_recipe(
+        "tiny",
+        [
+            *small_training,
+            f'data.train=["{tmp_path / "train.json"}"]',
+            f"data.calibration={tmp_path / 'aside.json'}",
+            "data.dev=",
+        ],
+    )
+    made = prepare(recipe)
+    assert [e.id for e in made.held_out_examples] == [e.id for e in examples[40:80]]
+    assert set(made.train.row_example.tolist()) == set(range(40))
+    write_examples(tmp_path / "aside.json", [])
+    with pytest.raises(ReadletError, match=r"data\.calibration: no question"):
+        prepare(recipe)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Write:
+    def write(examples: list[Example]) -> Path:
+        write_examples(tmp_path / "given.json", examples)
+        return tmp_path / "given.json"
+
+    return write
+
+
+def test_too_little_to_train_on(
+    tmp_path: Path, written: Write, sound: list[Example], small_training: list[str]
+) -> None:
+    def refused(path: Path, *changes: str) -> str:
+        recipe = load_recipe("tiny", [*small_training, f'data.train=["{path}"]', *changes])
+        with pytest.raises(ReadletError) as caught:
+            train_reader(recipe, tmp_path / "run", resume=False)
+        return str(caught.value)
+
+    assert refused(written([])) == "data.train: no question in these files; name others"
+    assert refused(written(sound[:2])) == (
+        "data.train: a single context; give at least two, one is held out"
+    )
+    without = [Example(str(i), "Why?", f"It is {i}.", is_impossible=True) for i in range(4)]
+    assert refused(written(without), "model.null_answer=false") == (
+        "data.train: no answer that can be learned; name other files"
+    )
+
+
+def test_empty_dev_file(tmp_path: Path, written: Write, small_training: list[str]) -> None:
+    path = written([])
+    with pytest.raises(ReadletError, match=r"given\.json: data\.dev: no question in this file"):
+        prepare(load_recipe("tiny", [*small_training, f"data.dev={path}"]))
+
+
+def test_notes_list_what_was_not_taken_as_it_stands(
+    tmp_path: Path,
+    short_corpus: Path,
+    small_training: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Law 7."""
+    cut = [
+        Example(f"cut-{i}", "What is it?", f"A lighthouse {i} stands.", (Span(7, "house"),))
+        for i in range(3)
+    ]
+    long = [
+        Example(f"long-{i}", "Where? " * 30, f"{'word ' * 90}end {i}.", (Span(450, "end"),))
+        for i in range(3)
+    ]
+    write_examples(tmp_path / "odd.json", [*cut, *long])
+    changes = [
+        f'data.train=["{short_corpus}", "{tmp_path / "odd.json"}"]',
+        *(f"data.{part}={tmp_path / 'odd.json'}" for part in ("dev", "calibration")),
+        *("training.epochs=1", "training.batch_size=64"),
+    ]
+    recipe = load_recipe("tiny", [*small_training, *changes])
+    train_reader(recipe, tmp_path / "run", resume=False)
+    notes: dict[str, Any] = json.loads((tmp_path / "run" / "notes.json").read_text())
+    cut_ids, long_ids = [e.id for e in cut], [e.id for e in long]
+    assert notes == {
+        "answer cuts a word: taken with the whole word": cut_ids,
+        "long question: only its first words are read": long_ids,
+        "long context: read in windows": long_ids,
+        "dev: long question: only its first words are read": long_ids,
+        "calibration: long question: only its first words are read": long_ids,
+    }
+    told = capsys.readouterr().err
+    assert "calibration not fitted: fewer than 30 answerable questions; raise data.held_out" in told
+    for what, ids in notes.items():
+        assert f"{len(ids)} × {what}" in told

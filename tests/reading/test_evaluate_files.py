@@ -1,0 +1,194 @@
+"""From files and readers to an evaluation."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.bundled import corpus
+from readlet.errors import ReadletError
+from readlet.formats import read_examples
+from readlet.metrics.squad import exact_match
+from readlet.reading.baseline import LexicalBaseline
+from readlet.reading.evaluate_files import (
+    evaluate_questions,
+    evaluate_sentences,
+    predict,
+    read_predictions,
+    read_probabilities,
+    write_predictions,
+)
+from readlet.types import Candidate, Prediction
+
+TEST = str(corpus("test"))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], Path]:
+    """A file with that text, each time a new one."""
+
+    def write(text: str) -> Path:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_predictions_survive_their_file(tmp_path: Path) -> None:
+    said = {"q1": "Łódź – 東京", "q2": "", 'q"3\n': "a\tb"}
+    write_predictions(tmp_path / "p.json", said)
+    assert read_predictions(tmp_path / "p.json") == said
+    assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == said
+
+
+def test_a_reader_and_its_saved_predictions_score_the_same(tmp_path: Path) -> None:
+    saved = tmp_path / "p.json"
+    live = evaluate_questions(TEST, reader="baseline", save=saved)
+    from_file = evaluate_questions(TEST, predictions=saved)
+    assert from_file.official.items() <= live.official.items()
+    assert from_file.intervals == live.intervals
+    assert from_file.breakdown == live.breakdown
+    # The reader also has its own no-answer probabilities.
+    assert live.official.keys() - from_file.official.keys() >= {"best_f1", "pr_f1_ap"}
+
+
+def test_probabilities_of_a_file_go_before_those_of_the_reader(
+    written: Callable[[str], Path],
+) -> None:
+    examples = list(read_examples(TEST))
+    knowing = {e.id: float(not e.answers) for e in examples}
+    got = evaluate_questions(
+        TEST, reader="baseline", na_probs=written(json.dumps(knowing)), na_threshold=0.5
+    )
+    assert got.official["NoAns_exact"] == 100.0
+    assert got.official["pr_oracle_ap"] == 100.0
+
+
+def test_predict_keeps_the_order_of_the_examples() -> None:
+    examples = list(read_examples(TEST))
+    said = predict(LexicalBaseline(), examples)
+    assert list(said) == [e.id for e in examples]
+    last = examples[-1]
+    assert said[last.id] == LexicalBaseline().answer(last.question, last.context)
+
+
+def test_the_best_answer_counts_where_the_reader_would_refuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Timid(LexicalBaseline):
+        """Knows as much as the baseline, and never dares to say it."""
+
+        def answer_batch(
+            self, pairs: Iterable[tuple[str, str]], n_best: int = 5
+        ) -> Iterator[Prediction]:
+            for said in super().answer_batch(pairs, n_best):
+                best = Candidate(said.text, said.start, said.end, said.score)
+                yield Prediction("", 0, 0, 0.9, 0.9, (best,) if said.text else ())
+
+    monkeypatch.setattr("readlet.reading.evaluate_files.load_reader", lambda name: Timid())
+    plain = evaluate_questions(TEST, reader="timid")
+    bold = evaluate_questions(TEST, reader="timid", always_answer=True)
+    monkeypatch.undo()
+    expected = evaluate_questions(TEST, reader="baseline")
+    assert plain.official["HasAns_f1"] == 0.0
+    # The best threshold is sought among all answers, also those that were refused.
+    assert plain.official["best_f1"] == bold.official["best_f1"] >= bold.official["f1"]
+    assert bold.official["f1"] == expected.official["f1"] > 0
+    with pytest.raises(ReadletError, match="name a reader instead"):
+        evaluate_questions(TEST, predictions=Path("p.json"), always_answer=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ('["q1"]', "is a list"),
+        ('"q1"', "is a str"),
+        ("null", "is a NoneType"),
+        ('{"q1": 3}', "id 'q1': is 3"),
+        ('{"q1": null}', "id 'q1': is None"),
+        ('{"q0": "x", "q1": ["x"]}', "id 'q1'"),
+        ('{"q1": "x"', "line 1, column"),
+        ('{"q1": "x"} {}', "Extra data"),
+        ("", "empty"),
+        ("[" * 100_000, "not a text for every id"),
+        ('{"q1": ' + "1" * 5000 + "}", "not a text for every id"),
+    ],
+)
+def test_bad_predictions(written: Callable[[str], Path], content: str, complaint: str) -> None:
+    path = written(content)
+    with pytest.raises(ReadletError, match=complaint) as caught:
+        read_predictions(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["NaN", '"0.5"', "null", "true", "Infinity", "1" + "0" * 400])
+def test_bad_probabilities(written: Callable[[str], Path], value: str) -> None:
+    with pytest.raises(ReadletError, match=r"id 'q1'.*give a number"):
+        read_probabilities(written(f'{{"q0": 0.5, "q1": {value}}}'))
+
+
+def test_good_probabilities(written: Callable[[str], Path]) -> None:
+    # Any number orders the questions: scores outside [0, 1] are welcome, as in the official script.
+    assert read_probabilities(written('{"a": 0, "b": 0.5, "c": -7.25}')) == {
+        "a": 0,
+        "b": 0.5,
+        "c": -7.25,
+    }
+
+
+def test_data_without_questions(written: Callable[[str], Path]) -> None:
+    with pytest.raises(ReadletError, match="holds no question"):
+        evaluate_questions(str(written('{"data": []}')), reader="baseline")
+
+
+def test_an_unknown_reader() -> None:
+    with pytest.raises(ReadletError, match=r"nobody.*baseline"):
+        evaluate_questions(TEST, reader="nobody")
+
+
+SST2 = "sentence\tlabel\ngood\t1\nbad\t0\nfine\t1\nawful\t0\n"
+
+
+def sentences(written: Callable[[str], Path], given: Any) -> tuple[dict[str, float], list[str]]:
+    return evaluate_sentences(str(written(SST2)), "sst2", written(json.dumps(given)))
+
+
+def test_sentences(written: Callable[[str], Path]) -> None:
+    scores, missing = sentences(written, {"1": 1, "2": 1, "3": 1, "4": 0})
+    assert scores == {"accuracy": 0.75, "total": 4}
+    assert missing == []
+
+
+def test_sentences_without_prediction_are_listed_and_wrong(written: Callable[[str], Path]) -> None:
+    # Wrong for either label: rows 2 (label 0) and 3 (label 1) are missing.
+    scores, missing = sentences(written, {"1": 1, "4": 0, "unknown": 1})
+    assert scores["accuracy"] == 0.5
+    assert missing == ["2", "3"]
+
+
+@pytest.mark.parametrize("label", [2, -1, "1", None, 0.5, [1]])
+def test_bad_labels(written: Callable[[str], Path], label: Any) -> None:
+    with pytest.raises(ReadletError, match=r"id '2'.*give 0 or 1"):
+        sentences(written, {"1": 1, "2": label})
+
+
+def test_a_reader_is_told_how_well_its_confidence_fits() -> None:
+    result = evaluate_questions(TEST, reader="baseline")
+    said = predict(LexicalBaseline(), examples := list(read_examples(TEST)))
+    gaps = []
+    for low in range(10):
+        rows = [e for e in examples if min(int(said[e.id].score * 10), 9) == low]
+        right = [
+            max(
+                (exact_match(said[e.id].text, a.text) for a in e.answers),
+                default=float(not said[e.id].text),
+            )
+            for e in rows
+        ]
+        gaps.append(abs(sum(said[e.id].score for e in rows) - sum(right)) / len(examples))
+    assert result.calibration_error == pytest.approx(sum(gaps))
+    assert result.as_json()["calibration_error"] == result.calibration_error

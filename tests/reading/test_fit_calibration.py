@@ -1,0 +1,192 @@
+"""Calibration fitted to a reader: it describes what the reader then says."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from readlet.encoding.features import Features, encode
+from readlet.encoding.windows import Windows
+from readlet.encoding.words import word_spans
+from readlet.metrics.calibration_error import expected_calibration_error
+from readlet.metrics.squad import exact_match, f1
+from readlet.models.qacnn import SpanScores
+from readlet.reading.calibration import Calibration
+from readlet.reading.fit_calibration import (
+    MAX_QUESTIONS,
+    MIN_QUESTIONS,
+    calibrate,
+    held_out_contexts,
+)
+from readlet.reading.predictor import Predictor
+from readlet.reading.reader import Reader
+from readlet.types import Example, Prediction, Span
+
+Build = Callable[..., Reader]
+WORDS = [f"w{number}" for number in range(50)]
+
+
+def examples_of(reader: Reader, windows: Windows, impossible: bool) -> list[Example]:
+    """Passages of one to four windows; about every second answer is what the reader says."""
+    generator = np.random.default_rng(4)
+    examples = []
+    for number in range(120):
+        length = int(generator.integers(2, 70))
+        context = " ".join(generator.choice(WORDS, length))
+        question = " ".join(generator.choice(WORDS, 3))
+        if impossible and number % 3 == 0:
+            examples.append(Example(str(number), question, context))
+            continue
+        if number % 2:
+            top = reader.answer(question, context).n_best[0]
+            gold = Span(top.start, top.text)
+        else:
+            start, end = word_spans(context)[int(generator.integers(0, length))]
+            gold = Span(start, context[start:end])
+        examples.append(Example(str(number), question, context, (gold,)))
+    # Neither has an answer that any temperature could change.
+    examples.append(Example("empty passage", "w1", "", (Span(0, "w1"),)))
+    examples.append(Example("empty question", " ", "w1 w2", (Span(0, "w1"),)))
+    return examples
+
+
+def louder(_: nn.Module, __: Any, scores: SpanScores) -> SpanScores:
+    """The null place often scores best: it must never be taken for a word."""
+    bump = torch.zeros_like(scores.start)
+    bump[:, 0] = scores.start.amax(1) * 1.01 - scores.start[:, 0]
+    return SpanScores(scores.start + bump, scores.end + bump, scores.keep)
+
+
+def setting(build: Build, null: bool) -> tuple[Predictor, list[Example], Features]:
+    reader = build(" ".join(WORDS), null=null)
+    if null:
+        reader.model.register_forward_hook(louder)
+    data = reader.recipe.data
+    windows = Windows(data.max_context, data.overlap, data.max_question)
+    examples = examples_of(reader, windows, impossible=null)
+    features = encode(examples, reader.vocabulary, windows)
+    assert len(features) > len(examples) + 20  # many passages have several windows
+    return Predictor(reader.model, data, null, Calibration()), examples, features
+
+
+def said_at(
+    predictor: Predictor, examples: list[Example], features: Features, temperature: float
+) -> list[Prediction]:
+    calibration = Calibration(temperature=temperature, no_answer_threshold=1.0)
+    return Predictor(predictor.model, predictor.data, predictor.null, calibration).predict(
+        examples, features
+    )
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_errors_are_those_of_the_predictions(random_reader: Build, null: bool) -> None:
+    predictor, examples, features = setting(random_reader, null)
+    fitted = calibrate(predictor, examples, features)
+    assert fitted.questions == len(examples)
+    assert math.isfinite(fitted.temperature)
+    assert 0.25 <= fitted.temperature <= 8
+    errors = []
+    for temperature in (1.0, fitted.temperature):
+        said = said_at(predictor, examples, features, temperature)
+        chosen = [(p, e) for p, e in zip(said, examples, strict=True) if e.answers and p.n_best]
+        correct = [exact_match(p.text, e.answers[0].text) for p, e in chosen]
+        assert 0.1 < np.mean(correct) < 0.9
+        assert any(p.no_answer > 0.5 for p, _ in chosen) == null
+        errors.append(expected_calibration_error([p.score for p, _ in chosen], correct))
+    assert [fitted.error_before, fitted.error_after] == pytest.approx(errors, abs=1e-4)
+
+
+def test_the_threshold_gives_the_best_f1(random_reader: Build) -> None:
+    predictor, examples, features = setting(random_reader, null=True)
+    fitted = calibrate(predictor, examples, features)
+    shown = fitted.model_copy(update={"no_answer_threshold": 1.0})
+    said = replace(predictor, calibration=shown).predict(examples, features)
+
+    def score(threshold: float) -> float:
+        total = 0.0
+        for prediction, example in zip(said, examples, strict=True):
+            text = "" if prediction.no_answer > threshold else prediction.text
+            golds = [gold.text for gold in example.answers] or [""]
+            total += max(f1(text, gold, "2.0") for gold in golds)
+        return total
+
+    tried = {threshold: score(threshold) for threshold in (0.0, *(p.no_answer for p in said))}
+    assert len(set(tried.values())) > 3  # the choice matters
+    assert score(fitted.no_answer_threshold) == pytest.approx(max(tried.values()))
+    # In the middle of a gap: what is a little like the last question is answered as it is.
+    below, above = (
+        min(abs(p.no_answer - fitted.no_answer_threshold) for p in said if is_refused(p))
+        for is_refused in (
+            lambda p: p.no_answer <= fitted.no_answer_threshold,
+            lambda p: p.no_answer > fitted.no_answer_threshold,
+        )
+    )
+    assert below == pytest.approx(above)
+    assert below > 0
+
+
+def test_the_calibration_before_does_not_matter(random_reader: Build) -> None:
+    predictor, examples, features = setting(random_reader, null=True)
+    other = Predictor(
+        predictor.model,
+        predictor.data,
+        True,
+        Calibration(temperature=3.0, no_answer_threshold=0.01),
+        batch_size=7,
+    )
+    one, two = (calibrate(p, examples, features) for p in (predictor, other))
+    assert one.model_dump() == pytest.approx(two.model_dump(), abs=1e-3)
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_nothing_to_fit_on(random_reader: Build, null: bool) -> None:
+    reader = random_reader("w1 w2", null=null)
+    predictor = Predictor(reader.model, reader.recipe.data, null, Calibration())
+    for examples in (
+        [],
+        [Example("none", "w1", "w2 w1")],
+        [Example("e", "w1", "", (Span(0, ""),))],
+    ):
+        features = encode(examples, reader.vocabulary, Windows(24, 8, 12))
+        assert calibrate(predictor, examples, features) == Calibration()
+
+
+def test_too_few_questions_are_no_evidence(random_reader: Build) -> None:
+    predictor, examples, _ = setting(random_reader, null=True)
+    answerable = [e for e in examples if e.answers][: MIN_QUESTIONS - 1]
+    impossible = [e for e in examples if not e.answers]
+    windows = Windows(24, 8, 12)
+    vocabulary = random_reader(" ".join(WORDS), null=True).vocabulary
+    few = [*answerable, *impossible]
+    assert calibrate(predictor, few, encode(few, vocabulary, windows)) == Calibration()
+    few = [e for e in examples if e.answers] + impossible[: MIN_QUESTIONS - 1]
+    fitted = calibrate(predictor, few, encode(few, vocabulary, windows))
+    assert fitted.no_answer_threshold == 0.5
+    assert fitted.temperature != 1.0
+
+
+def test_no_threshold_without_impossible_questions(random_reader: Build) -> None:
+    predictor, examples, features = setting(random_reader, null=False)
+    assert calibrate(predictor, examples, features).no_answer_threshold == 0.5
+
+
+def test_no_more_is_held_out_than_is_of_use() -> None:
+    examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(100) for j in range(50)]
+    aside = held_out_contexts(examples, 0.45, 0)
+    assert len(aside) == MAX_QUESTIONS // 50
+    assert len(held_out_contexts(examples, 0.2, 0)) == 20
+
+
+def test_held_out_contexts_are_whole_and_always_the_same() -> None:
+    examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(40) for j in range(3)]
+    aside = held_out_contexts(examples, 0.1, 3)
+    assert len(aside) == 4
+    assert aside <= {example.context for example in examples}
+    assert held_out_contexts(examples[::-1], 0.1, 3) == aside
+    assert held_out_contexts(examples, 0.1, 4) != aside
+    assert len(held_out_contexts(examples[:3], 0.1, 3)) == 1  # never none

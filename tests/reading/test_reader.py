@@ -1,0 +1,445 @@
+"""Reader: what it promises about every text, and that a folder gives the same reader again."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+from unicodedata import normalize
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from readlet.errors import ReadletError
+from readlet.reading.baseline import LexicalBaseline
+from readlet.reading.calibration import Calibration
+from readlet.reading.reader import Reader, load_reader
+from readlet.storage.files import atomic_text
+from readlet.storage.tensors import save_tensors
+from readlet.types import Prediction
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*long question")
+
+Build = Callable[..., Reader]
+
+LAMP = (
+    "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil, and the "
+    "keepers' houses stood empty for years. El puente viejo une las dos orillas del río; "
+    "東京は日本の首都です。 Its last keeper, Ines Calder, left in 1953."
+)
+PIECES = (
+    "Who lit the lamp ? in 1881 , . ¿ río straße 東京 はし ไทย العربية हिन्दी 한국어 l’eau don't "
+    "U.S. 12,5 👩🏽\u200d🚀 🇫🇷 e\u0301 \x00 \x1f \ufeff \u200b \ud83d \u2028 \n \t \u00a0"
+).split(" ")
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=60).map(" ".join) | st.text(max_size=80)
+
+
+def questions(count: int) -> list[tuple[str, str]]:
+    """Pairs of very different lengths."""
+    words = LAMP.split()
+    return [
+        (f"{words[i % len(words)]} {words[i * 7 % len(words)]}?", " ".join(words[: 1 + i * 5 % 47]))
+        for i in range(count)
+    ]
+
+
+def test_long_questions_are_counted_over_all_chunks(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 7; Python would show two equal warnings as one."""
+    monkeypatch.setattr("readlet.reading.reader._CHUNK", 2)
+    pairs = [("Who lit it ? " * (60 if i % 2 else 1), LAMP) for i in range(6)]
+    with pytest.warns(UserWarning, match="long question") as told:
+        assert len(list(reader.answer_batch(pairs))) == 6
+    assert [str(warning.message)[:18] for warning in told] == ["3 × long question:"]
+    with pytest.warns(UserWarning, match="^1 × long question"):
+        reader.answer(*pairs[1])
+
+
+@pytest.fixture(scope="module")
+def reader(random_reader: Build) -> Reader:
+    return random_reader(LAMP, null=False)
+
+
+@pytest.fixture(scope="module")
+def doubter(random_reader: Build) -> Reader:
+    """A reader that may refuse, and does about as often as not."""
+    reader = random_reader(LAMP, null=True, seed=3)
+    middle = median(p.no_answer for p in reader.answer_batch(questions(40)))
+    reader.calibration = Calibration(temperature=1.1, no_answer_threshold=middle, questions=9)
+    reader.metrics = {"dev": {"exact": 1.5, "f1": 2.25}, "dev_source": "río.json", "steps": 3}
+    return reader
+
+
+def check_promises(context: str, prediction: Prediction, n_best: int = 5) -> None:
+    """What holds for every prediction of every reader."""
+    assert 0 <= prediction.score <= 1
+    assert 0 <= prediction.no_answer <= 1
+    assert context[prediction.start : prediction.end] == prediction.text
+    if not prediction.is_answer:
+        assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
+    else:
+        assert prediction.n_best[0].text == prediction.text
+    for candidate in prediction.n_best:
+        assert candidate.text
+        assert context[candidate.start : candidate.end] == candidate.text
+        assert 0 <= candidate.score <= 1
+    texts = [candidate.text for candidate in prediction.n_best]
+    assert len(set(texts)) == len(texts) <= n_best
+    scores = [candidate.score for candidate in prediction.n_best]
+    assert scores == sorted(scores, reverse=True)
+
+
+@settings(max_examples=60)
+@given(TEXTS, TEXTS)
+@example("Who lit the lamp?", LAMP)
+@example("", LAMP)
+@example("?", "\ud83d half a pair")
+def test_promises(reader: Reader, doubter: Reader, question: str, context: str) -> None:
+    for one in (reader, doubter):
+        check_promises(context, one.answer(question, context))
+
+
+@pytest.mark.parametrize("context", ["", " \n\t", "\u2003"])
+def test_an_empty_passage_holds_no_answer(reader: Reader, context: str) -> None:
+    said = reader.answer("Who lit the lamp?", context)
+    assert (said.is_answer, said.no_answer, said.n_best) == (False, 1.0, ())
+
+
+@pytest.mark.parametrize("question", ["", "  "])
+def test_an_empty_question_has_no_answer(reader: Reader, question: str) -> None:
+    assert not reader.answer(question, LAMP).is_answer
+
+
+@pytest.mark.parametrize("text", ["ᚠᛇᚻ᛫ᛒᛦᚦ", "𐎠𐎢𐎼", "ꦲꦏ꧀ꦱꦫ ꦗꦮ", "🜁🜂🜃", "לוּחַ"])
+def test_an_unseen_script_is_read(reader: Reader, text: str) -> None:
+    said = reader.answer(f"{text}?", f"{text} {text[::-1]} {text}")
+    check_promises(f"{text} {text[::-1]} {text}", said)
+    assert said.is_answer
+
+
+def test_a_question_as_long_as_a_page(reader: Reader) -> None:
+    check_promises(LAMP, reader.answer("Who lit the lamp? " * 500, LAMP))
+
+
+def test_a_passage_of_a_million_characters(random_reader: Build) -> None:
+    reader = random_reader(LAMP, max_context=200, overlap=20)
+    context = LAMP * (1_000_000 // len(LAMP) + 1)
+    start = time.perf_counter()
+    said = reader.answer("Who lit the lamp?", context)
+    assert time.perf_counter() - start < 60
+    check_promises(context, said)
+    assert said.is_answer
+
+
+def near(one: Prediction, two: Prediction) -> bool:
+    return (
+        (one.text, one.start, one.end) == (two.text, two.start, two.end)
+        and one.score == pytest.approx(two.score, abs=1e-4)
+        and one.no_answer == pytest.approx(two.no_answer, abs=1e-4)
+        and [c.score for c in one.n_best] == pytest.approx([c.score for c in two.n_best], abs=1e-4)
+    )
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 512])
+def test_a_batch_is_in_order_and_says_what_single_questions_say(
+    reader: Reader, doubter: Reader, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("readlet.reading.reader._CHUNK", chunk)
+    pairs = questions(40)
+    for one in (reader, doubter):
+        alone = [one.answer(*pair) for pair in pairs]
+        assert len({round(p.n_best[0].score, 6) for p in alone}) > 20  # not all the same
+        together = list(one.answer_batch(pairs))
+        assert all(near(a, b) for a, b in zip(together, alone, strict=True))
+        turned = list(one.answer_batch(pairs[::-1]))[::-1]
+        assert all(near(a, b) for a, b in zip(turned, alone, strict=True))
+    assert list(reader.answer_batch([])) == []
+
+
+def test_a_batch_reads_at_most_one_chunk_ahead(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("readlet.reading.reader._CHUNK", 4)
+    taken = []
+
+    def endless() -> Iterator[tuple[str, str]]:
+        number = 0
+        while True:
+            taken.append(number)
+            yield f"Who lit lamp {number}?", LAMP
+            number += 1
+
+    answers = reader.answer_batch(endless())
+    assert taken == []
+    for given_back in range(1, 14):
+        next(answers)
+        assert given_back <= len(taken) < given_back + 4
+
+
+@pytest.mark.parametrize("wanted", [0, -1])
+def test_no_answers_cannot_be_wanted(random_reader: Build, wanted: int) -> None:
+    for reader in (random_reader(LAMP), load_reader("baseline")):
+        with pytest.raises(ReadletError, match=rf"n_best: {wanted}; ask for at least 1"):
+            reader.answer("Who lit the lamp?", LAMP, wanted)
+
+
+def test_as_many_answers_as_wanted(random_reader: Build) -> None:
+    reader = random_reader(LAMP)
+    for n in (1, 12):
+        said = reader.answer("Who lit the lamp?", LAMP, n)
+        assert len(said.n_best) == n
+        check_promises(LAMP, said, n)
+
+
+@pytest.fixture
+def folder(doubter: Reader, tmp_path: Path) -> Path:
+    place = tmp_path / "a reader"
+    doubter.save(place)
+    return place
+
+
+def test_save_and_load_give_the_same_to_the_bit(doubter: Reader, folder: Path) -> None:
+    """Law 5."""
+    loaded = Reader.load(folder)
+    for one, two in (
+        (doubter.vocabulary, loaded.vocabulary),
+        (doubter.recipe, loaded.recipe),
+        (doubter.calibration, loaded.calibration),
+        (doubter.metrics, loaded.metrics),
+        (doubter.null, loaded.null),
+        (doubter.name, loaded.name),
+    ):
+        assert one == two
+    before, after = doubter.model.state_dict(), loaded.model.state_dict()
+    assert before.keys() == after.keys()
+    for name, tensor in before.items():
+        assert torch.equal(tensor, after[name]), name
+    pairs = questions(25)
+    said = list(doubter.answer_batch(pairs))
+    assert said == list(loaded.answer_batch(pairs))  # floats compared without tolerance
+    assert {p.is_answer for p in said} == {True, False}
+    assert not loaded.model.training
+
+
+def test_saved_twice_is_saved_once(doubter: Reader, folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    Reader.load(folder).save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_folder_is_whole_and_holds_no_pickle(folder: Path) -> None:
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "config.json",
+        "vocabulary.json",
+        "calibration.json",
+        "metrics.json",
+        "model.safetensors",
+        "README.md",
+    }
+    for path in folder.iterdir():
+        start = path.read_bytes()[:2]
+        assert start != b"PK", path.name  # what torch.save writes is a zip of pickles
+        assert start[:1] != b"\x80", path.name
+        if path.suffix == ".json":
+            assert isinstance(json.loads(path.read_text("utf-8")), dict)
+    card = (folder / "README.md").read_text("utf-8")
+    for told in ("bundled:train", "model.width", "f1 | 2.25", "torch ", "seed 0", "commit "):
+        assert told in card
+
+
+def test_words_of_any_kind_survive(random_reader: Build, tmp_path: Path) -> None:
+    reader = random_reader(" ".join(PIECES), " \ud83d half")
+    reader.save(tmp_path / "odd")
+    assert Reader.load(tmp_path / "odd").vocabulary == reader.vocabulary
+
+
+NAMES = ["config.json", "vocabulary.json", "calibration.json", "metrics.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "damage", ["missing", "empty", "half", "garbage", "list", "object", "folder"]
+)
+def test_a_damaged_piece_is_named(folder: Path, name: str, damage: str) -> None:
+    path = folder / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage != "missing":
+        half = content[: len(content) // 2]
+        kinds = {"empty": b"", "half": half, "garbage": b"\xff\x00\xfe", "list": b"[]"}
+        path.write_bytes(kinds.get(damage, b"{}"))
+    if damage == "object" and name in ("calibration.json", "metrics.json"):
+        Reader.load(folder)  # every field has a default
+        return
+    with pytest.raises(ReadletError) as caught:
+        Reader.load(folder)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def change(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "named"),
+    [
+        ("config.json", {"format": 2}, "config.json"),
+        ("config.json", {"architecture": "encoder"}, "config.json"),
+        ("config.json", {"recipe": {"model": {"widht": 8}}}, "widht"),
+        ("config.json", {"recipe": 3}, "config.json"),
+        ("config.json", {"stored": "int4"}, "config.json"),
+        ("config.json", {"stored": ["float16"]}, "config.json"),
+        # The weights are those of another width.
+        ("config.json", {"recipe": {}}, "model.safetensors"),
+        ("calibration.json", {"temperature": 0}, "calibration.json"),
+        ("calibration.json", {"temperature": "warm"}, "calibration.json"),
+        ("calibration.json", {"heat": 1}, "calibration.json"),
+        ("vocabulary.json", {"max_characters": None}, "vocabulary.json"),
+        ("vocabulary.json", {"trainable": 7}, "vocabulary.json"),
+        ("vocabulary.json", {"frozen": ["sea"]}, "vocabulary.json"),
+        ("vocabulary.json", {"trainable": []}, "vocabulary.json"),
+        ("vocabulary.json", {"characters": "ab"}, "model.safetensors"),
+    ],
+)
+def test_pieces_that_do_not_fit_are_refused(
+    folder: Path, name: str, values: dict[str, Any], named: str
+) -> None:
+    change(folder / name, **values)
+    with pytest.raises(ReadletError, match=named):
+        Reader.load(folder)
+
+
+def test_a_notice_goes_along(doubter: Reader, tmp_path: Path) -> None:
+    notice = "Questions by Ada Brook, río.org,\nunder a licence of her own.\n"
+    told = replace(doubter, notice=notice)
+    told.save(tmp_path / "one")
+    assert (tmp_path / "one" / "NOTICE.md").read_text("utf-8") == notice
+    loaded = Reader.load(tmp_path / "one")
+    assert loaded.notice == notice
+    loaded.save(tmp_path / "two")
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
+    assert notice in (tmp_path / "two" / "README.md").read_text("utf-8")
+    doubter.save(str(tmp_path / "two"))  # over the other one
+    assert Reader.load(tmp_path / "two").notice == ""
+    (tmp_path / "two" / "NOTICE.md").write_bytes(b"\xff")
+    with pytest.raises(ReadletError, match=r"NOTICE\.md: is damaged"):
+        Reader.load(tmp_path / "two")
+
+
+def test_rows_of_zeros_may_be_stored_or_not(doubter: Reader, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    stored = weights["embedding.frozen"]  # (words, 6)
+    assert len(stored) == len(doubter.vocabulary.frozen)
+    zeros = torch.zeros(doubter.vocabulary.trainable_rows, 6)
+    save_file(weights | {"embedding.frozen": torch.cat([zeros, stored])}, path)
+    pairs = questions(5)
+    said = list(Reader.load(folder).answer_batch(pairs))
+    assert said == list(doubter.answer_batch(pairs))
+    save_file(weights | {"embedding.frozen": torch.cat([zeros[1:], stored])}, path)
+    with pytest.raises(ReadletError, match=r"do not match vocabulary\.json"):
+        Reader.load(folder)
+
+
+def test_the_bundled_reader(
+    doubter: Reader, bundle: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle(doubter)
+    expected = doubter.answer("Who lit the lamp?", LAMP)
+    for loaded in (Reader.load(), Reader.load("bundled"), load_reader("bundled")):
+        assert loaded.answer("Who lit the lamp?", LAMP) == expected
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["bundled", "baseline"])
+def test_a_folder_of_the_same_name_is_told_apart(
+    name: str,
+    reader: Reader,
+    doubter: Reader,
+    bundle: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bundle(replace(doubter, recipe=doubter.recipe.model_copy(update={"name": "inside"})))
+    monkeypatch.chdir(tmp_path)
+    reader.save(Path(name))
+    taken = load_reader(name)
+    assert taken.name == {"bundled": "inside", "baseline": LexicalBaseline().name}[name]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"readlet: `{name}` is the reader that comes with Readlet")
+    assert line.endswith(f"write ./{name}")
+    assert load_reader(f"./{name}").name == Reader.load(Path(name)).name == "tiny-random"
+    assert capsys.readouterr().err == ""
+
+
+def test_a_package_without_a_reader_says_so(bundle: Callable[..., Path]) -> None:
+    bundle()
+    for load in (Reader.load, lambda: Reader.load("bundled"), lambda: load_reader("bundled")):
+        with pytest.raises(ReadletError, match="this copy of Readlet has no reader") as e:
+            load()
+        assert "./bundled" in str(e.value)
+        assert "\n" not in str(e.value)
+
+
+def test_load_reader_by_name(folder: Path, tmp_path: Path) -> None:
+    assert isinstance(load_reader("baseline"), LexicalBaseline)
+    assert load_reader(str(folder)).name == "tiny-random"
+    with pytest.raises(ReadletError, match="no reader there"):
+        load_reader(str(tmp_path / "nothing"))
+
+
+def test_importing_the_class_loads_no_tensors() -> None:
+    program = (
+        "import sys\n"
+        "from readlet.reading.reader import Reader, load_reader\n"
+        "load_reader('baseline')\n"
+        "print([name for name in ('torch', 'transformers', 'safetensors') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_config_is_written_last(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With it the folder is whole: a crash before must not leave what looks like a reader."""
+    written = []
+
+    def recorded(write: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(path: Path, *rest: Any, **named: Any) -> Any:
+            written.append(path.name)
+            return write(path, *rest, **named)
+
+        return wrapper
+
+    monkeypatch.setattr("readlet.reading.reader.atomic_text", recorded(atomic_text))
+    monkeypatch.setattr("readlet.storage.tensors.save_tensors", recorded(save_tensors))
+    replace(reader, notice="By Ada Brook.").save(tmp_path)
+    assert sorted(written) == sorted(path.name for path in tmp_path.iterdir())
+    assert written[-1] == "config.json"
+    assert "model.safetensors" in written[:-1]
+
+
+def test_accents_written_apart_change_no_answer(doubter: Reader) -> None:
+    asked = "¿Qué une las dos orillas del río?"
+    whole = doubter.answer(asked, LAMP)
+    apart = doubter.answer(normalize("NFD", asked), normalize("NFD", LAMP))
+    assert (apart.score, apart.no_answer) == (whole.score, whole.no_answer)
+    assert normalize("NFC", apart.text) == whole.text
+    check_promises(normalize("NFD", LAMP), apart)

@@ -1,0 +1,143 @@
+"""Slim readers: an oracle that only forgets words and rounds, and sizes tried one by one."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from readlet.encoding.vocabulary import UNKNOWN
+from readlet.errors import ReadletError
+from readlet.formats import write_examples
+from readlet.reading.reader import Reader
+from readlet.reading.slimming import slim, slim_folder, slim_to
+from readlet.types import Example
+
+Build = Callable[..., Reader]
+
+LAMP = (
+    "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil, and the "
+    "keepers' houses stood empty for years. El puente viejo une las dos orillas del río; "
+    "東京は日本の首都です。 Its last keeper, Ines Calder, left in 1953. "
+    "\ud83d \x1f \\ ' 👩🏽\u200d🚀"
+)
+PAIRS = [
+    ("Who lit the lamp?", LAMP),
+    ("When did Ines Calder leave?", LAMP[40:]),
+    ("¿Qué une el puente?", LAMP[120:200]),
+    ("Who bought a boat?", "Nobody here has ever bought one."),
+]
+
+
+@pytest.fixture(scope="module")
+def reader(random_reader: Build) -> Reader:
+    made = random_reader(LAMP, null=True, seed=5)
+    made.metrics = {"dev": {"exact": 1.5, "f1": 2.25, "total": 3}, "dev_source": "río.json"}
+    return made
+
+
+@pytest.mark.parametrize("words", [0, 1, 7, 10_000])
+def test_it_knows_fewer_words_and_is_rounded_and_no_more(reader: Reader, words: int) -> None:
+    """The oracle keeps the whole table, and forgets the words that lead to its later rows."""
+    made = slim(reader, words)
+    model = deepcopy(reader.model)
+    with torch.no_grad():
+        for tensor in model.state_dict().values():
+            tensor.copy_(tensor.half())
+    known = replace(reader.vocabulary, frozen=reader.vocabulary.frozen[:words])
+    oracle = replace(reader, model=model, vocabulary=known)
+    assert made.vocabulary == known
+    assert list(made.answer_batch(PAIRS)) == list(oracle.answer_batch(PAIRS))
+    numbers = [made.vocabulary.word_number(word) for word in reader.vocabulary.frozen]
+    assert all(number > UNKNOWN for number in numbers[:words])
+    assert made.vocabulary.trainable == reader.vocabulary.trainable
+
+
+def test_forgotten_words_matter(reader: Reader) -> None:
+    said = [list(slim(reader, words).answer_batch(PAIRS)) for words in (0, 5, 10_000)]
+    assert said[0] != said[1] != said[2]
+
+
+def test_save_and_load_give_the_same_to_the_bit(reader: Reader, tmp_path: Path) -> None:
+    """Law 5, in half precision."""
+    made = slim(reader, 7)
+    made.save(tmp_path / "one")
+    stored = load_file(tmp_path / "one" / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
+    loaded = Reader.load(tmp_path / "one")
+    assert {parameter.dtype for parameter in loaded.model.parameters()} == {torch.float32}
+    before, after = made.model.state_dict(), loaded.model.state_dict()
+    for name, tensor in before.items():
+        assert tensor.dtype == after[name].dtype, name
+        assert torch.equal(tensor, after[name]), name
+    assert list(made.answer_batch(PAIRS)) == list(loaded.answer_batch(PAIRS))
+    loaded.save(tmp_path / "two")
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_the_given_reader_stays_as_it_was(reader: Reader) -> None:
+    before = deepcopy(reader)
+    slim(reader, 3)
+    assert (reader.vocabulary, reader.metrics) == (before.vocabulary, before.metrics)
+    for name, tensor in before.model.state_dict().items():
+        assert torch.equal(tensor, reader.model.state_dict()[name]), name
+
+
+def test_slimmed_twice(reader: Reader, tmp_path: Path) -> None:
+    slim(slim(reader, 9), 4).save(tmp_path / "twice")
+    slim(reader, 4).save(tmp_path / "once")
+    for path in (tmp_path / "once").iterdir():
+        assert (tmp_path / "twice" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_old_scores_are_told_as_such(reader: Reader) -> None:
+    made = slim(reader, 4)
+    assert made.metrics["dev_source"] == "río.json, before slimming"
+    assert made.metrics["slimmed_from"] == len(reader.vocabulary.frozen)
+
+
+def test_a_weight_beyond_half_precision_is_refused(reader: Reader) -> None:
+    wild = replace(reader, model=deepcopy(reader.model))
+    with torch.no_grad():
+        wild.model.start.weight[0, 0] = 70_000.0
+    with pytest.raises(ReadletError, match=r"^start\.weight: holds a number too large"):
+        slim(wild, 4)
+
+
+def size(reader: Reader, folder: Path) -> int:
+    reader.save(folder)
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def test_as_many_words_as_fit(reader: Reader, tmp_path: Path) -> None:
+    """Every number of words is tried: sizes just at, below and above each of them."""
+    every = range(len(reader.vocabulary.frozen) + 1)
+    sizes = [size(slim(reader, words), tmp_path / f"{words}") for words in every]
+    assert sizes == sorted(sizes)
+    for limit in {s + more for s in sizes for more in (-1, 0, 1)} - {sizes[0] - 1}:
+        fitting = max(words for words in every if sizes[words] <= limit)
+        assert len(slim_to(reader, limit).vocabulary.frozen) == fitting, limit
+    with pytest.raises(ReadletError, match=f"even without any word vector .* {sizes[0]:,}; allow"):
+        slim_to(reader, sizes[0] - 1)
+
+
+def test_scores_and_notice_of_its_own(reader: Reader, tmp_path: Path, sound: list[Example]) -> None:
+    reader.save(tmp_path / "given")
+    data, notice, out = (tmp_path / name for name in ("dev.json", "notice", "a/b/slim"))
+    write_examples(data, sound)
+    notice.write_text("By Ada Brook.\n")
+    limit = 0.5 * sum(path.stat().st_size for path in (tmp_path / "given").iterdir()) + 12_000
+    told = slim_folder(
+        str(tmp_path / "given"), out, max_megabytes=limit / 1e6, dev=str(data), notice=notice
+    )
+    made = Reader.load(out)
+    assert (made.metrics["dev_source"], made.metrics["dev"]["total"]) == (str(data), len(sound))
+    assert made.notice == "By Ada Brook.\n"
+    assert told.bytes == sum(path.stat().st_size for path in out.iterdir()) <= limit
+    assert told.words == len(made.vocabulary.frozen)
+    assert told.words_before == len(reader.vocabulary.frozen)
+    assert {path.name for path in out.parent.iterdir()} == {"slim"}  # and no drafts

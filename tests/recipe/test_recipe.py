@@ -1,0 +1,283 @@
+"""Recipes: what is shipped loads, what is wrong is told in one line, what is set is taken."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from readlet.errors import ReadletError
+from readlet.models.qacnn import QACNN, count_parameters
+from readlet.recipe.recipe import SECTIONS, Recipe, idle_fields
+from readlet.recipe.recipe_files import load_recipe, parse_recipe, shipped_recipes
+
+Run = Callable[..., Any]
+
+
+def complaint(source: str, *changes: str) -> str:
+    with pytest.raises(ReadletError) as caught:
+        load_recipe(source, changes)
+    line = str(caught.value)
+    assert "\n" not in line
+    return line
+
+
+def test_what_is_shipped() -> None:
+    assert set(shipped_recipes()) >= {"qacnn", "qacnn-paper", "tiny"}
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_every_shipped_recipe_loads(name: str) -> None:
+    """Law 9. It bears its own name, makes a model, and survives being stored."""
+    recipe = load_recipe(name)
+    assert recipe.name == name
+    assert parse_recipe(recipe.model_dump(), "stored") == recipe
+    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
+    with torch.device("meta"):
+        QACNN(recipe, torch.zeros(10, recipe.words.width), 3, 50)
+
+
+def test_numbers_of_the_paper() -> None:
+    recipe = load_recipe("qacnn-paper")
+    data, words, model, training = recipe.data, recipe.words, recipe.model, recipe.training
+    assert (data.max_context, data.max_question, data.max_answer) == (400, 50, 30)
+    assert (words.max_characters, words.width, words.trainable_words) == (16, 300, 0)
+    assert (model.character_width, model.character_kernel, model.character_filters) == (64, 5, 96)
+    assert (model.width, model.highway_layers, model.feed_forward) == (96, 2, 96)
+    assert (model.heads, model.head_width) == (5, 96)
+    assert (model.embedding_convolutions, model.embedding_kernel) == (4, 7)
+    assert (model.blocks, model.convolutions, model.kernel) == (7, 2, 7)
+    assert (model.dropout, model.character_dropout, model.last_survival) == (0.1, 0.05, 0.9)
+    assert (training.beta1, training.beta2, training.epsilon) == (0.8, 0.999, 1e-7)
+    assert (training.learning_rate, training.warmup_steps) == (1e-3, 1000)
+    assert training.schedule == "log"
+    assert (training.clip, training.l2) == (5.0, 3e-7)
+    assert (training.batch_size, training.epochs) == (32, 60)
+    assert not model.match_features  # not in the paper
+
+
+def test_size_of_the_paper_s_model() -> None:
+    """About 2.05 million trainable numbers; 300 + 96 features a word enter it."""
+    characters = 1_400  # about as many as the SQuAD articles have
+    recipe = load_recipe("qacnn-paper")
+    with torch.device("meta"):
+        model = QACNN(recipe, torch.zeros(10, 300), 2, characters)
+    assert model.embedding.project.in_features == 396
+    assert count_parameters(model) == pytest.approx(2.05e6, rel=0.01)
+
+
+def test_recipe_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('\ufeffname = "mine"\r\n[training]\r\nepochs = 3\r\n', "utf-8")
+    recipe = load_recipe(str(path), ["training.seed=4"])
+    assert (recipe.name, recipe.training.epochs, recipe.training.seed) == ("mine", 3, 4)
+    assert recipe.model == Recipe().model
+
+
+@pytest.mark.parametrize(
+    ("change", "section", "field", "value"),
+    [
+        ("training.epochs=3", "training", "epochs", 3),
+        ("training.learning_rate=2e-4", "training", "learning_rate", 2e-4),
+        ("training.learning_rate=1", "training", "learning_rate", 1.0),
+        ("model.match_features=false", "model", "match_features", False),
+        ("model.match_features=true", "model", "match_features", True),
+        ('data.train=["a.json", "b.json"]', "data", "train", ("a.json", "b.json")),
+        ("words.vectors=[]", "words", "vectors", ()),
+        ("training.schedule=cosine", "training", "schedule", "cosine"),
+        ('training.schedule="cosine"', "training", "schedule", "cosine"),
+        ("data.dev=my data/dev=1.json", "data", "dev", "my data/dev=1.json"),
+        ("data.dev=", "data", "dev", ""),
+        (" training.epochs = 3 ", "training", "epochs", 3),
+    ],
+)
+def test_set(change: str, section: str, field: str, value: object) -> None:
+    recipe = load_recipe("tiny", [change])
+    found = getattr(getattr(recipe, section), field)
+    assert found == value
+    assert type(found) is type(value)
+    others = recipe.model_dump()
+    del others[section][field]
+    expected = load_recipe("tiny").model_dump()
+    del expected[section][field]
+    assert others == expected  # nothing else changed
+
+
+def test_set_at_the_top_and_twice() -> None:
+    changes = ["name=mine", "training.epochs=3", "training.epochs=4", "training.seed=5"]
+    recipe = load_recipe("tiny", changes)
+    assert (recipe.name, recipe.training.epochs, recipe.training.seed) == ("mine", 4, 5)
+
+
+@pytest.mark.parametrize(
+    "change", ["training.epochs", "=3", "", "epochs 3", "training={epochs=3}", " data = {}"]
+)
+def test_set_without_a_value_or_a_field(change: str) -> None:
+    assert complaint("tiny", change) == f"--set {change}: write section.field=value"
+
+
+def test_set_in_what_is_no_section() -> None:
+    assert complaint("tiny", "name.first=3") == (
+        "--set name.first=3: 'name' is not a section of the recipe"
+    )
+    assert "'epochs' is not a section" in complaint("tiny", "training.epochs.first=3")
+
+
+@pytest.mark.parametrize("field", ["data.train", "words.vectors"])
+def test_a_file_has_a_name(field: str) -> None:
+    told = "String should have at least 1 character; it is ''"
+    assert complaint("tiny", f'{field}=["a.json", ""]') == f"tiny: {field}.1: {told}"
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "near"),
+    [
+        ("training.epoch=3", "training.epoch", "epochs"),
+        ("training.learning-rate=3", "training.learning-rate", "learning_rate"),
+        ("model.witdh=3", "model.witdh", "width"),
+        ("trainnig.epochs=3", "trainnig", "training"),
+        ("word.width=3", "word", "words"),
+    ],
+)
+def test_unknown_field(change: str, place: str, near: str) -> None:
+    assert complaint("tiny", change) == f"tiny: {place}: no such field; did you mean {near!r}?"
+
+
+def test_unknown_field_far_from_all() -> None:
+    line = complaint("tiny", "data.zzz=3")
+    assert line.startswith("tiny: data.zzz: no such field; fields here: train, dev, share, ")
+    line = complaint("tiny", "epochs=3")  # without its section
+    known = "name, data, words, model, attention, loss, training"
+    assert line == f"tiny: epochs: no such field; fields here: {known}"
+
+
+@pytest.mark.parametrize(
+    ("change", "allowed"),
+    [
+        ("training.epochs=0", "greater than or equal to 1; it is 0"),
+        ("training.epochs=2.5", "a valid integer"),
+        ("training.epochs=many", "a valid integer"),
+        ("training.epochs=", "a valid integer"),
+        ("training.batch_size=-1", "greater than or equal to 1; it is -1"),
+        ("training.learning_rate=0", "greater than 0; it is 0"),
+        ("training.learning_rate=nan", "it is nan"),
+        ("training.evaluate_every=inf", "a finite number; it is inf"),
+        ("training.clip=nan", "it is nan"),
+        ("training.precision=float8", "'float32', 'bfloat16' or 'float16'; it is 'float8'"),
+        ("training.schedule=step", "'constant', 'log', 'linear' or 'cosine'; it is 'step'"),
+        ("training.seed=-1", "greater than or equal to 0; it is -1"),
+        ("training.seed=4294967296", "less than 4294967296; it is 4294967296"),
+        ("training.ema=1.0", "less than 1; it is 1.0"),
+        ("training.spike=1.0", "greater than 1; it is 1.0"),
+        ("model.dropout=1.0", "less than 1; it is 1.0"),
+        ("model.dropout=-0.1", "greater than or equal to 0; it is -0.1"),
+        ("model.last_survival=0", "greater than 0; it is 0"),
+        ("model.kernel=4", "odd; it is 4"),
+        ("model.embedding_kernel=6", "odd; it is 6"),
+        ("model.character_kernel=2", "odd; it is 2"),
+        ("model.match_features=perhaps", "a valid boolean"),
+        ("words.max_characters=3", "greater than or equal to 4; it is 3"),
+        ("data.max_context=5000", "less than or equal to 4096; it is 5000"),
+        ("data.held_out=0", "greater than 0; it is 0"),
+        ("data.train=my.json", "a list, [...]; it is 'my.json'"),
+        ("name=3", "a valid string; it is 3"),
+    ],
+)
+def test_impossible_value(change: str, allowed: str) -> None:
+    place = change.partition("=")[0]
+    line = complaint("tiny", change)
+    assert line.startswith(f"tiny: {place}: Input should be ")
+    assert allowed in line
+
+
+@pytest.mark.parametrize(("overlap", "longest"), [(16, 16), (300, 300), (301, 300)])
+def test_windows_must_advance(overlap: int, longest: int) -> None:
+    line = complaint("tiny", f"data.overlap={overlap}", f"data.max_context={longest}")
+    assert line == (
+        "tiny: data: data.overlap must be smaller than data.max_context; change one of them"
+    )
+    load_recipe("tiny", [f"data.overlap={longest - 1}", f"data.max_context={longest}"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "idle"),
+    [
+        ([], []),
+        (["attention.gamma=1"], ["attention.gamma"]),
+        (["attention.gamma=1", "attention.softmax=norm"], []),
+        (["loss.gamma=1"], ["loss.gamma"]),
+        (["training.teacher_share=0.9"], ["training.teacher_share"]),
+        (["training.teacher_share=0.9", "training.teacher=bundled"], []),
+        (["training.restarts=2", "training.schedule=log"], ["training.restarts"]),
+        (["training.restarts=2", "training.schedule=cosine"], []),
+    ],
+)
+def test_fields_without_effect_are_known(changes: list[str], idle: list[str]) -> None:
+    assert [field for field, _ in idle_fields(load_recipe("tiny", changes))] == idle
+
+
+def test_a_share_of_nothing_is_told() -> None:
+    with pytest.raises(ReadletError, match=r"training\.start_share needs a training\.start"):
+        load_recipe("tiny", ["training.start_share=0.5"])
+
+
+def test_a_section_that_is_none() -> None:
+    with pytest.raises(ReadletError, match=r"mine: training: Input should be "):
+        parse_recipe({"training": 3}, "mine")
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"[training\nepochs = 3", "not valid TOML ("),
+        (b"epochs", "not valid TOML ("),
+        (b'name = "\xff"', "byte 8: not UTF-8 text"),
+        (b"", "the file is empty"),
+        (b"[training]\nepoch = 3\n", "training.epoch: no such field; did you mean 'epochs'?"),
+        (b"[training]\nepochs = 0\n", "training.epochs: Input should be greater than"),
+    ],
+)
+def test_bad_file(tmp_path: Path, content: bytes, fault: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_bytes(content)
+    assert complaint(str(path)).startswith(f"{path}: {fault}")
+
+
+def test_a_recipe_of_nearly_that_name_is_named() -> None:
+    assert complaint("tinny") == "tinny: no such recipe; did you mean 'tiny'?"
+
+
+@pytest.mark.parametrize("source", ["missing.toml", ".", ""])
+def test_no_such_recipe(source: str) -> None:
+    line = complaint(source)
+    known = ", ".join(shipped_recipes())
+    assert line == f"{source}: no such recipe; give a TOML file or one of: {known}"
+
+
+def test_recipe_cannot_be_changed_later() -> None:
+    recipe = load_recipe("tiny")
+    with pytest.raises(ValueError, match="frozen"):
+        recipe.training.epochs = 3  # type: ignore[misc]
+
+
+def test_every_field_has_its_sentence() -> None:
+    for section in SECTIONS:
+        kind = type(getattr(Recipe(), section))
+        for name, field in kind.model_fields.items():
+            assert field.description, f"{section}.{name}"
+            assert field.description.endswith("."), f"{section}.{name}"
+
+
+@pytest.mark.parametrize(("given", "taken"), [("inf", "infinity"), ("2", 2.0), ("1e-6", 1e-6)])
+def test_gamma_may_be_a_number(given: str, taken: float | str) -> None:
+    recipe = load_recipe("tiny", [f"attention.gamma={given}"])
+    assert recipe.attention.gamma == taken
+    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "1e-30", "true", "sqrt", "'2'", "[1]"])
+def test_a_wrong_gamma_is_told_with_what_is_allowed(given: str) -> None:
+    allowed = r"attention\.gamma: Input should be sqrt\(d\), infinity or a number of 1e-6 or more;"
+    with pytest.raises(ReadletError, match=allowed):
+        load_recipe("tiny", [f"attention.gamma={given}"])
