@@ -21,8 +21,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from readlet.augment.unanswerable_questions import beside_their_paragraphs, make_unanswerable
-from readlet.encoding.features import encode
-from readlet.encoding.windows import Windows
 from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
 from readlet.formats import read_examples, write_examples
@@ -78,10 +76,8 @@ def calibration_questions(examples: Sequence[Example], impossible_share: float) 
 
 
 def recalibrated(reader: Reader, examples: Sequence[Example]) -> Reader:
-    data = reader.recipe.data
-    windows = Windows(data.max_context, data.overlap, data.max_question)
-    predictor = Predictor(reader.model, data, reader.null, reader.calibration)
-    fitted = calibrate(predictor, examples, encode(examples, reader.vocabulary, windows))
+    predictor = Predictor(reader.scorer, reader.calibration)
+    fitted = calibrate(predictor, examples, reader.scorer.encoder.encode(examples))
     return replace(reader, calibration=fitted)
 
 

@@ -15,11 +15,9 @@ from collections.abc import Sequence
 
 import torch
 
-from readlet.encoding.features import count_words
-from readlet.encoding.vocabulary import build_vocabulary, frozen_table
 from readlet.errors import ReadletError
+from readlet.families import family_of
 from readlet.formats import read_examples
-from readlet.models.qacnn import QACNN, count_parameters
 from readlet.reading.calibration import Calibration
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe
@@ -31,21 +29,12 @@ VECTOR_WIDTH = 150
 
 
 def untrained(examples: Sequence[Example]) -> Reader:
-    """A reader of full size that knows the words of the examples and nothing else."""
-    recipe = load_recipe("qacnn")
-    words = sorted({word.lower() for word in count_words(examples)})
-    known = build_vocabulary(
-        count_words(examples),
-        words,
-        trainable_words=0,
-        min_count=1,
-        min_character_count=1,
-        max_characters=recipe.words.max_characters,
-    )
-    vectors = torch.randn(len(words), VECTOR_WIDTH).numpy()
-    frozen = torch.from_numpy(frozen_table(known, vectors, VECTOR_WIDTH))
-    model = QACNN(recipe, frozen, known.trainable_rows, known.character_count)
-    return Reader(model.eval(), known, recipe, Calibration(), null=True)
+    """A reader of full size that has learnt nothing; only the time of its answers is right."""
+    width = f"words.width={VECTOR_WIDTH}"
+    recipe = load_recipe("qacnn", ["words.vectors=[]", width, "words.trainable_words=0"])
+    family = family_of(recipe.model.kind)
+    encoder = family.fit_encoder(recipe, examples)
+    return Reader(family.build(recipe, encoder, can_refuse=True), recipe, Calibration())
 
 
 def batch_rate(reader: Reader, examples: Sequence[Example], repetitions: int) -> float:
@@ -84,7 +73,7 @@ def main() -> None:
     reader.answer(examples[0].question, examples[0].context)  # warm-up
     rate = batch_rate(reader, examples, repetitions=3)
     one = single_seconds(reader, examples[:60])
-    print(f"{count_parameters(reader.model):,} parameters, {arguments.threads} threads")
+    print(f"{reader.scorer.parameters:,} parameters, {arguments.threads} threads")
     print(f"in batches: {rate:7.1f} questions/s, {rate / QUESTIONS_PER_SECOND:.2f} x the limit")
     print(f"one by one: {1000 * one:7.1f} ms, {SECONDS_FOR_ONE / one:.2f} x as fast as the limit")
     sys.exit(int(rate < QUESTIONS_PER_SECOND or one > SECONDS_FOR_ONE))

@@ -128,6 +128,7 @@ def _make_up(
         "f1": scores,
         "start": np.zeros(QUESTIONS, np.int32),
         "has_answer": has_answer,
+        "no_answer": 1 - has_answer,
     }
     save_file(numbers, folder / "scores.safetensors")
     write_predictions(folder / "answers.json.gz", answers)
@@ -152,7 +153,8 @@ def _make_up(
         "versions": versions(),
         "finished": "2030-01-01T00:00:00+00:00",
         "sources": {},
-        "questions": "same",
+        "items": "same",
+        "task": "spans",
         "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
     }
     result = Result.model_validate(values)

@@ -25,7 +25,6 @@ from readlet.metrics.evaluation import evaluate
 from readlet.metrics.groups import Groups, evaluate_groups, question_groups
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.squad import rules_of
-from readlet.models.qacnn import count_parameters
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.storage.files import atomic_text, text_chunks
@@ -60,7 +59,7 @@ def answer_again(
     return Run(
         name=name,
         recipe=reader.recipe,
-        parameters=count_parameters(reader.model),
+        parameters=reader.scorer.parameters,
         curve=curve,
         answers=answers,
         whole=evaluate(

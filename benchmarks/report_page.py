@@ -9,8 +9,9 @@ from pathlib import Path
 from readlet.metrics.error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
 from readlet.metrics.evaluation import Evaluation
 from readlet.metrics.learning_curve import LearningCurve, time_to_each
-from readlet.recipe.recipe import SECTIONS, Recipe
+from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import load_recipe, shipped_recipes
+from readlet.recipe.traits import SourceReader, changed_fields, fields_of, fields_with
 
 F1_LEVELS = (70, 75, 78, 80, 81, 82)
 ERRORS_PER_KIND = 3
@@ -147,7 +148,7 @@ def times_table(runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
     head = ["F1"]
     columns = []
     for run in runs:
-        reached = time_to_each(run.curve.scores, F1_LEVELS)
+        reached = time_to_each(run.curve.scores, "f1", F1_LEVELS)
         head.append(f"{cell(run.name)}: epoch")
         columns.append([f"{r.point.epoch:.1f}" if r.point else "–" for r in reached])
         if run.is_timed:
@@ -206,23 +207,25 @@ def training_command(name: str, recipe: Recipe) -> str:
     """How the run is made again: the shipped recipe and what was changed; files by their names."""
     if recipe.name not in shipped_recipes():
         return f"readlet train {shlex.quote(recipe.name)}.toml"
-    shipped, used = load_recipe(recipe.name).model_dump(), recipe.model_dump()
+    changed = changed_fields(load_recipe(recipe.name).model_dump(mode="json"), recipe)
+    # A reader to start from or to learn from is a run too; where data lie is only known here.
+    readers = {field.path for field in fields_with(recipe, SourceReader)}
     changes = [
-        f"--set {shlex.quote(f'{section}.{field}={_as_toml(field, value)}')}"
-        for section in SECTIONS
-        for field, value in used[section].items()
-        if value != shipped[section][field]
+        f"--set {shlex.quote(f'{path}={_as_toml(value, folder)}')}"
+        for path, value, folder in (
+            (field.path, field.value, "runs/" if field.path in readers else "")
+            for field in fields_of(recipe)
+        )
+        if path in changed
     ]
     out = f"--out {shlex.quote(f'runs/{name}')}"
     return " ".join(["readlet train", recipe.name, *changes, out])
 
 
-def _as_toml(field: str, value: object) -> str:
+def _as_toml(value: object, folder: str) -> str:
     if isinstance(value, (tuple, list)):
-        return f"[{', '.join(_as_toml(field, part) for part in value)}]"
+        return f"[{', '.join(_as_toml(part, folder) for part in value)}]"
     if isinstance(value, str):
-        # A reader to begin with or to learn from is a run too; where data lie is only known here.
-        folder = "runs/" if field in ("start", "teacher") else ""
         return f'"{folder}{Path(value).name}"'
     return str(value).lower() if isinstance(value, bool) else str(value)
 

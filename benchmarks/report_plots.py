@@ -19,8 +19,8 @@ def learning_plot(curves: Mapping[str, LearningCurve]) -> bytes:
     for (name, curve), (colour, marker) in zip(curves.items(), STYLES, strict=False):
         epochs = [point.epoch for point in curve.scores]
         for score, values, line in (
-            ("F1", [point.f1 for point in curve.scores], "-"),
-            ("EM", [point.exact for point in curve.scores], "--"),
+            ("F1", [point.scores["f1"] for point in curve.scores], "-"),
+            ("EM", [point.scores["exact"] for point in curve.scores], "--"),
         ):
             label = f"{name}: {score}"
             scores.plot(
@@ -49,7 +49,7 @@ def time_plot(curves: Mapping[str, LearningCurve]) -> bytes:
         timed = [point for point in curve.scores if point.seconds is not None]
         passed = [point.seconds / 60 for point in timed if point.seconds is not None]
         if timed:
-            f1 = [point.f1 for point in timed]
+            f1 = [point.scores["f1"] for point in timed]
             axes.plot(passed, f1, color=colour, marker=marker, markersize=4.0, label=name)
     axes.set_xlabel("time since the start of the command (minutes)")
     axes.set_xlim(left=0)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from readlet.errors import ReadletError
 from readlet.experiments.planning import plan
 from readlet.experiments.runner import find_finished
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.qacnn import QacnnRecipe
 
 TABLE = "002-robustness"
 SOFTMAXES = ("standard", "norm")
@@ -49,12 +49,12 @@ def curves_of(runs: Path, *, small: bool) -> list[Curve]:
     made = []
     for run in grid.runs:
         points = finished[run.key].curve.scores
-        by_epoch = {round(point.epoch): point.f1 for point in points}
+        by_epoch = {round(point.epoch): point.scores["f1"] for point in points}
         made.append(_curve(run.recipe, by_epoch))
     return made
 
 
-def _curve(recipe: Recipe, f1: dict[int, float]) -> Curve:
+def _curve(recipe: QacnnRecipe, f1: dict[int, float]) -> Curve:
     softmax, rate = recipe.attention.softmax, recipe.training.learning_rate
     return Curve(softmax, recipe.model.heads, rate, f1)
 

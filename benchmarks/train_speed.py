@@ -15,19 +15,21 @@ from pathlib import Path
 
 import torch
 
-from readlet.encoding.batches import Batches, FormTables, Shape, shapes
-from readlet.fitting.train import build_model
-from readlet.fitting.training_data import Corpus, prepare
-from readlet.models.span_loss import SpanLoss
+from readlet.encoding.features import Features
+from readlet.encoding.word_batches import word_batches
+from readlet.families import family_of
+from readlet.fitting.train import build_scorer
+from readlet.fitting.training_data import TrainingData, prepare
 from readlet.recipe.recipe_files import load_recipe
-from readlet.training.loop import Exam, TrainingLoop
+from readlet.training.evaluation import Exam
+from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
 
 _WINDOWS = 5
 
 
 def examples_per_second(
-    corpus: Corpus, batch_size: int, *, plain: bool, compiled: bool, steps: int
+    data: TrainingData, batch_size: int, *, plain: bool, compiled: bool, steps: int
 ) -> tuple[float, float]:
     """Questions a second over real batches in their shuffled order, and seconds to warm up."""
     precision = "float32" if plain else "bfloat16"
@@ -36,17 +38,19 @@ def examples_per_second(
     )
     # Two batches a step rule out the captured step; the plain way is timed by the batch anyway.
     settings = recipe.training.model_copy(update={"accumulate": 2 if plain else 1})
-    listed = shapes(recipe.data.max_context, recipe.data.max_question, null=False)
-    if plain:
-        listed = [Shape(recipe.data.max_context, recipe.data.max_question)]
-    batches = Batches(corpus.train, listed, batch_size, null=False)
-    model = build_model(recipe, corpus)
+    family, rows = family_of(recipe.model.kind), data.train.rows
+    scorer = build_scorer(recipe, data)
     if compiled:
-        model.compile_blocks()
-    module = SpanLoss(model, FormTables(corpus.train), 0.0)
+        family.compile(scorer)
+    learner = scorer.learner(rows, 0.0, None)
+    batches = scorer.batches(rows, batch_size, seed=0)
+    if plain:
+        assert isinstance(rows, Features)
+        longest = (recipe.data.max_context + scorer.can_refuse, recipe.data.max_question)
+        batches = word_batches(rows, [longest], batch_size, null=scorer.can_refuse)
     with tempfile.TemporaryDirectory() as folder:
         exam = Exam(lambda _: {}, "f1", str)  # never held: no epoch ends
-        loop = TrainingLoop(module, batches, settings, Path(folder), exam, make_accelerator())
+        loop = TrainingLoop(learner, batches, settings, Path(folder), exam, make_accelerator())
         began = time.perf_counter()
         loop.warm_up()
         torch.cuda.synchronize()
@@ -71,12 +75,12 @@ def main() -> None:
     if not torch.cuda.is_available():
         parser.exit(1, "train_speed: needs a GPU\n")
     changes = [f"data.train={[arguments.train]}", f"words.vectors={arguments.vectors}"]
-    corpus = prepare(load_recipe("qacnn", [*changes, "data.dev=''"]))
+    data = prepare(load_recipe("qacnn", [*changes, "data.dev=''"]))
     print(f"{'batch':>5} {'plain/s':>9} {'ours/s':>9} {'ratio':>6} {'warm-up s':>9}")
     for batch in arguments.batch:
-        plain, _ = examples_per_second(corpus, batch, plain=True, compiled=False, steps=5)
+        plain, _ = examples_per_second(data, batch, plain=True, compiled=False, steps=5)
         ours, warm = examples_per_second(
-            corpus, batch, plain=False, compiled=True, steps=arguments.steps
+            data, batch, plain=False, compiled=True, steps=arguments.steps
         )
         print(f"{batch:>5} {plain:>9.0f} {ours:>9.0f} {ours / plain:>6.1f} {warm:>9.1f}")
 

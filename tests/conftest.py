@@ -207,14 +207,15 @@ def squad_text() -> Callable[..., str]:
 def random_reader() -> Callable[..., Any]:
     """Readers of tiny width that know the words of the given texts and have learnt nothing."""
     from readlet.encoding.vocabulary import build_vocabulary, frozen_table
+    from readlet.encoding.word_encoder import WordEncoder
     from readlet.encoding.words import words
-    from readlet.models.qacnn import QACNN
+    from readlet.families.qacnn import QacnnFamily
     from readlet.reading.calibration import Calibration
     from readlet.reading.reader import Reader
-    from readlet.recipe.recipe import Recipe
+    from readlet.recipe.qacnn import QacnnRecipe
 
     def build(*texts: str, null: bool = False, seed: int = 0, **data: Any) -> Reader:
-        recipe = Recipe.model_validate(
+        recipe = QacnnRecipe.model_validate(
             {
                 "name": "tiny-random",
                 "data": {"max_context": 24, "overlap": 8, "max_question": 12, **data},
@@ -238,12 +239,13 @@ def random_reader() -> Callable[..., Any]:
         known = build_vocabulary(
             counts, listed, trainable_words=99, min_count=1, min_character_count=1, max_characters=8
         )
-        frozen = torch.from_numpy(frozen_table(known, vectors, 6))  # (rows, 6)
-        model = QACNN(recipe, frozen, known.trainable_rows, known.character_count).eval()
+        encoder = WordEncoder(known, frozen_table(known, vectors, 6), recipe.data.windows)
+        scorer = QacnnFamily().build(recipe, encoder, can_refuse=null)
+        scorer.module.eval()
         with torch.no_grad():  # scores of an untrained model are nearly equal
-            model.start.weight *= 4
-            model.end.weight *= 4
-        return Reader(model, known, recipe, Calibration(), null)
+            scorer.module.start.weight *= 4
+            scorer.module.end.weight *= 4
+        return Reader(scorer, recipe, Calibration())
 
     return build
 

@@ -147,4 +147,4 @@ def test_a_question_that_is_cut_is_told(
     question = "Tell me please " * 30 + "who built it?"
     done = readlet_process("ask", question, passage)
     assert done.code == 0
-    assert done.err.splitlines() == ["readlet: 1 × long question: only its first words are read"]
+    assert done.err.splitlines() == ["readlet: 1 × long question: only its beginning is read"]

@@ -124,7 +124,7 @@ def test_glue_file(readlet: Run, tmp_path: Path) -> None:
     "option",
     [
         *(["--always-answer"], ["--na-threshold", "0"], ["--column", "question=q"]),
-        *(["--rules", "1.1"], ["--na-probs", "p.json"], ["--against", "p.json"]),
+        *(["--rules", "1.1"], ["--na-probs", "p.json"]),
     ],
 )
 def test_options_of_questions_are_refused_for_sentences(

@@ -156,12 +156,34 @@ def test_glue(write: Write) -> None:
     data = write("dev.tsv", SST2)
     full = evaluate("--predictions", write("p.json", {"1": 1, "2": 1}), data, "--json")
     assert full.exit_code == 0
-    assert json.loads(full.stdout) == {"accuracy": 0.5, "total": 2, "missing": []}
+    found = json.loads(full.stdout)
+    low, high = found.pop("confidence_95")["accuracy"]
+    assert 0 <= low < 50 < high <= 100
+    assert found == {"accuracy": 50.0, "total": 2, "missing": []}
     some = evaluate("--predictions", write("p.json", {"1": 1}), data)
     assert some.exit_code == 1
-    assert "accuracy 0.5000 (2 rows)" in some.stdout
+    assert "Accuracy  50.00  0.00 to 100.00" in some.stdout
+    assert "2 sentences" in some.stdout
     assert "1 predictions are missing (counted as wrong): 2" in some.stdout
     assert evaluate("--predictions", write("p.json", {}), data, "--allow-missing").exit_code == 0
+
+
+def test_glue_predictions_are_compared(write: Write) -> None:
+    rows = "".join(f"in\t{n % 2}\t\tWord {n}.\n" for n in range(20))
+    data = write("dev.tsv", rows)
+    right = {str(n + 1): n % 2 for n in range(20)}
+    words = ("--predictions", write("p.json", right), data)
+    wrong = write("q.json", {key: 1 - value for key, value in right.items()})
+    found = json.loads(evaluate(*words, "--against", wrong, "--json").stdout)
+    assert found["matthews_correlation"] == 100.0
+    assert found["confidence_95"] == {"matthews_correlation": [100.0, 100.0]}
+    assert found["against"]["matthews_correlation"] == -100.0
+    assert found["against"]["matthews_correlation_difference"] == 200.0
+    assert found["against"]["matthews_correlation_p"] < 0.001
+    assert found["against"]["missing"] == 0
+    shown = evaluate(*words, "--against", wrong).stdout
+    assert "Matthews correlation  100.00  100.00 to 100.00" in shown
+    assert "other predictions: Matthews correlation +200.00 (-100.00 there), p = 0.0" in shown
 
 
 def complaint(*words: str) -> str:

@@ -59,7 +59,7 @@ def test_a_table_taller_than_the_terminal_shows_what_is_at_work(
     lines = shown()
     assert len(lines) <= height - 2  # the bars of a training stand below
     text = " ".join(" ".join(lines).split())
-    assert "0 of 78 done; F1 in percent;" in text
+    assert "0 of 78 done;" in text
     rows = re.findall(r"rate (\d+) ", text)
     assert re.search(rf"{len(rows)} of 40 rows shown", text)
     assert "30" in rows
@@ -77,14 +77,25 @@ def test_a_table_taller_than_the_terminal_shows_what_is_at_work(
 def test_a_table_that_fits_is_shown_whole(grid: Grid, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown_by(GridView(grid), monkeypatch, 46, 80)()
     assert len(lines) == 44
-    assert lines[-2:] == ["(1) needs a part", "0 of 78 done; F1 in percent"]
+    assert lines[-2:] == ["(1) needs a part", "0 of 78 done"]
     lines = shown_by(GridView(grid), monkeypatch, 45, 80)()
-    assert lines[-1] == "0 of 78 done; F1 in percent; 39 of 40 rows shown"
+    assert lines[-1] == "0 of 78 done; 39 of 40 rows shown"
 
 
 def test_hardly_any_room_is_for_the_count(grid: Grid, monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = shown_by(GridView(grid), monkeypatch, 4, 80)()
-    assert line == "0 of 78 done; F1 in percent"
+    assert line == "0 of 78 done"
+
+
+def test_the_count_names_the_metrics_that_are_shown(
+    grid: Grid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = GridView(grid)
+    shown = shown_by(view, monkeypatch, 4, 80)
+    view.evaluated(grid.runs[0], 1.0, {"exact": 50.0, "f1": 60.0, "total": 9})
+    assert shown() == ["0 of 78 done; F1 in percent"]
+    view.evaluated(grid.runs[1], 1.0, {"matthews_correlation": 60.0, "total": 9})
+    assert shown() == ["0 of 78 done; F1 or Matthews correlation in percent"]
 
 
 def test_a_trial_that_is_no_recipe_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,19 @@ from typing import Any
 
 import pytest
 
+from readlet.encoding.vocabulary import Vocabulary
+from readlet.encoding.word_encoder import WordEncoder
 from readlet.reading.reader import Reader
 
 Run = Callable[..., Any]
 
 LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
+
+
+def known_words(folder: Path) -> Vocabulary:
+    encoder = Reader.load(folder).scorer.encoder
+    assert isinstance(encoder, WordEncoder)
+    return encoder.vocabulary
 
 
 def size(folder: Path) -> int:
@@ -25,7 +33,7 @@ def given(tmp_path: Path, random_reader: Callable[..., Reader]) -> Path:
 
 def test_it_tells_words_and_sizes(readlet: Run, tmp_path: Path, given: Path) -> None:
     out = tmp_path / "slim"
-    before, words = size(given), len(Reader.load(given).vocabulary.frozen)
+    before, words = size(given), len(known_words(given).frozen)
     (given / "log.jsonl").write_text("x" * 100_000)  # of the run, not of the reader
     done = readlet("slim", given, "--out", out, "--words", 3)
     assert (done.code, done.err) == (0, "")
@@ -33,7 +41,7 @@ def test_it_tells_words_and_sizes(readlet: Run, tmp_path: Path, given: Path) -> 
         f"{given}: {words} words with frozen vectors, {before / 1e6:.2f} MB",
         f"{out}: 3 words with frozen vectors, {size(out) / 1e6:.2f} MB",
     ]
-    assert len(Reader.load(out).vocabulary.frozen) == 3
+    assert len(known_words(out).frozen) == 3
 
 
 def test_a_size_is_kept_to(readlet: Run, tmp_path: Path, given: Path) -> None:
@@ -42,10 +50,10 @@ def test_a_size_is_kept_to(readlet: Run, tmp_path: Path, given: Path) -> None:
     (tmp_path / "slim").mkdir()  # an empty folder may be there
     done = readlet("slim", given, "--out", tmp_path / "slim", "--max-mb", limit / 1e6)
     assert done.code == 0, done.err
-    assert len(Reader.load(tmp_path / "slim").vocabulary.frozen) == 5
+    assert len(known_words(tmp_path / "slim").frozen) == 5
     whole = readlet("slim", given, "--out", tmp_path / "whole")  # 12 MB are plenty
     assert whole.code == 0
-    assert Reader.load(tmp_path / "whole").vocabulary == Reader.load(given).vocabulary
+    assert known_words(tmp_path / "whole") == known_words(given)
 
 
 def test_the_bundled_reader_too(

@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from readlet.fitting.train import train_reader
 from readlet.formats import read_examples
 from readlet.reading.reader import Reader
-from readlet.recipe.recipe import SECTIONS, Recipe
+from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe
 
 Run = Callable[..., Any]
@@ -234,11 +234,26 @@ def test_fields_are_explained(readlet: Run) -> None:
     assert "training.epochs = 30 Passes over the training questions." in shown
     assert 'data.train = ["bundled:train"] Files of training questions;' in shown
     assert "name = " in shown
-    for section in SECTIONS:
-        for field, about in type(getattr(Recipe(), section)).model_fields.items():
+    for section in QacnnRecipe.sections:
+        for field, about in type(getattr(QacnnRecipe(), section)).model_fields.items():
             assert f"{section}.{field} = " in shown
             assert " ".join(about.description.split()) in shown
     assert "--fields" in readlet("train", "--help").out
+
+
+def test_fields_of_a_kind_are_explained(readlet: Run) -> None:
+    usual = readlet("train", "--fields").out
+    for words in (["--fields", "--kind", "qacnn"], ["--kind", "qacnn", "--fields"]):
+        assert readlet("train", *words).out == usual
+    done = readlet("train", "--fields", "--kind", "qacn")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "readlet: model.kind: no such kind of model: 'qacn'; did you mean 'qacnn'?\n"
+    )
+    alone = readlet("train", "tiny", "--kind", "qacnn")
+    assert alone.code == 2
+    assert "--kind goes with --fields; to train a kind: --set model.kind=KIND" in alone.err
+    assert "--kind" in readlet("train", "--help").out
 
 
 def test_other_column_names_are_told_with_a_remedy_that_works(

@@ -1,303 +1,127 @@
-"""Batches: every row once, few shapes, and a share in the loss that adds up."""
+"""Batches of any rows: every row once, in the smallest shape that holds it, in a seeded order."""
 
 import math
-from dataclasses import fields
+from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.encoding.batches import PADDING, Batch, Batches, FormTables, Shape, shapes
-from readlet.encoding.features import (
-    NO_LABEL,
-    NULL_FORM,
-    PADDING_FORM,
-    Features,
-    encode,
-)
-from readlet.encoding.vocabulary import Vocabulary
-from readlet.encoding.windows import Windows
-from readlet.encoding.words import word_spans
-from readlet.types import Example, Span
-
-KNOWN = Vocabulary((), (), "abc", 4)
-MAX_CONTEXT, MAX_QUESTION = 150, 40
+from readlet.encoding.batches import Batches, Shape
+from readlet.encoding.rows import Ints
 
 
-def features_of(count: int = 23, longest: int = 400) -> Features:
-    """Contexts and questions of very different lengths; every third question has no answer."""
-    generator = np.random.default_rng(3)
-    examples = []
-    for number in range(count):
-        length = int(generator.integers(0 if number % 3 else 1, longest))
-        context = " ".join(f"c{i}" for i in range(length))
-        question = " ".join(f"q{i}" for i in range(int(generator.integers(1, 60))))
-        answers = ()
-        if number % 3 and length:
-            start, end = word_spans(context)[int(generator.integers(0, length))]
-            answers = (Span(start, context[start:end]),)
-        examples.append(Example(str(number), question, context, answers))
-    return encode(examples, KNOWN, Windows(MAX_CONTEXT, 20, MAX_QUESTION))
+class Made(NamedTuple):
+    """What the stand-in for a batch remembers."""
+
+    shape: Shape
+    rows: tuple[int, ...]
+    size: int
 
 
-FEATURES = features_of()
+def collate(shape: Shape, rows: Ints, size: int) -> Made:
+    return Made(shape, tuple(rows.tolist()), size)
 
 
-def batches_of(null: bool = True, size: int = 4, seed: int = 0) -> Batches:
-    listed = shapes(MAX_CONTEXT, MAX_QUESTION, null=null)
-    return Batches(FEATURES, listed, size, null=null, seed=seed)
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Ints, list[Shape], Ints]:
+    """Lengths in one to three dimensions, shapes of which the last holds all, rows to train on."""
+    dimensions = draw(st.integers(1, 3))
+    of_row = st.tuples(*[st.integers(0, 9)] * dimensions)
+    listed = draw(st.lists(of_row, max_size=30))
+    lengths = np.array(listed, np.int32).reshape(-1, dimensions)  # (rows, dimensions)
+    shapes = {*draw(st.lists(of_row, max_size=4)), (9,) * dimensions}
+    trainable = [row for row in range(len(listed)) if draw(st.booleans())]
+    return lengths, sorted(shapes, key=math.prod), np.array(trainable, np.int32)
 
 
-@pytest.mark.parametrize("null", [False, True])
-@pytest.mark.parametrize("size", [1, 4, 1000])
-def test_every_training_row_is_there_once_an_epoch(null: bool, size: int) -> None:
-    batches = batches_of(null, size)
-    wanted = batches.training_rows().tolist()
-    for epoch in range(3):
-        seen = [row for _, rows in batches.epoch(epoch) for row in rows.tolist()]
-        assert sorted(seen) == wanted
-    assert all(0 < len(rows) <= size for _, rows in batches.epoch(0))
+def batches_of(case: tuple[Ints, list[Shape], Ints], size: int, seed: int = 0) -> Batches[Made]:
+    lengths, shapes, trainable = case
+    return Batches(lengths, shapes, size, collate, trainable=trainable, seed=seed)
 
 
-def test_what_there_is_to_learn_from() -> None:
-    has_label = FEATURES.row_label[:, 0] != NO_LABEL
-    assert has_label.any()
-    assert not has_label.all()
-    assert batches_of(null=False).training_rows().tolist() == np.flatnonzero(has_label).tolist()
-    either = has_label | FEATURES.row_impossible
-    assert batches_of(null=True).training_rows().tolist() == np.flatnonzero(either).tolist()
+@given(cases(), st.integers(1, 8), st.integers(0, 3))
+def test_every_row_is_there_once(
+    case: tuple[Ints, list[Shape], Ints], size: int, epoch: int
+) -> None:
+    lengths, _, trainable = case
+    batches = batches_of(case, size)
+    trained = [row for _, rows in batches.epoch(epoch) for row in rows.tolist()]
+    assert sorted(trained) == trainable.tolist()
+    predicted = [row for _, rows in batches.in_order() for row in rows.tolist()]
+    assert sorted(predicted) == list(range(len(lengths)))
 
 
-def flat(epoch: list[tuple[Shape, np.ndarray]]) -> list[tuple[Shape, list[int]]]:
-    return [(shape, rows.tolist()) for shape, rows in epoch]
+@given(cases(), st.integers(1, 8), st.integers(0, 3))
+def test_rows_share_the_first_shape_that_holds_them(
+    case: tuple[Ints, list[Shape], Ints], size: int, epoch: int
+) -> None:
+    lengths, shapes, _ = case
+    batches = batches_of(case, size)
+    for listed in (batches.epoch(epoch), batches.in_order()):
+        unfilled = Counter(shape for shape, rows in listed if len(rows) < size)
+        assert set(unfilled.values()) <= {1}  # only the last of a shape is not full
+        for shape, rows in listed:
+            assert 0 < len(rows) <= size
+            for row in rows:
+                fitting = [s for s in shapes if all(lengths[row] <= s)]
+                assert shape == fitting[0]
+
+
+@given(cases(), st.integers(1, 8))
+def test_batches_are_what_collate_makes(case: tuple[Ints, list[Shape], Ints], size: int) -> None:
+    batches = batches_of(case, size)
+    order = batches.in_order()
+    expected = [Made(shape, tuple(rows.tolist()), size) for shape, rows in order]
+    assert list(batches) == expected
+    assert [batches.make(shape, rows) for shape, rows in order] == expected
+    # The largest shape comes first.
+    places = [case[1].index(shape) for shape, _ in order]
+    assert places == sorted(places, reverse=True)
+
+
+def many(size: int = 4, seed: int = 0) -> Batches[Made]:
+    lengths = np.arange(40, dtype=np.int32)[:, None]  # (rows, 1)
+    return batches_of((lengths, [(16,), (40,)], np.arange(40, dtype=np.int32)), size, seed)
+
+
+def groups(batches: Batches[Made], epoch: int) -> list[tuple[Shape, list[int]]]:
+    return [(shape, rows.tolist()) for shape, rows in batches.epoch(epoch)]
 
 
 def test_the_order_depends_on_seed_and_epoch_only() -> None:
-    batches = batches_of(seed=5)
-    first = flat(batches.epoch(0))
+    batches = many(seed=5)
+    first = groups(batches, 0)
     batches.epoch(7)
-    assert flat(batches.epoch(0)) == first == flat(batches_of(seed=5).epoch(0))
-    assert flat(batches.epoch(1)) != first
-    assert flat(batches_of(seed=6).epoch(0)) != first
-    # Other companions too, not only another order of the batches.
-    groups = {frozenset(rows) for _, rows in first}
-    assert groups != {frozenset(rows) for _, rows in flat(batches.epoch(1))}
+    assert groups(batches, 0) == first == groups(many(seed=5), 0)
+    assert groups(batches, 1) != first
+    assert groups(many(seed=6), 0) != first
+    # Rows get other companions, and shapes another order.
+    assert {frozenset(rows) for _, rows in first} != {
+        frozenset(rows) for _, rows in groups(batches, 1)
+    }
+    orders = {tuple(shape for shape, _ in groups(batches, epoch)) for epoch in range(5)}
+    assert len(orders) > 1
 
 
-@pytest.mark.parametrize("null", [False, True])
-def test_prediction_sees_every_row_and_long_ones_first(null: bool) -> None:
-    order = batches_of(null).in_order()
-    assert sorted(r for _, rows in order for r in rows.tolist()) == list(range(len(FEATURES)))
-    sizes = [shape.context * shape.question for shape, _ in order]
-    assert sizes == sorted(sizes, reverse=True)
-    made = [batch.rows[batch.rows >= 0].tolist() for batch in batches_of(null)]
-    assert made == [rows.tolist() for _, rows in order]
+def test_a_row_at_the_limit_of_a_shape_fits() -> None:
+    (first, last) = sorted(many(size=99).in_order())
+    assert first[0] == (16,)
+    assert first[1].tolist() == list(range(17))
+    assert last[0] == (40,)
 
 
-@pytest.mark.parametrize("null", [False, True])
-def test_rows_are_looked_up_whole_and_in_the_smallest_shape(null: bool) -> None:
-    batches, listed = batches_of(null), shapes(MAX_CONTEXT, MAX_QUESTION, null=null)
-    for shape, rows in batches.in_order():
-        assert shape in listed
-        batch = batches.make(shape, rows)
-        assert batch.context.shape == (4, shape.context)
-        assert batch.question.shape == (4, shape.question)
-        for i, row in enumerate(rows):
-            first, length = FEATURES.row_window[row]
-            forms = FEATURES.forms[FEATURES.text(FEATURES.row_context[row])]
-            expected = [NULL_FORM] * null + forms[first : first + length].tolist()
-            assert batch.forms[batch.context[i, : length + null]].tolist() == expected
-            assert not batch.context[i, length + null :].any()
-            asked = FEATURES.forms[FEATURES.text(FEATURES.row_question[row])][:MAX_QUESTION]
-            assert batch.forms[batch.question[i, : len(asked)]].tolist() == asked.tolist()
-            assert not batch.question[i, len(asked) :].any()
-            fitting = [s for s in listed if length + null <= s.context and len(asked) <= s.question]
-            assert shape == fitting[0]
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_no_rows_have_no_batches(dimensions: int) -> None:
+    nothing = np.zeros((0, dimensions), np.int32)
+    batches = batches_of((nothing, [(9,) * dimensions], np.zeros(0, np.int32)), 4)
+    assert batches.in_order() == batches.epoch(0) == list(batches) == []
 
 
-@pytest.mark.parametrize("null", [False, True])
-def test_labels(null: bool) -> None:
-    batches = batches_of(null)
-    places = 0
-    for shape, rows in batches.epoch(0):
-        batch = batches.make(shape, rows)
-        for i, row in enumerate(rows):
-            first, last = FEATURES.row_label[row].tolist()
-            if first == NO_LABEL:
-                assert null
-                assert batch.labels[i].tolist() == [0, 0]
-                places += 1
-                continue
-            assert batch.labels[i].tolist() == [first + null, last + null]
-            place = FEATURES.text(FEATURES.row_context[row]).start + FEATURES.row_window[row, 0]
-            assert (
-                batch.forms[batch.context[i, batch.labels[i, 0]]] == FEATURES.forms[place + first]
-            )
-    assert (places > 0) == null
-
-
-def padded_forms(features: Features, shape: Shape, rows: list[int], null: bool) -> list[list[int]]:
-    """What the texts of a batch are in forms, by hand: context, padding, question, padding."""
-    padded = []
-    for row in rows:
-        context, question = [NULL_FORM] if null and row >= 0 else [], []
-        if row >= 0:
-            first, length = features.row_window[row]
-            words = features.forms[features.text(features.row_context[row])]
-            context += words[first : first + length].tolist()
-            question += features.forms[features.text(features.row_question[row])].tolist()
-        question = question[: shape.question]
-        context += [PADDING_FORM] * (shape.context - len(context))
-        padded.append(context + question + [PADDING_FORM] * (shape.question - len(question)))
-    return padded
-
-
-def assert_forms_are_distinct(batch: Batch, texts: list[list[int]]) -> int:
-    """The batch holds these texts, and every form of them once. The room, in thirds of all."""
-    places = torch.cat([batch.context, batch.question], dim=1)
-    assert batch.forms[places].tolist() == texts
-    assert torch.equal(places == PADDING, torch.tensor(texts) == PADDING_FORM)
-    assert PADDING == 0
-    forms = batch.forms.tolist()
-    wanted = {form for text in texts for form in text} - {PADDING_FORM}
-    used = len(wanted) + 1
-    assert forms[PADDING] == PADDING_FORM
-    assert sorted(forms[1:used]) == sorted(wanted)  # each once, and no others
-    assert set(forms[used:]) <= {PADDING_FORM}
-    third = math.ceil((places.numel() + 1) / 3)  # padding may need a place of its own
-    thirds, rest = divmod(len(forms), third)
-    assert rest == 0
-    assert len(forms) - third < used <= len(forms)  # not more than needed
-    # Padding has its place even if nothing is padded: then it may be one form too many.
-    assert thirds <= 3
-    return thirds
-
-
-def texts_of_words(most: int) -> st.SearchStrategy[str]:
-    """Some with many repetitions, some with hardly any."""
-    numbers = st.sampled_from([1, 5, 99]).flatmap(lambda n: st.integers(0, n))
-    return st.lists(numbers, max_size=most).map(lambda ns: " ".join(f"w{n}" for n in ns))
-
-
-@given(
-    st.lists(st.tuples(texts_of_words(6), texts_of_words(40)), min_size=1, max_size=5),
-    st.integers(1, 4),
-    st.booleans(),
-)
-def test_forms_are_those_of_the_texts_each_once(
-    texts: list[tuple[str, str]], size: int, null: bool
-) -> None:
-    examples = [Example(str(i), *pair) for i, pair in enumerate(texts)]
-    features = encode(examples, KNOWN, Windows(20, 5, 4))
-    batches = Batches(features, [Shape(8, 4), Shape(20 + null, 4)], size, null=null)
-    for shape, rows in batches.in_order():
-        batch = batches.make(shape, rows)
-        assert batch.rows[: len(rows)].tolist() == rows.tolist()
-        expected = padded_forms(features, shape, batch.rows.tolist(), null)
-        assert_forms_are_distinct(batch, expected)
-
-
-@pytest.mark.parametrize(
-    ("context", "question", "distinct", "thirds"),
-    [
-        (8, 4, 1, 1),
-        (8, 4, 4, 1),  # 12 places and padding: a third is 5, rounded up
-        (8, 4, 5, 2),
-        (8, 4, 9, 2),
-        (8, 4, 10, 3),
-        (8, 4, 12, 3),
-        (8, 6, 4, 1),  # 14 places and padding: a third is 5
-        (8, 6, 5, 2),
-        (8, 6, 14, 3),
-    ],
-)
-def test_room_for_forms_grows_in_thirds(
-    context: int, question: int, distinct: int, thirds: int
-) -> None:
-    words = [f"w{i % distinct}" for i in range(context + question)]
-    example = Example("a", " ".join(words[context:]), " ".join(words[:context]))
-    features = encode([example], KNOWN, Windows(context, 2, question))
-    (batch,) = Batches(features, [Shape(context, question)], 1, null=False)
-    expected = padded_forms(features, Shape(context, question), [0], null=False)
-    assert PADDING_FORM not in expected[0]
-    assert len(set(expected[0])) == distinct
-    assert assert_forms_are_distinct(batch, expected) == thirds
-
-
-def test_filler_rows_weigh_nothing() -> None:
-    batches = batches_of(size=4)
-    shape, rows = next((s, r) for s, r in batches.epoch(0) if len(r) < 4)
-    batch = batches.make(shape, rows)
-    count = len(rows)
-    assert batch.rows.tolist() == [*rows.tolist(), *[-1] * (4 - count)]
-    assert not batch.context[count:].any()
-    assert not batch.question[count:].any()
-    assert (batch.weight[count:] == 0).all()
-    torch.testing.assert_close(batch.weight[:count], torch.full((count,), 1 / count))
-
-
-@pytest.mark.parametrize("size", [1, 3, 4, 7])
-def test_weights_sum_to_one(size: int) -> None:
-    batches = batches_of(size=size)
-    for shape, rows in batches.epoch(0):
-        assert float(batches.make(shape, rows).weight.sum()) == pytest.approx(1, abs=1e-6)
-
-
-@given(st.integers(1, 4), st.integers(0, 99))
-def test_the_parts_average_to_the_whole(parts: int, epoch: int) -> None:
-    batches = batches_of(size=8)
-    for shape, rows in batches.epoch(epoch)[:3]:
-        batch = batches.make(shape, rows)
-        of_row = torch.rand(8)
-        cut = [batch.part(index, parts) for index in range(parts)]
-        losses = [float((of_row[i::parts] * p.weight).sum()) for i, p in enumerate(cut)]
-        assert sum(losses) / parts == pytest.approx(float((of_row * batch.weight).sum()), abs=1e-5)
-        assert sorted(r for p in cut for r in p.rows.tolist()) == sorted(batch.rows.tolist())
-        for i, p in enumerate(cut):
-            assert torch.equal(p.forms, batch.forms)  # places in the parts are places in the whole
-            assert torch.equal(p.context, batch.context[i::parts])
-            assert torch.equal(p.question, batch.question[i::parts])
-            assert torch.equal(p.labels, batch.labels[i::parts])
-
-
-def test_moving_keeps_everything() -> None:
-    batches = batches_of()
-    batch = batches.make(*batches.epoch(0)[0])
-    moved = batch.to(torch.device("cpu"))
-    for field in fields(Batch):
-        assert torch.equal(getattr(moved, field.name), getattr(batch, field.name))
-
-
-@given(st.integers(16, 600), st.integers(4, 100), st.booleans())
-def test_shapes_are_few_and_hold_everything(context: int, question: int, null: bool) -> None:
-    listed = shapes(context, question, null=null)
-    assert 0 <= listed[-1].context - (context + null) < 16
-    assert 0 <= listed[-1].question - question < 16
-    assert all(s.context % 16 == 0 and s.question % 16 == 0 for s in listed)
-    assert len(set(listed)) == len(listed) <= 10
-    assert listed == sorted(listed, key=lambda shape: (shape.question, shape.context))
-    assert all(s.context <= listed[-1].context for s in listed)
-
-
-def test_a_long_question_is_cut_at_its_limit_not_at_its_shape() -> None:
-    example = Example("long", " ".join(["why"] * 20), "a short passage", (Span(2, "short"),))
-    features = encode([example], KNOWN, Windows(MAX_CONTEXT, 20, 5))
-    (batch,) = Batches(features, shapes(MAX_CONTEXT, 5, null=False), 1, null=False)
-    assert batch.question.shape == (1, 16)
-    assert (batch.question != 0).tolist() == [[True] * 5 + [False] * 11]
-
-
-def test_form_tables_move_with_the_module_and_are_not_parameters() -> None:
-    tables = FormTables(FEATURES)
-    assert list(tables.parameters()) == []
-    assert tables.words.tolist() == FEATURES.form_words.tolist()
-    assert tables.characters.tolist() == FEATURES.form_characters.tolist()
-    assert tables.keys.tolist() == FEATURES.form_keys.tolist()
-
-
-def test_an_empty_data_set_has_no_batches() -> None:
-    empty = encode([], KNOWN, Windows(MAX_CONTEXT, 20, MAX_QUESTION))
-    batches = Batches(empty, shapes(MAX_CONTEXT, MAX_QUESTION, null=True), 4, null=True)
-    assert batches.in_order() == batches.epoch(0) == []
+def test_a_loss_of_guessing_is_unknown_unless_given() -> None:
+    assert many().guessing == math.inf
+    lengths, trainable = np.ones((1, 1), np.int32), np.zeros(1, np.int32)
+    given_one = Batches(lengths, [(1,)], 4, collate, trainable=trainable, guessing=2.5)
+    assert given_one.guessing == 2.5

@@ -2,7 +2,9 @@
 
 import errno
 import gzip
+import importlib
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from readlet.encoding import cache
 from readlet.encoding.cache import Stored, cache_folder, cache_key, cached
 from readlet.fitting import training_data
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.qacnn import QacnnRecipe
 
 ARRAYS = {"a": np.arange(6, dtype=np.int32).reshape(2, 3), "b": np.array([], np.float32)}
 META = {"ids": ["1", "río", "half a pair \ud83d"], "n": 3}
@@ -70,44 +72,76 @@ def test_the_folder_follows_the_environment(
 def test_the_key_follows_content_settings_and_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def key_of(paths: list[Path], settings: dict[str, Any]) -> str:
+        return cache_key(paths, settings, check)
+
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("sea")
     two.write_text("ship")
     settings = {"max_words": 5, "part": "train"}
-    key = cache_key([one, two], settings)
-    assert key == cache_key([one, two], dict(reversed(settings.items())))
+    key = key_of([one, two], settings)
+    assert key == key_of([one, two], dict(reversed(settings.items())))
     one.write_text("sea")  # touched, not changed
-    assert key == cache_key([one, two], settings)
+    assert key == key_of([one, two], settings)
     one.write_bytes(gzip.compress(b"sea"))  # the same data, compressed
-    assert key == cache_key([one, two], settings)
+    assert key == key_of([one, two], settings)
     others = [
-        cache_key([two, one], settings),
-        cache_key([one], settings),
-        cache_key([one, two], settings | {"max_words": 6}),
-        cache_key([one, two], {"max_words": 5}),
+        key_of([two, one], settings),
+        key_of([one], settings),
+        key_of([one, two], settings | {"max_words": 6}),
+        key_of([one, two], {"max_words": 5}),
     ]
     one.write_text("Sea")
-    others.append(cache_key([one, two], settings))
+    others.append(key_of([one, two], settings))
     one.write_text("sea")
+    others.append(cache_key([one, two], settings, training_data.prepare))
     monkeypatch.setattr(cache, "_code_version", lambda: "another")
-    others.append(cache_key([one, two], settings))
+    others.append(key_of([one, two], settings))
     assert len({key, *others}) == 1 + len(others)
 
 
-def test_every_file_of_the_room_is_part_of_the_code_version(
+def test_the_key_follows_the_code_of_the_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("encoding/cache.py", "encoding/words.py", "formats/rows.py", "types.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    """What is stored may be made by a module outside of the encoding, with helpers of its own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / "module_of_a_caller.py"
+    keys = set()
+    for width in (3, 4):
+        source.write_text(f"def make():\n    return helper()\ndef helper():\n    return {width}\n")
+        importlib.invalidate_caches()
+        sys.modules.pop(source.stem, None)
+        keys.add(cache_key([], {}, importlib.import_module(source.stem).make))
+    sys.modules.pop(source.stem)
+    assert len(keys) == 2
+
+
+def test_every_file_of_the_rooms_is_part_of_the_code_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = ("encoding/words.py", "encoding/subwords/pieces.py", "formats/rows.py", "types.py")
+    for name in ("encoding/cache.py", *inside):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")
     monkeypatch.setattr(cache, "__file__", str(tmp_path / "encoding/cache.py"))
     versions = {cache._code_version()}
-    for name in ("encoding/words.py", "encoding/new.py", "formats/rows.py", "types.py"):
+    for name in (*inside, "encoding/new.py", "encoding/subwords/new.py"):
         (tmp_path / name).write_text("2")
         versions.add(cache._code_version())
     monkeypatch.setattr(cache.regex, "__version__", "another")
     versions.add(cache._code_version())
-    assert len(versions) == 6
+    assert len(versions) == 8
+
+
+def test_a_draft_of_a_killed_process_with_the_same_id_is_in_nobodys_way(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (cache_folder() / f".key.{os.getpid()}").mkdir(parents=True)
+    build = Build()
+    check(cached("key", build))
+    check(cached("key", build))
+    assert build.calls == 1
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -240,7 +274,7 @@ def test_squad_is_encoded_and_loaded_in_time(
     real_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = [str(real_data / "vectors" / f"glove.{width}d.txt.gz") for width in (100, 50)]
-    recipe = Recipe.model_validate(
+    recipe = QacnnRecipe.model_validate(
         {
             "data": {"train": [str(real_data / "squad" / "train-v1.1.json.gz")]},
             "words": {"vectors": vectors},
@@ -249,8 +283,8 @@ def test_squad_is_encoded_and_loaded_in_time(
     start = time.perf_counter()
     made = training_data.prepare(recipe)
     assert time.perf_counter() - start < 60
-    assert len({*made.train.row_example.tolist()}) + len(made.held_out_examples) > 80_000
-    assert made.frozen.shape[1] == 150
+    assert len(made.train.examples) + len(made.held_out.examples) > 80_000
+    assert made.encoder.vectors.shape[1] == 150
 
     loading = []
 
@@ -264,7 +298,7 @@ def test_squad_is_encoded_and_loaded_in_time(
     loaded = training_data.prepare(recipe)
     assert len(loading) == 4  # vocabulary, held-out, dev, train
     assert sum(loading) < 5
-    assert loaded.vocabulary == made.vocabulary
-    assert loaded.train.notes == made.train.notes
-    for name, array in made.train.arrays().items():
-        np.testing.assert_array_equal(loaded.train.arrays()[name], array)
+    assert loaded.encoder.vocabulary == made.encoder.vocabulary
+    assert loaded.train.rows.notes == made.train.rows.notes
+    for name, array in made.train.rows.stored()[0].items():
+        np.testing.assert_array_equal(loaded.train.rows.stored()[0][name], array)

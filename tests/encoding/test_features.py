@@ -1,6 +1,7 @@
 """Examples to rows: every word keeps its place, no text is cut, nothing changes unnoticed."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import fields
 from itertools import pairwise
 from unicodedata import normalize
 
@@ -10,14 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
-from readlet.encoding.features import (
-    NO_LABEL,
-    NULL_FORM,
-    PADDING_FORM,
-    Features,
-    count_words,
-    encode,
-)
+from readlet.encoding.features import NULL_FORM, PADDING_FORM, Features, count_words, encode
+from readlet.encoding.rows import LONG_QUESTION, NO_LABEL
 from readlet.encoding.vocabulary import NULL, PADDING, UNKNOWN, Vocabulary
 from readlet.encoding.windows import Windows
 from readlet.encoding.words import word_spans, words
@@ -28,19 +23,14 @@ WIDE = Windows(50, 10, 20)
 CUT = "answer cuts a word: taken with the whole word"
 EMPTY = "answer without a word: not trained on"
 LONG_CONTEXT = "long context: read in windows"
-LONG_QUESTION = "long question: only its first words are read"
 NO_WINDOW = "answer fits into no window: not trained on"
-
-
-def texts_of(features: Features) -> list[slice]:
-    return [features.text(number) for number in range(len(features.text_starts) - 1)]
 
 
 def labelled(features: Features, row: int, context: str) -> str:
     """The text between the first and the last labelled word of a row."""
-    offsets = features.offsets[features.text(features.row_context[row])]
-    first, last = features.row_label[row] + features.row_window[row, 0]
-    return context[offsets[first, 0] : offsets[last, 1]]
+    places = features.places(row)
+    first, last = features.row_label[row]
+    return context[places[first, 0] : places[last, 1]]
 
 
 @given(st.data())
@@ -49,21 +39,34 @@ def test_every_word_keeps_its_place(
 ) -> None:
     """Law 1, and that equal numbers mean equal words."""
     examples = data.draw(example_lists)
-    features = encode(examples, KNOWN, Windows(16, 5, 8))
+    windows = Windows(16, 5, 8)
+    features = encode(examples, KNOWN, windows)
+    assert len(features.forms) == len(features.offsets)
     forms: dict[int, str] = {}
-    for row, number in enumerate(features.row_example):
+    windows_of: defaultdict[int, list[tuple[int, list[tuple[int, int]]]]] = defaultdict(list)
+    for row, number in enumerate(features.row_example.tolist()):
         example = examples[number]
-        for column, text in (
-            (features.row_context, example.context),
-            (features.row_question, example.question),
+        first, count = features.row_window[row].tolist()
+        asked_first, asked = features.row_question[row].tolist()
+        spans = [tuple(pair) for pair in features.places(row).tolist()]
+        windows_of[number].append((first, spans))
+        question = features.offsets[asked_first : asked_first + asked].tolist()
+        assert [tuple(pair) for pair in question] == word_spans(example.question)[:8]
+        for begin, length, text in (
+            (first, count, example.context),
+            (asked_first, asked, example.question),
         ):
-            place = features.text(column[row])
-            assert [tuple(pair) for pair in features.offsets[place]] == word_spans(text)
-            for form, (start, end) in zip(
-                features.forms[place].tolist(), features.offsets[place], strict=True
-            ):
+            for place in range(begin, begin + length):
+                start, end = features.offsets[place].tolist()
+                form = int(features.forms[place])
                 assert form not in (PADDING_FORM, NULL_FORM)
                 assert forms.setdefault(form, text[start:end]) == text[start:end]
+    for number, listed in windows_of.items():
+        whole = word_spans(examples[number].context)
+        first = listed[0][0]  # the first word of the text, among those of all texts
+        assert [start - first for start, _ in listed] == list(windows.starts(len(whole)))
+        for start, spans in listed:
+            assert spans == whole[start - first : start - first + 16]
     assert len(set(forms.values())) == len(forms)
     assert set(features.row_example.tolist()) == set(range(len(examples)))  # none is left out
     for form, word in forms.items():
@@ -180,18 +183,23 @@ def test_long_questions_are_noted_and_kept() -> None:
     question = "who lit the lamp at the cape in the year of the storm"
     features = encode([Example("q", question, "the lamp")], KNOWN, Windows(50, 10, 5))
     assert features.notes == {LONG_QUESTION: ["q"]}
-    place = features.text(features.row_question[0])
-    assert place.stop - place.start == len(words(question))
+    first, asked = features.row_question[0].tolist()
+    assert [question[s:e] for s, e in features.offsets[first : first + asked]] == (
+        words(question)[:5]
+    )
+    assert len(features.forms) == len(words("the lamp")) + len(words(question))
 
 
 def test_texts_and_forms_are_numbered_once() -> None:
     context = "The lamp. the LAMP"
     examples = [Example(str(i), q, context) for i, q in enumerate(["lamp?", "the?", "lamp?"])]
     features = encode(examples, KNOWN, WIDE)
-    assert len(texts_of(features)) == 3  # one context, two questions
-    assert features.row_question[0] == features.row_question[2] != features.row_question[1]
+    assert len(features.forms) == 5 + 2 + 2  # words of one context and of two questions
+    asked = features.row_question.tolist()
+    assert asked[0] == asked[2] != asked[1]
+    assert len({tuple(window) for window in features.row_window.tolist()}) == 1
     assert len(features.form_words) == 2 + len({"The", "lamp", ".", "the", "LAMP", "?"})
-    the, lamp, stop, small, capital = features.forms[features.text(features.row_context[0])]
+    the, lamp, stop, small, capital = features.forms[:5]
     keys = features.form_keys
     assert keys[the] == keys[small] != keys[lamp] == keys[capital] != keys[stop]
     assert min(keys[[the, lamp, stop]]) > 1 > keys[PADDING_FORM]
@@ -215,7 +223,7 @@ def test_special_forms() -> None:
     features = encode([Example("a", "\0?", "\0 lamp")], KNOWN, WIDE)
     assert features.form_words[:2].tolist() == [PADDING, NULL]
     assert not features.form_characters[:2].any()
-    zero, lamp = features.forms[features.text(features.row_context[0])]
+    zero, lamp = features.forms[:2]
     assert zero not in (PADDING_FORM, NULL_FORM)
     assert features.form_words[[zero, lamp]].tolist() == [UNKNOWN, KNOWN.word_number("lamp")]
 
@@ -237,13 +245,16 @@ def test_no_examples() -> None:
     assert features.notes == {}
 
 
-def test_arrays_are_all_that_is_needed_to_make_the_features_again() -> None:
+def test_stored_is_all_that_is_needed_to_make_the_features_again() -> None:
     features = encode([Example("a", "who?", "by the lamp", (Span(3, "th"),))], KNOWN, WIDE)
-    again = Features(**features.arrays(), notes=features.notes)
-    assert again.arrays().keys() == features.arrays().keys()
-    for name, array in features.arrays().items():
+    arrays, notes = features.stored()
+    assert {*arrays, "notes"} == {field.name for field in fields(Features)}
+    for name, array in arrays.items():
         assert array.dtype == (np.bool_ if name == "row_impossible" else np.int32), name
-        np.testing.assert_array_equal(again.arrays()[name], array)
+    again = Features.from_stored((arrays, notes))
+    assert again.notes == features.notes == {CUT: ["a"]}
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(getattr(again, name), array)
 
 
 def test_count_words_counts_each_text_once() -> None:

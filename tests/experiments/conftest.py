@@ -37,9 +37,10 @@ def write_table(tmp_path: Path, small_table: str) -> Callable[..., str]:
 
 
 def _row(name: str, f1: float | None = 70.0, **changes: Any) -> ReportRow:
-    curve = [CurvePoint(e, f1 - 9, f1 - 9 / e, f1 - 10 / e, f1 - 8 / e) for e in (1, 2, 3)]
+    curve = [CurvePoint(e, f1 - 9 / e, f1 - 10 / e, f1 - 8 / e) for e in (1, 2, 3)]
     row = ReportRow(
         name=name,
+        task="spans",
         missing="",
         planned=2,
         finished=2,
@@ -56,7 +57,14 @@ def _row(name: str, f1: float | None = 70.0, **changes: Any) -> ReportRow:
 
 
 def _absent(name: str, **changes: Any) -> ReportRow:
-    absent = {"cells": {}, "curve": [], "parameters": None, "seconds": None, "finished": 0}
+    absent = {
+        "task": "",
+        "cells": {},
+        "curve": [],
+        "parameters": None,
+        "seconds": None,
+        "finished": 0,
+    }
     return _row(name, **(absent | changes))
 
 
@@ -107,14 +115,15 @@ def _report(**changes: Any) -> Report:
                     _mark("Quill in 1881", "against"),
                 ],
                 gold=["Hedda Quill"],
-                said="the mason Hedda",
-                said_against="",
+                answer="the mason Hedda",
+                answer_against="",
                 f1=50.0,
                 f1_against=40.0,
             )
         ],
         asked="dev",
-        questions=1241,
+        noun="questions",
+        items=1241,
         code={"readlet 0.1.0 (abc), torch 2.9": ["base", "wide"]},
         machines=["2 cores"],
         remarks=["One remark."],

@@ -49,7 +49,7 @@ def test_without_a_curve_there_is_still_a_picture(
 
 
 def test_one_evaluation_has_one_tick(make_row: MakeRow, make_report: MakeReport) -> None:
-    report = make_report(rows=[make_row("base", curve=[CurvePoint(1.0, 50.0, 60.0, 59.0, 61.0)])])
+    report = make_report(rows=[make_row("base", curve=[CurvePoint(1.0, 60.0, 59.0, 61.0)])])
     drawn = ElementTree.fromstring(learning_curves(report))
     texts = drawn.iter("{http://www.w3.org/2000/svg}text")
     below = [t.text for t in texts if t.attrib.get("text-anchor") == "middle"]
@@ -58,7 +58,7 @@ def test_one_evaluation_has_one_tick(make_row: MakeRow, make_report: MakeReport)
 
 scores = st.floats(0, 100)
 curve_points = st.builds(
-    lambda epoch, values: CurvePoint(epoch, 0.0, values[1], values[0], values[2]),
+    lambda epoch, values: CurvePoint(epoch, values[1], values[0], values[2]),
     st.floats(0, 1000),
     st.lists(scores, min_size=3, max_size=3).map(sorted),
 )

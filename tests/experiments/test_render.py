@@ -43,7 +43,7 @@ def bare_report(make_row: MakeRow, make_report: MakeReport) -> Report:
         differences=[],
         groups=[],
         disagreements=[],
-        questions=None,
+        items=None,
         remarks=[],
     )
 
@@ -299,7 +299,7 @@ def test_the_page_escapes_everything(make_row: MakeRow, make_report: MakeReport)
         excerpt=HOSTILE,
         marks=[Mark(0, 5, "row"), Mark(2, 9, "gold")],
         gold=[HOSTILE],
-        said=HOSTILE,
+        answer=HOSTILE,
     )
     hostile = make_report(
         title=HOSTILE,

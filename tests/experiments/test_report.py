@@ -24,11 +24,17 @@ from readlet.experiments.table import load_table
 from readlet.experiments.write_report import write_report
 from readlet.formats import read_examples, write_examples
 from readlet.metrics.learning_curve import LearningCurve, ScorePoint
+from readlet.metrics.span_task import SPANS
 from readlet.reading.evaluate_files import write_predictions
+from readlet.types import Example
 
 Write = Callable[..., str]
 EXAMPLES = list(read_examples("bundled:dev"))
 QUESTIONS = {"bundled:dev": EXAMPLES}
+
+
+def answer_place(example: Example, text: str) -> int:
+    return example.answers[0].start if text and text != "wrong" else 0
 
 
 def pretend(
@@ -39,7 +45,6 @@ def pretend(
     code: str = "c0de",
     questions: str = "same",
     by_seed: bool = False,
-    keep_answerable: bool = False,
     rolled_back: str = "",
 ) -> None:
     """Folders of finished runs: the first questions of every run are right, the rest wrong.
@@ -60,8 +65,14 @@ def pretend(
         }
         folder = out / run.key
         folder.mkdir(parents=True)
-        kept = {"has_answer": has.astype(np.uint8)} if keep_answerable else {}
-        save_file({"exact": f1, "f1": f1} | kept, folder / "scores.safetensors")
+        columns = {
+            "exact": f1,
+            "f1": f1,
+            "start": np.array([answer_place(e, answers[e.id]) for e in examples], np.int32),
+            "has_answer": has.astype(np.uint8),
+            "no_answer": (~has).astype(np.uint8),
+        }
+        save_file(columns, folder / "scores.safetensors")
         write_predictions(folder / "answers.json.gz", answers)
         lines = [
             {"step": 1, "epoch": 1.0, "seconds": 3.0, "exact": 10.0, "f1": 20.0 + run.seed},
@@ -87,7 +98,8 @@ def pretend(
             "versions": {"readlet": "0.1.0", "code": code, "torch": "2", "python": "3"},
             "finished": "2030-01-01T00:00:00+00:00",
             "sources": {},
-            "questions": f"{questions} {run.seed}" if by_seed else questions,
+            "items": f"{questions} {run.seed}" if by_seed else questions,
+            "task": "spans",
             "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
         }
         result = Result.model_validate(values)
@@ -135,13 +147,13 @@ def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None
     assert (rows["no match"].finished, rows["no match"].planned) == (1, 2)
     assert rows["baseline"].parameters == 1000
     assert rows["baseline"].seconds == 6.0
-    assert [(p.epoch, p.f1_lowest, p.f1_highest) for p in rows["baseline"].curve] == [
+    assert [(p.epoch, p.lowest, p.highest) for p in rows["baseline"].curve] == [
         (1.0, 20.0, 21.0),
         (2.0, 40.0, 40.0),
     ]
     assert any("1 of 6 runs are not finished" in remark for remark in report.remarks)
     assert any("single seed" in remark for remark in report.remarks)
-    assert report.questions == len(EXAMPLES)
+    assert report.items == len(EXAMPLES)
     json.dumps(report.as_json())
 
 
@@ -163,13 +175,14 @@ def test_curves_of_seeds_are_joined_by_evaluation(
     epochs: list[list[float]], joined: list[tuple[float, float, float]]
 ) -> None:
     def run(seed: int, listed: list[float]) -> FinishedRun:
-        points = [ScorePoint(e, None, 0.0, 10.0 * n + seed) for n, e in enumerate(listed, 1)]
-        return SimpleNamespace(curve=LearningCurve([], points, 0, None))  # type: ignore[return-value]
+        points = [ScorePoint(e, None, {"f1": 10.0 * n + seed}) for n, e in enumerate(listed, 1)]
+        curve = LearningCurve([], points, 0, None)
+        return SimpleNamespace(curve=curve, task=SPANS)  # type: ignore[return-value]
 
     curve = report_module._curve([run(seed, listed) for seed, listed in enumerate(epochs)])
-    found = [(pytest.approx(p.epoch), p.f1_lowest, p.f1_highest) for p in curve]
+    found = [(pytest.approx(p.epoch), p.lowest, p.highest) for p in curve]
     assert found == joined
-    assert all(p.f1 == (p.f1_lowest + p.f1_highest) / 2 for p in curve)
+    assert all(p.score == (p.lowest + p.highest) / 2 for p in curve)
 
 
 def test_differences(report_of: Callable[..., Report]) -> None:
@@ -182,10 +195,10 @@ def test_differences(report_of: Callable[..., Report]) -> None:
     assert better.high is not None
     assert 10 < better.low < 25 < better.high < 40
     # 21 of 84 questions won, none lost; two comparisons.
-    assert better.p_questions == pytest.approx(2 / 10_001, abs=1e-6)
+    assert better.p_items == pytest.approx(2 / 10_001, abs=1e-6)
     assert better.p_seeds is None  # the same difference twice: nothing to judge by
     assert better.seeds == 2
-    assert (same.mean, same.low, same.high, same.p_questions) == (0, 0, 0, 1)
+    assert (same.mean, same.low, same.high, same.p_items) == (0, 0, 0, 1)
     assert same.p_seeds == 1.0
 
 
@@ -197,10 +210,10 @@ def test_no_test_without_common_seeds_or_questions(
     report = report_of({"baseline": [50, 50]})
     (exact, f1) = report.differences
     assert exact.metric == "exact"
-    assert (f1.low, f1.p_questions, f1.p_seeds, f1.seeds) == (None, None, None, 1)
+    assert (f1.low, f1.p_items, f1.p_seeds, f1.seeds) == (None, None, None, 1)
     assert f1.mean == pytest.approx(25)
     assert not report.groups
-    assert report.questions is None
+    assert report.items is None
     assert any("not all scored on the same questions" in remark for remark in report.remarks)
     assert any("different versions" in remark for remark in report.remarks)
     assert sorted(report.code.values()) == [["baseline"], ["width 12"]]
@@ -217,18 +230,16 @@ def test_only_common_seeds_are_compared(report_of: Callable[..., Report]) -> Non
     assert any("do not all have the same seeds" in remark for remark in report.remarks)
 
 
-@pytest.mark.parametrize("kept", [True, False])
 def test_metrics_over_some_questions_are_tested_over_these(
-    write_table: Write, tmp_path: Path, kept: bool
+    write_table: Write, tmp_path: Path
 ) -> None:
-    """Which they are, the runs know; for those that did not keep it, the data do."""
+    """The runs know which they are: no data needed."""
     grid = expand(
         load_table(write_table(("seeds = 2", 'seeds = 2\nmetrics = ["HasAns_f1", "NoAns_f1"]')))
     )
     scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
-    pretend(grid, tmp_path, scores, keep_answerable=kept)
-    runs = find_finished(grid, tmp_path).runs
-    found = build_report(grid, runs, {} if kept else QUESTIONS).differences
+    pretend(grid, tmp_path, scores)
+    found = build_report(grid, find_finished(grid, tmp_path).runs, {}).differences
     has = [bool(e.answers) for e in EXAMPLES[42:63]]  # those that one row has right, one wrong
     assert {d.metric for d in found} == {"HasAns_f1", "NoAns_f1"}
     for difference in found:
@@ -239,9 +250,7 @@ def test_metrics_over_some_questions_are_tested_over_these(
         assert difference.high is not None
         assert difference.low <= difference.mean <= difference.high
         assert difference.high > 0
-        assert difference.p_questions is not None
-    if not kept:
-        assert all(d.low is None for d in build_report(grid, runs, {}).differences)
+        assert difference.p_items is not None
 
 
 def test_held_out_questions_of_every_seed_are_joined(write_table: Write, tmp_path: Path) -> None:
@@ -251,7 +260,7 @@ def test_held_out_questions_of_every_seed_are_joined(write_table: Write, tmp_pat
     pretend(grid, tmp_path, scores, by_seed=True)
     report = build_report(grid, find_finished(grid, tmp_path).runs, {})
     f1 = next(d for d in report.differences if d.metric == "f1")
-    assert f1.p_questions == pytest.approx(1 / 10_001, abs=1e-6)
+    assert f1.p_items == pytest.approx(1 / 10_001, abs=1e-6)
     assert f1.low is not None
     assert f1.high is not None
     assert f1.low < f1.mean < f1.high
@@ -271,7 +280,7 @@ def test_rows_asked_different_questions_do_not_disturb_the_others(
     pretend(grid, tmp_path, {"baseline": [50], "width 12": [75]})
     pretend(grid, tmp_path, {"no match": [75]}, questions="others", by_seed=True)
     report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
-    tested = {d.row: d.p_questions for d in report.differences if d.metric == "f1"}
+    tested = {d.row: d.p_items for d in report.differences if d.metric == "f1"}
     assert tested == {"no match": None, "width 12": pytest.approx(1 / 10_001, abs=1e-6)}
     assert report.asked == "dev"
 
@@ -319,7 +328,7 @@ def test_disagreements_show_gains_and_losses(report_of: Callable[..., Report]) -
             if mark.whose == "gold":
                 assert text == shown.gold[0]
             else:
-                assert text == (shown.said if mark.whose == "row" else shown.said_against)
+                assert text == (shown.answer if mark.whose == "row" else shown.answer_against)
 
 
 def test_without_the_data_there_are_no_groups(report_of: Callable[..., Report]) -> None:
@@ -363,7 +372,7 @@ def test_rows_with_a_dev_file_of_their_own_have_groups_of_their_own(
         frozenset({"no match"}),
     }
     assert {(d["row"], d["against"]) for d in report["disagreements"]} == {("width 12", "baseline")}
-    tested = {d["row"]: d["p_questions"] is not None for d in report["differences"]}
+    tested = {d["row"]: d["p_items"] is not None for d in report["differences"]}
     assert tested == {"width 12": True, "no match": False}
     assert not any("at hand" in remark for remark in report["remarks"])
     (tmp_path / "mine.json").unlink()
@@ -374,22 +383,27 @@ def test_rows_with_a_dev_file_of_their_own_have_groups_of_their_own(
     assert absent.startswith(f"`{tmp_path / 'mine.json'}` is not at hand: no groups")
 
 
-def test_the_same_ids_in_two_files_are_paired_and_told(two_dev_files: Grid, tmp_path: Path) -> None:
+@pytest.mark.parametrize("alike", [True, False])
+def test_the_same_ids_in_two_files_are_paired_and_told(
+    two_dev_files: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alike: bool
+) -> None:
     """The same questions in another language, say; but not if they differ in who has an answer."""
     grid, runs = two_dev_files, tmp_path / "runs"
-    pretend(grid, runs, {"baseline": [50, 50], "no match": [75, 75]})
-    other = [replace(e, answers=e.answers if n else ()) for n, e in enumerate(EXAMPLES)]
-    metrics = {"f1", "HasAns_f1"}
-    for mine, tested in ((EXAMPLES, metrics), (other, {"f1"})):
-        questions = QUESTIONS | {str(tmp_path / "mine.json"): mine}
-        found = build_report(
-            replace(grid, table=grid.table.model_copy(update={"metrics": [*metrics]})),
-            find_finished(grid, runs).runs,
-            questions,
-        )
-        assert {d.metric for d in found.differences if d.p_questions is not None} == tested
-        assert not found.disagreements
-        assert any("test over questions pairs these" in remark for remark in found.remarks)
+    pretend(grid, runs, {"baseline": [50, 50]})
+    mine = [replace(e, answers=e.answers if n or alike else ()) for n, e in enumerate(EXAMPLES)]
+    monkeypatch.setattr(f"{__name__}.EXAMPLES", mine)
+    pretend(grid, runs, {"no match": [75, 75]})
+    monkeypatch.undo()
+    metrics = ["f1", "HasAns_f1"]
+    found = build_report(
+        replace(grid, table=grid.table.model_copy(update={"metrics": metrics})),
+        find_finished(grid, runs).runs,
+        QUESTIONS | {str(tmp_path / "mine.json"): mine},
+    )
+    tested = [d.metric for d in found.differences if d.p_items is not None]
+    assert tested == (metrics if alike else ["f1"])
+    assert not found.disagreements
+    assert any("test over questions pairs these" in remark for remark in found.remarks)
 
 
 def test_rows_on_held_out_questions_beside_others_are_told(

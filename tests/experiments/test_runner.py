@@ -103,8 +103,9 @@ def test_a_finished_run_is_small_and_whole(out: Path, write_table: Write) -> Non
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (out / run.key).iterdir()}
     (out / "any").write_text("")
     assert modes == {stat.S_IMODE((out / "any").stat().st_mode)}  # as the umask says
-    scores = finished.question_scores
-    assert list(scores) == ["exact", "f1"]
+    scores = finished.items
+    assert {*scores} == {"exact", "f1", "has_answer", "no_answer", "start"}
+    assert finished.result.task == "spans"
     assert finished.result.scores["f1"] == pytest.approx(100 * scores["f1"].mean(), abs=1e-4)
     assert finished.result.scores["exact"] == pytest.approx(100 * scores["exact"].mean(), abs=1e-4)
     assert len(finished.answers) == len(scores["f1"]) == 84
@@ -115,10 +116,10 @@ def test_a_finished_run_is_small_and_whole(out: Path, write_table: Write) -> Non
 def test_it_knows_where_its_answers_stand_and_what_has_one(out: Path, write_table: Write) -> None:
     (finished,) = find_finished(one_run(write_table), out).runs.values()
     examples = list(read_examples("bundled:dev"))
-    assert finished.starts is not None
-    assert finished.has_answer is not None
-    assert finished.has_answer.tolist() == [bool(example.answers) for example in examples]
-    for example, start in zip(examples, finished.starts.tolist(), strict=True):
+    has_answer = [bool(example.answers) for example in examples]
+    assert finished.items["has_answer"].tolist() == has_answer
+    assert finished.items["no_answer"].tolist() == [not has for has in has_answer]
+    for example, start in zip(examples, finished.items["start"].tolist(), strict=True):
         assert example.context.startswith(finished.answers[example.id], start)
 
 
@@ -454,8 +455,8 @@ def test_killed_twice_and_finished(out: Path, write_table: Write, tmp_path: Path
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     (resumed,) = find_finished(one_run(write_table), folder).runs.values()
     (undisturbed,) = find_finished(one_run(write_table), out).runs.values()
-    for name, values in undisturbed.question_scores.items():
-        assert np.array_equal(resumed.question_scores[name], values)
+    for name, values in undisturbed.items.items():
+        assert np.array_equal(resumed.items[name], values)
     assert resumed.answers == undisturbed.answers
     losses = [[p.loss for p in run.curve.losses] for run in (resumed, undisturbed)]
     assert losses[0] == losses[1]

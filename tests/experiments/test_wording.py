@@ -5,18 +5,18 @@ from collections.abc import Callable
 import pytest
 
 from readlet.experiments.differences import Difference
-from readlet.experiments.report import Report, ReportRow
+from readlet.experiments.report import Cell, Report, ReportRow
 from readlet.experiments.wording import (
-    HOW_COMPARED,
     code_parts,
+    curve_label,
     difference_table,
     duration,
+    how_compared,
     main_table,
-    metric_name,
     p_value,
     signed,
+    significance_sign,
     size,
-    sureness,
 )
 
 MakeRow = Callable[..., ReportRow]
@@ -24,17 +24,21 @@ MakeReport = Callable[..., Report]
 
 
 @pytest.mark.parametrize(
-    ("metric", "name"),
+    ("metric", "label"),
     [
         ("exact", "EM"),
         ("f1", "F1"),
         ("HasAns_f1", "F1, with answer"),
         ("NoAns_exact", "EM, without answer"),
-        ("speed_f2", "speed_f2"),
+        ("matthews_correlation", "Matthews correlation"),
     ],
 )
-def test_metrics_have_names_for_people(metric: str, name: str) -> None:
-    assert metric_name(metric) == name
+def test_metrics_have_labels_for_people(
+    metric: str, label: str, make_row: MakeRow, make_report: MakeReport
+) -> None:
+    row = make_row("base", cells={metric: Cell(50.0, None, {0: 50.0}, is_best=True)})
+    headings, _ = main_table(make_report(metrics=[metric], rows=[row]))
+    assert headings[0] == label
 
 
 def test_numbers_are_short() -> None:
@@ -61,18 +65,30 @@ def test_numbers_are_short() -> None:
         (None, 0.01, ""),
     ],
 )
-def test_a_difference_is_sure_over_questions_and_over_seeds(
+def test_a_difference_is_significant_over_questions_and_over_seeds(
     over_questions: float | None, over_seeds: float | None, sign: str, make_report: MakeReport
 ) -> None:
     difference = Difference("a", "b", "f1", 1, 0, 2, over_questions, 2, over_seeds)
-    assert sureness(difference) == sign
+    assert significance_sign(difference) == sign
     _, (line,) = difference_table(make_report(differences=[difference]))
     assert line[2] == f"+1.00{sign}"
 
 
-def test_every_sign_is_explained() -> None:
-    assert "* marks" in HOW_COMPARED
-    assert "† one that is sure over questions only" in HOW_COMPARED
+@pytest.mark.parametrize("noun", ["questions", "sentences"])
+def test_every_sign_is_explained(noun: str, make_report: MakeReport) -> None:
+    text = how_compared(make_report(noun=noun))
+    assert "* marks" in text
+    assert f"† one that is significant over {noun} only" in text
+    headings, _ = difference_table(make_report(noun=noun))
+    assert f"p over {noun}" in headings
+
+
+def test_curves_are_named_by_the_decisive_metrics(
+    make_row: MakeRow, make_report: MakeReport
+) -> None:
+    assert curve_label(make_report()) == "F1"
+    rows = [make_row("a", task="sst2"), make_row("b", task="cola"), make_row("c", task="sst2")]
+    assert curve_label(make_report(rows=rows)) == "Accuracy or Matthews correlation"
 
 
 def test_code_is_found_in_prose() -> None:

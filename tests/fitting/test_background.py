@@ -9,11 +9,10 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from readlet.encoding import cache
-from readlet.encoding.batches import Batches, FormTables, shapes
-from readlet.fitting.background import preparing_aside
-from readlet.fitting.train import build_model, compile_ahead
+from readlet.families import family_of
+from readlet.fitting.background import encoding_in_background
+from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import prepare
-from readlet.models.span_loss import SpanLoss
 from readlet.nn.encoder_block import EncoderBlock
 from readlet.recipe.recipe_files import load_recipe
 from readlet.training.precision import MixedPrecision
@@ -27,22 +26,22 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_is_prepared_aside_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = load_recipe("tiny")
-    with preparing_aside(recipe):
+    with encoding_in_background(recipe):
         pass
 
     def build(*_: object) -> None:
         raise AssertionError("built again")
 
     monkeypatch.setattr(cache, "_store", build)
-    assert len(prepare(recipe).train) > 0
+    assert len(prepare(recipe).train.rows) > 0
 
 
 def test_a_helper_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     recipe = load_recipe("tiny")
-    with preparing_aside(recipe):
+    with encoding_in_background(recipe):
         pass
-    assert len(prepare(recipe).train) > 0
+    assert len(prepare(recipe).train.rows) > 0
 
 
 def test_an_interruption_ends_the_helper(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +53,7 @@ def test_an_interruption_ends_the_helper(monkeypatch: pytest.MonkeyPatch) -> Non
             started.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Noted)
-    with pytest.raises(KeyboardInterrupt), preparing_aside(load_recipe("tiny")):
+    with pytest.raises(KeyboardInterrupt), encoding_in_background(load_recipe("tiny")):
         raise KeyboardInterrupt
     assert started[0].poll() not in (None, 0)
 
@@ -72,7 +71,7 @@ def test_where_nothing_can_be_compiled_training_goes_on_without(
     monkeypatch.setattr(EncoderBlock, "compile_parts", compile_parts)
     recipe = load_recipe("tiny", ["training.batch_size=2"])
     with pytest.warns(UserWarning, match=r"^training without .* slower \(no C compiler\)$"):
-        assert not compile_ahead(recipe, torch.device("cpu"))
+        assert not family_of("qacnn").compile_ahead(recipe, torch.device("cpu"))
     torch._dynamo.reset()
 
 
@@ -106,15 +105,14 @@ def test_blocks_in_training_find_what_was_compiled_ahead(
             "data.overlap=20",
         ],
     )
-    assert compile_ahead(recipe, torch.device("cpu"))
+    assert family_of("qacnn").compile_ahead(recipe, torch.device("cpu"))
     assert counter.frame_count == 3
 
-    corpus = prepare(recipe)
-    model = build_model(recipe, corpus)
-    model.compile_blocks()
-    loss = SpanLoss(model, FormTables(corpus.train), 0.0)
-    listed = shapes(recipe.data.max_context, recipe.data.max_question, null=True)
-    batches = Batches(corpus.train, listed, 4, null=True)
+    data, family = prepare(recipe), family_of("qacnn")
+    scorer = build_scorer(recipe, data)
+    family.compile(scorer)
+    loss = scorer.learner(data.train.rows, 0.0, None)
+    batches = scorer.batches(data.train.rows, 4, seed=0)
     seen = set()
     for shape, rows in dict(batches.epoch(0)).items():
         with MixedPrecision(recipe.training.precision, torch.device("cpu")).autocast():

@@ -12,14 +12,15 @@ import torch
 
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.fitting.starting import load_start
-from readlet.fitting.train import train_reader
+from readlet.fitting.train import build_scorer, train_reader
+from readlet.fitting.training_data import prepare
 from readlet.formats import read_examples, write_examples
 from readlet.nn.norm_loss import _warn
 from readlet.nn.stochastic_depth import StochasticDepth
 from readlet.reading.calibration import Calibration
 from readlet.reading.fit_calibration import MIN_QUESTIONS, held_out_contexts
 from readlet.reading.reader import Reader
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe
 from readlet.storage.locks import locked
 from readlet.training.loop import TrainingLoop
@@ -82,7 +83,7 @@ def test_folder_is_complete(learned: tuple[Path, Reader, list[Example]]) -> None
     assert (
         metrics["steps"] == json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["step"]
     )
-    assert Recipe.model_validate_json((folder / "recipe.json").read_text()) == reader.recipe
+    assert QacnnRecipe.model_validate_json((folder / "recipe.json").read_text()) == reader.recipe
 
 
 def test_loaded_reader_answers_as_the_trained_one(
@@ -90,10 +91,11 @@ def test_loaded_reader_answers_as_the_trained_one(
 ) -> None:
     folder, reader, seen = learned
     loaded = Reader.load(folder)
-    state, other = reader.model.state_dict(), loaded.model.state_dict()
+    state, other = reader.scorer.module.state_dict(), loaded.scorer.module.state_dict()
     assert set(state) == set(other)
     assert all(torch.equal(tensor, other[name]) for name, tensor in state.items())
-    assert (loaded.recipe, loaded.null, loaded.metrics) == (reader.recipe, True, reader.metrics)
+    assert (loaded.recipe, loaded.metrics) == (reader.recipe, reader.metrics)
+    assert loaded.scorer.can_refuse
     pairs = [(example.question, example.context) for example in seen[:8]]
     said = list(loaded.answer_batch(pairs))
     assert said == list(reader.answer_batch(pairs))
@@ -135,7 +137,7 @@ def test_changed_recipe_is_named(
         section, _, field = path.partition(".")
         values[section][field] = int(value)
     with pytest.raises(ReadletError) as caught:
-        train_reader(Recipe.model_validate(values), folder, resume=True)
+        train_reader(QacnnRecipe.model_validate(values), folder, resume=True)
     line = str(caught.value)
     assert line.startswith(f"{folder}: the run began with another ")
     for change in changes:
@@ -239,12 +241,14 @@ def test_training_begins_with_another_reader(
         "training": before["training"]
         | {"start": str(folder), "epochs": 1, "learning_rate": 1e-9, "ema": 0.0},
     }
-    again = train_reader(Recipe.model_validate(values), tmp_path / "more", resume=False)
+    again = train_reader(QacnnRecipe.model_validate(values), tmp_path / "more", resume=False)
     # A step that changes next to nothing: what it knows is what the first one knew.
-    assert again.vocabulary == reader.vocabulary
+    assert again.scorer.encoder.vocabulary == reader.scorer.encoder.vocabulary
     assert again.metrics["dev"]["exact"] == 100.0
-    for name, weight in reader.model.state_dict().items():
-        torch.testing.assert_close(again.model.state_dict()[name], weight, rtol=0, atol=1e-5)
+    for name, weight in reader.scorer.module.state_dict().items():
+        torch.testing.assert_close(
+            again.scorer.module.state_dict()[name], weight, rtol=0, atol=1e-5
+        )
 
 
 def test_a_share_of_the_start_stays(
@@ -257,12 +261,11 @@ def test_a_share_of_the_start_stays(
     def weights(share: float) -> dict[str, torch.Tensor]:
         values["training"]["start_share"] = share
         run = tmp_path / str(share)
-        return dict(
-            train_reader(Recipe.model_validate(values), run, resume=False).model.named_parameters()
-        )
+        made = train_reader(QacnnRecipe.model_validate(values), run, resume=False)
+        return dict(made.scorer.module.named_parameters())
 
     moved, mixed = weights(0.0), weights(0.25)
-    before = dict(reader.model.named_parameters())
+    before = dict(reader.scorer.module.named_parameters())
     assert any(not torch.equal(moved[name], before[name]) for name in before)
     for name, weight in mixed.items():
         torch.testing.assert_close(weight, 0.75 * moved[name] + 0.25 * before[name])
@@ -276,7 +279,7 @@ def test_words_and_licence_go_with_the_weights_of_the_start(
     values = reader.recipe.model_dump()
     values["training"] |= {"start": str(tmp_path / "licensed"), "epochs": 1}
     values["words"]["width"] += 1  # of no use here: the words are the start's
-    more = train_reader(Recipe.model_validate(values), tmp_path / "more", resume=False)
+    more = train_reader(QacnnRecipe.model_validate(values), tmp_path / "more", resume=False)
     assert Reader.load(tmp_path / "more").notice == "Under a licence."
     assert more.recipe.words == reader.recipe.words
 
@@ -289,7 +292,7 @@ def test_a_start_of_another_build_is_refused(
     values["training"]["start"] = str(folder)
     values["model"]["width"] = 64
     with pytest.raises(ReadletError, match=r"training\.start: .* another model\.width"):
-        train_reader(Recipe.model_validate(values), tmp_path / "more", resume=False)
+        train_reader(QacnnRecipe.model_validate(values), tmp_path / "more", resume=False)
     assert not (tmp_path / "more").exists()
 
 
@@ -298,11 +301,12 @@ def test_a_start_may_go_on_with_other_dropout(learned: tuple[Path, Reader, list[
     values = json.loads((folder / "recipe.json").read_text())
     values["training"]["start"] = str(folder)
     values["model"] |= {"dropout": 0.3, "input_dropout": 0.2, "last_survival": 0.8}
-    start = load_start(Recipe.model_validate(values))
-    assert start is not None
-    for name, weight in start.model.named_parameters():
-        torch.testing.assert_close(weight, dict(reader.model.named_parameters())[name])
-    modules = list(start.model.modules())
+    recipe = QacnnRecipe.model_validate(values)
+    start = load_start(recipe)
+    made = build_scorer(recipe, prepare(recipe, start), start)
+    for name, weight in made.module.named_parameters():
+        torch.testing.assert_close(weight, dict(reader.scorer.module.named_parameters())[name])
+    modules = list(made.module.modules())
     assert {m.p for m in modules if isinstance(m, torch.nn.Dropout)} >= {0.3, 0.2}
     survivals = [float(m.survival) for m in modules if isinstance(m, StochasticDepth)]
     assert min(survivals) == pytest.approx(0.8)
@@ -314,7 +318,7 @@ def test_a_run_from_before_a_field_existed_goes_on(
     folder, _, _ = learned
     run = shutil.copytree(folder, tmp_path / "run")
     values = json.loads((run / "recipe.json").read_text())
-    recipe = Recipe.model_validate(values)
+    recipe = QacnnRecipe.model_validate(values)
     del values["data"]["share"], values["training"]["track_softmax"]
     (run / "recipe.json").write_text(json.dumps(values))
     train_reader(recipe, run, resume=True)

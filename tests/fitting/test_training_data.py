@@ -9,7 +9,7 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
-from readlet.fitting.training_data import Corpora, prepare
+from readlet.fitting.training_data import RecentData, prepare
 from readlet.formats import read_examples, write_examples
 from readlet.reading.fit_calibration import held_out_contexts
 from readlet.recipe.recipe_files import load_recipe
@@ -51,21 +51,22 @@ def test_held_out_contexts_are_never_trained_on(
     short_corpus: Path, small_training: list[str], share: float, seed: int
 ) -> None:
     changes = [f"data.held_out={share}", f"training.seed={seed}"]
-    corpus = prepare(load_recipe("tiny", [*small_training, *changes]))
+    data = prepare(load_recipe("tiny", [*small_training, *changes]))
     everything = list(read_examples(short_corpus))
-    aside = {example.context for example in corpus.held_out_examples}
+    aside = {example.context for example in data.held_out.examples}
     contexts = {example.context for example in everything}
     assert len(aside) == max(1, round(share * len(contexts)))
-    held_out_ids = {example.id for example in corpus.held_out_examples}
+    held_out_ids = {example.id for example in data.held_out.examples}
     assert held_out_ids == {e.id for e in everything if e.context in aside}
     # One row for each of the other questions, and their contexts are the other contexts: a
     # context has a row of its own in the table of texts, and the same length in words.
-    assert len(corpus.train) == len(everything) - len(held_out_ids)
-    assert len(set(corpus.train.row_context.tolist())) == len(contexts - aside)
+    rows = data.train.rows
+    assert len(rows) == len(everything) - len(held_out_ids)
+    assert len(set(rows.row_window[:, 0].tolist())) == len(contexts - aside)
     trained = [e for e in everything if e.context not in aside]
-    for row, example in zip(corpus.train.row_context.tolist(), trained, strict=True):
-        last = corpus.train.offsets[corpus.train.text(row)][-1, 1]
-        assert last == len(example.context.rstrip())
+    assert data.train.examples == trained
+    for row, example in enumerate(trained):
+        assert rows.places(row)[-1, 1] == len(example.context.rstrip())
 
 
 def test_a_share_of_the_contexts_is_trained_on(
@@ -75,14 +76,14 @@ def test_a_share_of_the_contexts_is_trained_on(
         prepare(load_recipe("tiny", [*small_training, f"data.share={share}"]))
         for share in (0.2, 0.5, 1.0)
     )
-    contexts = [{e.context for e in corpus.train_examples} for corpus in (few, more, every)]
+    contexts = [{e.context for e in data.train.examples} for data in (few, more, every)]
     assert contexts[0] < contexts[1] < contexts[2]
     assert [len(c) for c in contexts[:2]] == [round(x * len(contexts[2])) for x in (0.2, 0.5)]
     questions = [e for e in read_examples(short_corpus) if e.context in contexts[0]]
-    assert few.train_examples == questions
-    assert len(few.train) == len(questions)
+    assert few.train.examples == questions
+    assert len(few.train.rows) == len(questions)
     # Nothing else changes, but for the words that are known.
-    assert few.held_out_examples == every.held_out_examples
+    assert few.held_out.examples == every.held_out.examples
     assert len({few.key, more.key, every.key}) == 3
 
 
@@ -96,10 +97,10 @@ def test_held_out_words_stay_unknown(tmp_path: Path, small_training: list[str]) 
     path = tmp_path / "names.json"
     write_examples(path, examples)
     changes = [f'data.train=["{path}"]', "data.dev=", "data.held_out=0.4", "words.min_count=1"]
-    corpus = prepare(load_recipe("tiny", [*small_training, *changes]))
-    aside = {example.id for example in corpus.held_out_examples}
+    data = prepare(load_recipe("tiny", [*small_training, *changes]))
+    aside = {example.id for example in data.held_out.examples}
     assert len(aside) == 2
-    known = {word for word in corpus.vocabulary.trainable if word.lower().startswith("zaf")}
+    known = {word for word in data.encoder.vocabulary.trainable if word.lower().startswith("zaf")}
     assert {word.lower() for word in known} == {n.lower() for n in names if n not in aside}
 
 
@@ -119,20 +120,20 @@ def test_what_is_kept_for_the_next_run_is_that_of_its_seed(
         load_recipe("tiny", [*small_training, change])
         for change in ("training.seed=0", "training.seed=1", "training.learning_rate=0.002")
     )
-    corpora = Corpora()
-    kept = corpora.add(zero, prepare(zero))
-    assert corpora.find(one) is None
-    other = corpora.add(one, prepare(one))
-    assert other.held_out_examples != kept.held_out_examples
-    assert corpora.find(one) is other
-    assert corpora.find(zero) is corpora.find(rate) is kept  # a rate changes no data
+    recent = RecentData()
+    kept = recent.add(zero, prepare(zero))
+    assert recent.find(one) is None
+    other = recent.add(one, prepare(one))
+    assert other.held_out.examples != kept.held_out.examples
+    assert recent.find(one) is other
+    assert recent.find(zero) is recent.find(rate) is kept  # a rate changes no data
 
 
 def test_without_dev_the_held_out_questions_are_scored(
     short_corpus: Path, small_training: list[str]
 ) -> None:
-    corpus = prepare(load_recipe("tiny", [*small_training, "data.dev="]))
-    assert corpus.dev_examples == corpus.held_out_examples
+    data = prepare(load_recipe("tiny", [*small_training, "data.dev="]))
+    assert data.dev.examples == data.held_out.examples
 
 
 def test_calibration_on_a_file_of_its_own(
@@ -151,8 +152,8 @@ def test_calibration_on_a_file_of_its_own(
         ],
     )
     made = prepare(recipe)
-    assert [e.id for e in made.held_out_examples] == [e.id for e in examples[40:80]]
-    assert set(made.train.row_example.tolist()) == set(range(40))
+    assert [e.id for e in made.held_out.examples] == [e.id for e in examples[40:80]]
+    assert set(made.train.rows.row_example.tolist()) == set(range(40))
     write_examples(tmp_path / "aside.json", [])
     with pytest.raises(ReadletError, match=r"data\.calibration: no question"):
         prepare(recipe)
@@ -182,7 +183,7 @@ def test_too_little_to_train_on(
     )
     without = [Example(str(i), "Why?", f"It is {i}.", is_impossible=True) for i in range(4)]
     assert refused(written(without), "model.null_answer=false") == (
-        "data.train: no answer that can be learned; name other files"
+        "data.train: nothing to learn from; name other files"
     )
 
 
@@ -219,10 +220,10 @@ def test_notes_list_what_was_not_taken_as_it_stands(
     cut_ids, long_ids = [e.id for e in cut], [e.id for e in long]
     assert notes == {
         "answer cuts a word: taken with the whole word": cut_ids,
-        "long question: only its first words are read": long_ids,
+        "long question: only its beginning is read": long_ids,
         "long context: read in windows": long_ids,
-        "dev: long question: only its first words are read": long_ids,
-        "calibration: long question: only its first words are read": long_ids,
+        "dev: long question: only its beginning is read": long_ids,
+        "calibration: long question: only its beginning is read": long_ids,
     }
     told = capsys.readouterr().err
     assert "calibration not fitted: fewer than 30 answerable questions; raise data.held_out" in told

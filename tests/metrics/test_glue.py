@@ -56,19 +56,23 @@ def test_equals_scikit_learn(task: Task) -> None:
         assert got.keys() == {*PEERS[task], "total"}
         assert got["total"] == len(labels)
         for name, peer in PEERS[task].items():
-            expected = peer(labels, predicted)
+            expected = 100 * peer(labels, predicted)
             if name == "matthews_correlation":  # a square root may be rounded otherwise
-                expected = pytest.approx(expected, rel=1e-14, abs=1e-15)
+                expected = pytest.approx(expected, rel=1e-14, abs=1e-13)
             assert got[name] == expected, (labels, predicted)
 
 
 def test_known_numbers() -> None:
     labels, predicted = [1, 1, 1, 0, 0], [1, 1, 0, 0, 1]
     # Two true and one false "yes", one true and one false "no".
-    assert glue_scores("sst2", labels, predicted) == {"accuracy": 0.6, "total": 5}
-    assert glue_scores("mrpc", labels, predicted) == {"accuracy": 0.6, "f1": 4 / 6, "total": 5}
+    assert glue_scores("sst2", labels, predicted) == {"accuracy": 60.0, "total": 5}
+    assert glue_scores("mrpc", labels, predicted) == {
+        "accuracy": 60.0,
+        "f1": 100 * (4 / 6),
+        "total": 5,
+    }
     expected = (2 * 1 - 1 * 1) / (3 * 3 * 2 * 2) ** 0.5
-    assert glue_scores("cola", labels, predicted)["matthews_correlation"] == expected
+    assert glue_scores("cola", labels, predicted)["matthews_correlation"] == 100 * expected
 
 
 @pytest.mark.parametrize("task", PEERS)

@@ -31,10 +31,22 @@ LOG: list[dict[str, Any]] = [
 def test_a_log_is_sorted_into_its_curves() -> None:
     curve = learning_curve(LOG)
     assert curve.losses == [LossPoint(0.5, 9.0), LossPoint(1.0, 6.0), LossPoint(2.0, 4.0)]
-    assert curve.scores[1] == ScorePoint(2.0, 130.0, 68.0, 78.0)
-    assert [point.f1 for point in curve.scores] == [71.0, 78.0, 76.0]
+    assert curve.scores[1] == ScorePoint(2.0, 130.0, {"exact": 68.0, "f1": 78.0, "total": 9})
+    assert [point.scores["f1"] for point in curve.scores] == [71.0, 78.0, 76.0]
     assert curve.rollbacks == 1
     assert curve.examples_per_second == 300.0
+
+
+def test_a_task_may_have_other_metrics() -> None:
+    classes: list[dict[str, Any]] = [
+        {"step": 5, "epoch": 1.0, "seconds": 3.0, "accuracy": 80.0, "f1": 85.0, "total": 9},
+        {"step": 9, "epoch": 2.0, "seconds": 6.0, "matthews_correlation": 58.9, "total": 9},
+    ]
+    first, second = learning_curve(classes).scores
+    assert first.scores == {"accuracy": 80.0, "f1": 85.0, "total": 9}
+    assert second.scores == {"matthews_correlation": 58.9, "total": 9}
+    (reached,) = time_to_each([second], "matthews_correlation", [50.0])
+    assert reached == Reached(50.0, second)
 
 
 def test_older_logs_have_no_seconds() -> None:
@@ -52,7 +64,7 @@ def test_nothing_was_logged() -> None:
 
 def test_the_first_evaluation_that_reaches_a_score_counts() -> None:
     scores = learning_curve(LOG).scores
-    assert time_to_each(scores, (70, 71, 71.5, 76, 78, 78.1)) == [
+    assert time_to_each(scores, "f1", (70, 71, 71.5, 76, 78, 78.1)) == [
         Reached(70, scores[0]),
         Reached(71, scores[0]),  # exactly reached is reached
         Reached(71.5, scores[1]),

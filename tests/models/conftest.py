@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
-from readlet.encoding.batches import Batch, Batches, FormTables, shapes
 from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.windows import Windows
+from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
 from readlet.models.qacnn import QACNN
-from readlet.recipe.recipe import Model, Recipe
+from readlet.models.span_scores import SpanLogits
+from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
 from readlet.types import Example, Span
 
 TINY = {
@@ -51,25 +53,41 @@ def examples() -> list[Example]:
 def build() -> Callable[..., QACNN]:
     """A model of tiny width that has learnt nothing, with some of its build changed."""
 
-    def make(word_width: int = 7, **changes: Any) -> QACNN:
-        recipe = Recipe(model=Model.model_validate(TINY | changes))
+    def make(word_width: int = 7, *, null: bool = True, **changes: Any) -> QACNN:
+        recipe = QacnnRecipe(model=QacnnModel.model_validate(TINY | changes))
         rows, listed = KNOWN.trainable_rows, len(KNOWN.frozen)
         frozen = torch.cat([torch.zeros(rows, word_width), torch.randn(listed, word_width)])
-        return QACNN(recipe, frozen, rows, KNOWN.character_count)
+        return QACNN(recipe, frozen, rows, KNOWN.character_count, null=null)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def batch_of() -> Callable[..., tuple[Batch, FormTables]]:
+def over_tables() -> Callable[[QACNN, FormTables], nn.Module]:
+    """A model with the tables of its data: a batch in, scores out."""
+
+    class OverTables(nn.Module):
+        def __init__(self, model: QACNN, tables: FormTables) -> None:
+            super().__init__()
+            self.model, self.tables = model, tables
+
+        def forward(self, batch: WordBatch) -> SpanLogits:
+            return self.model(batch, self.tables)
+
+    return OverTables
+
+
+@pytest.fixture(scope="session")
+def batch_of() -> Callable[..., tuple[WordBatch, FormTables]]:
     """All of the examples in one batch, in order, padded to the longest shape."""
 
     def make(
         *examples: Example, null: bool = True, size: int | None = None
-    ) -> tuple[Batch, FormTables]:
-        features = encode(examples, KNOWN, Windows(MAX_CONTEXT, 5, MAX_QUESTION))
-        listed = shapes(MAX_CONTEXT, MAX_QUESTION, null=null)
-        batches = Batches(features, listed, size or len(examples), null=null)
+    ) -> tuple[WordBatch, FormTables]:
+        windows = Windows(MAX_CONTEXT, 5, MAX_QUESTION)
+        features = encode(examples, KNOWN, windows)
+        listed = shapes(windows, null=null)
+        batches = word_batches(features, listed, size or len(examples), null=null)
         ((shape, rows),) = batches.in_order()
         return batches.make(shape, rows), FormTables(features)
 

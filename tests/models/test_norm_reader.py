@@ -1,21 +1,23 @@
 """The small reader with NormSoftmax in attention and in the loss."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
-from readlet.encoding.batches import Batches, FormTables, shapes
 from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.windows import Windows
+from readlet.encoding.word_batches import FormTables, shapes, word_batches
 from readlet.fitting.train import train_reader
 from readlet.models.qacnn import QACNN
-from readlet.models.span_loss import SpanLoss
+from readlet.models.span_loss import SpanLearner
 from readlet.nn.softmax import masked_softmax, norm_softmax
 from readlet.reading.reader import Reader
-from readlet.recipe.recipe import Attention, Loss, Model, Recipe, norm_gamma
+from readlet.recipe.qacnn import Attention, Loss, QacnnModel, QacnnRecipe, norm_gamma
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example, Span
 
@@ -24,7 +26,9 @@ EXAMPLES = [
     Example("1", "what is blue", "the sky is blue", (Span(0, "the sky"),)),
     Example("2", "what is it", "it is the very blue sky over the sea", (Span(6, "the very"),)),
 ]
-MODEL = Model(
+WINDOWS = Windows(32, 8, 16)
+LISTED = shapes(WINDOWS, null=False)
+MODEL = QacnnModel(
     width=16, heads=2, head_width=8, feed_forward=16, blocks=1, character_filters=4, dropout=0.0
 )
 
@@ -33,7 +37,7 @@ def build(attention: str, loss: str) -> QACNN:
     torch.manual_seed(0)
     rows = KNOWN.trainable_rows
     frozen = torch.cat([torch.zeros(rows, 6), torch.randn(len(KNOWN.frozen), 6)])
-    recipe = Recipe.model_validate(
+    recipe = QacnnRecipe.model_validate(
         {
             "model": MODEL.model_dump(),
             "attention": {"softmax": attention},
@@ -46,36 +50,35 @@ def build(attention: str, loss: str) -> QACNN:
 @pytest.mark.parametrize(("attention", "loss"), [("norm", "standard"), ("norm", "norm")])
 def test_padding_and_company_change_nothing(attention: str, loss: str) -> None:
     model = build(attention, loss)
-    features = encode(EXAMPLES, KNOWN, Windows(32, 8, 16))
+    features = encode(EXAMPLES, KNOWN, WINDOWS)
     tables = FormTables(features)
-    listed = shapes(32, 16, null=False)
-    (together,) = Batches(features, listed, 2, null=False)
+    (together,) = word_batches(features, LISTED, 2, null=False)
     with torch.no_grad():
         both = model(together, tables)
-        for batch in Batches(features, listed, 1, null=False):
+        for batch in word_batches(features, LISTED, 1, null=False):
             alone = model(batch, tables)
             place = together.rows.tolist().index(int(batch.rows[0]))
-            keep = alone.keep[0]
+            keep = alone.allowed[0]
             assert torch.allclose(alone.start[0][keep], both.start[place][keep], atol=1e-5)
             assert torch.allclose(alone.end[0][keep], both.end[place][keep], atol=1e-5)
 
 
 def test_scores_of_the_norm_loss_are_normalised() -> None:
     """So that softmax of the scores, wherever it is taken, is NormSoftmax of the logits."""
-    features = encode(EXAMPLES, KNOWN, Windows(32, 8, 16))
-    (batch,) = Batches(features, shapes(32, 16, null=False), 2, null=False)
+    features = encode(EXAMPLES, KNOWN, WINDOWS)
+    (batch,) = word_batches(features, LISTED, 2, null=False)
     with torch.no_grad():
         plain = build("standard", "standard")(batch, FormTables(features))
         norm = build("standard", "norm")(batch, FormTables(features))
-    wanted = norm_softmax(plain.start, plain.keep)
-    assert torch.allclose(masked_softmax(norm.start, norm.keep), wanted, atol=1e-6)
+    wanted = norm_softmax(plain.start, plain.allowed)
+    assert torch.allclose(masked_softmax(norm.start, norm.allowed), wanted, atol=1e-6)
 
 
-def test_every_parameter_learns() -> None:
+def test_every_parameter_learns(over_tables: Callable[..., nn.Module]) -> None:
     model = build("norm", "norm").train()
-    features = encode(EXAMPLES, KNOWN, Windows(32, 8, 16))
-    (batch,) = Batches(features, shapes(32, 16, null=False), 2, null=False)
-    SpanLoss(model, FormTables(features), 0.0)(batch).backward()
+    features = encode(EXAMPLES, KNOWN, WINDOWS)
+    (batch,) = word_batches(features, LISTED, 2, null=False)
+    SpanLearner(over_tables(model, FormTables(features)), 0.0)(batch).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
@@ -95,5 +98,5 @@ def test_train_save_and_load(small_training: list[str], tmp_path: Path) -> None:
     again = Reader.load(tmp_path / "run")
     assert again.recipe.attention.softmax == again.recipe.loss.softmax == "norm"
     context = "The kettle was patented in 1891 by a smith."
-    said = [r.answer("When was it patented?", context) for r in (reader, again)]
-    assert said[0] == said[1]
+    predictions = [r.answer("When was it patented?", context) for r in (reader, again)]
+    assert predictions[0] == predictions[1]

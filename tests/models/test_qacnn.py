@@ -1,4 +1,4 @@
-"""QACNNnet as a whole: its size, and that neither padding nor company changes what it says."""
+"""QACNNnet as a whole: its size, and that neither padding nor company changes its scores."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,16 +10,17 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from readlet.encoding.batches import Batch, Batches, FormTables, shapes
 from readlet.encoding.features import PADDING_FORM, encode
 from readlet.encoding.windows import Windows
-from readlet.models.qacnn import QACNN, count_parameters
+from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
+from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import span_loss
+from readlet.nn.parameters import count_parameters
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 
 Build = Callable[..., QACNN]
-BatchOf = Callable[..., tuple[Batch, FormTables]]
+BatchOf = Callable[..., tuple[WordBatch, FormTables]]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ class Largest(TorchDispatchMode):
         return made
 
 
-def padded(batch: Batch, context: int, question: int) -> Batch:
+def padded(batch: WordBatch, context: int, question: int) -> WordBatch:
     return replace(
         batch,
         context=F.pad(batch.context, (0, context)),
@@ -77,7 +78,7 @@ def test_all_pairs_are_never_spread_out(
     assert largest.size < pairs * width / 2, largest.shape
 
 
-def trimmed(batch: Batch, row: int) -> Batch:
+def trimmed(batch: WordBatch, row: int) -> WordBatch:
     """One row alone with its own forms, unpadded (but for one place if there is no question)."""
     words = int((batch.context[row] != 0).sum())
     asked = max(int((batch.question[row] != 0).sum()), 1)
@@ -101,15 +102,18 @@ def test_padding_and_company_change_nothing(
     match: bool, null: bool, build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
     """Law 3, for the whole model."""
-    model = build(match_features=match).eval()
+    model = build(match_features=match, null=null).eval()
     batch, tables = batch_of(*examples, null=null)
     together = model(batch, tables)
     longer = model(padded(batch, 17, 9), tables)
-    assert torch.equal(together.keep, batch.context != 0)
+    assert torch.equal(together.allowed, (batch.context != 0)[:, int(null) :])
+    assert (together.null is not None) == null
     for row in range(len(examples)):
         alone = model(trimmed(batch, row), tables)
         words = alone.start.shape[1]
-        assert words == together.keep[row].sum()
+        assert words == together.allowed[row].sum()
+        for other in (together, longer) if null else ():
+            torch.testing.assert_close(other.null[row], alone.null[0], rtol=0, atol=1e-4)
         for side in ("start", "end"):
             expected = getattr(alone, side)[0]
             assert expected.std() > 1e-3  # not the same everywhere
@@ -130,13 +134,31 @@ def test_the_order_of_the_batch_does_not_matter(
     )
 
 
-def in_room(batch: Batch, more: int) -> Batch:
+def test_null_is_the_first_place_and_no_part_of_the_others(
+    build: Build, batch_of: BatchOf, examples: list[Example]
+) -> None:
+    """The same weights, with the first place once as the null place, once as a word."""
+    with_null = build(null=True).eval()
+    without = build(null=False).eval()
+    without.load_state_dict(with_null.state_dict())
+    batch, tables = batch_of(*examples)
+    found, plain = with_null(batch, tables), without(batch, tables)
+    assert plain.null is None
+    for side, values in enumerate((plain.start, plain.end)):
+        got = (found.start, found.end)[side]
+        assert torch.equal(torch.cat([found.null[:, side, None], got], dim=1), values)
+    assert torch.equal(found.allowed, plain.allowed[:, 1:])
+    assert found.start.shape == found.end.shape == found.allowed.shape
+    assert found.null.shape == (len(examples), 2)
+
+
+def in_room(batch: WordBatch, more: int) -> WordBatch:
     """The same texts, with room for so many forms more than there are."""
     used = int(max(batch.context.max(), batch.question.max())) + 1
     return replace(batch, forms=F.pad(batch.forms[:used], (0, more), value=PADDING_FORM))
 
 
-def reordered(batch: Batch) -> Batch:
+def reordered(batch: WordBatch) -> WordBatch:
     """The same texts, with the forms (but for padding) in another order."""
     count = len(batch.forms)
     order = torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, count).flip(0)])
@@ -160,33 +182,35 @@ def test_room_and_order_of_the_forms_change_nothing(
         assert tables.character_vectors is not None
         tables.character_vectors = tables.character_vectors.clone()  # may be part of a loss
 
-    def told(batch: Batch) -> list[Tensor]:
+    def scores_and_gradients(batch: WordBatch) -> list[Tensor]:
         model.zero_grad()
         scores = model(batch, tables)
         span_loss(scores, batch, 0.1).backward()
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
-        return [scores.start, scores.end, *(g.clone() for g in gradients)]
+        return [scores.start, scores.end, scores.null, *(g.clone() for g in gradients)]
 
-    expected = told(in_room(batch, 0))
+    expected = scores_and_gradients(in_room(batch, 0))
     assert expected[0].std() > 1e-3
     others = [batch, in_room(batch, 1), in_room(batch, 200), reordered(batch)]
     assert len({len(other.forms) for other in others}) == 3
     assert not torch.equal(reordered(batch).context, batch.context)
     for other in others:
-        torch.testing.assert_close(told(other), expected, rtol=1e-4, atol=1e-5)
+        got = scores_and_gradients(other)
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_characters_read_once_change_nothing(random_reader: Callable[..., Any]) -> None:
     reader = random_reader("lamp hill wick light ship rock", null=True)
     examples = [Example("a", "lamp ship", "rock wick hill unseen light lamp")]
-    features = encode(examples, reader.vocabulary, Windows(12, 4, 6))
-    batches = Batches(features, shapes(12, 6, null=True), 2, null=True)
+    windows, model = Windows(12, 4, 6), reader.scorer.module.eval()
+    features = encode(examples, reader.scorer.encoder.vocabulary, windows)
     tables = FormTables(features)
-    (batch,) = batches
+    (batch,) = word_batches(features, shapes(windows, null=True), 2, null=True)
     with torch.inference_mode():
-        expected = reader.model(batch, tables)
-        reader.model.read_characters(tables)
+        expected = model(batch, tables)
+        model.read_characters(tables)
         assert tables.character_vectors is not None
-        found = reader.model(batch, tables)
+        found = model(batch, tables)
     torch.testing.assert_close(found.start, expected.start)
     torch.testing.assert_close(found.end, expected.end)
+    torch.testing.assert_close(found.null, expected.null)

@@ -6,16 +6,16 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from readlet.encoding.batches import PADDING, Batch, Batches, FormTables, shapes
 from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.windows import Windows
+from readlet.encoding.word_batches import PADDING, FormTables, WordBatch, shapes, word_batches
 from readlet.models.qacnn import QACNN
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 
 Build = Callable[..., QACNN]
-BatchOf = Callable[..., tuple[Batch, FormTables]]
+BatchOf = Callable[..., tuple[WordBatch, FormTables]]
 
 
 def test_every_place_gets_the_vectors_of_its_form(
@@ -65,16 +65,17 @@ def test_the_same_blocks_run_three_times(
     scores = model(batch, tables)
     m0, m1, m2 = passes
     assert not torch.allclose(m1, m2, atol=1e-3)
-    for got, layer, second in ((scores.start, model.start, m1), (scores.end, model.end, m2)):
+    for side, layer, second in ((0, model.start, m1), (1, model.end, m2)):
         expected = torch.cat([m0, second], dim=-1) @ layer.weight[0]
-        torch.testing.assert_close(got, expected)
+        torch.testing.assert_close(scores[side], expected[:, 1:])
+        torch.testing.assert_close(scores.null[:, side], expected[:, 0])
 
 
 def test_start_and_end_read_words_in_order(
     build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
     """The same words in another order get other scores: position reaches the output."""
-    model = build().eval()
+    model = build(null=False).eval()
     batch, tables = batch_of(examples[1], null=False)
     kept = int((batch.context != 0).sum())
     turned = replace(batch, context=batch.context[:, :kept].flip(1))
@@ -83,7 +84,7 @@ def test_start_and_end_read_words_in_order(
     assert not torch.allclose(before.start, before.end, atol=1e-3)
 
 
-def match_of(model: QACNN, batch: Batch, tables: FormTables) -> tuple[Tensor, Tensor]:
+def match_of(model: QACNN, batch: WordBatch, tables: FormTables) -> tuple[Tensor, Tensor]:
     """The match features that the embedding is given: the context's, and the question's."""
     seen: list[Tensor] = []
     hook = model.embedding.register_forward_pre_hook(lambda _, given: seen.append(given[2]))
@@ -136,8 +137,9 @@ def test_a_fresh_reader_sees_which_words_are_alike() -> None:
     order = torch.randperm(60)
     context = " ".join(words[i] for i in order.tolist())
     question = " ".join(words[i] for i in torch.randperm(60)[:12].tolist())
-    features = encode([Example("a", question, context)], vocabulary, Windows(100, 20, 20))
-    (batch,) = Batches(features, shapes(100, 20, null=False), 1, null=False)
+    windows = Windows(100, 20, 20)
+    features = encode([Example("a", question, context)], vocabulary, windows)
+    (batch,) = word_batches(features, shapes(windows, null=False), 1, null=False)
     seen: list[Tensor] = []
     similarity = model.attention.similarity
 

@@ -1,51 +1,36 @@
-"""How QACNNnet learns: its loss row by row, gradients everywhere, in bfloat16 too."""
+"""How QACNNnet learns: gradients everywhere, in parts of a batch and in bfloat16 too."""
 
 from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from readlet.encoding.batches import Batch, FormTables
-from readlet.models.qacnn import QACNN, SpanScores
-from readlet.models.span_loss import SpanLoss, span_loss
+from readlet.encoding.word_batches import FormTables, WordBatch
+from readlet.models.qacnn import QACNN
+from readlet.models.span_loss import SpanLearner, span_loss
 from readlet.types import Example
 
 Build = Callable[..., QACNN]
-BatchOf = Callable[..., tuple[Batch, FormTables]]
+BatchOf = Callable[..., tuple[WordBatch, FormTables]]
+OverTables = Callable[[QACNN, FormTables], nn.Module]
 
 
-def plain_loss(scores: SpanScores, batch: Batch, smoothing: float) -> float:
-    """Row by row with an ordinary softmax over the kept places."""
-    total = 0.0
-    for row, weight in enumerate(batch.weight.tolist()):
-        for side, values in enumerate((scores.start, scores.end)):
-            log_p = values[row][scores.keep[row]].log_softmax(0)
-            if weight:
-                gold = float(log_p[int(batch.labels[row, side])])
-                spread = float(log_p.mean())
-                total -= weight * ((1 - smoothing) * gold + smoothing * spread)
-    return total
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.2])
-def test_loss(smoothing: float, batch_of: BatchOf, examples: list[Example]) -> None:
-    batch, _ = batch_of(*examples)
-    keep = batch.context != 0
-    scores = SpanScores(torch.randn(keep.shape), torch.randn(keep.shape), keep)
-    got = span_loss(scores, batch, smoothing)
-    assert float(got) == pytest.approx(plain_loss(scores, batch, smoothing), rel=1e-5)
-
-
+@pytest.mark.parametrize("null", [False, True])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_filler_rows_are_harmless(
-    smoothing: float, build: Build, batch_of: BatchOf, examples: list[Example]
+    smoothing: float,
+    null: bool,
+    build: Build,
+    batch_of: BatchOf,
+    over_tables: OverTables,
+    examples: list[Example],
 ) -> None:
-    full, tables = batch_of(*examples[:2])
-    filled, _ = batch_of(*examples[:2], size=5)
+    full, tables = batch_of(*examples[:2], null=null)
+    filled, _ = batch_of(*examples[:2], null=null, size=5)
     assert (len(full.rows), len(filled.rows)) == (2, 5)
-    model = build(dropout=0.0, character_dropout=0.0).eval()
-    module = SpanLoss(model, tables, smoothing)
+    model = build(null=null, dropout=0.0, character_dropout=0.0).eval()
+    module = SpanLearner(over_tables(model, tables), smoothing)
     expected = module(full)
     got = module(filled)
     torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
@@ -54,11 +39,11 @@ def test_filler_rows_are_harmless(
 
 
 def test_parts_of_a_batch_give_the_gradient_of_the_whole(
-    build: Build, batch_of: BatchOf, examples: list[Example]
+    build: Build, batch_of: BatchOf, over_tables: OverTables, examples: list[Example]
 ) -> None:
     model = build(dropout=0.0, character_dropout=0.0, last_survival=1.0)
     batch, tables = batch_of(*examples)
-    module = SpanLoss(model, tables, 0.0)
+    module = SpanLearner(over_tables(model, tables), 0.0)
 
     def gradient(run: Callable[[], Tensor]) -> Tensor:
         model.zero_grad()
@@ -72,12 +57,12 @@ def test_parts_of_a_batch_give_the_gradient_of_the_whole(
 
 @pytest.mark.parametrize("match", [False, True])
 def test_every_parameter_learns(
-    match: bool, build: Build, batch_of: BatchOf, examples: list[Example]
+    match: bool, build: Build, batch_of: BatchOf, over_tables: OverTables, examples: list[Example]
 ) -> None:
     """Law 5, through the loss that training uses."""
     model = build(match_features=match, dropout=0.0, character_dropout=0.0, last_survival=1.0)
     batch, tables = batch_of(*examples[:3])
-    loss = SpanLoss(model, tables, 0.1)(batch)
+    loss = SpanLearner(over_tables(model, tables), 0.1)(batch)
     assert loss.dim() == 0
     loss.backward()
     for name, parameter in model.named_parameters():
@@ -91,11 +76,11 @@ def test_every_parameter_learns(
 
 
 def test_a_few_steps_lower_the_loss(
-    build: Build, batch_of: BatchOf, examples: list[Example]
+    build: Build, batch_of: BatchOf, over_tables: OverTables, examples: list[Example]
 ) -> None:
     model = build(dropout=0.0, character_dropout=0.0, last_survival=1.0)
     batch, tables = batch_of(*examples[:3])
-    module = SpanLoss(model, tables, 0.0)
+    module = SpanLearner(over_tables(model, tables), 0.0)
     optimiser = torch.optim.Adam(model.parameters(), 1e-2)
     frozen = model.embedding.frozen.clone()
     losses = []
@@ -119,8 +104,9 @@ def test_bfloat16_gives_finite_scores_and_gradients(
         scores = model(batch, tables)
         loss = span_loss(scores, batch, 0.0)
     assert scores.start.dtype == scores.end.dtype == loss.dtype == torch.float32
-    assert torch.isfinite(scores.start).all()
-    assert torch.isfinite(scores.end).all()
+    assert scores.null.dtype == torch.float32
+    for part in (scores.start, scores.end, scores.null):
+        assert torch.isfinite(part).all()
     loss.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -134,3 +120,4 @@ def test_bfloat16_is_near_float32(build: Build, batch_of: BatchOf, examples: lis
     with torch.autocast("cpu", dtype=torch.bfloat16):
         mixed = model(batch, tables)
     torch.testing.assert_close(mixed.start, exact.start, rtol=0.1, atol=0.1)
+    torch.testing.assert_close(mixed.null, exact.null, rtol=0.1, atol=0.1)

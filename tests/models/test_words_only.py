@@ -1,19 +1,23 @@
 """A small reader without characters."""
 
-import torch
+from collections.abc import Callable
 
-from readlet.encoding.batches import Batches, FormTables, shapes
+import torch
+from torch import nn
+
 from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.windows import Windows
+from readlet.encoding.word_batches import FormTables, shapes, word_batches
 from readlet.models.qacnn import QACNN
-from readlet.models.span_loss import SpanLoss
-from readlet.recipe.recipe import Model, Recipe
+from readlet.models.span_loss import SpanLearner
+from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary(
     trainable=("blue", "sky"), frozen=("the", "is"), characters="abcde", max_characters=8
 )
+WINDOWS = Windows(32, 8, 16)
 EXAMPLE = Example("1", "what is blue", "the sky is blue", (Span(0, "the sky"),))
 
 
@@ -21,24 +25,28 @@ def build() -> QACNN:
     torch.manual_seed(0)
     rows = KNOWN.trainable_rows
     frozen = torch.cat([torch.zeros(rows, 6), torch.randn(len(KNOWN.frozen), 6)])
-    chosen = Model(width=16, heads=2, head_width=8, feed_forward=16, blocks=1, character_filters=0)
-    return QACNN(Recipe(model=chosen), frozen, rows, KNOWN.character_count)
+    chosen = QacnnModel(
+        width=16, heads=2, head_width=8, feed_forward=16, blocks=1, character_filters=0
+    )
+    return QACNN(QacnnRecipe(model=chosen), frozen, rows, KNOWN.character_count)
 
 
-def test_it_learns_and_has_no_weights_for_characters() -> None:
+def test_it_learns_and_has_no_weights_for_characters(
+    over_tables: Callable[..., nn.Module],
+) -> None:
     model = build()
     assert not [name for name, _ in model.named_parameters() if "characters" in name]
-    features = encode([EXAMPLE], KNOWN, Windows(32, 8, 16))
-    (batch,) = Batches(features, shapes(32, 16, null=False), 1, null=False)
-    loss = SpanLoss(model, FormTables(features), 0.0)(batch)
+    features = encode([EXAMPLE], KNOWN, WINDOWS)
+    (batch,) = word_batches(features, shapes(WINDOWS, null=False), 1, null=False)
+    loss = SpanLearner(over_tables(model, FormTables(features)), 0.0)(batch)
     loss.backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
 def test_reading_characters_ahead_changes_nothing() -> None:
     model = build().eval()
-    features = encode([EXAMPLE], KNOWN, Windows(32, 8, 16))
-    (batch,) = Batches(features, shapes(32, 16, null=False), 1, null=False)
+    features = encode([EXAMPLE], KNOWN, WINDOWS)
+    (batch,) = word_batches(features, shapes(WINDOWS, null=False), 1, null=False)
     tables = FormTables(features)
     with torch.no_grad():
         plain = model(batch, tables)

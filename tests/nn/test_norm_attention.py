@@ -162,6 +162,67 @@ def test_queries_orthogonal_to_where_the_keys_vary_most() -> None:
     assert error < 0.15  # with a covariance in bfloat16 it is several times that
 
 
+def few_kept(count: int, length: int, queries: int, width: int) -> tuple[Tensors, Tensor]:
+    """Random queries of two examples that keep a few keys; some are nearly orthogonal to them."""
+    query = torch.randn(2, 2, queries, width)
+    key, value = torch.randn(2, 2, length, width) + 1.0, torch.randn(2, 2, length, width)
+    return (query, key, value), torch.arange(length).expand(2, length) % (length // count) == 1
+
+
+def worst_error(got: Tensor, wanted: Tensor) -> float:
+    """Of a query, as a share of the mean norm of a result."""
+    return float((got.double() - wanted).norm(dim=-1).max() / wanted.norm(dim=-1).mean())
+
+
+@pytest.mark.parametrize("width", [8, 32])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_few_kept_keys_are_as_exact_as_with_all_scores(count: int, width: int) -> None:
+    """Of so many queries, some have a deviation that the covariance loses."""
+    inputs, keep = few_kept(count, 12, 5000, width)
+    exact: Tensors = tuple(t.double() for t in inputs)  # type: ignore[assignment]
+    got = with_gradients(norm_attention, inputs, keep, gamma=math.sqrt(width))
+    wanted = with_gradients(materialised_norm_attention, exact, keep, gamma=math.sqrt(width))
+    assert worst_error(got[0], wanted[0]) < 1e-4
+    for ours, theirs in zip(got[1:], wanted[1:], strict=True):
+        assert (ours.double() - theirs).norm() < 1e-3 * theirs.norm()
+
+
+def test_two_keys_in_half_precision() -> None:
+    inputs, keep = few_kept(2, 12, 5000, 16)
+    rounded: Tensors = tuple(t.bfloat16() for t in inputs)  # type: ignore[assignment]
+    exact: Tensors = tuple(t.double() for t in rounded)  # type: ignore[assignment]
+    got = with_gradients(norm_attention, rounded, keep)
+    wanted = with_gradients(materialised_norm_attention, exact, keep)
+    assert worst_error(got[0], wanted[0]) < 0.02
+    assert (got[1].double() - wanted[1]).norm() < 0.1 * wanted[1].norm()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
+def test_padding_changes_nothing(count: int) -> None:
+    """Not even for a query that is nearly orthogonal to the keys' differences."""
+    (query, key, value), _ = few_kept(count, count, 3000, 8)
+    keep = torch.ones(2, count, dtype=torch.bool)
+    alone = with_gradients(norm_attention, (query, key, value), None)
+    wider = [torch.cat([torch.randn(2, 2, 50, 8), t], dim=2) for t in (key, value)]
+    padded = with_gradients(
+        norm_attention, (query, *wider), torch.cat([torch.zeros(2, 50).bool(), keep], dim=1)
+    )
+    assert worst_error(padded[0], alone[0].double()) < 1e-4
+    assert (padded[1] - alone[1]).norm() <= 1e-3 * alone[1].norm()
+    for one, other in zip(padded[2:], alone[2:], strict=True):
+        assert (one[:, :, 50:] - other).norm() < 1e-3 * other.norm().clamp(min=1e-6)
+        assert not one[:, :, :50].any()
+
+
+@pytest.mark.parametrize("gamma", [math.inf, 0.5])
+def test_two_keys_of_one_feature(gamma: float) -> None:
+    query, key, value = (torch.randn(1, 2, 9, 1, dtype=torch.float64) for _ in range(3))
+    inputs: Tensors = (query, key[:, :, :2], value[:, :, :2])
+    got = with_gradients(norm_attention, inputs, None, gamma=gamma)
+    wanted = with_gradients(materialised_norm_attention, inputs, None, gamma=gamma)
+    torch.testing.assert_close(got, wanted, rtol=1e-10, atol=1e-10)
+
+
 @pytest.mark.parametrize("of_key", [torch.float32, torch.bfloat16])
 def test_autocast(of_key: torch.dtype) -> None:
     query, key, value = (t.requires_grad_() for t in tensors(torch.float32))

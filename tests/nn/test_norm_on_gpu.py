@@ -94,6 +94,72 @@ def test_deviations_have_more_digits_than_the_inputs(width: int, dtype: torch.dt
     assert error < (3e-3 if dtype == torch.bfloat16 else 1e-4)
 
 
+def few_kept(count: int, dtype: torch.dtype, width: int = 16) -> tuple[Tensor, Tensor]:
+    """Queries that are more and more orthogonal to the differences of the few kept keys."""
+    leaf = qkv((1, 2, 100, width), torch.float32).double()
+    keep = torch.arange(100, device=DEVICE)[None] % (100 // count) == 7  # (1, 100)
+    kept = leaf[:, keep[0], 1].transpose(1, 2)  # (1, 2, count, E)
+    differences = (kept[:, :, 1:] - kept[:, :, :1]).transpose(-1, -2)  # (1, 2, E, count - 1)
+    basis, _ = torch.linalg.qr(differences)  # (1, 2, E, count - 1)
+    query = leaf[:, :, 0].transpose(1, 2)  # (1, 2, 100, E)
+    # On a GPU torch's fused attention rounds more than the interpreter does, and the gradients of
+    # queries a thousand times as long as their share in the differences show it.
+    least = -1 if DEVICE == "cuda" else -3
+    share = torch.logspace(least, 0, 100, device=DEVICE, dtype=torch.float64)[:, None]  # (100, 1)
+    query = query - (1 - share) * (query @ basis @ basis.transpose(-1, -2))
+    leaf[:, :, 0] = query.transpose(1, 2)
+    return leaf.to(dtype), keep
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+@pytest.mark.parametrize("width", [8, 24])
+def test_few_kept_keys_are_as_exact_as_with_all_scores(width: int, count: int) -> None:
+    leaf, keep = few_kept(count, torch.float32, width)
+    ours = with_gradient(whole.norm_attention, leaf, keep, 4.0)
+    theirs = with_gradient(whole.materialised_norm_attention, leaf, keep, 4.0)
+    exact = with_gradient(whole.materialised_norm_attention, leaf.double(), keep, 4.0)
+    for one, other, wanted in zip(
+        (ours[0], *ours[1].unbind(2)),
+        (theirs[0], *theirs[1].unbind(2)),
+        (exact[0], *exact[1].unbind(2)),
+        strict=True,
+    ):
+        rounding = 1e-2 if DEVICE == "cuda" else 1e-5
+        allowed = 30 * (other.double() - wanted).norm() + rounding * wanted.norm()
+        assert (one.double() - wanted).norm() < allowed
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_two_kept_keys_in_half_precision(dtype: torch.dtype) -> None:
+    leaf, keep = few_kept(2, dtype)
+    got = with_gradient(whole.norm_attention, leaf, keep, 4.0)
+    wanted = with_gradient(whole.materialised_norm_attention, leaf.double(), keep, 4.0)
+    error = (got[0].double() - wanted[0]).norm(dim=-1).max()
+    assert error < 0.02 * wanted[0].norm(dim=-1).mean()
+    of_query, exact = got[1][:, :, 0].double(), wanted[1][:, :, 0]
+    assert (of_query - exact).norm() < 0.1 * exact.norm() + 1e-6
+
+
+@pytest.mark.parametrize("count", [1, 2, 16, 17])
+def test_padding_changes_nothing(count: int) -> None:
+    query = torch.randn(1, 1, 500, 16, device=DEVICE)
+    key = torch.randn(1, 1, count, 16, device=DEVICE) + 2.0
+    alone, _ = norm_on_gpu.rescaled_query(query, key, None, 4.0)
+    padded = torch.full((1, 1, 1200, 16), torch.nan, device=DEVICE)
+    padded[:, :, 1100 : 1100 + count] = key
+    keep = ~padded[:, 0, :, 0].isnan()  # (1, 1200)
+    torch.testing.assert_close(
+        norm_on_gpu.rescaled_query(query, padded, keep, 4.0)[0], alone, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_two_keys_of_one_feature() -> None:
+    query, key = torch.randn(1, 2, 9, 1, device=DEVICE), torch.randn(1, 2, 2, 1, device=DEVICE)
+    scaled, _ = norm_on_gpu.rescaled_query(query, key, None, math.inf)
+    scores = scaled @ key.transpose(-1, -2)  # (1, 2, 9, 2)
+    assert torch.allclose(scores.std(dim=-1, correction=0), torch.ones(1, 2, 9, device=DEVICE))
+
+
 def test_the_first_kept_key_may_come_late() -> None:
     query = torch.randn(1, 1, 4, 16, device=DEVICE)
     key = torch.randn(1, 1, 1300, 16, device=DEVICE) + 3.0

@@ -1,91 +1,89 @@
 """Decoding is exact: law 4, against a search over every allowed span."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.reading.decoding import best_spans
+from readlet.reading.decoding import spans_in_order
+
+Span = tuple[float, int, int]
 
 
 def all_spans(
-    start: list[float], end: list[float], allowed: list[bool], max_words: int
-) -> dict[tuple[int, int], float]:
-    return {
-        (i, j): float(np.float32(start[i]) + np.float32(end[j]))
+    start: list[float], end: list[float], allowed: list[bool], max_places: int
+) -> list[Span]:
+    """Every allowed span in the order that the law asks for: by score, then first, then length."""
+    spans = [
+        (float(np.float32(start[i]) + np.float32(end[j])), i, j)
         for i in range(len(start))
         for j in range(i, len(end))
-        if j - i < max_words and allowed[i] and allowed[j]
-    }
+        if j - i < max_places and allowed[i] and allowed[j]
+    ]
+    return sorted(spans, key=lambda span: (-span[0], span[1], span[2]))
 
 
-def check(
-    start: list[list[float]], end: list[list[float]], allowed: list[list[bool]], k: int, n: int
-) -> None:
-    found = best_spans(torch.tensor(start), torch.tensor(end), torch.tensor(allowed), k, n)
-    for row in range(len(start)):
-        spans = all_spans(start[row], end[row], allowed[row], k)
-        exists = found.exists[row].tolist()
-        count = sum(exists)
-        assert count == min(n, len(spans))
-        assert exists == [True] * count + [False] * (len(exists) - count)  # what exists comes first
-        pairs = list(zip(found.first[row].tolist(), found.last[row].tolist(), strict=True))[:count]
-        assert len(set(pairs)) == count
-        scores = found.score[row, :count].tolist()
-        assert scores == [spans[pair] for pair in pairs]  # each pair is allowed, with its own score
-        # With ties the pairs may differ, the scores may not.
-        assert scores == sorted(spans.values(), reverse=True)[:count]
+def found(start: list[float], end: list[float], allowed: list[bool], max_places: int) -> list[Span]:
+    arrays = np.array(start, np.float32), np.array(end, np.float32), np.array(allowed, np.bool_)
+    return [tuple(span) for span in spans_in_order(*arrays, max_places)]
 
 
 @given(st.data())
-def test_equals_brute_force(data: st.DataObject) -> None:
-    rows, length = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 9))
+def test_equals_brute_force_with_its_ties(data: st.DataObject) -> None:
+    length = data.draw(st.integers(1, 12))
     # Few different values give many ties; the others none.
     number = data.draw(
         st.sampled_from([st.sampled_from([-1.0, 0.0, 2.0]), st.floats(-1e4, 1e4, width=32)])
     )
-
-    def table(values: st.SearchStrategy) -> list[list]:
-        row = st.lists(values, min_size=length, max_size=length)
-        return data.draw(st.lists(row, min_size=rows, max_size=rows))
-
-    check(
-        table(number),
-        table(number),
-        table(st.booleans()),
-        data.draw(st.integers(1, 12)),
-        data.draw(st.integers(1, 60)),
-    )
+    start, end = (data.draw(st.lists(number, min_size=length, max_size=length)) for _ in "se")
+    allowed = data.draw(st.lists(st.booleans(), min_size=length, max_size=length))
+    max_places = data.draw(st.integers(1, 12))
+    wanted = all_spans(start, end, allowed, max_places)
+    assert found(start, end, allowed, max_places) == wanted
+    # Padding, whatever its scores, decides nothing.
+    padding = data.draw(st.lists(number, max_size=9))
+    no = [False] * len(padding)
+    assert found([*start, *padding], [*end, *padding], [*allowed, *no], max_places) == wanted
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 30))
-def test_equals_brute_force_on_longer_rows(seed: int, max_words: int, n: int) -> None:
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
+def test_equals_brute_force_on_longer_rows(seed: int, max_places: int) -> None:
     generator = np.random.default_rng(seed)
-    start, end = generator.normal(size=(2, 2, 35)).astype(np.float32)
-    allowed = generator.random((2, 35)) < 0.8
-    check(start.tolist(), end.tolist(), allowed.tolist(), max_words, n)
+    start, end = generator.normal(size=(2, 60)).astype(np.float32).tolist()
+    allowed = (generator.random(60) < 0.8).tolist()
+    assert found(start, end, allowed, max_places) == all_spans(start, end, allowed, max_places)
+
+
+def test_equal_scores_go_to_the_earliest_then_to_the_shortest() -> None:
+    """More ties than are ranked at first."""
+    spans = found([0.0] * 50, [0.0] * 50, [True] * 50, 4)
+    assert [span[1:] for span in spans[:6]] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 1), (1, 2)]
+    assert len(spans) == 4 * 50 - 6
 
 
 def test_a_row_without_allowed_places_has_no_span() -> None:
-    keep = torch.tensor([[False] * 6, [True] * 6])
-    found = best_spans(torch.randn(2, 6), torch.randn(2, 6), keep, 3, 4)
-    assert found.exists.tolist() == [[False] * 4, [True] * 4]
-    assert torch.isfinite(found.score).all()
+    assert found([1.0, 2.0], [1.0, 2.0], [False, False], 3) == []
+    assert found([], [], [], 3) == []
 
 
 def test_the_best_start_and_end_may_not_fit_together() -> None:
-    start, end = torch.tensor([[0.0, 1.0, 9.0, 0.0]]), torch.tensor([[9.0, 2.0, 0.0, 1.0]])
-    keep = torch.ones(1, 4, dtype=torch.bool)
-    found = best_spans(start, end, keep, 4, 1)
-    assert (found.first.item(), found.last.item(), found.score.item()) == (2, 3, 10.0)
-    found = best_spans(start, end, keep, 1, 4)
-    assert found.first[0].tolist() == found.last[0].tolist() == [0, 2, 1, 3]
+    start, end = [0.0, 1.0, 9.0, 0.0], [9.0, 2.0, 0.0, 1.0]
+    assert found(start, end, [True] * 4, 4)[0] == (10.0, 2, 3)
+    assert [span[1] for span in found(start, end, [True] * 4, 1)] == [0, 2, 1, 3]
 
 
-@pytest.mark.parametrize("score", [-1e9, -1e4])
+@pytest.mark.parametrize("score", [-1e30, -1e9, -1e4])
 def test_very_low_scores_are_still_spans(score: float) -> None:
-    low = torch.full((1, 3), score)
-    keep = torch.tensor([[True, False, True]])
-    found = best_spans(low, low, keep, 3, 9)
-    assert int(found.exists.sum()) == 3
+    low = [score] * 3
+    assert len(found(low, low, [True, False, True], 3)) == 3
+
+
+def test_only_what_is_asked_for_is_ranked() -> None:
+    """A generator: whoever wants one span of a long row does not wait for all of them."""
+    start, end = np.random.default_rng(0).normal(size=(2, 3000)).astype(np.float32)
+    spans = spans_in_order(start, end, np.ones(3000, np.bool_), 30)
+    best = list(islice(spans, 3))
+    assert [span.score for span in best] == sorted((s.score for s in best), reverse=True)
+    assert best[0].score == max(float((start[: 3000 - k] + end[k:]).max()) for k in range(30))

@@ -10,6 +10,7 @@ import pytest
 from readlet.bundled import corpus
 from readlet.errors import ReadletError
 from readlet.formats import read_examples
+from readlet.metrics.class_evaluation import ClassEvaluation
 from readlet.metrics.squad import exact_match
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.evaluate_files import (
@@ -153,21 +154,29 @@ def test_an_unknown_reader() -> None:
 SST2 = "sentence\tlabel\ngood\t1\nbad\t0\nfine\t1\nawful\t0\n"
 
 
-def sentences(written: Callable[[str], Path], given: Any) -> tuple[dict[str, float], list[str]]:
+def sentences(written: Callable[[str], Path], given: Any) -> ClassEvaluation:
     return evaluate_sentences(str(written(SST2)), "sst2", written(json.dumps(given)))
 
 
 def test_sentences(written: Callable[[str], Path]) -> None:
-    scores, missing = sentences(written, {"1": 1, "2": 1, "3": 1, "4": 0})
-    assert scores == {"accuracy": 0.75, "total": 4}
-    assert missing == []
+    found = sentences(written, {"1": 1, "2": 1, "3": 1, "4": 0})
+    assert found.official == {"accuracy": 75.0, "total": 4}
+    assert found.missing == []
+    low, high = found.intervals["accuracy"]
+    assert low < 75 < high
+    assert found.against is None
 
 
 def test_sentences_without_prediction_are_listed_and_wrong(written: Callable[[str], Path]) -> None:
     # Wrong for either label: rows 2 (label 0) and 3 (label 1) are missing.
-    scores, missing = sentences(written, {"1": 1, "4": 0, "unknown": 1})
-    assert scores["accuracy"] == 0.5
-    assert missing == ["2", "3"]
+    found = sentences(written, {"1": 1, "4": 0, "unknown": 1})
+    assert found.official["accuracy"] == 50.0
+    assert found.missing == ["2", "3"]
+
+
+def test_a_file_without_sentences(written: Callable[[str], Path]) -> None:
+    with pytest.raises(ReadletError, match="holds no sentence; give data with sentences"):
+        evaluate_sentences(str(written("sentence\tlabel\n")), "sst2", written("{}"))
 
 
 @pytest.mark.parametrize("label", [2, -1, "1", None, 0.5, [1]])

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from torch import nn
 
-from readlet.encoding.features import Features, encode
-from readlet.encoding.windows import Windows
+from readlet.encoding.rows import Rows
 from readlet.encoding.words import word_spans
 from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.squad import exact_match, f1
-from readlet.models.qacnn import SpanScores
+from readlet.models.span_scores import SpanLogits
 from readlet.reading.calibration import Calibration
 from readlet.reading.fit_calibration import (
     MAX_QUESTIONS,
@@ -31,7 +29,7 @@ Build = Callable[..., Reader]
 WORDS = [f"w{number}" for number in range(50)]
 
 
-def examples_of(reader: Reader, windows: Windows, impossible: bool) -> list[Example]:
+def examples_of(reader: Reader, impossible: bool) -> list[Example]:
     """Passages of one to four windows; about every second answer is what the reader says."""
     generator = np.random.default_rng(4)
     examples = []
@@ -55,44 +53,41 @@ def examples_of(reader: Reader, windows: Windows, impossible: bool) -> list[Exam
     return examples
 
 
-def louder(_: nn.Module, __: Any, scores: SpanScores) -> SpanScores:
-    """The null place often scores best: it must never be taken for a word."""
-    bump = torch.zeros_like(scores.start)
-    bump[:, 0] = scores.start.amax(1) * 1.01 - scores.start[:, 0]
-    return SpanScores(scores.start + bump, scores.end + bump, scores.keep)
+def louder(_: nn.Module, __: Any, scores: SpanLogits) -> SpanLogits:
+    """Often the best score is that of no answer: it must never be taken for a word."""
+    null = scores.null.clone()
+    null[:, 0] = scores.start.amax(1) * 1.01
+    null[:, 1] += null[:, 0] - scores.null[:, 0]
+    return scores._replace(null=null)
 
 
-def setting(build: Build, null: bool) -> tuple[Predictor, list[Example], Features]:
+def setting(build: Build, null: bool) -> tuple[Predictor, list[Example], Rows]:
     reader = build(" ".join(WORDS), null=null)
     if null:
-        reader.model.register_forward_hook(louder)
-    data = reader.recipe.data
-    windows = Windows(data.max_context, data.overlap, data.max_question)
-    examples = examples_of(reader, windows, impossible=null)
-    features = encode(examples, reader.vocabulary, windows)
-    assert len(features) > len(examples) + 20  # many passages have several windows
-    return Predictor(reader.model, data, null, Calibration()), examples, features
+        reader.scorer.module.register_forward_hook(louder)
+    examples = examples_of(reader, impossible=null)
+    rows = reader.scorer.encoder.encode(examples)
+    assert len(rows) > len(examples) + 20  # many passages have several windows
+    return Predictor(reader.scorer, Calibration()), examples, rows
 
 
 def said_at(
-    predictor: Predictor, examples: list[Example], features: Features, temperature: float
+    predictor: Predictor, examples: list[Example], rows: Rows, temperature: float
 ) -> list[Prediction]:
     calibration = Calibration(temperature=temperature, no_answer_threshold=1.0)
-    return Predictor(predictor.model, predictor.data, predictor.null, calibration).predict(
-        examples, features
-    )
+    return replace(predictor, calibration=calibration).predict(examples, rows)
 
 
 @pytest.mark.parametrize("null", [False, True])
 def test_errors_are_those_of_the_predictions(random_reader: Build, null: bool) -> None:
-    predictor, examples, features = setting(random_reader, null)
-    fitted = calibrate(predictor, examples, features)
+    predictor, examples, rows = setting(random_reader, null)
+    fitted = calibrate(predictor, examples, rows)
     assert fitted.questions == len(examples)
     assert math.isfinite(fitted.temperature)
     assert 0.25 <= fitted.temperature <= 8
     errors = []
     for temperature in (1.0, fitted.temperature):
-        said = said_at(predictor, examples, features, temperature)
+        said = said_at(predictor, examples, rows, temperature)
         chosen = [(p, e) for p, e in zip(said, examples, strict=True) if e.answers and p.n_best]
         correct = [exact_match(p.text, e.answers[0].text) for p, e in chosen]
         assert 0.1 < np.mean(correct) < 0.9
@@ -102,10 +97,10 @@ def test_errors_are_those_of_the_predictions(random_reader: Build, null: bool) -
 
 
 def test_the_threshold_gives_the_best_f1(random_reader: Build) -> None:
-    predictor, examples, features = setting(random_reader, null=True)
-    fitted = calibrate(predictor, examples, features)
+    predictor, examples, rows = setting(random_reader, null=True)
+    fitted = calibrate(predictor, examples, rows)
     shown = fitted.model_copy(update={"no_answer_threshold": 1.0})
-    said = replace(predictor, calibration=shown).predict(examples, features)
+    said = replace(predictor, calibration=shown).predict(examples, rows)
 
     def score(threshold: float) -> float:
         total = 0.0
@@ -131,48 +126,42 @@ def test_the_threshold_gives_the_best_f1(random_reader: Build) -> None:
 
 
 def test_the_calibration_before_does_not_matter(random_reader: Build) -> None:
-    predictor, examples, features = setting(random_reader, null=True)
-    other = Predictor(
-        predictor.model,
-        predictor.data,
-        True,
-        Calibration(temperature=3.0, no_answer_threshold=0.01),
-        batch_size=7,
-    )
-    one, two = (calibrate(p, examples, features) for p in (predictor, other))
+    predictor, examples, rows = setting(random_reader, null=True)
+    calibration = Calibration(temperature=3.0, no_answer_threshold=0.01)
+    other = Predictor(predictor.scorer, calibration, batch_size=7)
+    one, two = (calibrate(p, examples, rows) for p in (predictor, other))
     assert one.model_dump() == pytest.approx(two.model_dump(), abs=1e-3)
 
 
 @pytest.mark.parametrize("null", [False, True])
 def test_nothing_to_fit_on(random_reader: Build, null: bool) -> None:
     reader = random_reader("w1 w2", null=null)
-    predictor = Predictor(reader.model, reader.recipe.data, null, Calibration())
+    predictor = Predictor(reader.scorer, Calibration())
     for examples in (
         [],
         [Example("none", "w1", "w2 w1")],
         [Example("e", "w1", "", (Span(0, ""),))],
     ):
-        features = encode(examples, reader.vocabulary, Windows(24, 8, 12))
-        assert calibrate(predictor, examples, features) == Calibration()
+        rows = reader.scorer.encoder.encode(examples)
+        assert calibrate(predictor, examples, rows) == Calibration()
 
 
 def test_too_few_questions_are_no_evidence(random_reader: Build) -> None:
     predictor, examples, _ = setting(random_reader, null=True)
     answerable = [e for e in examples if e.answers][: MIN_QUESTIONS - 1]
     impossible = [e for e in examples if not e.answers]
-    windows = Windows(24, 8, 12)
-    vocabulary = random_reader(" ".join(WORDS), null=True).vocabulary
+    encode = predictor.scorer.encoder.encode
     few = [*answerable, *impossible]
-    assert calibrate(predictor, few, encode(few, vocabulary, windows)) == Calibration()
+    assert calibrate(predictor, few, encode(few)) == Calibration()
     few = [e for e in examples if e.answers] + impossible[: MIN_QUESTIONS - 1]
-    fitted = calibrate(predictor, few, encode(few, vocabulary, windows))
+    fitted = calibrate(predictor, few, encode(few))
     assert fitted.no_answer_threshold == 0.5
     assert fitted.temperature != 1.0
 
 
 def test_no_threshold_without_impossible_questions(random_reader: Build) -> None:
-    predictor, examples, features = setting(random_reader, null=False)
-    assert calibrate(predictor, examples, features).no_answer_threshold == 0.5
+    predictor, examples, rows = setting(random_reader, null=False)
+    assert calibrate(predictor, examples, rows).no_answer_threshold == 0.5
 
 
 def test_no_more_is_held_out_than_is_of_use() -> None:

@@ -1,26 +1,28 @@
 """From scores to answers: windows are joined as if the passage had been read at once."""
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
 
-from readlet.encoding.batches import Batch, FormTables
-from readlet.encoding.features import NULL_FORM, PADDING_FORM, Features, encode
-from readlet.encoding.vocabulary import NULL, Vocabulary
+from readlet.encoding.features import NULL_FORM, PADDING_FORM, Features
+from readlet.encoding.rows import Ints, Rows
+from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.windows import Windows
+from readlet.encoding.word_batches import FormTables, WordBatch
+from readlet.encoding.word_encoder import WordEncoder
 from readlet.encoding.words import word_spans
-from readlet.models.qacnn import SpanScores
+from readlet.families.family import SpanScores
 from readlet.reading.calibration import Calibration
+from readlet.reading.masked import log_sums
 from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader
-from readlet.recipe.recipe import Data
 from readlet.types import Example
 
 Build = Callable[..., Reader]
@@ -28,39 +30,53 @@ Build = Callable[..., Reader]
 WORDS = [f"w{number}" for number in range(60)]
 LONG = " ".join(WORDS)  # four windows of 24 words
 KNOWN = Vocabulary(tuple(WORDS), (), "w0123456789", 4)
-DATA = Data(max_context=24, overlap=8, max_question=12, max_answer=5)
+MAX_ANSWER = 5
+ENCODER = WordEncoder(KNOWN, np.zeros((KNOWN.trainable_rows, 2), np.float32), Windows(24, 8, 12))
 
 
-class Pointer(nn.Module):
-    """Instead of a model: the score of a place is that of its word, whatever stands around it."""
+@dataclass
+class Pointer:
+    """A scorer without a model, and without torch: the score of a place is that of its word."""
 
-    def __init__(self, start: dict[str, float], end: dict[str, float], null: float = 0.0) -> None:
-        super().__init__()
-        self.nothing = nn.Parameter(torch.zeros(1))  # tells the device
-        self.start, self.end = (self._table(scores, null) for scores in (start, end))
+    start: dict[str, float]
+    end: dict[str, float]
+    null: float | None = None
+    encoder: WordEncoder = ENCODER
+    max_answer: int = MAX_ANSWER
 
-    def read_characters(self, tables: FormTables) -> None:
-        """It looks at words only."""
+    @property
+    def can_refuse(self) -> bool:
+        return self.null is not None
 
-    def forward(self, batch: Batch, tables: FormTables) -> SpanScores:
-        words = tables.words[batch.forms[batch.context]]  # (B, L)
-        return SpanScores(self.start[words], self.end[words], batch.context != 0)
+    def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
+        assert isinstance(rows, Features)
+        for begin in range(0, len(rows), batch_size):
+            numbers = np.arange(begin, min(begin + batch_size, len(rows)), dtype=np.int32)[::-1]
+            longest = int(rows.row_window[numbers, 1].max()) + 3  # some padding
+            start, end = np.full((2, len(numbers), longest), 99.0, np.float32)
+            allowed = np.zeros((len(numbers), longest), np.bool_)
+            for i, row in enumerate(numbers):
+                first, count = rows.row_window[row]
+                words = rows.form_words[rows.forms[first : first + count]]
+                start[i, :count] = [self.start.get(_word(number), 0.0) for number in words]
+                end[i, :count] = [self.end.get(_word(number), 0.0) for number in words]
+                allowed[i, :count] = True
+            null = None
+            if self.null is not None:
+                null = np.full((len(numbers), 2), self.null / 2, np.float32)
+            yield numbers, SpanScores(start, end, allowed, null)
 
-    def _table(self, scores: dict[str, float], null: float) -> Tensor:
-        table = torch.zeros(KNOWN.trainable_rows)
-        table[NULL] = null / 2
-        for word, score in scores.items():
-            table[KNOWN.word_number(word)] = score
-        return table
+
+def _word(number: int) -> str:
+    return WORDS[number - 3] if number >= 3 else ""
 
 
-def predictor_of(model: nn.Module, null: bool = False, **options: Any) -> Predictor:
-    values: dict[str, Any] = {"calibration": Calibration(), "batch_size": 3} | options
-    return Predictor(model, DATA, null, **values)
+def predictor_of(scorer: Any, **options: Any) -> Predictor:
+    return Predictor(scorer, **{"calibration": Calibration(), "batch_size": 3} | options)
 
 
 def encoded(*examples: Example) -> Features:
-    return encode(examples, KNOWN, Windows(DATA.max_context, DATA.overlap, DATA.max_question))
+    return ENCODER.encode(examples)
 
 
 def ask(predictor: Predictor, context: str, question: str = "w1 ?") -> Any:
@@ -69,10 +85,10 @@ def ask(predictor: Predictor, context: str, question: str = "w1 ?") -> Any:
 
 
 @pytest.mark.parametrize("place", [0, 15, 16, 23, 24, 30, 47, 48, 55, 56, 59])
-@pytest.mark.parametrize("null", [False, True])
-def test_an_answer_in_any_window_is_found(place: int, null: bool) -> None:
+@pytest.mark.parametrize("null", [None, 0.0])
+def test_an_answer_in_any_window_is_found(place: int, null: float | None) -> None:
     word = WORDS[place]
-    said = ask(predictor_of(Pointer({word: 9.0}, {word: 9.0}), null), LONG)
+    said = ask(predictor_of(Pointer({word: 9.0}, {word: 9.0}, null)), LONG)
     start = LONG.index(word + " ") if place < 59 else LONG.rindex(word)
     assert (said.text, said.start, said.end) == (word, start, start + len(word))
 
@@ -85,15 +101,16 @@ def test_an_answer_of_several_words_in_the_overlap() -> None:
 
 
 def windows_alone(reader: Reader, features: Features, row: int) -> tuple[list[float], list[float]]:
-    """Scores of a row by itself: a batch of one without padding, made by hand."""
+    """Scores of a row by itself, "no answer" first: a batch of one without padding, by hand."""
     first, length = features.row_window[row].tolist()
-    context = features.forms[features.text(features.row_context[row])][first : first + length]
-    question = features.forms[features.text(features.row_question[row])]
-    null = [NULL_FORM] if reader.null else []
+    context = features.forms[first : first + length]
+    first, length = features.row_question[row].tolist()
+    question = features.forms[first : first + length]
+    null = [NULL_FORM] if reader.scorer.can_refuse else []
     texts = [*null, *context.tolist(), *question.tolist()]
     # Every word is a form of its own, repeated or not: what shares them has no part in this.
     places = torch.arange(1, len(texts) + 1)
-    batch = Batch(
+    batch = WordBatch(
         rows=torch.tensor([row]),
         forms=torch.tensor([PADDING_FORM, *texts]),
         context=places[None, : len(texts) - len(question)],
@@ -102,8 +119,9 @@ def windows_alone(reader: Reader, features: Features, row: int) -> tuple[list[fl
         weight=torch.ones(1),
     )
     with torch.inference_mode():
-        scores = reader.model(batch, FormTables(features))
-    return scores.start[0].tolist(), scores.end[0].tolist()
+        scores = reader.scorer.module(batch, FormTables(features))
+    no_start, no_end = [[], []] if scores.null is None else scores.null.T.tolist()
+    return [*no_start, *scores.start[0].tolist()], [*no_end, *scores.end[0].tolist()]
 
 
 @pytest.mark.parametrize("null", [False, True])
@@ -112,9 +130,9 @@ def windows_alone(reader: Reader, features: Features, row: int) -> tuple[list[fl
 def test_a_long_passage_equals_a_search_over_all_its_windows(
     random_reader: Build, null: bool, temperature: float, seed: int
 ) -> None:
-    reader = random_reader(LONG, null=null, seed=seed)
+    reader = random_reader(LONG, null=null, seed=seed, max_answer=MAX_ANSWER)
     example = Example("1", "w3 w9 w40 ?", LONG)
-    features = encode([example], reader.vocabulary, Windows(24, 8, 12))
+    features = reader.scorer.encoder.encode([example])
     assert len(features) == 4
     spans: dict[tuple[int, int], float] = {}
     words: list[tuple[list[float], list[float]]] = []
@@ -126,7 +144,7 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
             nulls.append((start[0], end[0]))
         shift = int(features.row_window[row, 0]) - null
         for i in range(int(null), len(start)):
-            for j in range(i, min(i + DATA.max_answer, len(end))):
+            for j in range(i, min(i + MAX_ANSWER, len(end))):
                 place = (i + shift, j + shift)
                 spans[place] = max(spans.get(place, -math.inf), start[i] + end[j])
     ranked = sorted(spans, key=lambda place: -spans[place])[:5]
@@ -146,7 +164,7 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
         no_answer_bias=-0.4,
         no_answer_threshold=1.0,
     )
-    predictor = Predictor(reader.model, DATA, null, calibration)
+    predictor = Predictor(reader.scorer, calibration)
     (said,) = predictor.predict([example], features)
     places = word_spans(LONG)
     assert [(c.start, c.end) for c in said.n_best] == [
@@ -202,23 +220,23 @@ def test_as_many_answers_as_asked_for_where_there_are_enough() -> None:
 def test_no_answer_only_if_every_window_says_so() -> None:
     refusing = Pointer({"w59": 4.0}, {"w59": 4.0}, null=6.0)
     # The last window prefers its answer by 8 to 6, the others prefer nothing by 6 to 0.
-    said = ask(predictor_of(refusing, null=True), LONG)
+    said = ask(predictor_of(refusing), LONG)
     assert said.text == "w59"
     assert said.no_answer == pytest.approx(1 / (1 + math.exp(2)), rel=1e-5)
-    said = ask(predictor_of(refusing, null=True), " ".join(WORDS[:24]))
+    said = ask(predictor_of(refusing), " ".join(WORDS[:24]))
     assert not said.is_answer
     assert (said.text, said.start, said.end) == ("", 0, 0)
     assert said.score == said.no_answer == pytest.approx(1 / (1 + math.exp(-6)), rel=1e-5)
     assert said.n_best  # what it would have said
     # A reader without a place for "no answer" always answers.
-    assert ask(predictor_of(refusing, null=False), " ".join(WORDS[:24])).is_answer
+    assert ask(predictor_of(replace(refusing, null=None)), " ".join(WORDS[:24])).is_answer
 
 
 @pytest.mark.parametrize(("threshold", "answers"), [(0.7, False), (0.74, True), (1.0, True)])
 def test_the_threshold_decides(threshold: float, answers: bool) -> None:
     model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=2.0)  # sigmoid(2 - 1) = 0.731
     calibration = Calibration(no_answer_threshold=threshold)
-    said = ask(predictor_of(model, null=True, calibration=calibration), "w4 w5 w6")
+    said = ask(predictor_of(model, calibration=calibration), "w4 w5 w6")
     assert said.is_answer == answers
     assert said.no_answer == pytest.approx(0.7311, abs=1e-4)
 
@@ -248,20 +266,50 @@ def test_predictions_come_in_the_order_of_the_examples() -> None:
     assert predictor_of(model).predict([], encoded()) == []
 
 
-@pytest.mark.parametrize("null", [False, True])
+@pytest.mark.parametrize("null", [None, 0.0])
 @pytest.mark.parametrize(
     ("question", "context"), [("w1 ?", ""), ("w1 ?", " \n"), ("", "w1 w2"), ("  ", "w1"), ("", "")]
 )
-def test_nothing_to_read_or_to_ask_is_refused(question: str, context: str, null: bool) -> None:
-    said = ask(predictor_of(Pointer({"w1": 5.0}, {"w1": 5.0}), null), context, question)
+def test_nothing_to_read_or_to_ask_is_refused(
+    question: str, context: str, null: float | None
+) -> None:
+    said = ask(predictor_of(Pointer({"w1": 5.0}, {"w1": 5.0}, null)), context, question)
     assert (said.text, said.start, said.end, said.no_answer) == ("", 0, 0, 1.0)
 
 
 def test_prediction_leaves_no_gradients_and_no_dropout(random_reader: Build) -> None:
     reader = random_reader(LONG)
-    reader.model.train()
-    predictor = Predictor(reader.model, DATA, False, Calibration())
+    reader.scorer.module.train()
+    predictor = Predictor(reader.scorer, Calibration())
     example = Example("1", "w3 ?", LONG)
-    features = encode([example], reader.vocabulary, Windows(24, 8, 12))
-    assert predictor.predict([example], features) == predictor.predict([example], features)
-    assert not next(predictor.scores(features))[1].start.requires_grad
+    rows = reader.scorer.encoder.encode([example])
+    assert predictor.predict([example], rows) == predictor.predict([example], rows)
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("n", [1, 5, 12])
+def test_n_best_is_full_however_often_a_text_repeats(n: int) -> None:
+    """One word stands twenty times in a window, and scores best."""
+    context = " ".join(["w1"] * 20 + WORDS[2:5])
+    scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=1)
+    said = ask(predictor_of(scorer, n_best=n), context)
+    assert [c.text for c in said.n_best] == ["w1", "w2", "w3", "w4"][:n]
+    scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=3)  # and runs of it
+    said = ask(predictor_of(scorer, n_best=n), context)
+    assert len({c.text for c in said.n_best}) == len(said.n_best) == min(n, 12)
+
+
+def test_equal_answers_of_several_windows_go_to_the_earliest() -> None:
+    """Law 4, beyond one window."""
+    same = dict.fromkeys(WORDS, 1.0)
+    said = ask(predictor_of(Pointer(same, same), n_best=3), LONG)
+    assert [c.text for c in said.n_best] == ["w0", "w0 w1", "w0 w1 w2"]
+
+
+def test_log_sums_over_allowed_places_only() -> None:
+    scores = np.array([[1.0, 2.0, 99.0], [500.0, -500.0, 0.0], [1.0, 1.0, 1.0]], np.float32)
+    allowed = np.array([[True, True, False], [True, True, True], [False] * 3])
+    found = log_sums(scores, allowed)
+    assert found[:2] == pytest.approx([math.log(math.e + math.e**2), 500.0])
+    assert found[2] == -math.inf

@@ -1,6 +1,7 @@
 """Reader: what it promises about every text, and that a folder gives the same reader again."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -21,8 +22,6 @@ from readlet.errors import ReadletError
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.calibration import Calibration
 from readlet.reading.reader import Reader, load_reader
-from readlet.storage.files import atomic_text
-from readlet.storage.tensors import save_tensors
 from readlet.types import Prediction
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*long question")
@@ -210,15 +209,15 @@ def test_save_and_load_give_the_same_to_the_bit(doubter: Reader, folder: Path) -
     """Law 5."""
     loaded = Reader.load(folder)
     for one, two in (
-        (doubter.vocabulary, loaded.vocabulary),
+        (doubter.scorer.encoder.vocabulary, loaded.scorer.encoder.vocabulary),
         (doubter.recipe, loaded.recipe),
         (doubter.calibration, loaded.calibration),
         (doubter.metrics, loaded.metrics),
-        (doubter.null, loaded.null),
+        (doubter.scorer.can_refuse, loaded.scorer.can_refuse),
         (doubter.name, loaded.name),
     ):
         assert one == two
-    before, after = doubter.model.state_dict(), loaded.model.state_dict()
+    before, after = doubter.scorer.module.state_dict(), loaded.scorer.module.state_dict()
     assert before.keys() == after.keys()
     for name, tensor in before.items():
         assert torch.equal(tensor, after[name]), name
@@ -226,7 +225,7 @@ def test_save_and_load_give_the_same_to_the_bit(doubter: Reader, folder: Path) -
     said = list(doubter.answer_batch(pairs))
     assert said == list(loaded.answer_batch(pairs))  # floats compared without tolerance
     assert {p.is_answer for p in said} == {True, False}
-    assert not loaded.model.training
+    assert not loaded.scorer.module.training
 
 
 def test_saved_twice_is_saved_once(doubter: Reader, folder: Path) -> None:
@@ -259,7 +258,8 @@ def test_the_folder_is_whole_and_holds_no_pickle(folder: Path) -> None:
 def test_words_of_any_kind_survive(random_reader: Build, tmp_path: Path) -> None:
     reader = random_reader(" ".join(PIECES), " \ud83d half")
     reader.save(tmp_path / "odd")
-    assert Reader.load(tmp_path / "odd").vocabulary == reader.vocabulary
+    loaded = Reader.load(tmp_path / "odd")
+    assert loaded.scorer.encoder.vocabulary == reader.scorer.encoder.vocabulary
 
 
 NAMES = ["config.json", "vocabulary.json", "calibration.json", "metrics.json", "model.safetensors"]
@@ -343,8 +343,8 @@ def test_rows_of_zeros_may_be_stored_or_not(doubter: Reader, folder: Path) -> No
     path = folder / "model.safetensors"
     weights = load_file(path)
     stored = weights["embedding.frozen"]  # (words, 6)
-    assert len(stored) == len(doubter.vocabulary.frozen)
-    zeros = torch.zeros(doubter.vocabulary.trainable_rows, 6)
+    assert len(stored) == len(doubter.scorer.encoder.vocabulary.frozen)
+    zeros = torch.zeros(doubter.scorer.encoder.vocabulary.trainable_rows, 6)
     save_file(weights | {"embedding.frozen": torch.cat([zeros, stored])}, path)
     pairs = questions(5)
     said = list(Reader.load(folder).answer_batch(pairs))
@@ -420,20 +420,57 @@ def test_config_is_written_last(
 ) -> None:
     """With it the folder is whole: a crash before must not leave what looks like a reader."""
     written = []
+    move = os.replace
 
-    def recorded(write: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(path: Path, *rest: Any, **named: Any) -> Any:
-            written.append(path.name)
-            return write(path, *rest, **named)
+    def recorded(draft: Any, path: Any) -> None:
+        written.append(Path(path).name)
+        move(draft, path)
 
-        return wrapper
-
-    monkeypatch.setattr("readlet.reading.reader.atomic_text", recorded(atomic_text))
-    monkeypatch.setattr("readlet.storage.tensors.save_tensors", recorded(save_tensors))
+    monkeypatch.setattr(os, "replace", recorded)
     replace(reader, notice="By Ada Brook.").save(tmp_path)
     assert sorted(written) == sorted(path.name for path in tmp_path.iterdir())
     assert written[-1] == "config.json"
     assert "model.safetensors" in written[:-1]
+
+
+@pytest.mark.parametrize("last", ["model.safetensors", "vocabulary.json", "README.md"])
+def test_a_stop_while_a_reader_is_replaced_leaves_none(
+    random_reader: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    """New weights must never stand beside old words."""
+    random_reader("the old words").save(tmp_path)
+    move = os.replace
+
+    def stopped(draft: Any, path: Any) -> None:
+        move(draft, path)
+        if Path(path).name == last:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        random_reader("the new words").save(tmp_path)
+    with pytest.raises(ReadletError, match=r"config\.json: is missing"):
+        Reader.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("device", "complaint"),
+    [("tpu9", "no such device"), ("cuda:99", "this machine has"), ("", "no such device")],
+)
+def test_devices_that_are_not_there(folder: Path, device: str, complaint: str) -> None:
+    with pytest.raises(ReadletError, match=complaint):
+        Reader.load(folder, device=device)
+
+
+def test_a_reader_knows_its_device_and_batch_size(doubter: Reader, folder: Path) -> None:
+    usual, small = Reader.load(folder), Reader.load(folder, device="cpu", batch_size=3)
+    assert (usual.device, usual.batch_size, small.batch_size) == ("cpu", 32, 3)
+    pairs = questions(25)
+    for one, two in zip(usual.answer_batch(pairs), small.answer_batch(pairs), strict=True):
+        assert (one.text, one.start) == (two.text, two.start)
+        assert one.score == pytest.approx(two.score, abs=1e-5)
+    with pytest.raises(ReadletError, match="batch_size: -1"):
+        Reader.load(folder, batch_size=-1)
 
 
 def test_accents_written_apart_change_no_answer(doubter: Reader) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from readlet.encoding.vocabulary import UNKNOWN
+from readlet.encoding.vocabulary import UNKNOWN, Vocabulary
 from readlet.errors import ReadletError
 from readlet.formats import write_examples
 from readlet.reading.reader import Reader
@@ -32,6 +32,10 @@ PAIRS = [
 ]
 
 
+def known_to(reader: Reader) -> Vocabulary:
+    return reader.scorer.encoder.vocabulary
+
+
 @pytest.fixture(scope="module")
 def reader(random_reader: Build) -> Reader:
     made = random_reader(LAMP, null=True, seed=5)
@@ -43,17 +47,18 @@ def reader(random_reader: Build) -> Reader:
 def test_it_knows_fewer_words_and_is_rounded_and_no_more(reader: Reader, words: int) -> None:
     """The oracle keeps the whole table, and forgets the words that lead to its later rows."""
     made = slim(reader, words)
-    model = deepcopy(reader.model)
+    scorer = deepcopy(reader.scorer)
     with torch.no_grad():
-        for tensor in model.state_dict().values():
+        for tensor in scorer.module.state_dict().values():
             tensor.copy_(tensor.half())
-    known = replace(reader.vocabulary, frozen=reader.vocabulary.frozen[:words])
-    oracle = replace(reader, model=model, vocabulary=known)
-    assert made.vocabulary == known
+    known = replace(known_to(reader), frozen=known_to(reader).frozen[:words])
+    scorer.encoder = replace(scorer.encoder, vocabulary=known)
+    oracle = replace(reader, scorer=scorer)
+    assert known_to(made) == known
     assert list(made.answer_batch(PAIRS)) == list(oracle.answer_batch(PAIRS))
-    numbers = [made.vocabulary.word_number(word) for word in reader.vocabulary.frozen]
+    numbers = [known_to(made).word_number(word) for word in known_to(reader).frozen]
     assert all(number > UNKNOWN for number in numbers[:words])
-    assert made.vocabulary.trainable == reader.vocabulary.trainable
+    assert known_to(made).trainable == known_to(reader).trainable
 
 
 def test_forgotten_words_matter(reader: Reader) -> None:
@@ -68,8 +73,8 @@ def test_save_and_load_give_the_same_to_the_bit(reader: Reader, tmp_path: Path) 
     stored = load_file(tmp_path / "one" / "model.safetensors")
     assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
     loaded = Reader.load(tmp_path / "one")
-    assert {parameter.dtype for parameter in loaded.model.parameters()} == {torch.float32}
-    before, after = made.model.state_dict(), loaded.model.state_dict()
+    assert {parameter.dtype for parameter in loaded.scorer.module.parameters()} == {torch.float32}
+    before, after = made.scorer.module.state_dict(), loaded.scorer.module.state_dict()
     for name, tensor in before.items():
         assert tensor.dtype == after[name].dtype, name
         assert torch.equal(tensor, after[name]), name
@@ -82,9 +87,9 @@ def test_save_and_load_give_the_same_to_the_bit(reader: Reader, tmp_path: Path) 
 def test_the_given_reader_stays_as_it_was(reader: Reader) -> None:
     before = deepcopy(reader)
     slim(reader, 3)
-    assert (reader.vocabulary, reader.metrics) == (before.vocabulary, before.metrics)
-    for name, tensor in before.model.state_dict().items():
-        assert torch.equal(tensor, reader.model.state_dict()[name]), name
+    assert (known_to(reader), reader.metrics) == (known_to(before), before.metrics)
+    for name, tensor in before.scorer.module.state_dict().items():
+        assert torch.equal(tensor, reader.scorer.module.state_dict()[name]), name
 
 
 def test_slimmed_twice(reader: Reader, tmp_path: Path) -> None:
@@ -97,13 +102,13 @@ def test_slimmed_twice(reader: Reader, tmp_path: Path) -> None:
 def test_old_scores_are_told_as_such(reader: Reader) -> None:
     made = slim(reader, 4)
     assert made.metrics["dev_source"] == "río.json, before slimming"
-    assert made.metrics["slimmed_from"] == len(reader.vocabulary.frozen)
+    assert made.metrics["slimmed_from"] == len(known_to(reader).frozen)
 
 
 def test_a_weight_beyond_half_precision_is_refused(reader: Reader) -> None:
-    wild = replace(reader, model=deepcopy(reader.model))
+    wild = replace(reader, scorer=deepcopy(reader.scorer))
     with torch.no_grad():
-        wild.model.start.weight[0, 0] = 70_000.0
+        wild.scorer.module.start.weight[0, 0] = 70_000.0
     with pytest.raises(ReadletError, match=r"^start\.weight: holds a number too large"):
         slim(wild, 4)
 
@@ -115,12 +120,12 @@ def size(reader: Reader, folder: Path) -> int:
 
 def test_as_many_words_as_fit(reader: Reader, tmp_path: Path) -> None:
     """Every number of words is tried: sizes just at, below and above each of them."""
-    every = range(len(reader.vocabulary.frozen) + 1)
+    every = range(len(known_to(reader).frozen) + 1)
     sizes = [size(slim(reader, words), tmp_path / f"{words}") for words in every]
     assert sizes == sorted(sizes)
     for limit in {s + more for s in sizes for more in (-1, 0, 1)} - {sizes[0] - 1}:
         fitting = max(words for words in every if sizes[words] <= limit)
-        assert len(slim_to(reader, limit).vocabulary.frozen) == fitting, limit
+        assert len(known_to(slim_to(reader, limit)).frozen) == fitting, limit
     with pytest.raises(ReadletError, match=f"even without any word vector .* {sizes[0]:,}; allow"):
         slim_to(reader, sizes[0] - 1)
 
@@ -138,6 +143,6 @@ def test_scores_and_notice_of_its_own(reader: Reader, tmp_path: Path, sound: lis
     assert (made.metrics["dev_source"], made.metrics["dev"]["total"]) == (str(data), len(sound))
     assert made.notice == "By Ada Brook.\n"
     assert told.bytes == sum(path.stat().st_size for path in out.iterdir()) <= limit
-    assert told.words == len(made.vocabulary.frozen)
-    assert told.words_before == len(reader.vocabulary.frozen)
+    assert told.words == len(known_to(made).frozen)
+    assert told.words_before == len(known_to(reader).frozen)
     assert {path.name for path in out.parent.iterdir()} == {"slim"}  # and no drafts

@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from readlet.errors import ReadletError
-from readlet.models.qacnn import QACNN, count_parameters
-from readlet.recipe.recipe import SECTIONS, Recipe, idle_fields
+from readlet.models.qacnn import QACNN
+from readlet.nn.parameters import count_parameters
+from readlet.recipe.qacnn import QacnnRecipe
+from readlet.recipe.recipe import idle_fields
 from readlet.recipe.recipe_files import load_recipe, parse_recipe, shipped_recipes
 
 Run = Callable[..., Any]
@@ -33,7 +35,7 @@ def test_every_shipped_recipe_loads(name: str) -> None:
     recipe = load_recipe(name)
     assert recipe.name == name
     assert parse_recipe(recipe.model_dump(), "stored") == recipe
-    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
+    assert QacnnRecipe.model_validate_json(recipe.model_dump_json()) == recipe
     with torch.device("meta"):
         QACNN(recipe, torch.zeros(10, recipe.words.width), 3, 50)
 
@@ -72,7 +74,7 @@ def test_recipe_of_a_file(tmp_path: Path) -> None:
     path.write_text('\ufeffname = "mine"\r\n[training]\r\nepochs = 3\r\n', "utf-8")
     recipe = load_recipe(str(path), ["training.seed=4"])
     assert (recipe.name, recipe.training.epochs, recipe.training.seed) == ("mine", 3, 4)
-    assert recipe.model == Recipe().model
+    assert recipe.model == QacnnRecipe().model
 
 
 @pytest.mark.parametrize(
@@ -141,15 +143,19 @@ def test_a_file_has_a_name(field: str) -> None:
     ],
 )
 def test_unknown_field(change: str, place: str, near: str) -> None:
-    assert complaint("tiny", change) == f"tiny: {place}: no such field; did you mean {near!r}?"
+    assert complaint("tiny", change) == (
+        f"tiny: {place}: no such field in a recipe of kind 'qacnn'; did you mean {near!r}?"
+    )
 
 
 def test_unknown_field_far_from_all() -> None:
     line = complaint("tiny", "data.zzz=3")
-    assert line.startswith("tiny: data.zzz: no such field; fields here: train, dev, share, ")
+    assert line.startswith(
+        "tiny: data.zzz: no such field in a recipe of kind 'qacnn'; fields here: train, dev, "
+    )
     line = complaint("tiny", "epochs=3")  # without its section
-    known = "name, data, words, model, attention, loss, training"
-    assert line == f"tiny: epochs: no such field; fields here: {known}"
+    known = "name, data, model, training, words, attention, loss"
+    assert line == f"tiny: epochs: no such field in a recipe of kind 'qacnn'; fields here: {known}"
 
 
 @pytest.mark.parametrize(
@@ -234,7 +240,10 @@ def test_a_section_that_is_none() -> None:
         (b"epochs", "not valid TOML ("),
         (b'name = "\xff"', "byte 8: not UTF-8 text"),
         (b"", "the file is empty"),
-        (b"[training]\nepoch = 3\n", "training.epoch: no such field; did you mean 'epochs'?"),
+        (
+            b"[training]\nepoch = 3\n",
+            "training.epoch: no such field in a recipe of kind 'qacnn'; did",
+        ),
         (b"[training]\nepochs = 0\n", "training.epochs: Input should be greater than"),
     ],
 )
@@ -262,8 +271,8 @@ def test_recipe_cannot_be_changed_later() -> None:
 
 
 def test_every_field_has_its_sentence() -> None:
-    for section in SECTIONS:
-        kind = type(getattr(Recipe(), section))
+    for section in QacnnRecipe.sections:
+        kind = type(getattr(QacnnRecipe(), section))
         for name, field in kind.model_fields.items():
             assert field.description, f"{section}.{name}"
             assert field.description.endswith("."), f"{section}.{name}"
@@ -273,7 +282,7 @@ def test_every_field_has_its_sentence() -> None:
 def test_gamma_may_be_a_number(given: str, taken: float | str) -> None:
     recipe = load_recipe("tiny", [f"attention.gamma={given}"])
     assert recipe.attention.gamma == taken
-    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
+    assert QacnnRecipe.model_validate_json(recipe.model_dump_json()) == recipe
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "1e-30", "true", "sqrt", "'2'", "[1]"])

@@ -2,18 +2,56 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import torch
 from torch import nn
 
-from readlet.encoding.batches import Batches, FormTables, shapes
-from readlet.fitting.train import build_model
+from readlet.encoding.batches import Batches
+from readlet.encoding.rows import Rows
+from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import prepare
-from readlet.models.span_loss import SpanLoss
+from readlet.models.span_loss import Teacher
+from readlet.recipe.recipe import Training
 from readlet.recipe.recipe_files import load_recipe
-from readlet.training.loop import Exam, Scores, TrainingLoop
+from readlet.training.evaluation import Exam, Scores
+from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
+
+
+class Parts(NamedTuple):
+    """What the engine is given, the loss of a small reader on real questions."""
+
+    settings: Training
+    module: nn.Module
+    batches: Batches[Any]
+
+
+def _any_teacher(rows: Rows) -> Teacher:
+    """A teacher with an opinion of its own on every row."""
+    length = torch.from_numpy(rows.row_window[:, 1]).long()  # (rows,)
+    draw = torch.Generator().manual_seed(5)
+    start, end = torch.rand(2, int(length.sum()), generator=draw) / 20  # (words of all rows,)
+    return Teacher(start, end, length, share=0.5)
+
+
+@pytest.fixture(scope="session")
+def make_parts(small_training: list[str]) -> Callable[..., Parts]:
+    """15 batches an epoch unless the batch size is changed."""
+
+    def make(*changes: str, taught: bool = False) -> Parts:
+        usual = ["training.batch_size=8", "training.epochs=1"]
+        recipe = load_recipe("tiny", [*small_training, *usual, *changes])
+        data, settings = prepare(recipe), recipe.training
+        rows, scorer = data.train.rows, build_scorer(recipe, data)
+        teacher = _any_teacher(rows) if taught else None
+        module = scorer.learner(rows, settings.label_smoothing, teacher)
+        return Parts(
+            settings, module, scorer.batches(rows, settings.batch_size, seed=settings.seed)
+        )
+
+    return make
 
 
 def _no_scores() -> Scores:
@@ -21,11 +59,8 @@ def _no_scores() -> Scores:
 
 
 @pytest.fixture(scope="session")
-def make_loop(small_training: list[str]) -> Callable[..., TrainingLoop]:
-    """The loop of `readlet train` with a model of your choice around the real one.
-
-    15 steps an epoch unless the batch size is changed.
-    """
+def make_loop(make_parts: Callable[..., Parts]) -> Callable[..., TrainingLoop]:
+    """The loop of `readlet train` with a model of your choice around the real one."""
 
     def make(
         folder: Path,
@@ -34,15 +69,7 @@ def make_loop(small_training: list[str]) -> Callable[..., TrainingLoop]:
         evaluate: Callable[[], Scores] = _no_scores,
         decisive: str = "f1",
     ) -> TrainingLoop:
-        usual = ["training.batch_size=8", "training.epochs=1"]
-        recipe = load_recipe("tiny", [*small_training, *usual, *changes])
-        corpus = prepare(recipe)
-        listed = shapes(recipe.data.max_context, recipe.data.max_question, null=True)
-        settings = recipe.training
-        batches = Batches(corpus.train, listed, settings.batch_size, null=True, seed=settings.seed)
-        module: Any = SpanLoss(
-            build_model(recipe, corpus), FormTables(corpus.train), settings.label_smoothing
-        )
+        settings, module, batches = make_parts(*changes)
         folder.mkdir(exist_ok=True)
         exam = Exam(lambda epoch: evaluate(), decisive, str)
         return TrainingLoop(wrap(module), batches, settings, folder, exam, make_accelerator())

@@ -65,19 +65,16 @@ def test_restored_after_an_error() -> None:
     assert torch.equal(model.weight, own)
 
 
-def test_no_averaging_is_the_weights_themselves() -> None:
+def test_without_a_decay_there_is_no_second_copy() -> None:
     model = nn.Linear(50, 50)
     average = Average(weights_of(model), 0.0)
     train_a_little(model, average, 3)
-    with torch.no_grad():
-        model.weight *= 1e-4  # beside such a step, the difference is rounded
-    average.update(torch.tensor(average.rate(4)))
-    assert all(torch.equal(average.shadow[name], p) for name, p in model.named_parameters())
-    # a copy, not an alias
-    before = average.shadow["weight"].clone()
-    with torch.no_grad():
-        model.weight.zero_()
-    assert torch.equal(average.shadow["weight"], before)
+    assert average.shadow == {}
+    assert all(average.weights()[name] is p for name, p in model.named_parameters())
+    own = model.weight.detach().clone()
+    with average.applied():
+        assert torch.equal(model.weight, own)
+    assert torch.equal(model.weight, own)
 
 
 def test_gradients_do_not_reach_the_average() -> None:

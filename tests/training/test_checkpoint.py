@@ -78,6 +78,32 @@ def test_drafts_of_killed_processes_are_removed(tmp_path: Path) -> None:
     assert names(tmp_path) == ["checkpoint-00000004"]
 
 
+def test_drafts_of_the_same_step_are_in_nobodys_way(tmp_path: Path) -> None:
+    """A container gives every process the same id: the run that was killed had this one's."""
+    for name in (".checkpoint-00000004", f".checkpoint-00000004.{os.getpid()}"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "state.safetensors").write_bytes(b"half")
+    after = made(4)
+    save(tmp_path, after)
+    previous_is_valid(tmp_path, after)
+
+
+def test_a_state_to_go_back_to_is_carried_along(tmp_path: Path) -> None:
+    regular, stopped = made(3), made(5)
+    stopped.good = regular.tensors
+    save(tmp_path, stopped)
+    found = load_checkpoint(tmp_path / "checkpoint-00000005", stopped.tensors)
+    assert found.tensors.keys() == stopped.tensors.keys()
+    assert torch.equal(found.tensors["weight"], stopped.tensors["weight"])
+    assert found.good is not None
+    assert torch.equal(found.good["weight"], regular.tensors["weight"])
+    assert torch.equal(found.good["count"], torch.tensor(3.0))
+    stopped.good = {"weight": torch.ones(11)}
+    save(tmp_path, stopped)
+    with pytest.raises(ReadletError, match="has no 'weight' of shape"):
+        load_checkpoint(tmp_path / "checkpoint-00000005", stopped.tensors)
+
+
 def previous_is_valid(folder: Path, previous: Checkpoint) -> None:
     assert names(folder) == [f"checkpoint-{previous.progress.step:08d}"]
     path = find_checkpoint(folder)

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -12,43 +13,76 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import FailedTrainingError, ReadletError
+from readlet.recipe.recipe import Training
 from readlet.training import loop as loop_module
-from readlet.training.checkpoint import Checkpoint, save_checkpoint
-from readlet.training.guard import is_bad, running_mean
+from readlet.training.checkpoint import Checkpoint, Progress, save_checkpoint
+from readlet.training.guard import Guard
 from readlet.training.loop import TrainingLoop
 
 MakeLoop = Callable[..., TrainingLoop]
 GUESSING = 12.0
 
 
+def guard_at(mean: float | None, **counts: int) -> Guard:
+    progress = Progress(mean_loss=mean, **counts)
+    return Guard(Training(spike=3.0, log_every=10), GUESSING, progress, {})
+
+
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("mean", [None, 4.0])
 def test_not_a_number(loss: float, mean: float | None) -> None:
-    assert is_bad(loss, mean, 3.0, GUESSING)
+    assert guard_at(mean).is_bad(loss)
 
 
 @pytest.mark.parametrize(
     ("loss", "bad"), [(0.0, False), (4.0, False), (9.0, False), (9.1, True), (1e30, True)]
 )
 def test_spike(loss: float, bad: bool) -> None:
-    assert is_bad(loss, 4.0, 3.0, GUESSING) is bad
+    assert guard_at(4.0).is_bad(loss) is bad
 
 
 def test_noise_around_nothing_is_no_spike() -> None:
-    assert not is_bad(0.5, 0.001, 3.0, GUESSING)
-    assert is_bad(1.1, 0.001, 3.0, GUESSING)
+    assert not guard_at(0.001).is_bad(0.5)
+    assert guard_at(0.001).is_bad(1.1)
 
 
 def test_before_there_is_a_mean_guessing_is_the_measure() -> None:
-    assert not is_bad(GUESSING + 4.9, None, 3.0, GUESSING)
-    assert is_bad(GUESSING + 5.1, None, 3.0, GUESSING)
+    assert not guard_at(None).is_bad(GUESSING + 4.9)
+    assert guard_at(None).is_bad(GUESSING + 5.1)
 
 
 def test_running_mean() -> None:
-    mean = None
+    progress = Progress()
+    guard = Guard(Training(), GUESSING, progress, {})
     for loss in (8.0, 4.0, 4.0):
-        mean = running_mean(mean, loss)
-    assert mean == pytest.approx(0.81 * 8 + 0.19 * 4)
+        guard.accept(loss)
+    assert progress.mean_loss == pytest.approx(0.81 * 8 + 0.19 * 4)
+
+
+def test_rollbacks_are_counted_and_a_good_loss_ends_their_row() -> None:
+    progress = Progress(step=30)
+    good = {"weight": torch.ones(2)}
+    guard = Guard(Training(log_every=10), GUESSING, progress, good)
+    for row in (1, 2):
+        assert guard.roll_back() is good
+        assert (progress.rollbacks, progress.rollbacks_in_a_row) == (row, row)
+    guard.accept(4.0)
+    assert (progress.rollbacks, progress.rollbacks_in_a_row) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("step", "rollbacks", "in_a_row", "fails"),
+    [
+        (1000, 4, 4, False),
+        (1000, 5, 5, True),  # the sixth in a row
+        (150, 5, 0, True),  # the sixth of 15 checks
+        (180, 5, 0, False),  # of 18: a third
+    ],
+)
+def test_divergence(step: int, rollbacks: int, in_a_row: int, fails: bool) -> None:
+    guard = guard_at(4.0, step=step, rollbacks=rollbacks, rollbacks_in_a_row=in_a_row)
+    with pytest.raises(FailedTrainingError, match="5 rollbacks; lower") if fails else nullcontext():
+        guard.roll_back()
 
 
 class Faulty(nn.Module):
@@ -107,7 +141,7 @@ def test_rolls_back_and_goes_on(
     outcome = loop.run()
     assert (outcome.steps, outcome.rollbacks) == (15, 1)
     assert set(saved) == {4, 8, 12, 15}
-    # step 7 spoilt the weights, the look after step 8 brought back those of step 4
+    # step 7 spoilt the weights, the check after step 8 brought back those of step 4
     assert all(torch.equal(t, saved[4].tensors[n]) for n, t in saved[8].tensors.items())
     assert not all(torch.equal(t, saved[8].tensors[n]) for n, t in saved[12].tensors.items())
     assert all(is_finite(checkpoint) for checkpoint in saved.values())
@@ -116,8 +150,8 @@ def test_rolls_back_and_goes_on(
     (rollback,) = [line for line in lines if "rollback" in line]
     assert rollback["rollback"] is True
     assert rollback["step"] == 8
-    looks = [line["step"] for line in lines if "learning_rate" in line]
-    assert looks == [2, 4, 6, 10, 12, 14, 15]
+    checks = [line["step"] for line in lines if "learning_rate" in line]
+    assert checks == [2, 4, 6, 10, 12, 14, 15]
     said = [line for line in capsys.readouterr().err.splitlines() if "rolled back" in line]
     assert len(said) == 1
     assert said[0].startswith("step 8: loss ")
@@ -127,7 +161,7 @@ def test_rolls_back_and_goes_on(
 def test_no_checkpoint_of_a_spoilt_state(
     make_loop: MakeLoop, tmp_path: Path, saved: dict[int, Checkpoint], evaluate_every: float
 ) -> None:
-    """Checkpoints may come more often than looks: between the fault and its discovery too."""
+    """Checkpoints may come more often than checks: between the fault and its discovery too."""
     loop = make_loop(
         tmp_path,
         *("training.log_every=6", "training.checkpoint_every=2"),
@@ -177,7 +211,7 @@ def test_an_easy_first_batch_is_no_measure_of_the_others(
     assert loop.run().rollbacks == 0
 
 
-def test_gives_up_where_good_looks_stand_between_the_bad_ones(
+def test_gives_up_where_good_checks_stand_between_the_bad_ones(
     make_loop: MakeLoop, tmp_path: Path
 ) -> None:
     loop = make_loop(

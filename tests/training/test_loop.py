@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.recipe.recipe import SEED_LIMIT
 from readlet.training.checkpoint import find_checkpoint, load_checkpoint
+from readlet.training.evaluation import Scores
 from readlet.training.log import memory_mib
-from readlet.training.loop import Outcome, Scores, TrainingLoop
+from readlet.training.loop import Outcome, TrainingLoop
 from readlet.training.signals import stop_signals
 
 MakeLoop = Callable[..., TrainingLoop]
@@ -90,9 +91,9 @@ def whole(
     ("action", "step", "resumed_from"),
     [
         (crash, 3, 0),  # before the first checkpoint
-        (crash, 13, 10),  # between two checkpoints, after a look that will be repeated
+        (crash, 13, 10),  # between two checkpoints, after a check that will be repeated
         (interrupt, 3, 3),
-        (interrupt, 11, 11),  # in the middle of the second epoch, between two looks
+        (interrupt, 11, 11),  # in the middle of the second epoch, between two checks
         (interrupt, 16, 16),  # at the end of an epoch
         (terminate, 22, 22),
     ],
@@ -180,9 +181,9 @@ def test_log(make_loop: MakeLoop, tmp_path: Path) -> None:
     )
     loop.run()
     lines = read_log(tmp_path)
-    looks = [line for line in lines if "loss" in line]
-    assert [line["step"] for line in looks] == [4, 8, 12, 16, 20, 24, 28, 30]
-    for line in looks:
+    checks = [line for line in lines if "loss" in line]
+    assert [line["step"] for line in checks] == [4, 8, 12, 16, 20, 24, 28, 30]
+    for line in checks:
         step = line["step"]
         assert set(line) == {
             *("step", "epoch", "seconds", "loss"),
@@ -204,7 +205,7 @@ def test_log(make_loop: MakeLoop, tmp_path: Path) -> None:
     ]
 
 
-def test_logged_loss_is_the_mean_since_the_last_look(make_loop: MakeLoop, tmp_path: Path) -> None:
+def test_logged_loss_is_the_mean_since_the_last_check(make_loop: MakeLoop, tmp_path: Path) -> None:
     plain = make_loop(tmp_path / "plain")
     losses = [float(plain.advance()[0]) for _ in range(15)]
     make_loop(tmp_path / "run", "training.log_every=10").run()
@@ -215,7 +216,7 @@ def test_logged_loss_is_the_mean_since_the_last_look(make_loop: MakeLoop, tmp_pa
 def test_speed_counts_questions_not_filling(make_loop: MakeLoop, tmp_path: Path) -> None:
     loop = make_loop(tmp_path)
     questions = sum(loop.advance()[1] for _ in range(15))
-    assert questions == len(loop.batches.training_rows()) < 15 * 8
+    assert questions == sum(len(rows) for _, rows in loop.batches.epoch(0)) < 15 * 8
 
 
 def test_speed_does_not_count_evaluations(make_loop: MakeLoop, tmp_path: Path) -> None:
@@ -225,9 +226,9 @@ def test_speed_does_not_count_evaluations(make_loop: MakeLoop, tmp_path: Path) -
 
     settings = ("training.log_every=1", "training.evaluate_every=0.3")  # every 4 or 5 steps
     make_loop(tmp_path, *settings, evaluate=slow).run()
-    looks = [line for line in read_log(tmp_path) if "loss" in line]
+    checks = [line for line in read_log(tmp_path) if "loss" in line]
     # full batches of 8; the last one of a shape may have a single question
-    speeds = sorted(line["examples_per_second"] for line in looks)
+    speeds = sorted(line["examples_per_second"] for line in checks)
     assert speeds[3] > 8 / 0.8
 
 
@@ -335,6 +336,28 @@ def test_without_patience_the_last_weights_are_kept(make_loop: MakeLoop, tmp_pat
         assert torch.equal(parameter, loop.average.shadow[name])
 
 
+def test_without_averaging_the_weights_are_held_once(make_loop: MakeLoop, tmp_path: Path) -> None:
+    """Not a second time in memory, nor in checkpoints; and early stopping keeps the right ones."""
+    course = iter([50.0, 1.0])
+    seen: list[list[Tensor]] = []
+
+    def evaluate() -> Scores:
+        seen.append([p.detach().clone() for p in loop.module.parameters()])
+        return {"exact": 0.0, "f1": next(course)}
+
+    settings = ("training.ema=0", "training.patience=1", "training.evaluate_every=0.2")
+    loop = make_loop(tmp_path, *settings, "training.checkpoint_every=2", evaluate=evaluate)
+    assert loop.run().steps == 6
+    assert loop.average.shadow == {}
+    path = find_checkpoint(tmp_path)
+    assert path is not None
+    stored = load_checkpoint(path, loop.state.tensors()).tensors
+    assert [name for name in stored if name.startswith("average.")] == []
+    kept = list(loop.module.parameters())
+    assert all(torch.equal(a, b) for a, b in zip(kept, seen[0], strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(kept, seen[1], strict=True))
+
+
 def test_early_stop_and_resume(make_loop: MakeLoop, tmp_path: Path) -> None:
     """The best score so far is part of what is resumed."""
     by_step = {3: 10.0, 6: 50.0, 9: 49.0, 12: 48.0}
@@ -425,7 +448,7 @@ def test_nothing_to_learn(make_loop: MakeLoop, tmp_path: Path, monkeypatch: Any)
     from readlet.encoding.batches import Batches
 
     monkeypatch.setattr(Batches, "epoch", lambda self, number: [])
-    with pytest.raises(ReadletError, match="no answer that can be learned"):
+    with pytest.raises(ReadletError, match="nothing to learn from"):
         make_loop(tmp_path)
 
 

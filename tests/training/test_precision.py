@@ -1,11 +1,15 @@
 """Training in short numbers ends where training in float32 does."""
 
+import json
+import math
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
@@ -19,6 +23,22 @@ from readlet.training.state import TrainingState
 MakeLoop = Callable[..., TrainingLoop]
 CPU = torch.device("cpu")
 CRASH = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
+
+
+class Interrupted(nn.Module):
+    """Asks to stop in the eighth step."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+        self.calls = 0
+
+    def forward(self, batch: Any) -> Tensor:
+        self.calls += 1
+        if self.calls == 8:
+            signal.raise_signal(signal.SIGINT)
+        loss: Tensor = self.inner(batch)
+        return loss
 
 
 def needs(precision: str) -> None:
@@ -157,6 +177,56 @@ def test_overflow_inside_a_training(make_loop: MakeLoop, tmp_path: Path) -> None
     assert float(after["scale"]) <= 2.0**24
     assert 0 < float(after["adam_steps"]) < 30
     assert all(bool(torch.isfinite(t).all()) for t in after.values())
+
+
+def read_checks(folder: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [line for line in lines if "loss" in line]
+
+
+def too_high(loop: TrainingLoop, scale: float) -> TrainingLoop:
+    state = loop.state.tensors()
+    state["scale"] = torch.tensor(scale)
+    loop.state.restore(state)
+    return loop
+
+
+def test_skipped_steps_are_logged(make_loop: MakeLoop, tmp_path: Path) -> None:
+    """As many as halvings of the scale, each at its check; also where a run was stopped."""
+    needs("float16")
+    settings = ("training.precision=float16", "training.log_every=6")
+
+    whole = too_high(make_loop(tmp_path / "whole", *settings), 2.0**20)
+    whole.run()
+    checks = read_checks(tmp_path / "whole")
+    assert [line["step"] for line in checks] == [6, 12, 15]
+    assert checks[0]["skipped_steps"] > 0
+    assert checks[-1]["skipped_steps"] < 3  # it has found its scale
+    before = 20
+    for line in checks:
+        assert math.log2(line["scale"]) == before - line["skipped_steps"]
+        before = math.log2(line["scale"])
+    assert whole.state.updates() == 15 - sum(line["skipped_steps"] for line in checks)
+
+    stopped = too_high(make_loop(tmp_path / "stopped", *settings, wrap=Interrupted), 2.0**20)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run()
+    assert stopped.progress.step == 8
+    resumed = make_loop(tmp_path / "stopped", *settings, wrap=Interrupted)  # seven steps: no more
+    resumed.resume()
+    resumed.run()
+    for line, wanted in zip(read_checks(tmp_path / "stopped"), checks, strict=True):
+        assert line["skipped_steps"] == wanted["skipped_steps"]
+        assert line["scale"] == wanted["scale"]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_without_scaling_there_is_nothing_to_log_of_it(
+    make_loop: MakeLoop, tmp_path: Path, precision: str
+) -> None:
+    needs(precision)
+    make_loop(tmp_path, f"training.precision={precision}").run()
+    assert {"skipped_steps", "scale"} & read_checks(tmp_path)[-1].keys() == set()
 
 
 @pytest.mark.parametrize("program", ["raise RuntimeError('could not create a primitive')", CRASH])

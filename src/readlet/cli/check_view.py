@@ -6,14 +6,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from readlet.cli.console import FEW, console, some
-from readlet.inspection.check import EDGES, FileReport, Report
+from readlet.inspection.check import EDGES, CheckReport, FileReport
 from readlet.inspection.faults import Fault
 from readlet.inspection.repair import Changes
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
-def show_report(report: Report, *, list_all: bool) -> None:
+def show_report(report: CheckReport, *, list_all: bool) -> None:
     for file in report.files:
         console.print(_overview(file))
         if file.findings:

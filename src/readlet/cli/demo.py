@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from readlet.cli.console import console
 
 if TYPE_CHECKING:
-    from readlet.reading.reader import Answerer
+    from readlet.reading.reader_names import Answerer
 
 # Three questions about one passage, which leaves the last of them open.
 ASKED_OF_BUNDLED = tuple(f"trans-siberian-railway-{number}" for number in ("03", "06", "10"))

@@ -71,12 +71,11 @@ def evaluate_command(
             "--always-answer": always_answer,
             "--na-probs": na_probs is not None,
             "--na-threshold": na_threshold is not None,
-            "--against": against is not None,
             "--rules": rules is not None,
             "--column": bool(column),
         }
         given = [option for option, is_given in of_squad.items() if is_given]
-        missing = _glue(data, task, predictions, given, as_json)
+        missing = _glue(data, task, predictions, against, given, as_json)
     else:
         evaluation = evaluate_questions(
             data,
@@ -99,19 +98,24 @@ def evaluate_command(
 
 
 def _glue(
-    data: str, task: "Task", predictions: Path | None, of_squad: list[str], as_json: bool
+    data: str,
+    task: "Task",
+    predictions: Path | None,
+    against: Path | None,
+    of_squad: list[str],
+    as_json: bool,
 ) -> list[str]:
-    """Score a GLUE file; the ids without prediction are given back. No option `of_squad` fits."""
-    from readlet.cli.evaluation_view import show_glue
+    """Score a GLUE file and return the ids without prediction. No option `of_squad` applies."""
+    from readlet.cli.evaluation_view import show_classes
     from readlet.errors import ReadletError
     from readlet.reading.evaluate_files import evaluate_sentences
 
     if predictions is None or of_squad:
         remedy = f"leave {', '.join(of_squad)} out" if of_squad else "give --predictions FILE"
         raise ReadletError(f"{data}: a GLUE file; {remedy}")
-    scores, missing = evaluate_sentences(data, task, predictions)
+    evaluation = evaluate_sentences(data, task, predictions, against=against)
     if as_json:
-        print(json.dumps(scores | {"missing": missing}))
+        print(json.dumps(evaluation.as_json()))
     else:
-        show_glue(task, scores, missing)
-    return missing
+        show_classes(evaluation)
+    return evaluation.missing

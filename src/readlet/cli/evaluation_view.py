@@ -3,21 +3,22 @@
 from rich.table import Table
 
 from readlet.cli.console import console
+from readlet.metrics.class_evaluation import ClassEvaluation
 from readlet.metrics.evaluation import Evaluation
+from readlet.metrics.span_task import SPANS
+from readlet.metrics.task import Task
 
 _MISSING_SHOWN = 5
 
 
 def show_evaluation(evaluation: Evaluation) -> None:
     official = evaluation.official
-    table = Table(box=None)
-    for name in ("", "questions", "EM", "F1"):
-        table.add_column(name, justify="left" if not name else "right")
+    table = _question_table()
     for prefix, label in (("", "all"), ("HasAns_", "with answer"), ("NoAns_", "without answer")):
         if f"{prefix}total" in official:
-            scores = (f"{official[prefix + key]:.2f}" for key in ("exact", "f1"))
+            scores = (f"{official[prefix + key]:.2f}" for key in SPANS.headline)
             table.add_row(label, f"{official[f'{prefix}total']:,}", *scores)
-    bounds = (evaluation.intervals["exact"], evaluation.intervals["f1"])
+    bounds = (evaluation.intervals[name] for name in SPANS.headline)
     table.add_row("95% interval", "", *(f"{low:.2f}–{high:.2f}" for low, high in bounds))
     console.print(table)
     if "best_f1" in official and "NoAns_total" in official:
@@ -31,30 +32,47 @@ def show_evaluation(evaluation: Evaluation) -> None:
     for group, rows in evaluation.breakdown.items():
         _show_group(group, rows)
     if evaluation.against is not None:
-        _show_comparison(evaluation.against)
+        _show_comparison(SPANS, evaluation.against)
     _show_missing(evaluation.missing)
 
 
-def show_glue(task: str, scores: dict[str, float], missing: list[str]) -> None:
-    shown = ", ".join(f"{name} {v:.4f}" for name, v in scores.items() if name != "total")
-    console.print(f"{task}: {shown} ({scores['total']:,} rows)")
-    _show_missing(missing)
+def show_classes(evaluation: ClassEvaluation) -> None:
+    task, official = evaluation.task, evaluation.official
+    table = Table(box=None)
+    for name in (task.name, "score", "95% interval"):
+        table.add_column(name, justify="left" if name == task.name else "right")
+    for metric in task.metrics:
+        low, high = evaluation.intervals[metric.name]
+        table.add_row(metric.label, f"{official[metric.name]:.2f}", f"{low:.2f} to {high:.2f}")
+    console.print(table)
+    console.print(f"{official['total']:,} {task.noun}")
+    if evaluation.against is not None:
+        _show_comparison(task, evaluation.against)
+    _show_missing(evaluation.missing)
+
+
+def _question_table(title: str | None = None) -> Table:
+    table = Table(box=None, title=title, title_justify="left")
+    for name in ("", SPANS.noun, *(SPANS.metric(name).label for name in SPANS.headline)):
+        table.add_column(name, justify="left" if not name else "right")
+    return table
 
 
 def _show_group(group: str, rows: dict[str, dict[str, float]]) -> None:
-    table = Table(box=None, title=f"by {group}", title_justify="left")
-    for name in ("", "questions", "EM", "F1"):
-        table.add_column(name, justify="left" if not name else "right")
+    table = _question_table(f"by {group}")
     for name, row in rows.items():
-        table.add_row(name, f"{row['total']:,}", f"{row['exact']:.1f}", f"{row['f1']:.1f}")
+        scores = (f"{row[key]:.1f}" for key in SPANS.headline)
+        table.add_row(name, f"{row['total']:,}", *scores)
     console.print(table)
 
 
-def _show_comparison(against: dict[str, float]) -> None:
-    for name, key in (("EM", "exact"), ("F1", "f1")):
+def _show_comparison(task: Task, against: dict[str, float]) -> None:
+    for key in task.headline:
+        label = task.metric(key).label
         console.print(
-            f"against the other predictions: {name} {against[f'{key}_difference']:+.2f} "
-            f"({against[key]:.2f} there), p = {against[f'{key}_p']:.4f}"
+            f"against the other predictions: {label} {against[f'{key}_difference']:+.2f} "
+            f"({against[key]:.2f} there), p = {against[f'{key}_p']:.4f}",
+            soft_wrap=True,
         )
     if against["missing"]:
         line = f"{against['missing']} of the other predictions are missing (counted as wrong)"

@@ -18,6 +18,7 @@ from readlet.experiments.runner import find_finished, seconds_left
 from readlet.experiments.search import Trying
 from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
 from readlet.experiments.wording import duration
+from readlet.metrics.tasks import task_of
 from readlet.progress import CONSOLE
 
 WAITING = Text("·", style="dim")
@@ -32,6 +33,7 @@ class GridView:
         self._shown = shown
         self._cells: dict[str, Text] = {}
         self._finished: dict[str, FinishedRun] = {}
+        self._labels: dict[str, None] = {}  # of the metrics shown, each once
         self._at_work = ""  # a row
         self._failed: list[str] = []  # rows
         self._is_over = False
@@ -59,6 +61,7 @@ class GridView:
 
     def found(self, run: Run, finished: FinishedRun) -> None:
         self._finished[run.key] = finished
+        self._labels[finished.task.decisive_label] = None
         self._cells[run.key] = _score(finished)
 
     def set_aside(self, run: Run, error: DamagedRunError, place: Path) -> None:
@@ -71,7 +74,10 @@ class GridView:
 
     def evaluated(self, run: Run, epoch: float, scores: dict[str, float]) -> None:
         epochs = run.recipe.training.epochs
-        self._cells[run.key] = Text(f"{scores['f1']:.1f} at {epoch:.3g}/{epochs}", style="yellow")
+        task = task_of(scores)
+        self._labels[task.decisive_label] = None
+        score = scores[task.decisive]
+        self._cells[run.key] = Text(f"{score:.1f} at {epoch:.3g}/{epochs}", style="yellow")
 
     def finished(self, run: Run, finished: FinishedRun) -> None:
         self.found(run, finished)
@@ -103,7 +109,9 @@ class GridView:
 
     def _lines(self) -> Group:
         """The whole grid; while runs are made, no more of it than the terminal has room for."""
-        told = f"{self._count()}; F1 in percent"
+        told = self._count()
+        if self._labels:
+            told += f"; {' or '.join(self._labels)} in percent"
         room, total = CONSOLE.height - _BARS, len(self._grid.rows)
         if self._is_over or total < room:
             count = Text(told, style="dim")
@@ -193,12 +201,12 @@ def show_plan(grid: Grid, folder: Path) -> None:
 
 
 def _score(finished: FinishedRun) -> Text:
-    return Text(f"{finished.result.scores['f1']:.2f}", style="green")
+    return Text(f"{finished.result.scores[finished.task.decisive]:.2f}", style="green")
 
 
 def _told(finished: FinishedRun) -> str:
-    scores = finished.result.scores
-    return f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f}, {duration(finished.result.seconds)}"
+    scores = finished.task.progress(finished.result.scores)
+    return f"{scores}, {duration(finished.result.seconds)}"
 
 
 def show_trial(trial: Trying) -> None:

@@ -3,11 +3,10 @@
 from rich.padding import Padding
 
 from readlet.cli.console import console
-from readlet.recipe.recipe import explained_fields
-from readlet.recipe.recipe_files import toml_value
+from readlet.recipe.recipe_files import explained_fields, toml_value
 
 
-def show_fields() -> None:
-    for name, default, sentence in explained_fields():
+def show_fields(kind: str) -> None:
+    for name, default, sentence in explained_fields(kind):
         console.print(f"{name} = {toml_value(default)}", style="bold", markup=False)
         console.print(Padding(sentence, (0, 0, 0, 4), expand=False), markup=False)

@@ -9,11 +9,12 @@ from readlet.cli.console import console
 from readlet.errors import ReadletError
 
 
-def _show_fields(wanted: bool) -> None:
+def _show_fields(context: typer.Context, wanted: bool) -> None:
     if wanted:
         from readlet.cli.recipe_view import show_fields
+        from readlet.recipe.kinds import DEFAULT_KIND
 
-        show_fields()
+        show_fields(context.params["kind"] or DEFAULT_KIND)
         raise typer.Exit
 
 
@@ -33,11 +34,18 @@ def train(
         bool,
         typer.Option(
             "--fields",
-            callback=_show_fields,
-            is_eager=True,
+            callback=_show_fields,  # before a recipe is missed, but after --kind
             help="Print every field of a recipe with its default and what it means.",
         ),
     ] = False,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            is_eager=True,
+            show_default="qacnn",
+            help="With --fields: the kind of model whose recipes are explained.",
+        ),
+    ] = None,
 ) -> None:
     """Train a reader, calibrate it, score it, and save it with its model card.
 
@@ -46,6 +54,8 @@ def train(
     """
     from readlet.recipe.recipe_files import load_recipe
 
+    if kind is not None:
+        raise ReadletError("--kind goes with --fields; to train a kind: --set model.kind=KIND")
     chosen = load_recipe(recipe, changes)
     folder = out or _usual_folder(chosen.name)
 

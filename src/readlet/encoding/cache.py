@@ -4,6 +4,7 @@ What was used last stays: with every new entry those unused for longest make roo
 """
 
 import hashlib
+import inspect
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import regex
@@ -24,7 +26,7 @@ Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 _ROOM = 10 << 30  # bytes; SQuAD with its word vectors takes a hundredth
 _IN_USE = 3600  # seconds after which no other process is still at an entry
 # Entries and their drafts; whatever else lies in the folder is not ours.
-_OURS = regex.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.\d+")
+_OURS = regex.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9a-f]+")
 
 
 def cache_folder() -> Path:
@@ -34,9 +36,13 @@ def cache_folder() -> Path:
     return Path(given) if given else Path(base) / "readlet"
 
 
-def cache_key(paths: list[Path], settings: dict[str, Any]) -> str:
-    """Digest of the files' content, the settings, and the code that encodes."""
+def cache_key(paths: list[Path], settings: dict[str, Any], maker: Callable[..., Any]) -> str:
+    """Digest of the files' content, the settings, and the code that makes what is stored.
+
+    That code is formats, encoding, and the module of `maker`, the function that makes it.
+    """
     digest = hashlib.sha256(_code_version().encode())
+    digest.update(Path(inspect.getfile(maker)).read_bytes())
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     for path in paths:
         with open_bytes(path) as stream:  # however compressed
@@ -72,7 +78,8 @@ def _load(folder: Path) -> Stored:
 
 def _store(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
     """Written beside its place and moved there when whole."""
-    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    # Not named by the process: in containers that share a cache all have the same number.
+    draft = folder.with_name(f".{folder.name}.{uuid4().hex}")
     try:
         draft.mkdir(parents=True)
         for name, array in arrays.items():
@@ -105,8 +112,8 @@ def _make_room(cache: Path) -> None:
 def _code_version() -> str:
     """Changes whenever the code does that reads and encodes, or the engine that finds words."""
     package = Path(__file__).parent.parent
-    rooms = (*package.glob("encoding/*.py"), *package.glob("formats/*.py"), package / "types.py")
+    rooms = [path for room in ("encoding", "formats") for path in (package / room).rglob("*.py")]
     digest = hashlib.sha256(regex.__version__.encode())
-    for path in sorted(rooms):
+    for path in sorted([*rooms, package / "types.py"]):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -1,18 +1,17 @@
-"""What the rows do with the questions of a dev file: by group, and question by question.
+"""Readers on the questions of a dev file: by group, and question by question.
 
-Rows are told apart by their dev files: only those that share one can be set side by side.
+Only rows that share a dev file can be set side by side; other tasks than spans have no groups.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from readlet.experiments.differences import Flags, Runs, question_means
+from readlet.experiments.differences import Runs, item_means
 from readlet.experiments.disagreements import Disagreement, disagreements
 from readlet.experiments.grid import Grid
 from readlet.metrics.evaluation import group_members
+from readlet.metrics.span_task import SPANS
 from readlet.types import Example
 
 Questions = Mapping[str, Sequence[Example]]
@@ -41,7 +40,6 @@ class DevGroups:
 class Analysis:
     groups: list[DevGroups]
     disagreements: list[Disagreement]
-    has_answer: list[tuple[str, Flags]]  # of each dev file: digest of its ids, and which have one
     remarks: list[str]
 
 
@@ -55,21 +53,19 @@ def analyse(
     """Groups of questions and examples of differences, for each dev file that is at hand."""
     groups: list[DevGroups] = []
     shown: list[Disagreement] = []
-    has_answer: list[tuple[str, Flags]] = []
     other: list[str] = []  # sources that have changed since
     sources = _sources(grid, runs)
     names = _short_names(sources)
     for source, rows in sources.items():
-        asked = {run.result.questions for row in rows for run in runs[row]}
-        if source not in questions or len(asked) > 1:  # of the latter the report tells
+        asked = {run.result.items for row in rows for run in runs[row]}
+        if source not in questions or len(asked) > 1:  # the report remarks on the latter
             continue
         examples = questions[source]
-        if len(examples) != len(runs[rows[0]][0].question_scores["f1"]):
+        if len(examples) != len(runs[rows[0]][0].items["f1"]):
             other.append(source)
             continue
         parts = _groups(examples, {row: runs[row] for row in rows})
         groups.append(DevGroups(names[source], len(examples), parts))
-        has_answer.append((asked.pop(), np.array([bool(e.answers) for e in examples])))
         if pairs_shown:
             pairs = [pair for pair in comparisons if {*pair} <= {*rows}]
             shown += disagreements(examples, runs, pairs, pairs_shown)
@@ -77,14 +73,14 @@ def analyse(
         f"`{source}` holds other questions than its runs were scored on: no groups, no examples."
         for source in other
     ]
-    return Analysis(groups, shown, has_answer, [*_absent(sources, questions), *remarks])
+    return Analysis(groups, shown, [*_absent(sources, questions), *remarks])
 
 
 def _sources(grid: Grid, runs: Runs) -> dict[str, list[str]]:
-    """Dev sources, and the rows with finished runs that were scored on each; "" is held out."""
+    """Dev sources, and the rows of readers that were scored on each; "" is held out."""
     found: dict[str, list[str]] = {}
     for row in grid.rows:
-        if runs[row.name]:
+        if runs[row.name] and runs[row.name][0].task is SPANS:
             source = grid.of_row(row.name)[0].recipe.data.dev
             found.setdefault(source, []).append(row.name)
     return found
@@ -111,7 +107,7 @@ def _short_names(sources: Iterable[str]) -> dict[str, str]:
 
 
 def _groups(examples: Sequence[Example], runs: Runs) -> dict[str, list[GroupPart]]:
-    means = {name: question_means(listed, "f1") for name, listed in runs.items()}
+    means = {name: item_means(listed, "f1") for name, listed in runs.items()}
     members = group_members(examples)
     kinds = {
         "with answer": [n for n, e in enumerate(examples) if e.answers],

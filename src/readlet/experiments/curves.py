@@ -1,4 +1,4 @@
-"""Learning curves as an SVG: F1 over epochs, a line for each row, a band over its seeds."""
+"""Learning curves as an SVG: the decisive score over epochs, a line a row, a band over seeds."""
 
 import math
 import re
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from readlet.experiments.report import CurvePoint, Report, ReportRow
+from readlet.experiments.wording import curve_label
 
 ROWS_DRAWN = 8
 
@@ -33,9 +34,9 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def drawn_rows(report: Report) -> list[ReportRow]:
-    """Rows in the drawing, as the table orders them: the baseline and the best by their last F1."""
+    """Rows in the drawing, as the table orders them: the first and the best by their last score."""
     rows = [row for row in report.rows if row.curve]
-    ranked = sorted(rows[1:], key=lambda row: -row.curve[-1].f1)
+    ranked = sorted(rows[1:], key=lambda row: -row.curve[-1].score)
     chosen = {row.name for row in (*rows[:1], *ranked[: ROWS_DRAWN - 1])}
     return [row for row in rows if row.name in chosen]
 
@@ -43,8 +44,8 @@ def drawn_rows(report: Report) -> list[ReportRow]:
 def curves_caption(report: Report) -> str:
     with_curve = sum(1 for row in report.rows if row.curve)
     drawn = len(drawn_rows(report))
-    asked = f"{report.asked} questions".lstrip()
-    caption = f"F1 on the {asked} during training: the mean over the seeds"
+    asked = f"{report.asked} {report.noun}".lstrip()
+    caption = f"{curve_label(report)} on the {asked} during training: the mean over the seeds"
     if any(_has_band(row.curve) for row in drawn_rows(report)):
         caption += ", in a band from the lowest to the highest seed"
     if with_curve > drawn:
@@ -69,7 +70,7 @@ def learning_curves(report: Report, *, standalone: bool = False) -> str:
     if rows:
         points = [point for row in rows for point in row.curve]
         frame = _Frame(points)
-        parts += frame.axes(ink)
+        parts += frame.axes(ink, curve_label(report))
         looks = [_Look(n, ink, standalone) for n in range(len(rows))]
         pairs = list(zip(rows, looks, strict=True))
         parts += [frame.band(row.curve, look.colour) for row, look in pairs if _has_band(row.curve)]
@@ -108,7 +109,7 @@ class _Frame:
         # Whole epochs only, unless the whole curve lies within one or two.
         whole = 1 if last - first >= 2 else 0
         self._epochs = _ticks(first, last, smallest=whole) if first < last else [first]
-        self._scores = _ticks(min(p.f1_lowest for p in points), max(p.f1_highest for p in points))
+        self._scores = _ticks(min(p.lowest for p in points), max(p.highest for p in points))
         # Epochs fill the width as they are; scores are rounded outwards to a gridline.
         self._x_range = (first, last) if first < last else (first - 0.5, last + 0.5)
         self._y_range = (self._scores[0], self._scores[-1])
@@ -123,7 +124,7 @@ class _Frame:
         low, high = self._y_range
         return _TOP + _PLOT_HEIGHT * (high - score) / (high - low)
 
-    def axes(self, ink: str) -> list[str]:
+    def axes(self, ink: str, label: str) -> list[str]:
         right, bottom = _WIDTH - _RIGHT, _TOP + _PLOT_HEIGHT
         parts = []
         for score in self._scores:
@@ -146,17 +147,17 @@ class _Frame:
             f'<path d="M{_LEFT} {bottom}H{right}" stroke="{ink}" stroke-opacity="0.6"/>',
             f'<text x="{middle}" y="{bottom + 39}" text-anchor="middle">Epoch</text>',
             f'<text transform="translate(12 {_TOP + _PLOT_HEIGHT / 2}) rotate(-90)" '
-            'text-anchor="middle">F1</text>',
+            f'text-anchor="middle">{_text(label)}</text>',
         ]
 
     def band(self, curve: Sequence[CurvePoint], colour: str) -> str:
-        there = [f"{self.x(p.epoch):.1f} {self.y(p.f1_highest):.1f}" for p in curve]
-        back = [f"{self.x(p.epoch):.1f} {self.y(p.f1_lowest):.1f}" for p in reversed(curve)]
+        there = [f"{self.x(p.epoch):.1f} {self.y(p.highest):.1f}" for p in curve]
+        back = [f"{self.x(p.epoch):.1f} {self.y(p.lowest):.1f}" for p in reversed(curve)]
         shape = "L".join((*there, *back))
         return f'<path d="M{shape}z" style="fill: {colour}" fill-opacity="0.13"/>'
 
     def line(self, curve: Sequence[CurvePoint], look: _Look) -> str:
-        places = [(self.x(p.epoch), self.y(p.f1)) for p in curve]
+        places = [(self.x(p.epoch), self.y(p.score)) for p in curve]
         shape = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
         step = math.ceil(len(places) / _MARKERS_ON_A_LINE)
         marked = places[::-step]  # from the end: the last score is the one that counts
@@ -174,7 +175,7 @@ def _legend_line(number: int, name: str, look: _Look) -> str:
 
 
 def _has_band(curve: Sequence[CurvePoint]) -> bool:
-    return len(curve) > 1 and any(point.f1_lowest < point.f1_highest for point in curve)
+    return len(curve) > 1 and any(point.lowest < point.highest for point in curve)
 
 
 def _ticks(low: float, high: float, *, smallest: float = 0, about: int = 5) -> list[float]:

@@ -1,9 +1,10 @@
-"""Whether two rows differ by more than chance: over questions, and over seeds."""
+"""Whether two rows differ by more than chance: over items (such as questions), and over seeds."""
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,15 @@ from readlet.metrics.significance import (
     holm,
     paired_permutations,
     paired_t,
+    percentile_interval,
+    resampled_scores,
+    swapped_p_values,
 )
+from readlet.metrics.task import Metric
 
 Runs = Mapping[str, Sequence[FinishedRun]]
 """Finished runs by the name of their row."""
-Flags = NDArray[np.bool_]
-HasAnswer = Mapping[str, Flags]
-"""Which questions have an answer, (questions,), by the digest of a list of questions."""
+Column = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -32,19 +35,19 @@ class Difference:
     against: str
     metric: str
     mean: float
-    # Over questions: what other questions of the same kind would change. None when the two rows
-    # were not asked the same questions, or it is not known which of them the metric is about.
+    # Over items: what other items of the same kind would change. None when the two rows were not
+    # scored on the same items, or a metric that is no mean has runs that cannot be paired.
     low: float | None
     high: float | None
-    p_questions: float | None  # corrected for the number of comparisons (Holm)
+    p_items: float | None  # corrected for the number of comparisons (Holm)
     # Over seeds: what another seed would change. None without two common seeds and a spread.
     seeds: int
     p_seeds: float | None  # corrected too
 
 
-def question_means(listed: Sequence[FinishedRun], metric: str) -> Numbers:
-    """Every question's score, averaged over the seeds, in percent: (questions,)."""
-    stacked = np.stack([run.question_scores[metric] for run in listed])  # (seeds, questions)
+def item_means(listed: Sequence[FinishedRun], column: str) -> Numbers:
+    """A column averaged over the seeds, in percent: (items,)."""
+    stacked = np.stack([run.items[column] for run in listed])  # (seeds, items)
     means: Numbers = 100 * stacked.mean(axis=0)
     return means
 
@@ -60,42 +63,68 @@ class _Pair:
     is_paired: bool  # False: no seed in common, and all runs are taken
 
     @property
-    def questions(self) -> tuple[str, ...]:
-        """What both rows were asked: one list, or one for each seed; nothing if it differs."""
+    def items(self) -> tuple[str, ...]:
+        """What both rows were scored on: one list, or one for each seed; nothing if it differs."""
         ours, theirs = (
-            tuple(run.result.questions for run in listed) for listed in (self.first, self.second)
+            tuple(run.result.items for run in listed) for listed in (self.first, self.second)
         )
         distinct = {*ours, *theirs}
+        if len({run.result.task for run in (*self.first, *self.second)}) > 1:
+            return ()
         if len(distinct) == 1:
             return ours[:1]
         # Held-out questions: others for each seed, the same for both rows.
         return ours if ours == theirs and len(distinct) == len(ours) else ()
 
+    def metric(self, name: str) -> Metric:
+        return self.first[0].task.metric(name)
+
+    def chosen(self, metric: Metric) -> NDArray[np.bool_] | None:
+        """Which items a metric is about, (items,); None if the two rows differ in that."""
+        if not metric.among:
+            return np.array(True)
+        flags = [self._columns(side, metric.among) for side in (self.first, self.second)]
+        found = np.concatenate(flags).astype(np.bool_)  # (both rows' seeds, items)
+        return found[0] if (found == found[0]).all() else None
+
+    def mean_differences(self, metric: Metric) -> Numbers:
+        """By how much the rows differ on each chosen item, in points: (items,)."""
+        column = metric.columns[0]
+        first, second = (
+            100 * self._columns(side, column).mean(axis=0) for side in (self.first, self.second)
+        )
+        chosen = self.chosen(metric) if metric.among else slice(None)
+        differences: Numbers = (first - second)[chosen]
+        return differences
+
+    def tables(self, listed: Sequence[FinishedRun], metric: Metric) -> Column:
+        """The columns of every run of a row: (items, seeds, columns)."""
+        tables = [metric.table(run.items) for run in listed]  # (items, columns) each
+        if not self._is_joined:
+            return np.stack(tables, axis=1)
+        # Every seed has items of its own, and nothing to sum over those of the others.
+        ends = np.cumsum([0, *map(len, tables)])
+        joined = np.zeros((ends[-1], len(tables), tables[0].shape[1]))
+        for seed, table in enumerate(tables):
+            joined[ends[seed] : ends[seed + 1], seed] = table
+        return joined
+
+    @property
+    def _is_joined(self) -> bool:
+        return len(self.items) > 1
+
+    def _columns(self, listed: Sequence[FinishedRun], column: str) -> NDArray[Any]:
+        """(seeds, items); where every seed has items of its own, these joined: (1, items)."""
+        found = [run.items[column] for run in listed]
+        return np.concatenate(found)[None] if self._is_joined else np.stack(found)
+
 
 def find_differences(
-    comparisons: Sequence[tuple[str, str]],
-    runs: Runs,
-    metrics: Sequence[str],
-    has_answer: Iterable[tuple[str, Flags]] = (),
+    comparisons: Sequence[tuple[str, str]], runs: Runs, metrics: Sequence[str]
 ) -> list[Difference]:
-    """Every comparison by every metric; the corrections count the comparisons of a metric.
-
-    Which questions have an answer is told for runs that did not keep it.
-    """
+    """Every comparison by every metric; the corrections count the comparisons of a metric."""
     pairs = [_pair(row, against, runs) for row, against in comparisons]
-    kept = [(r.result.questions, r.has_answer) for listed in runs.values() for r in listed]
-    known = _undisputed((*has_answer, *((q, flags) for q, flags in kept if flags is not None)))
-    return [found for metric in metrics for found in _by_metric(pairs, metric, known)]
-
-
-def _undisputed(told: Iterable[tuple[str, Flags]]) -> HasAnswer:
-    """Without lists of ids of which two files tell different things."""
-    found: dict[str, Flags] = {}
-    disputed = set()
-    for questions, flags in told:
-        if not np.array_equal(found.setdefault(questions, flags), flags):
-            disputed.add(questions)
-    return {questions: flags for questions, flags in found.items() if questions not in disputed}
+    return [found for metric in metrics for found in _by_metric(pairs, metric)]
 
 
 def _pair(row: str, against: str, runs: Runs) -> _Pair:
@@ -107,19 +136,19 @@ def _pair(row: str, against: str, runs: Runs) -> _Pair:
     return _Pair(row, against, ours, theirs, is_paired=True)
 
 
-def _by_metric(pairs: Sequence[_Pair], metric: str, has_answer: HasAnswer) -> list[Difference]:
+def _by_metric(pairs: Sequence[_Pair], metric: str) -> list[Difference]:
     known = [
         pair
         for pair in pairs
         if all(metric in run.result.scores for run in (*pair.first, *pair.second))
     ]
-    over_questions = _over_questions(known, metric, has_answer)
+    over_items = _over_items(known, metric)
     over_seeds = {id(pair): _over_seeds(pair, metric) for pair in known}
     tested = {key: p for key, p in over_seeds.items() if p is not None}
     corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
     found = []
     for pair in known:
-        low, high, p_questions = over_questions.get(id(pair), (None, None, None))
+        low, high, p_items = over_items.get(id(pair), (None, None, None))
         first, second = (
             statistics.fmean(run.result.scores[metric] for run in listed)
             for listed in (pair.first, pair.second)
@@ -132,7 +161,7 @@ def _by_metric(pairs: Sequence[_Pair], metric: str, has_answer: HasAnswer) -> li
                 mean=first - second,
                 low=low,
                 high=high,
-                p_questions=p_questions,
+                p_items=p_items,
                 seeds=len(pair.first) if pair.is_paired else 0,
                 p_seeds=corrected.get(id(pair)),
             )
@@ -140,50 +169,39 @@ def _by_metric(pairs: Sequence[_Pair], metric: str, has_answer: HasAnswer) -> li
     return found
 
 
-def _over_questions(
-    pairs: Sequence[_Pair], metric: str, has_answer: HasAnswer
-) -> dict[int, tuple[float, float, float]]:
+def _over_items(pairs: Sequence[_Pair], name: str) -> dict[int, tuple[float, float, float]]:
     """Interval and corrected p-value of the pairs that can be tested, by their `id`."""
-    together: defaultdict[tuple[str, ...], list[_Pair]] = defaultdict(list)
+    together: defaultdict[tuple[object, ...], list[_Pair]] = defaultdict(list)
     for pair in pairs:
-        together[pair.questions].append(pair)
+        if pair.items:
+            metric = pair.metric(name)
+            chosen = pair.chosen(metric)
+            seeds = 0 if metric.is_mean else len(pair.first)  # means are taken over them first
+            if chosen is not None and (metric.is_mean or len(pair.second) == seeds):
+                together[pair.items, metric, chosen.tobytes(), seeds].append(pair)
     intervals: dict[int, tuple[float, float]] = {}
     p_values: dict[int, float] = {}
-    for questions, listed in together.items():
-        chosen = _questions_of(metric, questions, has_answer)
-        if chosen is None:
-            continue
-        columns = np.stack([_by_question(p, metric)[chosen] for p in listed], 1)  # (questions, P)
+    for listed in together.values():
         keys = [id(pair) for pair in listed]
-        low, high = bootstrap_intervals(columns)
+        low, high, p = _tested(listed, listed[0].metric(name))
         intervals |= zip(keys, zip(low.tolist(), high.tolist(), strict=True), strict=True)
-        p_values |= zip(keys, paired_permutations(columns).tolist(), strict=True)
+        p_values |= zip(keys, p.tolist(), strict=True)
     corrected = holm(list(p_values.values()))
     return {key: (*intervals[key], p) for key, p in zip(p_values, corrected, strict=True)}
 
 
-def _questions_of(
-    metric: str, questions: Sequence[str], has_answer: HasAnswer
-) -> Flags | slice | None:
-    """The part of these questions, lists joined, that a metric is about; None: it is not known."""
-    whose = metric.rpartition("_")[0]
-    if not whose:
-        return slice(None) if questions else None
-    if not questions or not has_answer.keys() >= set(questions):
-        return None
-    flags = np.concatenate([has_answer[asked] for asked in questions])
-    return {"HasAns": flags, "NoAns": ~flags}.get(whose)
-
-
-def _by_question(pair: _Pair, metric: str) -> Numbers:
-    """How far the two rows differ on each question: (questions,), lists of several seeds joined."""
-    measure = metric.rpartition("_")[2]
-    if len(pair.questions) == 1:
-        return question_means(pair.first, measure) - question_means(pair.second, measure)
-    seeds = zip(pair.first, pair.second, strict=True)
-    return np.concatenate(
-        [question_means([run], measure) - question_means([other], measure) for run, other in seeds]
-    )
+def _tested(pairs: Sequence[_Pair], metric: Metric) -> tuple[Column, Column, Column]:
+    """Lower bounds, upper bounds and p-values of pairs with the same items: (pairs,) each."""
+    if metric.is_mean:
+        columns = np.stack([pair.mean_differences(metric) for pair in pairs], 1)  # (items, pairs)
+        low, high = bootstrap_intervals(columns)
+        return low, high, paired_permutations(columns)
+    # (items, pairs, seeds, columns) each
+    first = np.stack([pair.tables(pair.first, metric) for pair in pairs], 1)
+    second = np.stack([pair.tables(pair.second, metric) for pair in pairs], 1)
+    scores = (resampled_scores(side, metric.of_sums) for side in (first, second))
+    low, high = percentile_interval(np.subtract(*scores))
+    return low, high, swapped_p_values(first, second, metric.of_sums)
 
 
 def _over_seeds(pair: _Pair, metric: str) -> float | None:

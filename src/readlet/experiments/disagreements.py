@@ -1,14 +1,13 @@
-"""Questions on which two rows differ most: what each says, and where it stands in the passage."""
+"""Questions on which two rows differ most: the answer of each, and its place in the passage."""
 
 import hashlib
 import heapq
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from readlet.experiments.differences import question_means
+from readlet.experiments.differences import item_means
 from readlet.experiments.store import FinishedRun
 from readlet.metrics.significance import Numbers
 from readlet.types import Example, Span
@@ -19,7 +18,7 @@ _AROUND = 160
 
 @dataclass(frozen=True)
 class Mark:
-    """A piece of the excerpt: the gold answer, or what one of the two rows said."""
+    """A piece of the excerpt: the gold answer, or that of one of the two rows."""
 
     start: int
     end: int
@@ -37,8 +36,8 @@ class Disagreement:
     excerpt: str  # of the passage, around the marks
     marks: list[Mark]
     gold: list[str]  # empty when the passage holds no answer
-    said: str  # by `row`; empty: no answer
-    said_against: str
+    answer: str  # of `row`; empty: no answer
+    answer_against: str
     f1: float  # mean over the seeds, in percent
     f1_against: float
 
@@ -54,13 +53,13 @@ def disagreements(
     draws = [_draw(example.id) for example in examples]
     for row, against in comparisons:
         first, second = _same_seed(runs[row], runs[against])
-        ours, theirs = (question_means(runs[name], "f1") for name in (row, against))
+        ours, theirs = (item_means(runs[name], "f1") for name in (row, against))
         difference = ours - theirs  # (questions,)
         gained, lost = _most(difference, draws, shown), _most(-difference, draws, shown)
         for number in (*gained, *lost):
             example = examples[number]
-            said, other = (_said(run, example, number) for run in (first, second))
-            excerpt, marks = _excerpt(example, said, other)
+            answer, other = (_answer(run, example, number) for run in (first, second))
+            excerpt, marks = _excerpt(example, answer, other)
             found.append(
                 Disagreement(
                     row=row,
@@ -70,8 +69,8 @@ def disagreements(
                     excerpt=excerpt,
                     marks=marks,
                     gold=list(dict.fromkeys(answer.text for answer in example.answers)),
-                    said=said.text,
-                    said_against=other.text,
+                    answer=answer.text,
+                    answer_against=other.text,
                     f1=float(ours[number]),
                     f1_against=float(theirs[number]),
                 )
@@ -90,7 +89,7 @@ def _same_seed(
 
 
 def _most(difference: Numbers, draws: Sequence[bytes], shown: int) -> list[int]:
-    """Questions with the largest difference above 0; equal ones by chance, always the same."""
+    """Questions with the largest difference above 0; ties by a hash of the id."""
     above = np.flatnonzero(difference > 0)
     if len(above) > shown:  # those below the last one shown need not be ranked
         last = np.partition(difference[above], -shown)[-shown]
@@ -103,37 +102,17 @@ def _draw(identity: str) -> bytes:
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()
 
 
-def _said(run: FinishedRun, example: Example, number: int) -> Span:
-    """What a run answered to its `number`-th question, and where; before the passage: nowhere."""
-    text = run.answers[example.id]
-    if run.starts is None:
-        return Span(_likely_place(example, text), text)
-    found = Span(int(run.starts[number]), text)
-    return found if found.is_in(example.context) else Span(-1, text)
+def _answer(run: FinishedRun, example: Example, number: int) -> Span:
+    """What a run answered to its `number`-th question, and where; -1: not in this passage."""
+    found = Span(int(run.items["start"][number]), run.answers[example.id])
+    return found if found.is_in(example.context) else Span(-1, found.text)
 
 
-def _likely_place(example: Example, text: str) -> int:
-    """Where an answer stood, of which an older run kept the text alone: at a gold one, if it can,
-    else as whole words, else where it comes first."""
-    context = example.context
-    places = [found.start() for found in re.finditer(f"(?={re.escape(text)})", context)]
-
-    def rank(start: int) -> tuple[bool, bool, int]:
-        end = start + len(text)
-        is_right = any(start < gold.end and gold.start < end for gold in example.answers)
-        is_cut = any(
-            context[p - 1 : p].isalnum() and context[p : p + 1].isalnum() for p in (start, end)
-        )
-        return not is_right, is_cut, start
-
-    return min(places, key=rank, default=-1)
-
-
-def _excerpt(example: Example, said: Span, other: Span) -> tuple[str, list[Mark]]:
+def _excerpt(example: Example, answer: Span, other: Span) -> tuple[str, list[Mark]]:
     """The passage around all marks."""
     context = example.context
     marks = [Mark(a.start, a.end, "gold") for a in example.answers[:1]]
-    for span, whose in ((said, "row"), (other, "against")):
+    for span, whose in ((answer, "row"), (other, "against")):
         if span.text and span.start >= 0:
             marks.append(Mark(span.start, span.end, whose))
     first = min((mark.start for mark in marks), default=0)

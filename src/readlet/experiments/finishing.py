@@ -4,11 +4,9 @@ import hashlib
 import json
 import shutil
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from readlet.experiments.grid import Run
 from readlet.experiments.keys import source_digests
@@ -16,8 +14,7 @@ from readlet.experiments.store import ANSWERS, GO_ON, LOG, RESULT, SCORES, Resul
 from readlet.experiments.versions import versions
 from readlet.fitting.train import Trained
 from readlet.metrics.learning_curve import read_log
-from readlet.metrics.squad import QuestionScores, rules_of, score_questions
-from readlet.models.qacnn import count_parameters
+from readlet.metrics.task import Items
 from readlet.reading.evaluate_files import write_predictions
 from readlet.storage.files import atomic_text
 from readlet.storage.tensors import save_tensors
@@ -27,25 +24,25 @@ def finish(
     folder: RunFolder, run: Run, trained: Trained, machine: str, *, keep_reader: bool
 ) -> None:
     """Write what is kept of a run; the result comes last, and with it the run is finished."""
-    answers = {e.id: p.text for e, p in zip(trained.examples, trained.said, strict=True)}
-    scored = score_questions(trained.examples, answers, rules_of(trained.examples))
-    _write_scores(folder, scored, trained)
-    write_predictions(folder.path / ANSWERS, answers)
+    scored = trained.task.score(trained.examples, trained.predictions)
+    _write_items(folder, scored.items)
+    write_predictions(folder.path / ANSWERS, scored.answers)
     shutil.copyfile(folder.work / LOG, folder.path / LOG)
     reader = trained.reader
     if keep_reader:
         reader.save(folder.path / "reader")
     result = Result(
         key=run.key,
+        task=trained.task.name,
         recipe=json.loads(run.recipe.model_dump_json()),
-        scores=reader.metrics["dev"],
+        scores=scored.summary,
         seconds=float(read_log(folder.path / LOG)[-1].get("seconds", 0.0)),
         steps=reader.metrics["steps"],
-        parameters=count_parameters(reader.model),
+        parameters=reader.scorer.parameters,
         machine=machine,
         versions=versions() | {"code": " and ".join(folder.codes() or [versions()["code"]])},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        questions=hashlib.sha256(json.dumps(scored.ids).encode()).hexdigest()[:16],
+        items=hashlib.sha256(json.dumps(list(scored.ids)).encode()).hexdigest()[:16],
         sources=dict(source_digests(run.recipe)),
         files=folder.digests(),
     )
@@ -55,13 +52,10 @@ def finish(
     shutil.rmtree(folder.work, ignore_errors=True)
 
 
-def _write_scores(folder: RunFolder, scored: QuestionScores, trained: Trained) -> None:
-    starts = {e.id: p.start for e, p in zip(trained.examples, trained.said, strict=True)}
-    numbers: dict[str, NDArray[Any]] = {
-        "exact": np.array(scored.exact, np.float32),
-        "f1": np.array(scored.f1, np.float32),
-        "start": np.array([starts[identity] for identity in scored.ids], np.int32),
-        "has_answer": np.array(scored.has_answer, np.uint8),
-    }
-    tensors = {name: torch.from_numpy(array) for name, array in numbers.items()}
+def _write_items(folder: RunFolder, items: Items) -> None:
+    tensors = {}
+    for name, column in items.items():
+        # Single precision: a grid has hundreds of runs, and tests do not need more.
+        small = column.astype(np.float32) if column.dtype == np.float64 else column
+        tensors[name] = torch.from_numpy(small)
     save_tensors(folder.path / SCORES, tensors, how_to_resume=GO_ON)

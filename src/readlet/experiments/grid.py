@@ -11,8 +11,17 @@ from typing import Any
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests, run_key
 from readlet.experiments.table import MISSING, Changes, Table
+from readlet.recipe.kinds import kind_in
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.recipe_files import apply_change, check_fields, load_recipe, parse_recipe
+from readlet.recipe.recipe_files import (
+    apply_change,
+    changed_values,
+    check_fields,
+    load_recipe,
+    merge,
+    parse_recipe,
+)
+from readlet.recipe.traits import SourceFile, SourceReader, fields_with
 from readlet.storage.toml_files import nearest
 
 _SEPARATOR = " / "
@@ -76,12 +85,13 @@ def expand(
         if name not in {row.name for row in rows}:
             raise bad_input(table.told_as, name, "no such row", _nearest(name, table, rows))
     _refuse_namesakes(table, rows)
-    _check_parts(table, rows)
+    base = load_recipe(table.recipe)
+    _check_parts(table, rows, base)
     runs, others = [], []
     for row, seed in itertools.product(rows, _seeds(table, seeds)):
         if row.missing:
             continue
-        recipe = _recipe(table, row, seed, folders, changes)
+        recipe = _recipe(table, base, row, seed, folders, changes)
         if not only or row.name in only:
             runs.append(Run(row.name, seed, recipe, run_key(recipe, known)))
         elif not changes:  # which may make twins of rows that nobody wants
@@ -92,14 +102,15 @@ def expand(
     return Grid(table, rows, runs, comparisons, folders)
 
 
-def _check_parts(table: Table, rows: Sequence[Row]) -> None:
+def _check_parts(table: Table, rows: Sequence[Row], base: Recipe) -> None:
     """All rows, chosen or not, each part on its own: so a complaint says whose fault it is."""
+    kind = kind_in(table.set, base.model.kind)
     parts = [(_row_told(table, row), row.changes) for row in rows]
     for told, part in ((f"{table.told_as}, set", table.set), *parts):
         training = part.get("training")
         if isinstance(training, dict) and "seed" in training:
             raise bad_input(told, "training.seed", "belongs to the table", "set `seeds` instead")
-        check_fields(part, told)
+        check_fields(part, told, kind=kind)
 
 
 def _row_told(table: Table, row: Row) -> str:
@@ -166,27 +177,27 @@ def _first_choices(table: Table) -> list[str]:
 
 
 def _recipe(
-    table: Table, row: Row, seed: int, folders: Sequence[Path], changes: Sequence[str]
+    table: Table,
+    base: Recipe,
+    row: Row,
+    seed: int,
+    folders: Sequence[Path],
+    changes: Sequence[str],
 ) -> Recipe:
-    values = load_recipe(table.recipe).model_dump()
-    merge(values, table.set)
-    merge(values, row.changes)
+    """The recipe of a run. A row of another kind of model shares data and training with the base.
+
+    But only what the base sets: a default of its kind says nothing about another kind.
+    """
+    wanted: Changes = {}
     for change in changes:
         if change.replace(" ", "").startswith("training.seed="):
             raise bad_input("--set", "training.seed", "belongs to the table", "use --seeds")
-        apply_change(values, change)
+        apply_change(wanted, change)
+    values = base.model_dump(exclude_unset=True)
+    for part in (table.set, row.changes, wanted):
+        values = changed_values(values, part)
     merge(values, {"name": table.name, "training": {"seed": seed}})
     return look_up(parse_recipe(values, _row_told(table, row)), folders)
-
-
-def merge(values: dict[str, Any], changes: Changes) -> dict[str, Any]:
-    """Put changes into nested values, in place."""
-    for key, value in changes.items():
-        if isinstance(value, dict) and isinstance(values.get(key), dict):
-            merge(values[key], value)
-        else:
-            values[key] = dict(value) if isinstance(value, dict) else value
-    return values
 
 
 def look_up(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
@@ -197,20 +208,15 @@ def look_up(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
             return name
         return next((str(f / name) for f in folders if (f / name).exists()), name)
 
-    data, words, training = recipe.data, recipe.words, recipe.training
-    changed = {
-        "train": tuple(map(look, data.train)),
-        "dev": look(data.dev),
-        "calibration": look(data.calibration),
-    }
-    vectors = tuple(map(look, words.vectors))
+    found: dict[str, dict[str, Any]] = {}
+    for section, field, _, value in fields_with(recipe, SourceFile, SourceReader):
+        place = look(value) if isinstance(value, str) else tuple(map(look, value))
+        if place != value:
+            found.setdefault(section, {})[field] = place
     return recipe.model_copy(
         update={
-            "data": data.model_copy(update=changed),
-            "words": words.model_copy(update={"vectors": vectors}),
-            "training": training.model_copy(
-                update={"start": look(training.start), "teacher": look(training.teacher)}
-            ),
+            section: getattr(recipe, section).model_copy(update=places)
+            for section, places in found.items()
         }
     )
 

@@ -1,7 +1,7 @@
 """What a run is known by: a hash of all that determines it.
 
 The recipe, its seed, and the content of the files that it names, wherever they lie. Not the
-program: a run made by another version counts, and the report tells.
+program: a run made by another version counts, and the report says so.
 """
 
 import hashlib
@@ -12,68 +12,54 @@ from pathlib import Path
 
 from readlet.errors import bad_input
 from readlet.formats import training_file
-from readlet.reading.reader import reader_files
-from readlet.recipe.recipe import LATER_FIELDS, Recipe
+from readlet.reading.reader_names import BUNDLED, reader_files
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.traits import SourceFile, SourceReader, fields_with, names_in
+from readlet.recipe.upgrade import without_later_fields
 from readlet.storage.files import open_bytes
 
 Digests = Mapping[str, str]
 """What files are known by: name, digest of the content."""
-_SOURCES = (
-    *(("data", field) for field in ("train", "dev", "calibration")),
-    *(("words", "vectors"), ("training", "start"), ("training", "teacher")),
-)
-_READERS = ("start", "teacher")
 
 
 def run_key(recipe: Recipe, known: Digests | None = None) -> str:
     """Digest of everything that determines a run; where its files lie does not matter."""
-    values = json.loads(recipe.model_dump_json())
+    values = without_later_fields(recipe)
     del values["name"]
-    digests = {name: _digest(name, known or {}) for name in source_names(recipe)}
-    for section, field in _SOURCES:
-        named = values[section][field]
-        if field in _READERS:
-            values[section][field] = [digests[path] for path in _reader_files(named)]
-        elif isinstance(named, list):
-            values[section][field] = [digests[name] for name in named]
-        else:
-            values[section][field] = digests[named] if named else ""
-    for (section, field), usual in LATER_FIELDS.items():
-        if values[section][field] == usual:
-            del values[section][field]
+    for section, field, _, value in fields_with(recipe, SourceFile, SourceReader):
+        if field in values[section]:
+            values[section][field] = [_digest(name, known or {}) for name in names_in(value)]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def source_names(recipe: Recipe) -> list[str]:
-    """Every file that a recipe names, those of readers included."""
-    names: list[str] = []
-    for section, field in _SOURCES:
-        named = getattr(getattr(recipe, section), field)
-        if field in _READERS:
-            names += _reader_files(named)
-        else:
-            names += [named] if isinstance(named, str) else named
-    return [name for name in names if name]
+    """Every file and every reader that a recipe names."""
+    sources = fields_with(recipe, SourceFile, SourceReader)
+    return [name for field in sources for name in names_in(field.value)]
 
 
 def source_digests(recipe: Recipe) -> Digests:
-    """The files of a recipe as it names them, to be known by on other machines."""
+    """The files and readers of a recipe as it names them, to be known by on other machines."""
     return {Path(name).as_posix(): _digest(name, {}) for name in source_names(recipe)}
 
 
-def _reader_files(reader: str) -> list[str]:
-    return list(map(str, reader_files(reader))) if reader else []
-
-
 def _digest(source: str, known: Digests) -> str:
+    """Of a file's content, or of the files that make a reader what it is."""
     path = training_file(source)
     if path.is_file():
-        stat = path.stat()
-        return _content(path, stat.st_size, stat.st_mtime_ns)
+        return _digest_of_file(path)
+    if source == BUNDLED or path.is_dir():
+        digests = [_digest_of_file(file) for file in reader_files(source)]
+        return hashlib.sha256("".join(digests).encode()).hexdigest()
     alike = _alike(path, known)
     if len(alike) == 1:
         return alike.pop()
     raise bad_input(source, "", "no such file", "name its folder with --data")
+
+
+def _digest_of_file(path: Path) -> str:
+    stat = path.stat()
+    return _content(path, stat.st_size, stat.st_mtime_ns)
 
 
 def _alike(path: Path, known: Digests) -> set[str]:

@@ -15,6 +15,7 @@ from readlet.experiments.curves import curves_caption, drawn_rows, learning_curv
 from readlet.experiments.differences import Difference
 from readlet.experiments.disagreements import Disagreement, Mark
 from readlet.experiments.report import Report
+from readlet.metrics.tasks import LABELS
 
 _WHOSE = {"gold": "gold answer", "row": "first row", "against": "second row"}
 # Differences within groups are drawn on a scale of so many points at most: in a group of few
@@ -41,12 +42,12 @@ def html(report: Report, command: str) -> str:
         footnotes=shared.footnotes(report),
         difference_headings=difference_headings,
         differences=[
-            (shared.metric_name(metric), list(listed))
+            (LABELS[metric], list(listed))
             for metric, listed in groupby(differences, key=lambda line: line[0].metric)
         ],
         opponent=shared.only_opponent(report),
-        how_compared=shared.HOW_COMPARED,
-        is_sure=lambda difference: shared.sureness(difference) == "*",
+        how_compared=shared.how_compared(report),
+        is_significant=lambda difference: shared.significance_sign(difference) == "*",
         curves=Markup(learning_curves(report)) if drawn_rows(report) else "",
         curves_caption=curves_caption(report),
         baselines=[_baseline(report, of_file) for of_file in report.groups],

@@ -7,14 +7,15 @@ from readlet.experiments.curves import curves_caption, drawn_rows
 from readlet.experiments.disagreements import Mark
 from readlet.experiments.report import Report
 from readlet.experiments.wording import (
-    HOW_COMPARED,
     Entry,
     answer_text,
     code_parts,
+    curve_label,
     dev_name,
     difference_table,
     footnotes,
     group_name,
+    how_compared,
     main_table,
     only_opponent,
     pairs_of_rows,
@@ -39,7 +40,7 @@ def markdown(report: Report, command: str) -> str:
     if report.differences:
         blocks += ["## Differences", *_differences(report)]
     if drawn_rows(report):
-        picture = f"![F1 of every row over the epochs]({report.name}-curves.svg)"
+        picture = f"![{curve_label(report)} of every row over the epochs]({report.name}-curves.svg)"
         blocks += ["## Learning curves", picture, _prose(curves_caption(report))]
     if report.groups:
         blocks += ["## Groups of questions", *_groups(report)]
@@ -56,8 +57,8 @@ def _scores(report: Report) -> list[str]:
     values = [[name, *map(_entry, line)] for name, line in zip(names, lines, strict=True)]
     blocks = [_table(["Row", *headings], values)]
     about = "Mean ± deviation over the seeds, in percent; the best in bold."
-    if report.questions is not None:
-        about += f" {report.questions:,} questions."
+    if report.items is not None:
+        about += f" {report.items:,} {report.noun}."
     blocks.append(about)
     blocks += [f"{sign} Not run: {_prose(reason)}" for reason, sign in signs.items()]
     if report.remarks:
@@ -78,7 +79,7 @@ def _differences(report: Report) -> list[str]:
     return [
         *([f"Every row against {_inline(against)}."] if against else []),
         table,
-        _prose(HOW_COMPARED),
+        _prose(how_compared(report)),
     ]
 
 
@@ -109,8 +110,8 @@ def _disagreements(report: Report) -> list[str]:
                 f"**{_inline(one.question)}**",
                 f"> {_first(_bracketed(one.excerpt, one.marks))}",
                 f"- Gold: {gold}\n"
-                f"- {_inline(row)}: {_inline(answer_text(one.said))} (F1 {one.f1:.0f})\n"
-                f"- {_inline(against)}: {_inline(answer_text(one.said_against))} "
+                f"- {_inline(row)}: {_inline(answer_text(one.answer))} (F1 {one.f1:.0f})\n"
+                f"- {_inline(against)}: {_inline(answer_text(one.answer_against))} "
                 f"(F1 {one.f1_against:.0f})",
             ]
     return blocks

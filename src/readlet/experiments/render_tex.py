@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from readlet.experiments.report import Report
 from readlet.experiments.wording import (
-    HOW_COMPARED,
     Entry,
     code_parts,
     difference_table,
     footnotes,
+    how_compared,
     main_table,
     only_opponent,
 )
@@ -81,7 +81,7 @@ def _differences(report: Report) -> str:
     headings, lines = difference_table(report)
     against = only_opponent(report)
     of_what = f"every row against {_escape(against)}" if against else "pairs of rows"
-    caption = f"{_prose(report.title)}: {of_what}. {_escape(HOW_COMPARED)}"
+    caption = f"{_prose(report.title)}: {of_what}. {_escape(how_compared(report))}"
     values = [[_escape(text) for text in line] for line in lines]
     words = headings.index("Difference")
     return _tables(caption, f"tab:{report.name}-differences", headings, values, words)

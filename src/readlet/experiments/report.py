@@ -1,4 +1,4 @@
-"""All that a report tells of a table's runs, as data; `render_*.py` give it a form.
+"""All that a report holds of a table's runs, as data; `render_*.py` give it a form.
 
 Scores and differences are in percent and points. A row's score is the mean over its seeds.
 """
@@ -33,15 +33,15 @@ class CurvePoint:
     """Scores of an evaluation during training that all finished seeds have, on average."""
 
     epoch: float  # on average too: the steps of an epoch may differ by seed
-    exact: float
-    f1: float
-    f1_lowest: float
-    f1_highest: float
+    score: float  # by the decisive metric of the row's task
+    lowest: float
+    highest: float
 
 
 @dataclass(frozen=True)
 class ReportRow:
     name: str
+    task: str  # empty without a finished run
     missing: str  # the part without which it cannot be run
     planned: int  # runs
     finished: int
@@ -63,11 +63,12 @@ class Report:
     differences: list[Difference]
     groups: list[DevGroups]
     disagreements: list[Disagreement]
-    asked: str  # which questions the scores are about: "dev", "held-out", or "" for several kinds
-    questions: int | None
+    asked: str  # which items the scores are about: "dev", "held-out", or "" for several kinds
+    noun: str  # what the items are called
+    items: int | None  # how many, if all runs were scored on the same
     code: dict[str, list[str]]  # version of the code: rows that it made
     machines: list[str]
-    remarks: list[str]  # what the numbers alone do not tell
+    remarks: list[str]  # what the numbers alone do not show
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -90,7 +91,7 @@ def build_report(
     metrics = [
         m for m in grid.table.metrics if any(m in run.result.scores for run in done.values())
     ]
-    asked = {run.result.questions for listed in runs.values() for run in listed}
+    asked = {run.result.items for listed in runs.values() for run in listed}
     comparisons = [(a, b) for a, b in grid.comparisons if runs[a] and runs[b]]
     analysis = analyse(grid, runs, questions, comparisons, pairs_shown)
     remarks = [*damaged, *_remarks(grid, runs, asked, metrics), *analysis.remarks]
@@ -101,11 +102,12 @@ def build_report(
         note=grid.table.note,
         metrics=list(metrics),
         rows=_rows(grid, runs, metrics),
-        differences=find_differences(comparisons, runs, metrics, analysis.has_answer),
+        differences=find_differences(comparisons, runs, metrics),
         groups=analysis.groups,
         disagreements=analysis.disagreements,
         asked=_asked(runs),
-        questions=_question_count(runs) if len(asked) == 1 else None,
+        noun=_noun(runs),
+        items=_item_count(runs) if len(asked) == 1 else None,
         code=_code(runs),
         machines=sorted({run.result.machine for listed in runs.values() for run in listed}),
         remarks=remarks,
@@ -145,6 +147,7 @@ def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
         rows.append(
             ReportRow(
                 name=row.name,
+                task=listed[0].task.name if listed else "",
                 missing=row.missing,
                 planned=len(grid.of_row(row.name)),
                 finished=len(listed),
@@ -166,16 +169,17 @@ def _curve(listed: Sequence[FinishedRun]) -> list[CurvePoint]:
     if not common:
         return []
     before = zip(*(curve[: common - 1] for curve in curves), strict=True)
-    return [_joined(found) for found in (*before, [curve[-1] for curve in curves])]
+    decisive = listed[0].task.decisive
+    return [_joined(found, decisive) for found in (*before, [curve[-1] for curve in curves])]
 
 
-def _joined(found: Sequence[ScorePoint]) -> CurvePoint:
+def _joined(found: Sequence[ScorePoint], metric: str) -> CurvePoint:
+    scores = [point.scores[metric] for point in found]
     return CurvePoint(
         epoch=statistics.fmean(point.epoch for point in found),
-        exact=statistics.fmean(point.exact for point in found),
-        f1=statistics.fmean(point.f1 for point in found),
-        f1_lowest=min(point.f1 for point in found),
-        f1_highest=max(point.f1 for point in found),
+        score=statistics.fmean(scores),
+        lowest=min(scores),
+        highest=max(scores),
     )
 
 
@@ -186,9 +190,14 @@ def _asked(runs: Runs) -> str:
     return "held-out" if len(sources) == 1 else ""
 
 
-def _question_count(runs: Runs) -> int:
+def _noun(runs: Runs) -> str:
+    nouns = {run.task.noun for listed in runs.values() for run in listed}
+    return nouns.pop() if len(nouns) == 1 else "items"
+
+
+def _item_count(runs: Runs) -> int:
     first = next(run for listed in runs.values() for run in listed)
-    return len(first.question_scores["f1"])
+    return len(next(iter(first.items.values())))
 
 
 def _code(runs: Runs) -> dict[str, list[str]]:
@@ -206,30 +215,31 @@ def _code_version(run: FinishedRun) -> str:
 
 def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) -> list[str]:
     remarks = []
+    noun = _noun(runs)
     absent = sum(len(grid.of_row(name)) - len(listed) for name, listed in runs.items())
     if absent:
         remarks.append(f"{absent} of {len(grid.runs)} runs are not finished yet.")
     unknown = [metric for metric in grid.table.metrics if metric not in metrics]
     if unknown:
-        remarks.append(f"No run has {', '.join(unknown)}: the data hold no such questions.")
+        remarks.append(f"No run has {', '.join(unknown)}: the data hold no such {noun}.")
     silent = [pair for pair in grid.comparisons if not (runs[pair[0]] and runs[pair[1]])]
     if silent:
         remarks.append(
             f"{len(silent)} of {len(grid.comparisons)} comparisons lack a finished run, the first: "
             f"{silent[0][0]} against {silent[0][1]}."
         )
-    if len(asked) > 1 and _seeds_have_own_questions(runs):
-        remarks.append("Every seed has questions of its own: the test over questions joins them.")
+    if len(asked) > 1 and _seeds_have_own_items(runs):
+        remarks.append(f"Every seed has {noun} of its own: the test over {noun} joins them.")
     elif len(asked) > 1:
         remarks.append(
-            "The runs were not all scored on the same questions: two rows that were not have no "
-            "test over questions."
+            f"The runs were not all scored on the same {noun}: two rows that were not have no "
+            f"test over {noun}."
         )
     files = {grid.of_row(name)[0].recipe.data.dev for name, listed in runs.items() if listed}
     if len(asked) == 1 and len(files) > 1:
         remarks.append(
-            "Rows have dev files of their own, in which the questions have the same ids: the test "
-            "over questions pairs these."
+            f"Rows have dev files of their own, in which the {noun} have the same ids: the test "
+            f"over {noun} pairs these."
         )
     if len(_code(runs)) > 1:
         remarks.append(
@@ -250,9 +260,9 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
     return remarks
 
 
-def _seeds_have_own_questions(runs: Runs) -> bool:
-    """Whether all rows were asked the same under the same seed."""
-    of_seed = {(r.result.seed, r.result.questions) for listed in runs.values() for r in listed}
+def _seeds_have_own_items(runs: Runs) -> bool:
+    """Whether all rows were scored on the same items under the same seed."""
+    of_seed = {(r.result.seed, r.result.items) for listed in runs.values() for r in listed}
     return (
         len({seed for seed, _ in of_seed}) == len({asked for _, asked in of_seed}) == len(of_seed)
     )

@@ -16,6 +16,7 @@ from readlet.experiments.keys import run_key
 from readlet.experiments.store import GO_ON, DamagedRunError, FinishedRun, RunFolder
 from readlet.experiments.versions import versions
 from readlet.recipe.recipe import Recipe
+from readlet.recipe.traits import ShapesPrograms, fields_with
 from readlet.storage.files import atomic_text
 
 if TYPE_CHECKING:
@@ -54,14 +55,14 @@ class Found(NamedTuple):
 class Runner:
     """Makes one run after the other and keeps what the next one can use."""
 
-    def __init__(self, out: Path, *, keep_readers: bool = False, corpora: int = 4) -> None:
-        from readlet.fitting.training_data import Corpora
+    def __init__(self, out: Path, *, keep_readers: bool = False, data_sets: int = 4) -> None:
+        from readlet.fitting.training_data import RecentData
         from readlet.training.processes import make_accelerator
 
         versions()  # of the code that runs, not of what will lie on the disk when it has run
         self._out = out
         self._keep_readers = keep_readers
-        self._corpora = Corpora(room=corpora)
+        self._recent = RecentData(room=data_sets)
         self._programs: Any = None
         self._processes = make_accelerator()
 
@@ -107,7 +108,7 @@ class Runner:
             recipe,
             folder.work,
             resume=resume,
-            corpora=self._corpora,
+            recent=self._recent,
             watch=watch,
             how_to_resume=GO_ON,
         )
@@ -140,7 +141,7 @@ def run_grid(
 ) -> dict[str, FinishedRun]:
     """Make what is not there yet; finished runs by key. A run that fails does not stop the rest."""
     seeds = len({run.seed for run in grid.runs})
-    runner = Runner(out, keep_readers=keep_readers, corpora=max(4, min(seeds, 10)))
+    runner = Runner(out, keep_readers=keep_readers, data_sets=max(4, min(seeds, 10)))
     runner.in_main(lambda: set_damaged_aside(grid, out, watcher))
     done = find_finished(grid, out).runs
     for run in grid.runs:
@@ -232,7 +233,7 @@ def _epochs(run: Run) -> int:
 
 def _programs(recipe: Recipe) -> Any:
     """What compiled programs depend on; runs that differ in nothing of it share them."""
-    return recipe.model, recipe.attention, recipe.training.batch_size, recipe.training.precision
+    return [(field.path, field.value) for field in fields_with(recipe, ShapesPrograms)]
 
 
 def _shared_by(run: Run, processes: int) -> Recipe:

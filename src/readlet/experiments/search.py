@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.errors import FailedTrainingError, ReadletError, bad_input
-from readlet.experiments.grid import Grid, Run, look_up, merge
+from readlet.experiments.grid import Grid, Run, look_up
 from readlet.experiments.keys import run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.store import DamagedRunError, RunFolder
 from readlet.experiments.table import Range, Search
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.recipe_files import parse_recipe, recipe_toml
+from readlet.recipe.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.storage.files import atomic_text
 from readlet.storage.locks import locked
 
@@ -262,10 +262,11 @@ def _chosen(proposed: dict[str, Any], settings: Search) -> dict[str, Any]:
 
 
 def _changed(grid: Grid, values: dict[str, Any]) -> Recipe:
-    nested = grid.runs[0].recipe.model_dump()
+    changes: dict[str, dict[str, Any]] = {}
     for path, value in values.items():
         section, field = path.split(".")
-        merge(nested, {section: {field: value}})
+        changes.setdefault(section, {})[field] = value
+    nested = changed_values(grid.runs[0].recipe.model_dump(exclude_unset=True), changes)
     source = f"{grid.table.told_as}, search.ranges"
     found = look_up(parse_recipe(nested, source), grid.folders).model_dump()
     for path in values:  # the files of the other fields are looked up already

@@ -1,9 +1,8 @@
 """Folders of runs. A finished one is small, whole, and can be copied from machine to machine.
 
 KEY/result.json          recipe, scores, versions, digests of the other files; written last
-KEY/scores.safetensors   of every question: exact match, F1, where its answer was found, and whether
-                         it has one at all (older runs lack the last two)
-KEY/answers.json.gz      what was answered, by id
+KEY/scores.safetensors   the columns of its task, a number for every item (question, sentence)
+KEY/answers.json.gz      what was predicted, by id
 KEY/log.jsonl            the learning curve
 KEY/work/                checkpoints, as long as the run is not finished
 """
@@ -12,25 +11,25 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests
 from readlet.experiments.versions import versions
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
+from readlet.metrics.task import Items, Task
+from readlet.metrics.tasks import TASKS
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.storage.locks import locked
 
-FORMAT = 1
+FORMAT = 2
 RESULT, SCORES, ANSWERS, LOG = (
     "result.json",
     "scores.safetensors",
@@ -53,6 +52,7 @@ class Result(BaseModel):
 
     format: int = FORMAT
     key: str
+    task: str
     recipe: dict[str, Any]
     scores: dict[str, float]  # official, in percent
     seconds: float
@@ -61,7 +61,7 @@ class Result(BaseModel):
     machine: str
     versions: dict[str, str]
     finished: str  # when
-    questions: str  # digest of the ids of the questions, in order
+    items: str  # digest of the ids of the questions or sentences, in order
     sources: dict[str, str]  # files that it was made from: name, digest
     files: dict[str, str]  # digests
     digest: str = ""  # of all the above
@@ -123,10 +123,14 @@ class RunFolder:
             self._refuse_rest(is_at_work=is_at_work)
             return None
         try:
-            result = Result.model_validate_json(text)
-        except ValueError as error:
+            values = json.loads(text)
+            is_other = isinstance(values, dict) and values.get("format") != FORMAT
+            result = None if is_other else Result.model_validate(values)
+        except (ValueError, RecursionError) as error:
             raise self._damage(str(error).splitlines()[0]) from None
-        if result.format != FORMAT or result.digest != result.own_digest():
+        if result is None:
+            raise self._damage("made by another version of Readlet")
+        if result.task not in TASKS or result.digest != result.own_digest():
             raise self._damage(f"{RESULT} changed")
         if result.key != self.path.name:
             raise self._damage(f"holds run {result.key}")
@@ -200,33 +204,23 @@ class FinishedRun:
     path: Path
     result: Result
 
-    @cached_property
-    def question_scores(self) -> Mapping[str, NDArray[np.float32]]:
-        """`exact` and `f1` of every question, from 0 to 1; (questions,) each."""
-        return {name: self._numbers[name] for name in ("exact", "f1")}
-
     @property
-    def starts(self) -> NDArray[np.int32] | None:
-        """Where each answer stands in its passage: (questions,); older runs did not keep it."""
-        return self._numbers.get("start")
-
-    @property
-    def has_answer(self) -> NDArray[np.bool_] | None:
-        """Whether each question has an answer: (questions,); older runs did not keep it."""
-        kept = self._numbers.get("has_answer")
-        return None if kept is None else kept.astype(np.bool_)
+    def task(self) -> Task:
+        return TASKS[self.result.task]
 
     @cached_property
-    def _numbers(self) -> dict[str, NDArray[Any]]:
+    def items(self) -> Items:
+        """The columns of the task, in the order of the data; (items,) each."""
         from safetensors.numpy import load_file
 
-        loaded: dict[str, NDArray[Any]] = load_file(self.path / SCORES)
+        loaded: Items = load_file(self.path / SCORES)
         return loaded
 
     @cached_property
-    def answers(self) -> dict[str, str]:
-        # Whole by its digest: not every value is looked at, as in a file from elsewhere.
-        answers: dict[str, str] = json.loads("".join(text_chunks(self.path / ANSWERS)))
+    def answers(self) -> dict[str, Any]:
+        """What was predicted, by id: texts or classes."""
+        # Whole by its digest: not every value is checked, as in a file from elsewhere.
+        answers: dict[str, Any] = json.loads("".join(text_chunks(self.path / ANSWERS)))
         return answers
 
     @cached_property

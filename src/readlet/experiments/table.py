@@ -32,6 +32,7 @@ from pydantic import (
 )
 
 from readlet.errors import ReadletError, bad_input
+from readlet.metrics.tasks import LABELS
 from readlet.recipe.recipe import SEED_LIMIT
 from readlet.storage.toml_files import nearest, read_toml, shipped_files
 
@@ -70,10 +71,14 @@ def _is_count_or_list(value: Any) -> Any:
     return value
 
 
-Metric = Literal[
-    "exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1",  # of answers
-    "accuracy", "correlation",  # of classes
-]  # fmt: skip
+def _is_metric(name: str) -> str:
+    if name not in LABELS:
+        raise ValueError(f"no such metric; it is {name!r:.60}, choose from {', '.join(LABELS)}")
+    return name
+
+
+Metric = Annotated[str, AfterValidator(_is_metric)]
+"""Any metric of any task."""
 Seeds = Annotated[int | list[int], BeforeValidator(_is_count_or_list)]
 
 

@@ -1,4 +1,4 @@
-"""The words and numbers of a report that all its forms share."""
+"""The wording and the numbers of a report that all its formats share."""
 
 import re
 from collections.abc import Sequence
@@ -10,17 +10,16 @@ from readlet.experiments.analysis import DevGroups, GroupPart
 from readlet.experiments.differences import Difference
 from readlet.experiments.disagreements import Disagreement
 from readlet.experiments.report import Cell, Report
+from readlet.metrics.tasks import LABELS, TASKS
 
 NOTHING = "–"
-HOW_COMPARED = (
+_HOW_COMPARED = (
     "Differences are in points. The p-values are corrected for the number of comparisons of a "
-    "metric (Holm); the interval is over questions (what other questions of the same kind would "
-    "change), not over seeds. * marks a difference that is sure (p below 0.05) over questions and "
-    "over seeds; † one that is sure over questions only, for want of seeds to judge by."
+    "metric (Holm); the interval is over {items} (what other {items} of the same kind would "
+    "change), not over seeds. * marks a difference that is significant (p below 0.05) over {items} "
+    "and over seeds; † one that is significant over {items} only, for want of seeds to judge by."
 )
-_SURE = 0.05
-_WHOSE_ANSWERS = {"": "", "HasAns": ", with answer", "NoAns": ", without answer"}
-_MEASURES = {"exact": "EM", "f1": "F1", "accuracy": "Accuracy", "correlation": "Correlation"}
+_SIGNIFICANT = 0.05
 _GROUPS = {
     "answer": "Questions with and without an answer",
     "question type": "Kind of question",
@@ -39,11 +38,14 @@ class Entry:
     kind: str = ""  # "score", "paper" or ""
 
 
-def metric_name(metric: str) -> str:
-    whose, _, measure = metric.rpartition("_")
-    if whose not in _WHOSE_ANSWERS or measure not in _MEASURES:
-        return metric
-    return _MEASURES[measure] + _WHOSE_ANSWERS[whose]
+def how_compared(report: Report) -> str:
+    return _HOW_COMPARED.format(items=report.noun)
+
+
+def curve_label(report: Report) -> str:
+    """What the learning curves show: the decisive metric of each row's task."""
+    tasks = (TASKS[row.task] for row in report.rows if row.curve)
+    return " or ".join(dict.fromkeys(task.decisive_label for task in tasks))
 
 
 def group_name(group: str) -> str:
@@ -89,14 +91,14 @@ def size(parameters: int | None) -> str:
     return f"{parameters / 1e6:,.2f} M"
 
 
-def sureness(difference: Difference) -> Literal["*", "†", ""]:
-    """The sign of a difference that other questions would not undo; *: nor would other seeds."""
-    over_questions, over_seeds = difference.p_questions, difference.p_seeds
-    if over_questions is None or over_questions >= _SURE:
+def significance_sign(difference: Difference) -> Literal["*", "†", ""]:
+    """The sign of a difference that other items would not undo; *: nor would other seeds."""
+    over_items, over_seeds = difference.p_items, difference.p_seeds
+    if over_items is None or over_items >= _SIGNIFICANT:
         return ""
     if over_seeds is None:
         return "†"
-    return "*" if over_seeds < _SURE else ""
+    return "*" if over_seeds < _SIGNIFICANT else ""
 
 
 def code_parts(text: str) -> list[tuple[str, bool]]:
@@ -116,11 +118,11 @@ def main_table(report: Report) -> tuple[list[str], list[list[Entry]]]:
     headings: list[str] = []
     columns: list[list[Entry]] = []
     for metric in report.metrics:
-        headings.append(metric_name(metric))
+        headings.append(LABELS[metric])
         columns.append([_score(row.cells.get(metric)) for row in report.rows])
         papers = [row.paper.get(metric) for row in report.rows]
         if any(figure is not None for figure in papers):
-            headings.append(f"{metric_name(metric)}, paper")
+            headings.append(f"{LABELS[metric]}, paper")
             columns.append([Entry(text, kind="paper") for text in _figures(papers)])
     if any(row.finished < row.planned for row in report.rows):
         headings.append("Runs")
@@ -151,7 +153,7 @@ def difference_table(report: Report) -> tuple[list[str], list[list[str]]]:
     """Headings, and the texts of every difference; the first two or three columns are words."""
     several = len({difference.against for difference in report.differences}) > 1
     headings = ["Row", *(["Against"] if several else []), "Metric"]
-    headings += ["Difference", "95 % interval", "p over questions", "p over seeds"]
+    headings += ["Difference", "95 % interval", f"p over {report.noun}", "p over seeds"]
     lines = []
     for d in report.differences:
         interval = NOTHING
@@ -161,10 +163,10 @@ def difference_table(report: Report) -> tuple[list[str], list[list[str]]]:
             [
                 d.row,
                 *([d.against] if several else []),
-                metric_name(d.metric),
-                signed(d.mean) + sureness(d),
+                LABELS[d.metric],
+                signed(d.mean) + significance_sign(d),
                 interval,
-                p_value(d.p_questions),
+                p_value(d.p_items),
                 p_value(d.p_seeds),
             ]
         )
@@ -182,5 +184,5 @@ def pairs_of_rows(report: Report) -> list[tuple[str, str, list[Disagreement]]]:
     return [(row, against, list(found)) for (row, against), found in grouped]
 
 
-def answer_text(said: str) -> str:
-    return " ".join(said.split()) or "no answer"
+def answer_text(answer: str) -> str:
+    return " ".join(answer.split()) or "no answer"

@@ -18,6 +18,7 @@ from readlet.experiments.report import Report, build_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import Result, known_sources, results_in
 from readlet.formats import read_questions, source_path
+from readlet.metrics.span_task import SPANS
 from readlet.recipe.recipe import Recipe
 from readlet.storage.files import atomic_text
 
@@ -47,7 +48,9 @@ def write_report(
         if name not in _RENDERERS:
             raise ReadletError(f"--format {name}: no such format; give {', '.join(_RENDERERS)}")
     found = find_finished(grid, runs)
-    questions = _questions(run for run in grid.runs if run.key in found.runs)
+    questions = _questions(
+        run for run in grid.runs if run.key in found.runs and found.runs[run.key].task is SPANS
+    )
     report = build_report(
         grid, found.runs, questions, pairs_shown=examples_shown, damaged=found.damaged
     )
@@ -79,7 +82,7 @@ def _changed_files(grid: Grid, results: Sequence[Result]) -> list[str]:
         for name, digest in result.sources.items():
             contents[name].add(digest)
     named = {name for run in grid.runs for name in source_names(run.recipe)}
-    absent = {Path(name).name for name in named if not source_path(name).is_file()}
+    absent = {Path(name).name for name in named if not source_path(name).exists()}
     changed = {Path(name).name for name, digests in contents.items() if len(digests) > 1}
     told = ", ".join(f"`{name}`" for name in sorted(absent & changed))
     return [f"Shown are runs of the newest {told}: earlier ones had other contents."] * bool(told)

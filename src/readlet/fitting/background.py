@@ -4,6 +4,7 @@ Both keep a core busy for half a minute, and neither needs the other. The helper
 its standard input: `python -m readlet.fitting.background < recipe.json`.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from readlet.recipe.recipe import Recipe
 
 
 @contextmanager
-def preparing_aside(recipe: Recipe) -> Iterator[None]:
+def encoding_in_background(recipe: Recipe) -> Iterator[None]:
     """Encode the recipe's data into the cache meanwhile; wait for it at the end.
 
     Whatever goes wrong there is nothing lost: `prepare` then does the work itself, and tells.
@@ -36,8 +37,9 @@ def preparing_aside(recipe: Recipe) -> Iterator[None]:
 def _main() -> None:
     from readlet.fitting.starting import load_start
     from readlet.fitting.training_data import prepare
+    from readlet.recipe.recipe_files import parse_recipe
 
-    recipe = Recipe.model_validate_json(sys.stdin.read())
+    recipe = parse_recipe(json.loads(sys.stdin.read()), "standard input")
     prepare(recipe, load_start(recipe))
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from accelerate import Accelerator
 
 from readlet.errors import CannotResumeError, bad_input
-from readlet.fitting.training_data import Corpus
-from readlet.reading.reader import reader_files
-from readlet.recipe.recipe import LATER_FIELDS, SECTIONS, Recipe, changed_fields
+from readlet.reading.reader_names import reader_files
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.traits import SourceReader, changed_fields, fields_with, names_in
+from readlet.recipe.upgrade import upgrade
 from readlet.storage.files import atomic_text
 from readlet.storage.locks import locked
 from readlet.training.checkpoint import find_checkpoint
@@ -59,8 +60,7 @@ def _refuse_other_recipe(recipe: Recipe, folder: Path) -> None:
     stored = folder / _RECIPE
     if not stored.is_file():
         raise bad_input(folder, "", "no run to resume", "leave --resume out")
-    before = _with_later_fields(_read_stored(stored))
-    changed = changed_fields(before, json.loads(recipe.model_dump_json()))
+    changed = changed_fields(upgrade(_read_stored(stored)), recipe)
     if changed:
         fault = f"the run began with another {', '.join(changed)}"
         raise bad_input(folder, "", fault, "resume with the same recipe and --set")
@@ -86,19 +86,11 @@ def _read_stored(path: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _with_later_fields(stored: dict[str, Any]) -> dict[str, Any]:
-    """A run that began before a field existed has the value that changes nothing."""
-    values = {section: dict(stored.get(section, {})) for section in SECTIONS}
-    for (section, field), neutral in LATER_FIELDS.items():
-        values[section].setdefault(field, neutral)
-    return values
-
-
-def check_data(recipe: Recipe, corpus: Corpus, folder: Path, *, resume: bool) -> None:
-    """A run goes on only with the data and readers that it began with."""
+def check_data(recipe: Recipe, key: str, folder: Path, *, resume: bool) -> None:
+    """A run goes on only with the data and readers that it began with; `key` is of the data."""
     stored = folder / "data.json"
-    readers = [name for name in (recipe.training.start, recipe.training.teacher) if name]
-    now = {"key": corpus.key, "readers": [_digest_of_reader(name) for name in readers]}
+    readers = [name for f in fields_with(recipe, SourceReader) for name in names_in(f.value)]
+    now = {"key": key, "readers": [_digest_of_reader(name) for name in readers]}
     if resume and stored.is_file():
         if _read_stored(stored) != now:
             fault = "the training data, the word vectors or the way to read them have changed"

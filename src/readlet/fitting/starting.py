@@ -1,42 +1,41 @@
 """The reader that training begins with: fit for the recipe, and mixed in again at the end."""
 
-from dataclasses import replace
-
 import torch
+from torch import Tensor, nn
 
 from readlet.errors import bad_input
-from readlet.models.qacnn import QACNN
-from readlet.reading.reader import Reader, model_of
-from readlet.recipe.recipe import Recipe, changed_fields
-
-# Fields of the network that are at work in training only: a reader may go on with others.
-_OF_TRAINING_ONLY = {
-    f"model.{field}" for field in ("dropout", "input_dropout", "character_dropout", "last_survival")
-}
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.traits import OnlyInTraining, PartOfNetwork, changed_fields, fields_with
 
 
 def load_start(recipe: Recipe) -> Reader | None:
     """The reader that training begins with; it must be built as the recipe says."""
-    folder = recipe.training.start
-    if not folder:
+    if not recipe.training.start:
         return None
-    start = Reader.load(folder)
-    before, now = start.recipe.model_dump(), recipe.model_dump()
-    fields = changed_fields(before, now, ("model", "attention", "loss"))
-    other = [field for field in fields if field not in _OF_TRAINING_ONLY]
+    start = Reader.load(recipe.training.start)
+    refuse_other_network(start.recipe, recipe)
+    return start
+
+
+def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
+    """Complain if the recipe defines another network than that of the reader it starts from."""
+    network = {field.path for field in fields_with(recipe, PartOfNetwork)}
+    network -= {field.path for field in fields_with(recipe, OnlyInTraining)}
+    changed = changed_fields(start.model_dump(mode="json"), recipe)
+    other = [field for field in changed if field in network]
     if other:
         fault = f"that reader has another {', '.join(other)}"
-        raise bad_input(folder, "training.start", fault, "set the same numbers in the recipe")
-    model = model_of(recipe, start.vocabulary, dict(start.model.state_dict()))
-    return replace(start, model=model)
+        remedy = "set the same values in the recipe"
+        raise bad_input(recipe.training.start, "training.start", fault, remedy)
 
 
 @torch.no_grad()
-def mix_in(model: QACNN, before: dict[str, torch.Tensor], share: float) -> None:
+def mix_in(module: nn.Module, before: dict[str, Tensor], share: float) -> None:
     """Weights between those before and after fine-tuning (WiSE-FT, Wortsman et al. 2022).
 
     Somewhat less of what is new for somewhat less forgotten; `share` says how much.
     """
-    after = dict(model.named_parameters())
+    after = dict(module.named_parameters())
     for name, weight in before.items():
         after[name].lerp_(weight.to(after[name].device), share)

@@ -1,66 +1,113 @@
-"""What a teacher, a reader that was trained before, says to the training questions."""
+"""A teacher's probabilities for the training questions: those of a reader that was trained before.
 
+They travel over characters, so that any kind of reader may teach any other: a word model learns
+from one that reads subwords, in windows of its own.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from readlet.encoding.features import NO_LABEL, Features, encode
-from readlet.encoding.vocabulary import Vocabulary
-from readlet.encoding.windows import Windows
+from readlet.encoding.rows import NO_LABEL, Ints, Rows
 from readlet.models.span_loss import Teacher
-from readlet.nn.softmax import masked_softmax
 from readlet.progress import track
-from readlet.reading.predictor import Predictor
+from readlet.reading.masked import NOTHING
 from readlet.reading.reader import Reader
-from readlet.recipe.recipe import Recipe
 from readlet.training.processes import is_main_process
 from readlet.types import Example
 
+Floats = NDArray[np.float64]
+_CHUNK = 2048  # questions that the teacher reads at once: bounds the memory
 
-def ask_teacher(
-    teacher: Reader,
-    recipe: Recipe,
-    vocabulary: Vocabulary,
-    examples: Sequence[Example],
-    features: Features,
-    device: torch.device,
-) -> Teacher:
-    """Its probabilities for every row that holds an answer; of the others it is not asked.
 
-    Rows are cut as the recipe says, whatever windows the teacher itself was trained with.
-    """
-    data = recipe.data
-    if teacher.vocabulary != vocabulary:
-        windows = Windows(data.max_context, data.overlap, data.max_question)
-        features = encode(examples, teacher.vocabulary, windows)
-    is_asked = features.row_label[:, 0] != NO_LABEL  # (rows,)
-    length = torch.from_numpy(np.where(is_asked, features.row_window[:, 1], 0)).long()  # (rows,)
-    first = length.cumsum(0) - length  # (rows,)
-    start = torch.zeros(int(length.sum()), dtype=torch.float16)  # (words of all rows,)
-    end = torch.zeros_like(start)  # (words of all rows,)
-    size = 256 if device.type == "cuda" else 32
-    predictor = Predictor(teacher.model.to(device), data, teacher.null, teacher.calibration, size)
-    said = _probabilities(predictor, features)
+class CharacterScores(NamedTuple):
+    """A reader's scores of the places of one context, by the characters they stand for."""
+
+    places: Ints  # (P, 2) characters, half-open
+    start: Floats  # (P,)
+    end: Floats  # (P,)
+
+
+def ask_teacher(teacher: Reader, examples: Sequence[Example], rows: Rows, share: float) -> Teacher:
+    """Its probabilities for every row that holds an answer; it is not asked about the others."""
+    of_example: defaultdict[int, list[int]] = defaultdict(list)
+    for row in np.flatnonzero(rows.row_label[:, 0] != NO_LABEL).tolist():
+        of_example[int(rows.row_example[row])].append(row)
+    nothing = np.zeros(0, np.float16)
+    start, end = [nothing] * len(rows), [nothing] * len(rows)  # of each row
+    scored = scores_of(teacher, {number: examples[number] for number in of_example})
     if is_main_process():
-        said = track(said, len(features), "asking the teacher")
-    for row, start_p, end_p in said:
-        if is_asked[row]:
-            words = slice(int(first[row]), int(first[row] + length[row]))
-            start[words], end[words] = start_p[: length[row]], end_p[: length[row]]
-    teacher.model.cpu()
-    return Teacher(start, end, length, recipe.training.teacher_share)
+        scored = track(scored, len(of_example), "asking the teacher")
+    for number, scores in scored:
+        for row in of_example[number]:
+            start[row], end[row] = probabilities(scores, rows.places(row))
+    length = torch.tensor([len(of_row) for of_row in start], dtype=torch.long)  # (rows,)
+    joined = [torch.from_numpy(np.concatenate([nothing, *side])) for side in (start, end)]
+    return Teacher(joined[0], joined[1], length, share)
 
 
-def _probabilities(
-    predictor: Predictor, features: Features
-) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
-    """Of every row: its number, and how probable each word is as the first and the last one."""
-    null = int(predictor.null)
-    for rows, scores in predictor.scores(features):
-        keep = predictor.words_of(scores)  # (B, L): the question has an answer here
-        start = masked_softmax(scores.start, keep)[:, null:]  # (B, words)
-        end = masked_softmax(scores.end, keep)[:, null:]  # (B, words)
-        for i, row in enumerate(rows.tolist()):
-            if row >= 0:  # no filler
-                yield row, start[i], end[i]
+def probabilities(
+    scores: CharacterScores, places: Ints
+) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
+    """How probable each of these places is as first and as last of the answer: (places,) each.
+
+    A teacher's place counts for the place in which its answer would begin, or end. Both are empty
+    where the teacher has no place at all.
+    """
+    theirs = scores.places
+    inside = np.zeros(0, np.bool_)
+    if len(places):
+        inside = (theirs[:, 1] > places[0, 0]) & (theirs[:, 0] < places[-1, 1])  # (P,)
+    if not inside.any():
+        return np.zeros(0, np.float16), np.zeros(0, np.float16)
+    # The first place that ends behind the teacher's first character, the last that begins before
+    # its last one: they hold it, or stand next to the gap in which it lies.
+    first = np.searchsorted(places[:, 1], theirs[inside, 0], side="right")  # (P',)
+    last = np.searchsorted(places[:, 0], theirs[inside, 1], side="left") - 1  # (P',)
+    return (
+        _summed(scores.start[inside], np.minimum(first, len(places) - 1), len(places)),
+        _summed(scores.end[inside], np.maximum(last, 0), len(places)),
+    )
+
+
+def _summed(scores: Floats, at: Ints, count: int) -> NDArray[np.float16]:
+    weights = np.exp(scores - scores.max())  # (P',)
+    return np.bincount(at, weights / weights.sum(), minlength=count).astype(np.float16)
+
+
+def scores_of(teacher: Reader, asked: dict[int, Example]) -> Iterator[tuple[int, CharacterScores]]:
+    """Each question's number and scores."""
+    numbers = list(asked)
+    for begin in range(0, len(numbers), _CHUNK):
+        chunk = numbers[begin : begin + _CHUNK]
+        rows = teacher.scorer.encoder.encode([asked[number] for number in chunk])
+        windows: list[list[CharacterScores]] = [[] for _ in chunk]
+        for listed, scores in teacher.scorer.scores(rows, teacher.batch_size):
+            for i, row in enumerate(listed.tolist()):
+                places = rows.places(row)  # (places, 2)
+                allowed = np.flatnonzero(scores.allowed[i, : len(places)])  # (P,)
+                found = CharacterScores(
+                    places[allowed],
+                    scores.start[i, allowed].astype(np.float64),
+                    scores.end[i, allowed].astype(np.float64),
+                )
+                windows[int(rows.row_example[row])].append(found)
+        for number, found_windows in zip(chunk, windows, strict=True):
+            yield number, _joined(found_windows)
+
+
+def _joined(windows: Sequence[CharacterScores]) -> CharacterScores:
+    """Windows overlap: a place has the highest score that any of them gives it."""
+    if len(windows) == 1:
+        return windows[0]
+    places, at = np.unique(
+        np.concatenate([window.places for window in windows]), axis=0, return_inverse=True
+    )
+    start, end = np.full((2, len(places)), NOTHING)  # (P,) each
+    np.maximum.at(start, at.ravel(), np.concatenate([window.start for window in windows]))
+    np.maximum.at(end, at.ravel(), np.concatenate([window.end for window in windows]))
+    return CharacterScores(places, start, end)

@@ -6,67 +6,74 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
-from readlet.encoding.cache import Stored, cache_key, cached
-from readlet.encoding.features import Features, count_words, encode
-from readlet.encoding.vectors import concatenate_vectors
-from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
-from readlet.encoding.windows import Windows
+from readlet.encoding.cache import cache_key, cached
+from readlet.encoding.rows import Rows
 from readlet.errors import ReadletError, bad_input
+from readlet.families import family_of
+from readlet.families.family import Encoder
 from readlet.formats import read_questions, training_file
 from readlet.reading.fit_calibration import held_out_contexts
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
+from readlet.recipe.traits import SourceFile, fields_with, names_in
 from readlet.types import Example
 
 
+class Part(NamedTuple):
+    """Examples and their rows."""
+
+    examples: Sequence[Example]
+    rows: Rows
+
+
 @dataclass(frozen=True)
-class Corpus:
-    """Examples in their three parts, encoded."""
+class TrainingData:
+    """The questions of a recipe in their three parts, encoded."""
 
-    key: str  # digest of all that the training features depend on
-    vocabulary: Vocabulary
-    frozen: torch.Tensor  # (words, width)
-    train_examples: Sequence[Example]
-    train: Features
-    has_impossible: bool  # some training question has no answer; windows without it do not count
-    held_out_examples: Sequence[Example]
-    held_out: Features
-    dev_examples: Sequence[Example]
-    dev: Features
+    key: str  # digest of all that the training rows depend on
+    encoder: Encoder
+    train: Part
+    held_out: Part
+    dev: Part
+
+    @property
+    def has_impossible(self) -> bool:
+        """Some training question has no answer; windows without it do not count."""
+        return any(not example.answers for example in self.train.examples)
 
 
-class Corpora:
-    """The last few corpora of this process: runs that share their data prepare it once."""
+class RecentData:
+    """The last few data sets of this process: runs that share their data prepare it once."""
 
     def __init__(self, room: int = 4) -> None:
         self._room = room
-        self._kept: dict[str, Corpus] = {}
+        self._kept: dict[str, TrainingData] = {}
 
-    def find(self, recipe: Recipe) -> Corpus | None:
+    def find(self, recipe: Recipe) -> TrainingData | None:
         return self._kept.get(self._key(recipe))
 
-    def add(self, recipe: Recipe, corpus: Corpus) -> Corpus:
+    def add(self, recipe: Recipe, data: TrainingData) -> TrainingData:
         while len(self._kept) >= self._room:
             del self._kept[next(iter(self._kept))]  # the oldest
-        self._kept[self._key(recipe)] = corpus
-        return corpus
+        self._kept[self._key(recipe)] = data
+        return data
 
     def _key(self, recipe: Recipe) -> str:
-        """All fields that `prepare` looks at; the seed draws the held-out questions."""
-        parts = (recipe.data, recipe.words, recipe.training.start, recipe.training.seed)
-        return repr(parts)
+        """All fields that `prepare` reads; the seed draws the held-out questions."""
+        kind, training = recipe.model.kind, recipe.training
+        settings = family_of(kind).encoder_settings(recipe)
+        return repr((kind, recipe.data, settings, training.start, training.seed))
 
 
 class DataFiles(NamedTuple):
     train: list[Path]
     dev: Path | None
     calibration: Path | None
-    vectors: list[Path]
+    others: list[Path]  # of the encoder: word vectors
 
 
-class Parts(NamedTuple):
+class SplitQuestions(NamedTuple):
     """The questions of a recipe as they were read, before any is encoded."""
 
     files: DataFiles
@@ -77,75 +84,66 @@ class Parts(NamedTuple):
 
 def data_files(recipe: Recipe) -> DataFiles:
     """The files that a recipe names: all of them there, before any is read."""
-    data = recipe.data
-    named = {
-        "data.train": list(data.train),
-        "data.dev": [data.dev] if data.dev else [],
-        "data.calibration": [data.calibration] if data.calibration else [],
-    }
-    found = {field: [training_file(source) for source in named[field]] for field in named}
-    found["words.vectors"] = [Path(path) for path in recipe.words.vectors]
-    for field, paths in found.items():
-        for path in paths:
+    found: dict[str, list[Path]] = {}
+    for field in fields_with(recipe, SourceFile):
+        find = training_file if field.section == "data" else Path
+        found[field.path] = [find(name) for name in names_in(field.value)]
+        for path in found[field.path]:
             if not path.is_file():
-                raise bad_input(path, field, "no such file", "check the recipe")
-    train, dev, calibration, vectors = found.values()
-    return DataFiles(train, next(iter(dev), None), next(iter(calibration), None), vectors)
+                raise bad_input(path, field.path, "no such file", "check the recipe")
+    train, dev, calibration = (found.pop(f"data.{n}") for n in ("train", "dev", "calibration"))
+    others = [path for paths in found.values() for path in paths]
+    return DataFiles(train, next(iter(dev), None), next(iter(calibration), None), others)
 
 
-def read_parts(recipe: Recipe) -> Parts:
-    """Read and split the questions: what is wrong with them is told before anything slow begins."""
+def read_split(recipe: Recipe) -> SplitQuestions:
+    """Read and split the questions: faults in them are reported before anything slow begins."""
     files = data_files(recipe)
     examples = read_questions(*files.train)
     if not examples:
         raise ReadletError("data.train: no question in these files; name others")
     train, held_out = _split(recipe, examples, files.calibration)
-    train = _part(train, recipe.data.share, recipe.training.seed)
+    train = _share(train, recipe.data.share, recipe.training.seed)
     dev = _examples_of(files.dev, "data.dev") if files.dev else held_out
-    return Parts(files, train, held_out, dev)
+    return SplitQuestions(files, train, held_out, dev)
 
 
-def prepare(recipe: Recipe, start: Reader | None = None, parts: Parts | None = None) -> Corpus:
+def prepare(
+    recipe: Recipe, start: Reader | None = None, questions: SplitQuestions | None = None
+) -> TrainingData:
     """Read and encode all data of a recipe; the slow parts come from the cache the second time.
 
-    With a reader to start from, its words are the words; the recipe's vectors are not read.
+    With a reader to start from, its encoder is used: the recipe's word vectors are not read.
     """
-    windows = Windows(recipe.data.max_context, recipe.data.overlap, recipe.data.max_question)
-    files, train, held_out, dev_examples = parts or read_parts(recipe)
-    settings: dict[str, Any] = {"held_out": _contexts(held_out)}
+    files, train, held_out, dev = questions or read_split(recipe)
+    family = family_of(recipe.model.kind)
+    settings: dict[str, Any] = {"kind": recipe.model.kind, "held_out": _contexts(held_out)}
     if recipe.data.share < 1.0:
         settings["train"] = _contexts(train)
     if start is None:
-        settings["words"] = recipe.words.model_dump()
-        vocabulary_key = cache_key([*files.train, *files.vectors], settings)
-        arrays, meta = cached(vocabulary_key, lambda: _vocabulary(recipe, train, files.vectors))
-        vocabulary = Vocabulary.from_json(meta)
-        frozen = torch.from_numpy(np.array(arrays["frozen"]))  # (words, width)
+        settings["encoder"] = family.encoder_settings(recipe)
+        key = cache_key([*files.train, *files.others], settings, family.fit_encoder)
+        fitted = cached(key, lambda: family.fit_encoder(recipe, train).stored())
     else:
-        settings["words"] = start.vocabulary.to_json()
-        vocabulary_key = cache_key(files.train, settings)
-        vocabulary, frozen = start.vocabulary, start.model.embedding.frozen
+        fitted = start.scorer.encoder.stored()
+        settings["encoder"] = fitted[1]
+        key = cache_key(files.train, settings, family.restore_encoder)
+    encoder = family.restore_encoder(recipe, fitted)
 
-    def encoded(part: str, listed: Sequence[Example], paths: list[Path]) -> Features:
-        chosen = {"vocabulary": vocabulary_key, "part": part, "windows": vars(windows)}
-        stored = cached(
-            cache_key(paths, chosen), lambda: _store(encode(listed, vocabulary, windows))
-        )
-        return Features(**stored[0], notes=stored[1])
+    def encoded(name: str, examples: Sequence[Example], paths: list[Path]) -> Part:
+        chosen = {"encoder": key, "part": name, "cut": encoder.cut()}
+        key_of_rows = cache_key(paths, chosen, encoder.encode)
+        stored = cached(key_of_rows, lambda: encoder.encode(examples).stored())
+        return Part(examples, family.restore_rows(stored))
 
-    held_out_features = encoded("held-out", held_out, _present(*files.train, files.calibration))
-    dev = encoded("dev", dev_examples, [files.dev]) if files.dev else held_out_features
-    return Corpus(
-        key=vocabulary_key,
-        vocabulary=vocabulary,
-        frozen=frozen,
-        train_examples=train,
+    calibration = [files.calibration] if files.calibration else []
+    aside = encoded("held-out", held_out, [*files.train, *calibration])
+    return TrainingData(
+        key=key,
+        encoder=encoder,
         train=encoded("train", train, files.train),
-        has_impossible=any(not example.answers for example in train),
-        held_out_examples=held_out,
-        held_out=held_out_features,
-        dev_examples=dev_examples,
-        dev=dev,
+        held_out=aside,
+        dev=encoded("dev", dev, [files.dev]) if files.dev else aside,
     )
 
 
@@ -162,7 +160,7 @@ def _split(
     return train, [e for e in examples if e.context in aside]
 
 
-def _part(train: list[Example], share: float, seed: int) -> list[Example]:
+def _share(train: list[Example], share: float, seed: int) -> list[Example]:
     """Questions of a share of the contexts; a larger share has those of a smaller one too."""
     contexts = _contexts(train)
     order = np.random.default_rng(seed).permutation(len(contexts))
@@ -179,29 +177,3 @@ def _examples_of(path: Path, field: str) -> list[Example]:
 
 def _contexts(examples: Sequence[Example]) -> list[str]:
     return sorted({example.context for example in examples})
-
-
-def _present(*paths: Path | None) -> list[Path]:
-    return [path for path in paths if path is not None]
-
-
-def _vocabulary(recipe: Recipe, train: Sequence[Example], vectors: list[Path]) -> Stored:
-    settings = recipe.words
-    words: list[str] = []
-    matrix = None
-    if vectors:
-        words, matrix = concatenate_vectors(vectors, settings.max_words)
-    known = build_vocabulary(
-        count_words(train),
-        words,
-        trainable_words=settings.trainable_words,
-        min_count=settings.min_count,
-        min_character_count=settings.min_character_count,
-        max_characters=settings.max_characters,
-    )
-    width = settings.width if matrix is None else matrix.shape[1]
-    return {"frozen": frozen_table(known, matrix, width)}, known.to_json()
-
-
-def _store(features: Features) -> Stored:
-    return features.arrays(), features.notes

@@ -64,7 +64,7 @@ Seen = dict[int, FileReport]
 
 
 @dataclass
-class Report:
+class CheckReport:
     files: list[FileReport]
 
     @property
@@ -81,10 +81,10 @@ def _bin_name(low: int, high: int) -> str:
     return f"{low}" if high == low + 1 else f"{low}-{high - 1}"
 
 
-def check(sources: Sequence[str], columns: Columns) -> Report:
+def check(sources: Sequence[str], columns: Columns) -> CheckReport:
     """Read every source once and compare them with each other."""
     seen: Seen = {}
-    return Report([check_file(source, read(source, columns), seen) for source in sources])
+    return CheckReport([check_file(source, read(source, columns), seen) for source in sources])
 
 
 def check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> FileReport:

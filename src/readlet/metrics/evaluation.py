@@ -8,7 +8,7 @@ from readlet.encoding.words import word_spans
 from readlet.errors import ReadletError
 from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.question_types import TYPES, question_type
-from readlet.metrics.significance import bootstrap_interval, paired_permutation
+from readlet.metrics.span_task import SPANS, question_items
 from readlet.metrics.squad import (
     QuestionScores,
     Rules,
@@ -19,6 +19,7 @@ from readlet.metrics.squad import (
     score_questions,
     summary,
 )
+from readlet.metrics.uncertainty import difference_p, score_interval
 from readlet.types import Example
 
 _ANSWER_LENGTHS = {"none": (0, 1), "1": (1, 2), "2": (2, 3), "3-4": (3, 5), "5-9": (5, 10)}
@@ -72,13 +73,11 @@ def evaluate(
         _require_probabilities(raw, na_probs)
         scores = refuse_above(raw, na_probs, na_threshold)
         official = best_thresholds(raw, na_probs) | precision_recall(raw, na_probs)
+    items = question_items(scores)
     return Evaluation(
         official=summary(scores) | official,
         missing=raw.missing,
-        intervals={
-            "exact": bootstrap_interval(scores.exact),
-            "f1": bootstrap_interval(scores.f1),
-        },
+        intervals={name: score_interval(SPANS.metric(name), items) for name in SPANS.headline},
         breakdown=_breakdown(examples, scores),
         against=_compare(examples, scores, against, rules) if against is not None else None,
         calibration_error=_calibration_error(scores, confidences),
@@ -90,8 +89,8 @@ def _calibration_error(
 ) -> float | None:
     if confidences is None:
         return None
-    said = [confidences[identity] for identity in scores.ids]
-    return expected_calibration_error(said, scores.exact)
+    given = [confidences[identity] for identity in scores.ids]
+    return expected_calibration_error(given, scores.exact)
 
 
 def _require_probabilities(scores: QuestionScores, na_probs: Mapping[str, float]) -> None:
@@ -107,17 +106,14 @@ def _compare(
     examples: Sequence[Example], scores: QuestionScores, against: Mapping[str, str], rules: Rules
 ) -> dict[str, float]:
     other = score_questions(examples, against, rules)
-    theirs = summary(other)
-    ours = summary(scores)
-    return {
-        "exact": theirs["exact"],
-        "f1": theirs["f1"],
-        "exact_difference": ours["exact"] - theirs["exact"],
-        "f1_difference": ours["f1"] - theirs["f1"],
-        "exact_p": paired_permutation(scores.exact, other.exact),
-        "f1_p": paired_permutation(scores.f1, other.f1),
-        "missing": len(other.missing),
-    }
+    theirs, ours = summary(other), summary(scores)
+    items, other_items = question_items(scores), question_items(other)
+    found: dict[str, float] = {}
+    for name in SPANS.headline:
+        found[name] = theirs[name]
+        found[f"{name}_difference"] = ours[name] - theirs[name]
+        found[f"{name}_p"] = difference_p(SPANS.metric(name), items, other_items)
+    return found | {"missing": len(other.missing)}
 
 
 def group_members(rows: Sequence[Example]) -> dict[str, dict[str, list[int]]]:

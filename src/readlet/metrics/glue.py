@@ -7,12 +7,12 @@ from readlet.formats.glue import Task
 
 
 def glue_scores(task: Task, labels: Sequence[int], predicted: Sequence[int]) -> dict[str, float]:
-    """The scores that GLUE asks for, as fractions, with the number of rows."""
+    """The scores that GLUE asks for, in percent, with the number of rows."""
     cells = list(zip(labels, predicted, strict=True))
-    right, total = sum(gold == said for gold, said in cells), len(cells)
-    both = sum(gold and said for gold, said in cells)  # true positives
+    right, total = sum(gold == guess for gold, guess in cells), len(cells)
+    both = sum(gold and guess for gold, guess in cells)  # true positives
     neither = right - both
-    false_yes = sum(said and not gold for gold, said in cells)
+    false_yes = sum(guess and not gold for gold, guess in cells)
     false_no = total - right - false_yes
     scores: dict[str, float]
     if task == "cola":
@@ -20,10 +20,10 @@ def glue_scores(task: Task, labels: Sequence[int], predicted: Sequence[int]) -> 
         spread = sqrt(product * (neither + false_no))
         # One class only, in the data or in the predictions: no correlation, as is customary.
         agreement = both * neither - false_yes * false_no
-        scores = {"matthews_correlation": agreement / spread if spread else 0.0}
+        scores = {"matthews_correlation": 100.0 * (agreement / spread) if spread else 0.0}
     else:
-        scores = {"accuracy": right / max(total, 1)}
+        scores = {"accuracy": 100.0 * (right / max(total, 1))}
     if task == "mrpc":
         wrong = false_yes + false_no
-        scores["f1"] = 2 * both / (2 * both + wrong) if both or wrong else 0.0
+        scores["f1"] = 100.0 * (2 * both / (2 * both + wrong)) if both or wrong else 0.0
     return scores | {"total": total}

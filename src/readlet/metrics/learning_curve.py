@@ -11,6 +11,8 @@ from typing import Any
 from readlet.errors import bad_input
 from readlet.storage.files import text_lines
 
+_PLACE = frozenset(("step", "epoch", "seconds"))  # where a line stands; the rest is measured
+
 
 @dataclass(frozen=True)
 class LossPoint:
@@ -22,12 +24,11 @@ class LossPoint:
 
 @dataclass(frozen=True)
 class ScorePoint:
-    """An evaluation on dev, in percent. Older logs have no seconds."""
+    """An evaluation on dev: scores by metric, in percent. Older logs have no seconds."""
 
     epoch: float
     seconds: float | None
-    exact: float
-    f1: float
+    scores: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ class LearningCurve:
 
 @dataclass(frozen=True)
 class Reached:
-    """The first evaluation with at least this F1; None when no evaluation has it."""
+    """The first evaluation with at least this score; None when no evaluation has it."""
 
-    f1: float
+    score: float
     point: ScorePoint | None
 
 
@@ -67,7 +68,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def learning_curve(records: Iterable[Mapping[str, Any]]) -> LearningCurve:
-    """Sort the lines of a log into losses and scores."""
+    """Sort the lines of a log into losses and scores: a line without a loss is an evaluation."""
     losses, scores, speeds, rollbacks = [], [], [], 0
     for record in records:
         epoch = float(record["epoch"])
@@ -76,10 +77,11 @@ def learning_curve(records: Iterable[Mapping[str, Any]]) -> LearningCurve:
         elif "loss" in record:
             losses.append(LossPoint(epoch, float(record["loss"])))
             speeds += [float(record["examples_per_second"])] * ("examples_per_second" in record)
-        elif "f1" in record:
+        else:
             seconds = record.get("seconds")
             time = None if seconds is None else float(seconds)
-            scores.append(ScorePoint(epoch, time, float(record["exact"]), float(record["f1"])))
+            found = {n: float(value) for n, value in record.items() if n not in _PLACE}
+            scores.append(ScorePoint(epoch, time, found))
     return LearningCurve(losses, scores, rollbacks, statistics.median(speeds) if speeds else None)
 
 
@@ -91,9 +93,11 @@ def epoch_means(losses: Iterable[LossPoint]) -> list[LossPoint]:
     return [LossPoint(epoch, statistics.fmean(found)) for epoch, found in members.items()]
 
 
-def time_to_each(scores: Sequence[ScorePoint], levels: Iterable[float]) -> list[Reached]:
-    """When each F1 was first measured. Nothing is interpolated between two evaluations."""
+def time_to_each(
+    points: Sequence[ScorePoint], metric: str, levels: Iterable[float]
+) -> list[Reached]:
+    """When each score was first measured. Nothing is interpolated between two evaluations."""
     return [
-        Reached(level, next((point for point in scores if point.f1 >= level), None))
+        Reached(level, next((point for point in points if point.scores[metric] >= level), None))
         for level in levels
     ]

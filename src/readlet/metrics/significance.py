@@ -1,19 +1,25 @@
-"""How sure a score is, and whether two systems differ by more than chance."""
+"""How certain a score is, and whether two systems differ by more than chance.
 
-from collections.abc import Sequence
+For means there are shortcuts; `resampled_scores` and `swapped_p_values` take any formula of sums.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 _BATCH = 100  # resamples at a time: bounds the memory
 _PERMUTATIONS_A_COLUMN = 50
 Numbers = NDArray[np.float32]
+OfSums = Callable[[NDArray[Any]], NDArray[np.float64]]
+"""From sums to scores, (..., columns) -> (...)."""
 
 
 def bootstrap_interval(
-    values: Sequence[float], *, resamples: int = 1000, level: float = 0.95, seed: int = 0
+    values: ArrayLike, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile interval of the mean of `values`, in percent, over resampled questions."""
+    """Percentile interval of the mean of `values`, in percent, over resampled items."""
     sample = np.asarray(values, dtype=np.float64)
     if not len(sample):
         return 0.0, 0.0
@@ -22,14 +28,13 @@ def bootstrap_interval(
     for done in range(0, resamples, _BATCH):
         rows = min(_BATCH, resamples - done)
         drawn = generator.integers(0, len(sample), (rows, len(sample)), dtype=np.int32)
-        means.append(sample[drawn].mean(axis=1))
-    tail = 50 * (1 - level)
-    low, high = np.percentile(np.concatenate(means), [tail, 100 - tail])
+        means.append(sample[drawn].mean(axis=1))  # for one column faster than counting
+    low, high = percentile_interval(np.concatenate(means), level=level)
     return 100 * float(low), 100 * float(high)
 
 
 def paired_permutation(
-    first: Sequence[float], second: Sequence[float], *, permutations: int = 10_000, seed: int = 0
+    first: ArrayLike, second: ArrayLike, *, permutations: int = 10_000, seed: int = 0
 ) -> float:
     """Two-sided p-value of the mean difference when the two systems' labels are exchangeable."""
     differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
@@ -37,15 +42,10 @@ def paired_permutation(
     if not len(differences):
         return 1.0
     total = differences.sum()
-    generator = np.random.default_rng(seed)
     extreme = 0
-    bytes_a_row = -(-len(differences) // 8)
-    for done in range(0, permutations, _BATCH):
-        rows = min(_BATCH, permutations - done)
-        random = generator.integers(0, 256, (rows, bytes_a_row), dtype=np.uint8)
-        kept = np.unpackbits(random, axis=1, count=len(differences))  # 1 keeps the sign, 0 flips
+    for kept in _random_flags(len(differences), permutations, seed):
         # Kept minus flipped is twice the kept minus all: no array of signs is needed.
-        sums = 2.0 * (kept.astype(np.float64) @ differences) - total
+        sums = 2.0 * (kept @ differences) - total  # (rows,)
         extreme += int((np.abs(sums) >= abs(total) - 1e-9).sum())
     return (extreme + 1) / (permutations + 1)
 
@@ -53,28 +53,44 @@ def paired_permutation(
 def bootstrap_intervals(
     values: Numbers, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
 ) -> NDArray[np.float64]:
-    """`bootstrap_interval` of many columns at once, (questions, columns) -> (2, columns).
+    """`bootstrap_interval` of many columns at once, (items, columns) -> (2, columns).
 
-    All columns see the same resampled questions. In the units of the values.
+    All columns see the same resampled items. In the units of the values.
     """
-    generator = np.random.default_rng(seed)
     count = len(values)
-    means = []
-    for done in range(0, resamples, _BATCH):
-        rows = min(_BATCH, resamples - done)
-        drawn = generator.integers(0, count, (rows, count))  # (rows, questions)
-        flat = (drawn + count * np.arange(rows)[:, None]).ravel()
-        times = np.bincount(flat, minlength=rows * count).reshape(rows, count)
-        means.append(times.astype(np.float32) @ values / count)  # (rows, columns)
+    counts = _resampled_counts(count, resamples, seed)
+    means = np.concatenate([times @ values / count for times in counts])  # (resamples, columns)
+    return percentile_interval(means, level=level)
+
+
+def percentile_interval(
+    scores: NDArray[np.floating[Any]], *, level: float = 0.95
+) -> NDArray[np.float64]:
+    """Lower and upper bound of resampled scores: (resamples, ...) -> (2, ...)."""
     tail = 50 * (1 - level)
-    bounds: NDArray[np.float64] = np.percentile(np.concatenate(means), [tail, 100 - tail], axis=0)
+    bounds: NDArray[np.float64] = np.percentile(scores, [tail, 100 - tail], axis=0)
     return bounds
+
+
+def resampled_scores(
+    tables: NDArray[Any], of_sums: OfSums, *, resamples: int = 1000, seed: int = 0
+) -> NDArray[np.float64]:
+    """Scores over resampled items, (items, systems, seeds, columns) -> (resamples, systems).
+
+    A system's score is the mean over its seeds. Every call resamples the same items.
+    """
+    wide = tables.reshape(len(tables), -1).astype(np.float64)  # (items, all else)
+    found = []
+    for times in _resampled_counts(len(tables), resamples, seed):
+        sums = (times @ wide).reshape(-1, *tables.shape[1:])  # (rows, systems, seeds, columns)
+        found.append(of_sums(sums).mean(axis=-1))  # (rows, systems)
+    return np.concatenate(found)
 
 
 def paired_permutations(
     differences: Numbers, *, permutations: int = 10_000, seed: int = 0
 ) -> NDArray[np.float64]:
-    """`paired_permutation` of many columns of differences at once, (questions, columns).
+    """`paired_permutation` of many columns of differences at once, (items, columns).
 
     With very many columns there are more permutations, or Holm's correction could find nothing.
     """
@@ -82,16 +98,63 @@ def paired_permutations(
     total = differences.sum(axis=0)  # (columns,)
     # Rounding must not decide between equal sums.
     limit = np.abs(total) - 1e-4 * np.abs(differences).sum(axis=0).clip(min=1e-6)  # (columns,)
-    generator = np.random.default_rng(seed)
     extreme = np.zeros(differences.shape[1], np.int64)  # (columns,)
-    bytes_a_row = -(-len(differences) // 8)
+    for kept in _random_flags(len(differences), permutations, seed):
+        sums = 2.0 * (kept @ differences) - total  # (rows, columns)
+        extreme += (np.abs(sums) >= limit).sum(axis=0)
+    return (extreme + 1) / (permutations + 1)
+
+
+def swapped_p_values(
+    first: NDArray[Any],
+    second: NDArray[Any],
+    of_sums: OfSums,
+    *,
+    permutations: int = 10_000,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """Two-sided p-values of many pairs of systems, when each item may be swapped between the two.
+
+    Of both sides the tables, (items, pairs, seeds, columns) -> (pairs,). An item is swapped under
+    all seeds or none: they share its difficulty.
+    """
+    permutations = max(permutations, _PERMUTATIONS_A_COLUMN * first.shape[1])
+    sums_first, sums_second = first.sum(axis=0), second.sum(axis=0)  # (pairs, seeds, columns)
+    change = (second - first).reshape(len(first), -1)  # (items, all else)
+
+    def difference(moved: NDArray[Any]) -> NDArray[np.float64]:
+        scores = of_sums(sums_first + moved) - of_sums(sums_second - moved)  # (..., pairs, seeds)
+        means: NDArray[np.float64] = scores.mean(axis=-1)
+        return means
+
+    limit = np.abs(difference(np.zeros_like(sums_first))) - 1e-6  # rounding must not decide
+    extreme = np.zeros(first.shape[1], np.int64)  # (pairs,)
+    for swapped in _random_flags(len(first), permutations, seed):
+        moved = (swapped @ change).reshape(-1, *sums_first.shape)  # (rows, pairs, seeds, columns)
+        found = difference(moved)  # (rows, pairs)
+        extreme += (np.abs(found) >= limit).sum(axis=0)
+    return (extreme + 1) / (permutations + 1)
+
+
+def _resampled_counts(items: int, resamples: int, seed: int) -> Iterator[Numbers]:
+    """How often each item was drawn, (rows, items) at a time."""
+    generator = np.random.default_rng(seed)
+    for done in range(0, resamples, _BATCH):
+        rows = min(_BATCH, resamples - done)
+        drawn = generator.integers(0, items, (rows, items))  # (rows, items)
+        flat = (drawn + items * np.arange(rows)[:, None]).ravel()
+        times = np.bincount(flat, minlength=rows * items).reshape(rows, items)
+        yield times.astype(np.float32)
+
+
+def _random_flags(items: int, permutations: int, seed: int) -> Iterator[Numbers]:
+    """0 or 1 for each item, by the toss of a coin, (rows, items) at a time."""
+    generator = np.random.default_rng(seed)
+    bytes_a_row = -(-items // 8)
     for done in range(0, permutations, _BATCH):
         rows = min(_BATCH, permutations - done)
         random = generator.integers(0, 256, (rows, bytes_a_row), dtype=np.uint8)
-        kept = np.unpackbits(random, axis=1, count=len(differences))  # (rows, questions)
-        sums = 2.0 * (kept.astype(np.float32) @ differences) - total  # (rows, columns)
-        extreme += (np.abs(sums) >= limit).sum(axis=0)
-    return (extreme + 1) / (permutations + 1)
+        yield np.unpackbits(random, axis=1, count=items).astype(np.float32)
 
 
 def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -1,32 +1,23 @@
 """QACNNnet: QANet (Yu et al. 2018) made smaller. Convolutions, attention, no recurrence."""
 
-from typing import NamedTuple
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.encoding.batches import PADDING, Batch, FormTables
+from readlet.encoding.word_batches import PADDING, FormTables, WordBatch
+from readlet.models.span_scores import SpanLogits
 from readlet.nn.attention import SelfAttention
 from readlet.nn.characters import CharacterConvolution, NoCharacters
 from readlet.nn.encoder_block import EncoderBlock, sublayer_count
 from readlet.nn.highway import Highway
 from readlet.nn.softmax import normalised
 from readlet.nn.trilinear import ContextQueryAttention
-from readlet.recipe.recipe import Model, Recipe, norm_gamma
+from readlet.recipe.qacnn import QacnnModel, QacnnRecipe, norm_gamma
 
 # Fresh embeddings have a deviation of about 0.4, the positions added to them one of 0.7. What a
 # word is must outweigh where it stands, or attention begins by comparing places.
 _WORDS_OVER_POSITIONS = 4.0
 _FORMS_AT_ONCE = 4096  # bounds the memory of the character convolution
-
-
-class SpanScores(NamedTuple):
-    """Scores of every context position as first and as last word of the answer."""
-
-    start: Tensor  # (B, Lc)
-    end: Tensor  # (B, Lc)
-    keep: Tensor  # (B, Lc)
 
 
 class Embedding(nn.Module):
@@ -35,7 +26,7 @@ class Embedding(nn.Module):
     frozen: Tensor
 
     def __init__(
-        self, recipe: Model, frozen: Tensor, trainable_rows: int, character_count: int
+        self, recipe: QacnnModel, frozen: Tensor, trainable_rows: int, character_count: int
     ) -> None:
         super().__init__()
         # Rows of trainable words are zero here, and rows of frozen words are absent there.
@@ -78,13 +69,23 @@ class Embedding(nn.Module):
 
 
 class QACNN(nn.Module):
-    """Question and context share the encoder; the model encoder runs three times (M0, M1, M2)."""
+    """Question and context share the encoder; the model encoder runs three times (M0, M1, M2).
+
+    With `null`, contexts begin with a place of its own for "no answer": the first one of every row.
+    """
 
     def __init__(
-        self, recipe: Recipe, frozen: Tensor, trainable_rows: int, character_count: int
+        self,
+        recipe: QacnnRecipe,
+        frozen: Tensor,
+        trainable_rows: int,
+        character_count: int,
+        *,
+        null: bool = False,
     ) -> None:
         super().__init__()
         sizes = recipe.model
+        self.null = null
         self.loss_gamma = norm_gamma(recipe.loss, sizes.width)
         self.embedding = Embedding(sizes, frozen, trainable_rows, character_count)
 
@@ -139,7 +140,7 @@ class QACNN(nn.Module):
         for block in (self.encoder, *self.blocks):
             block.compile_parts()
 
-    def forward(self, batch: Batch, tables: FormTables) -> SpanScores:
+    def forward(self, batch: WordBatch, tables: FormTables) -> SpanLogits:
         context_keep = batch.context != PADDING  # (B, Lc)
         question_keep = batch.question != PADDING  # (B, Lq)
         context, question = self._embed(batch, tables)  # (B, Lc, D), (B, Lq, D)
@@ -151,9 +152,12 @@ class QACNN(nn.Module):
         m2 = self._model_encoder(m1, context_keep)  # (B, Lc, D)
         start = self.start(torch.cat([m0, m1], dim=-1)).squeeze(-1)  # (B, Lc)
         end = self.end(torch.cat([m0, m2], dim=-1)).squeeze(-1)  # (B, Lc)
-        return SpanScores(
-            self._score(start, context_keep), self._score(end, context_keep), context_keep
-        )
+        start = self._score(start, context_keep)  # (B, Lc)
+        end = self._score(end, context_keep)  # (B, Lc)
+        if not self.null:
+            return SpanLogits(start, end, context_keep)
+        null = torch.stack([start[:, 0], end[:, 0]], dim=1)  # (B, 2)
+        return SpanLogits(start[:, 1:], end[:, 1:], context_keep[:, 1:], null)  # (B, Lc - 1)
 
     def _score(self, logits: Tensor, keep: Tensor) -> Tensor:
         """Softmax of these is what the recipe asks for: the plain one, or NormSoftmax."""
@@ -161,7 +165,7 @@ class QACNN(nn.Module):
             return logits.float()  # (B, Lc)
         return normalised(logits.float(), keep, -1, self.loss_gamma)  # (B, Lc)
 
-    def _embed(self, batch: Batch, tables: FormTables) -> tuple[Tensor, Tensor]:
+    def _embed(self, batch: WordBatch, tables: FormTables) -> tuple[Tensor, Tensor]:
         """Context (B, Lc, D) and question (B, Lq, D), before they are encoded."""
         of_forms = self.embedding.of_forms(
             tables.words[batch.forms], self._character_vectors(batch.forms, tables)
@@ -199,8 +203,3 @@ def _match(context_keys: Tensor, question_keys: Tensor) -> Tensor:
     """Which context words stand in the question. Keys 0 and 1, padding and null, match nothing."""
     same = context_keys.unsqueeze(2) == question_keys.unsqueeze(1)  # (B, Lc, Lq)
     return (same & (question_keys > 1).unsqueeze(1)).any(dim=2)  # (B, Lc)
-
-
-def count_parameters(model: nn.Module) -> int:
-    """Trainable numbers only: frozen word vectors do not count."""
-    return sum(p.numel() for p in model.parameters() if p.requires_grad)

@@ -1,25 +1,36 @@
-"""What training makes smaller: the doubt about the first and the last word of the answer.
+"""What training minimises: the cross entropy of the first and the last place of the answer.
 
-The gold answer is one target. A teacher, a reader that was trained before, can be another: what it
-holds possible tells more than the one answer that was marked (Hinton et al. 2015).
+The gold answer is one target. A teacher, a reader that was trained before, can be another: the
+probabilities it gives say more than the one answer that was marked (Hinton et al. 2015).
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.encoding.batches import Batch, FormTables
-from readlet.models.qacnn import QACNN, SpanScores
+from readlet.models.span_scores import SpanLogits
 from readlet.nn.softmax import masked_log_softmax
 
 
-class Targets(NamedTuple):
-    """What the teacher says of a batch."""
+class SpanBatch(Protocol):
+    """What the loss needs of a batch, whatever else the model reads."""
 
-    start: Tensor  # (B, L) probabilities; zeros where it has no say
+    @property
+    def rows(self) -> Tensor: ...  # (B,) row numbers; -1: filler
+    @property
+    def labels(self) -> Tensor: ...  # (B, 2) first and last place of the answer; -1: no answer
+    @property
+    def weight(self) -> Tensor: ...  # (B,) share in the loss; 0: filler
+
+
+class Targets(NamedTuple):
+    """A teacher's probabilities for a batch."""
+
+    start: Tensor  # (B, L); zeros where it has none
     end: Tensor  # (B, L)
-    has_say: Tensor  # (B,) 1 or 0
+    exists: Tensor  # (B,) 1 or 0
 
 
 class Teacher(nn.Module):
@@ -33,55 +44,48 @@ class Teacher(nn.Module):
     def __init__(self, start: Tensor, end: Tensor, length: Tensor, share: float) -> None:
         super().__init__()
         self.share = share
-        self.register_buffer("start", start)  # (words of all rows,)
-        self.register_buffer("end", end)  # (words of all rows,)
-        self.register_buffer("length", length)  # (rows,) words of each; 0: it has no say
+        self.register_buffer("start", start)  # (places of all rows,)
+        self.register_buffer("end", end)  # (places of all rows,)
+        self.register_buffer("length", length)  # (rows,) places of each; 0: no probabilities
         self.register_buffer("first", length.cumsum(0) - length)  # (rows,)
 
-    def forward(self, rows: Tensor, width: int, null: int) -> Targets:
-        """Row numbers (B,), padded width, and by how many places the null place moves the words."""
+    def forward(self, rows: Tensor, width: int) -> Targets:
+        """Row numbers (B,) and the padded width L."""
         known = rows.clamp(min=0)  # (B,) filler rows have no number, and no weight either
-        place = torch.arange(width, device=rows.device) - null  # (L,)
+        place = torch.arange(width, device=rows.device)  # (L,)
         length = self.length[known]  # (B,)
-        inside = (place >= 0) & (place < length.unsqueeze(1))  # (B, L)
+        inside = place < length.unsqueeze(1)  # (B, L)
         at = torch.where(inside, self.first[known].unsqueeze(1) + place, 0)  # (B, L)
         start, end = (
-            torch.where(inside, of_words[at].float(), 0.0) for of_words in (self.start, self.end)
+            torch.where(inside, of_places[at].float(), 0.0) for of_places in (self.start, self.end)
         )  # (B, L)
         return Targets(start, end, (length > 0).float())
 
 
-class SpanLoss(nn.Module):
+class SpanLearner(nn.Module):
     """What training needs: a module that turns a batch into a loss."""
 
     def __init__(
-        self,
-        model: QACNN,
-        tables: FormTables,
-        label_smoothing: float,
-        teacher: Teacher | None = None,
-        null: bool = False,
+        self, model: nn.Module, label_smoothing: float, teacher: Teacher | None = None
     ) -> None:
         super().__init__()
-        self.model = model
-        self.tables = tables
+        self.model = model  # batch -> SpanLogits
         self.label_smoothing = label_smoothing
         self.teacher = teacher
-        self.null = null
 
-    def forward(self, batch: Batch) -> Tensor:
-        scores = self.model(batch, self.tables)
+    def forward(self, batch: SpanBatch) -> Tensor:
+        scores: SpanLogits = self.model(batch)
         if self.teacher is None:
             return span_loss(scores, batch, self.label_smoothing)
-        said = self.teacher(batch.rows, batch.context.shape[1], int(self.null))
-        return span_loss(scores, batch, self.label_smoothing, said, self.teacher.share)
+        taught = self.teacher(batch.rows, scores.start.shape[1])
+        return span_loss(scores, batch, self.label_smoothing, taught, self.teacher.share)
 
 
 def span_loss(
-    scores: SpanScores,
-    batch: Batch,
+    scores: SpanLogits,
+    batch: SpanBatch,
     label_smoothing: float,
-    said: Targets | None = None,
+    taught: Targets | None = None,
     share: float = 0.0,
 ) -> Tensor:
     """Weighted sum of -log p_start - log p_end over the rows.
@@ -89,12 +93,19 @@ def span_loss(
     With a teacher, `share` of it is the cross entropy with its probabilities.
     """
     loss = batch.weight.new_zeros(())  # ()
+    # "No answer" is one more outcome, before all places: label -1 is its index 0.
+    before = int(scores.null is not None)
+    keep = F.pad(scores.allowed, (before, 0), value=True)  # (B, 1 + L), or (B, L)
+    labels = (batch.labels + before).clamp(min=0)  # (B, 2)
     for side, logits in enumerate((scores.start, scores.end)):
-        log_p = masked_log_softmax(logits, scores.keep)  # (B, L)
-        of_row = _gold(log_p, scores.keep, batch.labels[:, side], label_smoothing)  # (B,)
-        if said is not None:
-            taught = -(said[side] * log_p.masked_fill(~scores.keep, 0.0)).sum(dim=1)  # (B,)
-            of_row = of_row + share * said.has_say * (taught - of_row)  # (B,)
+        if scores.null is not None:
+            logits = torch.cat([scores.null[:, side : side + 1], logits], dim=1)  # (B, 1 + L)
+        log_p = masked_log_softmax(logits, keep)  # (B, 1 + L)
+        of_row = _gold(log_p, keep, labels[:, side], label_smoothing)  # (B,)
+        if taught is not None:
+            target = F.pad(taught[side], (before, 0))  # (B, 1 + L)
+            learned = -(target * log_p.masked_fill(~keep, 0.0)).sum(dim=1)  # (B,)
+            of_row = of_row + share * taught.exists * (learned - of_row)  # (B,)
         loss = loss + (of_row * batch.weight).sum()  # ()
     return loss
 

@@ -4,6 +4,13 @@ NormSoftmax divides the scores q.k of a query by their deviation over the keys. 
 no scores: with the keys' covariance C = 1/n sum_j (k_j - mean)(k_j - mean)', it is sqrt(q' C q). So
 the query is rescaled, and torch's fused attention does the rest with a scale of 1: exact, and in
 O(n d^2). C is of the centred keys, since E[kk'] - mean mean' would lose half of the digits.
+
+q' C q cancels where q is nearly orthogonal to the directions in which the keys vary. That is rare
+among many keys, but common among two or three. So the deviation over at most d kept keys is the
+norm of their centred scores: a product of the same size, with the rounding that all scores have.
+Two keys are a case of their own. Divided by their deviation, their scores are +1 and -1 about the
+mean, whatever the query. The part of q across the keys' difference has no influence, but would be
+multiplied by 1 / sigma, and its rounding with it: the rescaled query has none of it.
 """
 
 import math
@@ -94,15 +101,17 @@ class _RescaledQuery(torch.autograd.Function):
 
     With s = 1 / sigma, q' = s q and the keys' covariance C, dq = s (dq' - (q'.dq') C q'); C gets
     -1/2 sum_i (q'_i.dq'_i) q'_i q'_i^T, which the keys get as 2/n (k - mean) dC. In float32 at
-    least: where a query is nearly orthogonal to most of C, half precision would lose sigma.
+    least: where a query is nearly orthogonal to most of C, half precision would lose sigma. Two
+    keys whose scores are not capped give the query no gradient; theirs cancels that of attention.
     """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, keep: Tensor | None, gamma: float) -> Tensor:
         with torch.autocast(query.device.type, enabled=False):
-            centred, _ = _centred(key, keep)  # (B, H, Lk, E)
+            centred, count = _centred(key, keep)  # (B, H, Lk, E), (B or 1, 1, 1, 1)
             covariance = centred.transpose(-1, -2) @ centred  # (B, H, E, E)
-            scaled, factor, is_free = _rescale(query, covariance, gamma)
+            few = _first_kept(centred, keep)  # (B, H, E, E)
+            scaled, factor, is_free = _rescale(query, covariance, few, count, gamma)
         ctx.save_for_backward(scaled, key, keep, covariance, factor, is_free)
         return scaled
 
@@ -118,8 +127,8 @@ class _RescaledQuery(torch.autograd.Function):
         of_key = None
         if ctx.needs_input_grad[1]:
             of_covariance = (-along * query).transpose(-1, -2) @ query  # (B, H, E, E), symmetric
-            centred, root = _centred(key, keep)  # (B, H, Lk, E)
-            of_key = (centred @ (of_covariance / root)).to(key.dtype)  # (B, H, Lk, E)
+            centred, count = _centred(key, keep)  # (B, H, Lk, E), (B or 1, 1, 1, 1)
+            of_key = (centred @ (of_covariance / count.sqrt())).to(key.dtype)  # (B, H, Lk, E)
         return of_query.to(scaled.dtype), of_key, None, None
 
 
@@ -139,7 +148,7 @@ class _ValueUnlessNothing(torch.autograd.Function):
 
 
 def _centred(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
-    """(k - mean) / sqrt(n) of the kept keys, zero for the others, and sqrt(n).
+    """(k - mean) / sqrt(n) of the kept keys, zero for the others, and n.
 
     C is the product of the first with itself.
     """
@@ -155,16 +164,44 @@ def _centred(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
         centred = centred - centred.sum(dim=-2, keepdim=True) / count  # (B, H, Lk, E)
     if keep is not None:
         centred = torch.where(keep[:, None, :, None], centred, 0.0)  # (B, H, Lk, E)
-    return centred / count.sqrt(), count.sqrt()
+    return centred / count.sqrt(), count
 
 
-def _rescale(query: Tensor, covariance: Tensor, gamma: float) -> tuple[Tensor, Tensor, Tensor]:
-    """q and C -> q s, s and whether s depends on them: not at the cap, nor for equal scores."""
+def _first_kept(centred: Tensor, keep: Tensor | None) -> Tensor:
+    """The first E kept ones of the centred keys, then zeros; (B, H, E, E)."""
+    heads, length, width = centred.shape[1:]
+    if keep is None:
+        rows = centred[:, :, :width]  # (B, H, up to E, E)
+    else:
+        order = (~keep).to(torch.uint8).argsort(dim=1, stable=True)[:, :width]  # (B, up to E)
+        order = order[:, None, :, None].expand(-1, heads, -1, width)  # (B, H, up to E, E)
+        rows = centred.gather(2, order)  # (B, H, up to E, E), the rest of the kept are zeros
+    return F.pad(rows, (0, 0, 0, max(0, width - length)))  # (B, H, E, E)
+
+
+def _rescale(
+    query: Tensor, covariance: Tensor, few: Tensor, count: Tensor, gamma: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """q -> q s, s and whether sigma depends on q and C: not at the cap, nor for equal scores.
+
+    `few` has the centred keys / sqrt(n) where they are at most E. For two keys below the cap q s is
+    the shortest query with the same scores, and s is 0, since it does not change with q.
+    """
     precise = query.to(covariance.dtype)  # (B, H, Lq, E)
-    variance = ((precise @ covariance) * precise).sum(dim=-1, keepdim=True)  # (B, H, Lq, 1)
+    are_few = count <= query.shape[-1]  # (B or 1, 1, 1, 1)
+    matrix = torch.where(are_few, few.transpose(-1, -2), covariance)  # (B, H, E, E)
+    product = precise @ matrix  # (B, H, Lq, E): scores of few keys, q C of many
+    other = torch.where(are_few, product, precise)  # (B, H, Lq, E)
+    variance = (product * other).sum(dim=-1, keepdim=True)  # (B, H, Lq, 1)
     factor = one_over_sigma(variance, gamma)  # (B, H, Lq, 1)
     is_free = (variance < min(gamma, 1e18) ** 2) & (factor > 0)  # (B, H, Lq, 1)
-    scaled = precise * factor  # (B, H, Lq, E)
+    is_sign = is_free & are_few & (count == 2)  # (B, H, Lq, 1)
+    factor = torch.where(is_sign, 0.0, factor)  # (B, H, Lq, 1)
+    sign = torch.where(is_sign, product[..., :1].sign(), 0.0)  # (B, H, Lq, 1)
+    half = few[:, :, :1] * math.sqrt(2)  # (B, H, 1, E), of the difference of two keys
+    square = half.square().sum(dim=-1, keepdim=True)  # (B, H, 1, 1)
+    along = half / square.clamp(min=1e-37)  # (B, H, 1, E), its score is 1
+    scaled = (precise * factor).addcmul_(sign, along)  # (B, H, Lq, E)
     if query.dtype == torch.float16:
         scaled = scaled.clamp(-HALF_LIMIT, HALF_LIMIT)  # (B, H, Lq, E)
     return scaled.to(query.dtype), factor, is_free

@@ -4,7 +4,9 @@
 share of its positions; all sums are float32. Products of bfloat16 inputs go through bfloat16 tensor
 cores. What decides about sigma, centred keys and the covariance, is there the sum of two bfloat16
 numbers, with 16 binary digits together; what only gradients need is rounded to one. Products of
-other inputs are `tf32x3`, with the digits of float32.
+other inputs have the digits of float32: `tf32x3` for sums over keys, `ieee` where a product with a
+query decides about sigma. Heads that keep at most as many keys as they are wide are `few`: the
+deviation is that of their scores.
 """
 
 import os
@@ -18,17 +20,18 @@ from readlet.recipe.gamma import SIGMA_FLOOR
 _HALF_LIMIT = tl.constexpr(HALF_LIMIT)
 _FLOOR = tl.constexpr(SIGMA_FLOOR**2)
 _IS_INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
+_TINY = tl.constexpr(1e-37)
 _SCANNED = tl.constexpr(1024)  # positions of a mask looked at together
 
 
 @triton.jit
 def key_statistics(
-    key, keep, origin, shift, squares, count,
+    key, keep, origin, shift, squares, count, few,
     key_batch, key_head, key_row, keep_batch,
     heads, length, width, chunk,
     BLOCK: tl.constexpr, ROWS: tl.constexpr, MASKED: tl.constexpr, BF16: tl.constexpr,
 ):  # fmt: skip
-    """Count, mean and sum of squares of the kept keys in one chunk of a head.
+    """Count, mean and sum of squares of the kept keys in one chunk of a head; the keys, if few.
 
     Keys are taken relative to the head's first kept one, its origin: equal keys then give zeros,
     not roundings.
@@ -39,23 +42,36 @@ def key_statistics(
     key += batch * key_batch + head_of * key_head
     columns = tl.arange(0, BLOCK)
     origin_at = key
+    whole, slot = length, part * chunk  # how many keys are kept, and how many before this chunk
     if MASKED:
         keep += batch * keep_batch
         firsts = tl.full((_SCANNED,), length, tl.int32)
+        counted = tl.zeros((_SCANNED,), tl.int32)
+        before = tl.zeros((_SCANNED,), tl.int32)
         for row in range(0, length, _SCANNED):
             positions = row + tl.arange(0, _SCANNED)
             kept = _kept(keep, positions, length, MASKED)
             firsts = tl.minimum(firsts, tl.where(kept, positions, length))
+            counted += kept.to(tl.int32)
+            before += (kept & (positions < part * chunk)).to(tl.int32)
         origin_at += tl.minimum(tl.min(firsts, 0), length - 1).to(tl.int64) * key_row
+        whole, slot = tl.sum(counted, 0), tl.sum(before, 0)
     at_origin = tl.load(origin_at + columns, mask=columns < width, other=0.0).to(tl.float32)
     end = tl.minimum((part + 1) * chunk, length)
     sums = tl.zeros((ROWS, BLOCK), tl.float32)
     counts = tl.zeros((ROWS,), tl.float32)
+    few += head.to(tl.int64) * width * width
     for row in range(part * chunk, end, ROWS):
         kept = _kept(keep, row + tl.arange(0, ROWS), end, MASKED)
         keys = _load_rows(key, key_row, row, end, width, BLOCK, ROWS).to(tl.float32)
-        sums += tl.where(kept[:, None], keys - at_origin[None, :], 0.0)
+        shifted = tl.where(kept[:, None], keys - at_origin[None, :], 0.0)  # (ROWS, BLOCK)
+        sums += shifted
         counts += kept.to(tl.float32)
+        if whole <= width:
+            slots = slot + tl.cumsum(kept.to(tl.int32), 0) - 1  # (ROWS,)
+            at = few + slots[:, None] * width + columns[None, :]  # (ROWS, BLOCK)
+            tl.store(at, shifted, mask=kept[:, None] & (columns < width)[None, :])
+            slot += tl.sum(kept.to(tl.int32), 0)
     number = tl.sum(counts, 0)
     middle = tl.sum(sums, 0) / tl.maximum(number, 1.0)  # (BLOCK,)
     result = tl.zeros((BLOCK, BLOCK), tl.float32)
@@ -84,7 +100,7 @@ def key_statistics(
 
 @triton.jit
 def rescale_queries(
-    query, origin, shift, squares, count, scaled, factor, mean, covariance, total,
+    query, origin, shift, squares, count, few, scaled, factor, mean, covariance, total,
     query_batch, query_head, query_row,
     scaled_batch, scaled_head, scaled_row,
     heads, length, width, cap, key_parts,
@@ -108,7 +124,7 @@ def rescale_queries(
         at = shift + (first + chunk) * width + columns
         middle += here * tl.load(at, mask=inside, other=0.0)
         number += here
-    number = tl.maximum(number, 1.0)
+    found, number = number, tl.maximum(number, 1.0)
     middle = middle / number  # (BLOCK,)
     matrix = tl.zeros((BLOCK, BLOCK), tl.float32)
     for chunk in range(key_parts):
@@ -123,6 +139,16 @@ def rescale_queries(
         tl.store(mean + head * width + columns, at_origin + middle, mask=inside)
         _store_square(covariance + head * width * width, width, matrix, BLOCK)
         tl.store(total + head, number)
+    are_few = number <= width
+    are_two = are_few & (number == 2)
+    few += head * width * width
+    half = tl.zeros((BLOCK,), tl.float32)  # of the difference of two keys
+    if are_few:
+        slots = columns[None, :]
+        kept = inside[:, None] & (slots < found)  # (BLOCK, BLOCK)
+        keys = tl.load(few + slots * width + columns[:, None], mask=kept, other=0.0)
+        matrix = tl.where(kept, keys - middle[:, None], 0.0) / tl.sqrt(number)  # (BLOCK, BLOCK)
+        half = tl.load(few + columns, mask=inside, other=0.0) - middle  # (BLOCK,)
     large = matrix.to(tl.bfloat16)
     small = (matrix - large.to(tl.float32)).to(tl.bfloat16)
     for row in range(part * ROWS, length, parts * ROWS):
@@ -131,11 +157,17 @@ def rescale_queries(
         if BF16:
             product = _dot_of_two(loaded, large, small)  # (ROWS, BLOCK)
         else:
-            product = tl.dot(queries, matrix, input_precision="tf32x3")  # (ROWS, BLOCK)
-        variance = tl.sum(product * queries, 1)  # (ROWS,)
+            product = tl.dot(queries, matrix, input_precision="ieee")  # (ROWS, BLOCK)
+        variance = tl.sum(product * tl.where(are_few, product, queries), 1)  # (ROWS,)
         capped = tl.minimum(tl.maximum(variance, _FLOOR), cap * cap)  # (ROWS,)
         factors = tl.where(variance > _FLOOR, 1.0 / tl.sqrt(capped), 0.0)  # (ROWS,)
         result = queries * factors[:, None]  # (ROWS, BLOCK)
+        if are_two:  # below the cap their scores are +1 and -1
+            score = tl.sum(queries * half[None, :], 1)  # (ROWS,)
+            along = half / tl.maximum(tl.sum(half * half, 0), _TINY)  # (BLOCK,), its score is 1
+            is_sign = (factors > 0) & (variance < cap * cap)  # (ROWS,)
+            signs = tl.where(score < 0, -1.0, 1.0)[:, None] * along[None, :]  # (ROWS, BLOCK)
+            result = tl.where(is_sign[:, None], signs, result)  # (ROWS, BLOCK)
         if HALF:
             limited = tl.minimum(tl.maximum(result, -_HALF_LIMIT), _HALF_LIMIT)
             result = tl.where(result == result, limited, result)  # NaN stays NaN
@@ -147,7 +179,7 @@ def rescale_queries(
 
 @triton.jit
 def query_gradients(
-    of_scaled, scaled, factor, covariance, of_query, of_covariance,
+    of_scaled, scaled, factor, covariance, total, of_query, of_covariance,
     gradient_batch, gradient_head, gradient_row,
     scaled_batch, scaled_head, scaled_row,
     result_batch, result_head, result_row,
@@ -166,6 +198,7 @@ def query_gradients(
     matrix = _load_square(covariance + head * width * width, width, BLOCK)  # (BLOCK, BLOCK)
     large = matrix.to(tl.bfloat16)
     small = (matrix - large.to(tl.float32)).to(tl.bfloat16)
+    are_two = tl.load(total + head) == 2
     share = tl.zeros((BLOCK, BLOCK), tl.float32)
     for row in range(part * ROWS, length, parts * ROWS):
         positions = row + tl.arange(0, ROWS)
@@ -180,9 +213,12 @@ def query_gradients(
             product = _dot_of_two(loaded, large, small)  # (ROWS, BLOCK)
             share = _dot(tl.trans(weighted.to(tl.bfloat16)), loaded, share)
         else:
-            product = tl.dot(queries, matrix, input_precision="tf32x3")  # (ROWS, BLOCK)
-            share = tl.dot(tl.trans(weighted), queries, share, input_precision="tf32x3")
-        result = (gradient - along * product) * tl.abs(factors)[:, None]  # (ROWS, BLOCK)
+            product = tl.dot(queries, matrix, input_precision="ieee")  # (ROWS, BLOCK)
+            share = tl.dot(tl.trans(weighted), queries, share, input_precision="ieee")
+        slopes = tl.abs(factors)  # (ROWS,)
+        if are_two:  # below the cap their scores do not change with the query
+            slopes = tl.where(factors > 0, 0.0, slopes)
+        result = (gradient - along * product) * slopes[:, None]  # (ROWS, BLOCK)
         _store_rows(of_query, result_row, row, length, width, result, BLOCK, ROWS)
     place = (head * parts + part) * width * width
     _store_square(of_covariance + place, width, share, BLOCK)
@@ -225,7 +261,7 @@ def key_gradients(
             rounded = centred.to(tl.bfloat16)
             added = _dot_of_two(rounded, large, small)  # (ROWS, BLOCK)
         else:
-            added = tl.dot(centred, matrix, input_precision="tf32x3")  # (ROWS, BLOCK)
+            added = tl.dot(centred, matrix, input_precision="ieee")  # (ROWS, BLOCK)
         gradient = _load_rows(of_key, gradient_row, row, length, width, BLOCK, ROWS)
         sum_of_both = gradient.to(tl.float32) + added  # (ROWS, BLOCK)
         _store_rows(result, result_row, row, length, width, sum_of_both, BLOCK, ROWS)

@@ -127,18 +127,19 @@ def _rescale(query: Tensor, key: Tensor, keep: Tensor | None, cap: float) -> tup
     # Few pieces of memory, not one for each: short sequences wait for the processor to get them.
     statistics = query.new_empty(sum(_sizes(query)), dtype=torch.float32)
     covariance, mean, factor, total = statistics.split_with_sizes(_sizes(query))
-    sizes = (shares * width * width, shares * width, rows * width, shares)
-    squares, shift, origin, count = statistics.new_empty(sum(sizes)).split_with_sizes(sizes)
+    sizes = (shares * width * width, shares * width, rows * width, shares, rows * width * width)
+    room = statistics.new_empty(sum(sizes))
+    squares, shift, origin, count, few = room.split_with_sizes(sizes)
     with torch.cuda.device_of(query):  # type: ignore[no-untyped-call]
         kernels.key_statistics[(rows, parts)](
-            key, keep, origin, shift, squares, count,
+            key, keep, origin, shift, squares, count, few,
             *key.stride()[:3], 0 if keep is None else keep.stride(0),
             heads, keys, width, chunk,
             block.width, block.rows, keep is not None, block.bf16,
             **block.options,
         )  # fmt: skip
         kernels.rescale_queries[(rows, block.parts(rows, length))](
-            query, origin, shift, squares, count, scaled, factor, mean, covariance, total,
+            query, origin, shift, squares, count, few, scaled, factor, mean, covariance, total,
             *query.stride()[:3], *scaled.stride()[:3],
             heads, length, width, cap, parts,
             block.width, block.rows, query.dtype == torch.float16, block.bf16,
@@ -175,7 +176,7 @@ def _gradients(
     of_covariance = statistics.new_empty(rows, parts, width, width)
     with torch.cuda.device_of(scaled):  # type: ignore[no-untyped-call]
         kernels.query_gradients[(rows, parts)](
-            of_scaled, scaled, factor, covariance, of_query, of_covariance,
+            of_scaled, scaled, factor, covariance, total, of_query, of_covariance,
             *of_scaled.stride()[:3], *scaled.stride()[:3], *of_query.stride()[:3],
             heads, length, width,
             block.width, block.rows, block.bf16,

@@ -53,8 +53,8 @@ def fit_temperature(
     truth = np.asarray(correct, np.float64)
 
     def log_loss(log_temperature: float) -> float:
-        said = np.clip(confidences(float(np.exp(log_temperature))), 1e-6, 1 - 1e-6)
-        return float(-np.mean(truth * np.log(said) + (1 - truth) * np.log1p(-said)))
+        p = np.clip(confidences(float(np.exp(log_temperature))), 1e-6, 1 - 1e-6)
+        return float(-np.mean(truth * np.log(p) + (1 - truth) * np.log1p(-p)))
 
     low, high = np.log(_RANGE)
     found = minimize_scalar(log_loss, bounds=(low, high), method="bounded")

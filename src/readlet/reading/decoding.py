@@ -1,37 +1,50 @@
-"""The best spans of a window: an exact search over all allowed ones, without listing them all."""
+"""The best spans of a row, in order: exact, without listing all spans."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
-from readlet.nn.softmax import MASKED
+from readlet.families.family import Floats
+from readlet.reading.masked import NOTHING, masked
 
-
-class BestSpans(NamedTuple):
-    """The n best spans of each row, best first. Fewer are possible: `exists` tells."""
-
-    score: Tensor  # (B, N)
-    first: Tensor  # (B, N) position of the first word
-    last: Tensor  # (B, N) position of the last word
-    exists: Tensor  # (B, N)
+_FIRST = 32  # spans ranked at first; most callers need no more
 
 
-def best_spans(start: Tensor, end: Tensor, allowed: Tensor, max_words: int, n: int) -> BestSpans:
-    """Maximise start[i] + end[j] over i <= j < i + max_words, both allowed.
+class PlaceSpan(NamedTuple):
+    score: float
+    first: int
+    last: int
 
-    `start`, `end` and `allowed` are (B, L). Only the band of `max_words` diagonals is computed.
+
+def spans_in_order(
+    start: Floats, end: Floats, allowed: NDArray[np.bool_], max_places: int
+) -> Iterator[PlaceSpan]:
+    """Every span i <= j < i + max_places of allowed ends, by start[i] + end[j], best first.
+
+    All three are (L,). Equal scores go to the earliest span, then to the shortest, whatever the
+    padding. Only the band of `max_places` diagonals is computed.
     """
-    length = start.shape[1]
-    band = min(max_words, length)
-    # Row i of a window view holds positions i, i + 1, ..., i + band - 1.
-    ends = F.pad(end, (0, band - 1)).unfold(1, band, 1)  # (B, L, K)
-    ends_allowed = F.pad(allowed, (0, band - 1), value=False).unfold(1, band, 1)  # (B, L, K)
-    valid = allowed.unsqueeze(2) & ends_allowed  # (B, L, K)
-    scores = (start.unsqueeze(2) + ends).masked_fill(~valid, MASKED)  # (B, L, K)
-    count = min(n, length * band)
-    best, index = scores.flatten(1).topk(count, dim=1)  # (B, N), (B, N)
-    exists = valid.flatten(1).gather(1, index)  # (B, N)
-    first = torch.div(index, band, rounding_mode="floor")  # (B, N)
-    return BestSpans(best, first, first + index % band, exists)
+    places = int(allowed.nonzero()[0][-1]) + 1 if allowed.any() else 0
+    if not places:
+        return
+    band = min(max_places, places)
+    starts = masked(start[:places], allowed[:places])  # (L,)
+    beyond = np.full(band - 1, NOTHING, np.float32)  # (K - 1,)
+    reach = np.concatenate([masked(end[:places], allowed[:places]), beyond])  # (L + K - 1,)
+    ends = sliding_window_view(reach, band)  # (L, K): row i holds places i, i + 1, ...
+    scores = (starts[:, None] + ends).ravel()  # (L * K,) by first place, then by length
+    count = int((scores > NOTHING).sum())
+    given, wanted = 0, _FIRST
+    while given < count:
+        wanted = min(wanted, count)
+        lowest = np.partition(scores, -wanted)[-wanted]
+        # All that are as good as the last one: so the order does not depend on where it is cut.
+        chosen = np.flatnonzero(scores >= lowest)
+        ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
+        for index in ranked[given:].tolist():
+            first, length = divmod(index, band)
+            yield PlaceSpan(float(scores[index]), first, first + length)
+        given, wanted = len(ranked), 8 * wanted

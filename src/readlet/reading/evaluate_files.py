@@ -16,11 +16,12 @@ from readlet.formats import (
 )
 from readlet.formats.glue import Task
 from readlet.formats.rows import Columns
+from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
 from readlet.metrics.evaluation import Evaluation, evaluate
-from readlet.metrics.glue import glue_scores
 from readlet.metrics.squad import Rules
 from readlet.progress import track
-from readlet.reading.reader import Answerer, load_reader
+from readlet.reading.reader import load_reader
+from readlet.reading.reader_names import Answerer
 from readlet.storage.files import atomic_text, check_place, text_chunks
 from readlet.types import Candidate, Example, Prediction
 
@@ -97,18 +98,23 @@ def evaluate_questions(
 
 
 def evaluate_sentences(
-    data: str, task: Task, predictions: Path
-) -> tuple[dict[str, float], list[str]]:
-    """GLUE scores and the ids without prediction, which count as wrong."""
+    data: str, task: Task, predictions: Path, *, against: Path | None = None
+) -> ClassEvaluation:
+    """Score a file of predicted classes on a GLUE file; missing ones count as wrong."""
+    given = read_classes(predictions)
+    other = read_classes(against) if against else None
+    sentences = list(read_sentences(data))
+    if not sentences:
+        raise bad_input(data, "", "holds no sentence", "give data with sentences")
+    return evaluate_classes(task, sentences, given, against=other)
 
+
+def read_classes(path: Path) -> dict[str, int]:
     def is_class(value: Any) -> bool:
         return not isinstance(value, bool) and value in (0, 1)  # true equals 1, and is no class
 
-    given = _read_json_object(predictions, "0 or 1 for every id", is_class)
-    rows = list(read_sentences(data))
-    missing = [row.id for row in rows if row.id not in given]
-    said = [int(given.get(row.id, 1 - row.label)) for row in rows]
-    return glue_scores(task, [row.label for row in rows], said), missing
+    found = _read_json_object(path, "0 or 1 for every id", is_class)
+    return {identity: int(value) for identity, value in found.items()}
 
 
 def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str, T]:
@@ -142,7 +148,7 @@ def read_probabilities(path: Path) -> dict[str, float]:
     return _read_json_object(path, "a number for every id", is_number)
 
 
-def write_predictions(path: Path, predictions: Mapping[str, str]) -> None:
+def write_predictions(path: Path, predictions: Mapping[str, str | int]) -> None:
     with atomic_text(path) as stream:
         json.dump(predictions, stream, ensure_ascii=False, indent=0)
 

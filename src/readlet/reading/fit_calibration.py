@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from torch import Tensor
 
-from readlet.encoding.features import Features
+from readlet.encoding.rows import Rows
+from readlet.families.family import Floats
 from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.squad import best_thresholds, exact_match, score_questions
 from readlet.reading.calibration import Calibration, fit_no_answer, fit_temperature, logit
-from readlet.reading.decoding import best_spans
+from readlet.reading.decoding import spans_in_order
+from readlet.reading.masked import NOTHING, log_sums
 from readlet.reading.predictor import Predictor, log_total
 from readlet.types import Example, Prediction
 
@@ -23,22 +24,22 @@ MAX_QUESTIONS = 2000
 MIN_QUESTIONS = 30
 TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
 TOO_FEW_OF_A_KIND = f"fewer than {MIN_QUESTIONS} questions with, or without, an answer"
-"""Why nothing was fitted, or no refusals, for those who tell."""
+"""Why nothing was fitted, or no refusals, for messages."""
 
 
-def calibrate(predictor: Predictor, examples: Sequence[Example], features: Features) -> Calibration:
+def calibrate(predictor: Predictor, examples: Sequence[Example], rows: Rows) -> Calibration:
     """Temperature by the answerable questions, refusals by all of them."""
     predictor = replace(predictor, calibration=Calibration(no_answer_threshold=1.0))
-    said = predictor.predict(examples, features)
+    predictions = predictor.predict(examples, rows)
     # A passage without words or an empty question is refused whatever the temperature.
-    answerable = [n for n, e in enumerate(examples) if e.answers and said[n].n_best]
+    answerable = [n for n, e in enumerate(examples) if e.answers and predictions[n].n_best]
     if len(answerable) < MIN_QUESTIONS:
         return Calibration()
     correct = [
-        max(exact_match(said[number].text, gold.text) for gold in examples[number].answers)
+        max(exact_match(predictions[number].text, gold.text) for gold in examples[number].answers)
         for number in answerable
     ]
-    evidence = _evidence(predictor, features, answerable)
+    evidence = _evidence(predictor, rows, answerable)
 
     def confidences(temperature: float) -> list[float]:
         return [evidence[number].confidence(temperature) for number in answerable]
@@ -50,27 +51,26 @@ def calibrate(predictor: Predictor, examples: Sequence[Example], features: Featu
         error_before=expected_calibration_error(confidences(1.0), correct),
         error_after=expected_calibration_error(confidences(temperature), correct),
     )
-    if not predictor.null:
+    if not predictor.scorer.can_refuse:
         return fitted
-    return _with_refusals(fitted, examples, said)
+    return _with_refusals(fitted, examples, predictions)
 
 
 def _with_refusals(
-    usual: Calibration, examples: Sequence[Example], said: Sequence[Prediction]
+    usual: Calibration, examples: Sequence[Example], predictions: Sequence[Prediction]
 ) -> Calibration:
     """The no-answer probability, and the one above which refusing gives the best F1.
 
-    Of what was said before a temperature was known: none of this depends on it.
+    From predictions made before a temperature was known: none of this depends on it.
     """
     impossible = [not example.answers for example in examples]
     if min(sum(impossible), len(examples) - sum(impossible)) < MIN_QUESTIONS:
         return usual
-    slope, bias = fit_no_answer([logit(p.no_answer) for p in said], impossible)
+    slope, bias = fit_no_answer([logit(p.no_answer) for p in predictions], impossible)
     fitted = usual.model_copy(update={"no_answer_slope": slope, "no_answer_bias": bias})
-    answers = {e.id: p.text for e, p in zip(examples, said, strict=True)}
-    na_probs = {
-        e.id: fitted.no_answer(logit(p.no_answer)) for e, p in zip(examples, said, strict=True)
-    }
+    pairs = list(zip(examples, predictions, strict=True))
+    answers = {example.id: prediction.text for example, prediction in pairs}
+    na_probs = {e.id: fitted.no_answer(logit(p.no_answer)) for e, p in pairs}
     best = best_thresholds(score_questions(examples, answers, "2.0"), na_probs)
     # It is the probability of the last question that is answered: the next one like it may lie a
     # hair above. The middle of the gap to the first that is refused does as well here.
@@ -83,7 +83,7 @@ class _Evidence(NamedTuple):
     """What one question's confidence depends on."""
 
     best: float  # score of the best span
-    windows: list[tuple[Tensor, Tensor]]  # start and end scores of the words of each, (words,)
+    windows: list[tuple[Floats, Floats]]  # start and end scores of the places of each, (places,)
     null: tuple[float, float] | None  # as the predictor counts: that of the window surest of one
 
     def joined(self, other: "_Evidence") -> "_Evidence":
@@ -94,33 +94,34 @@ class _Evidence(NamedTuple):
     def confidence(self, temperature: float) -> float:
         """The probability that the predictor gives its first answer at this temperature."""
         places = [
-            (float((start / temperature).logsumexp(0)), float((end / temperature).logsumexp(0)))
+            (_log_sum(start / temperature), _log_sum(end / temperature))
             for start, end in self.windows
         ]
-        null = None
-        if self.null is not None:
-            null = self.null[0] / temperature, self.null[1] / temperature
-        return math.exp(min(self.best / temperature - log_total(places, null), 0.0))
+        total = log_total(places, self.null, temperature)
+        return math.exp(min(self.best / temperature - total, 0.0))
 
 
-def _evidence(
-    predictor: Predictor, features: Features, wanted: Sequence[int]
-) -> dict[int, _Evidence]:
+def _log_sum(scores: Floats) -> float:
+    return float(log_sums(scores[None], np.ones((1, len(scores)), np.bool_))[0])
+
+
+def _evidence(predictor: Predictor, rows: Rows, wanted: Sequence[int]) -> dict[int, _Evidence]:
     found: dict[int, _Evidence] = {}
-    chosen = set(wanted)
-    for rows, scores in predictor.scores(features):
-        allowed = predictor.words_of(scores)  # (B, L)
-        # Window by window: a span must not reach from one into another.
-        spans = best_spans(scores.start, scores.end, allowed, predictor.data.max_answer, 1)
-        for i, row in enumerate(rows.tolist()):
-            example = int(features.row_example[row]) if row >= 0 else -1
+    chosen, scorer = set(wanted), predictor.scorer
+    for numbers, scores in scorer.scores(rows, predictor.batch_size):
+        for i, row in enumerate(numbers.tolist()):
+            example = int(rows.row_example[row])
             if example not in chosen:
                 continue
-            words = scores.start[i][allowed[i]], scores.end[i][allowed[i]]  # (words,) each
+            start, end, allowed = scores.start[i], scores.end[i], scores.allowed[i]  # (L,)
+            # Window by window: a span must not reach from one into another.
+            best = next(spans_in_order(start, end, allowed, scorer.max_answer), None)
             null = None
-            if predictor.null:
-                null = float(scores.start[i, 0]), float(scores.end[i, 0])
-            here = _Evidence(float(spans.score[i, 0]), [words], null)
+            if scores.null is not None:
+                null = float(scores.null[i, 0]), float(scores.null[i, 1])
+            here = _Evidence(
+                NOTHING if best is None else best.score, [(start[allowed], end[allowed])], null
+            )
             found[example] = found[example].joined(here) if example in found else here
     return found
 

@@ -18,7 +18,11 @@ def model_card(reader: "Reader") -> str:
         f"# {reader.name}: a small reader",
         "",
         "Finds the answer to a question inside a passage"
-        + (", or says that there is none." if reader.null else "; it always gives an answer."),
+        + (
+            ", or says that there is none."
+            if reader.scorer.can_refuse
+            else "; it always gives an answer."
+        ),
         "",
         *_facts(reader),
         "",
@@ -46,13 +50,10 @@ def model_card(reader: "Reader") -> str:
 
 
 def _facts(reader: "Reader") -> list[str]:
-    from readlet.models.qacnn import count_parameters
-
-    recipe, known, metrics = reader.recipe, reader.vocabulary, reader.metrics
+    recipe, metrics = reader.recipe, reader.metrics
     facts = [
-        f"- {count_parameters(reader.model):,} trainable parameters",
-        f"- {len(known.frozen):,} words with frozen vectors, {len(known.trainable):,} with "
-        f"trainable ones, {len(known.characters):,} characters",
+        f"- kind `{recipe.model.kind}`, {reader.scorer.parameters:,} trainable parameters",
+        *reader.scorer.facts(),
         f"- trained on: {', '.join(recipe.data.train)}; {metrics.get('steps', 0):,} steps",
         f"- seed {recipe.training.seed}",
     ]
@@ -60,8 +61,6 @@ def _facts(reader: "Reader") -> list[str]:
         facts.append(f"- training was rolled back {metrics['rollbacks']:,} times")
     if "slimmed_from" in metrics:
         facts.append(f"- slimmed: it had {metrics['slimmed_from']:,} words with vectors")
-    if reader.stored == "float16":
-        facts.append("- weights stored in half precision")
     return facts
 
 
@@ -85,7 +84,7 @@ def _calibration(reader: "Reader") -> str:
     measured = "not measured"
     if fitted.error_before is not None and fitted.error_after is not None:
         measured = f"{fitted.error_before:.3f} before, {fitted.error_after:.3f} after"
-    if reader.null and fitted.questions and not fitted.has_fitted_refusals:
+    if reader.scorer.can_refuse and fitted.questions and not fitted.has_fitted_refusals:
         measured += f". No-answer probability and threshold are the usual ones: {TOO_FEW_OF_A_KIND}"
     return (
         f"{fit}: temperature {fitted.temperature:.3f}, no-answer threshold "
@@ -94,12 +93,10 @@ def _calibration(reader: "Reader") -> str:
 
 
 def _recipe(reader: "Reader") -> list[str]:
-    from readlet.recipe.recipe import SECTIONS
-
     values = reader.recipe.model_dump()
     rows = [
         f"| {section}.{field} | {value!r} |"
-        for section in SECTIONS
+        for section in reader.recipe.sections
         for field, value in values[section].items()
     ]
     return ["| field | value |", "|---|---|", *rows]

@@ -1,31 +1,27 @@
 """A smaller reader, to be passed on: its most frequent words only, in half precision."""
 
-import json
 import math
 import tempfile
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-
-import torch
+from typing import Protocol, cast
 
 from readlet.errors import ReadletError, bad_input
+from readlet.families.family import SpanScorer
 from readlet.formats import read_questions
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.reading.evaluate_files import predict
-from readlet.reading.reader import VECTORS, Reader, load_reader, model_of, reader_folder
+from readlet.reading.reader import Reader, load_reader
+from readlet.reading.reader_names import reader_files, reader_folder
 from readlet.storage.files import text_chunks
-from readlet.storage.tensors import detached, in_precision
 
 MEGABYTE = 1_000_000
 _BEFORE = ", before slimming"
 # Bytes left free for new scores, which are known only when the number of words is.
 _ROOM_FOR_SCORES = 1024
-_FILES = (
-    *("config.json", "model.safetensors", "vocabulary.json", "calibration.json"),
-    *("metrics.json", "NOTICE.md", "README.md"),
-)
+_BESIDE = ("calibration.json", "metrics.json", "NOTICE.md", "README.md")
 
 
 @dataclass(frozen=True)
@@ -38,31 +34,25 @@ class Slimmed:
     bytes: int
 
 
-def slim(reader: Reader, words: int) -> Reader:
-    """Keep the vectors of the most frequent words, and round all weights to half precision.
+class Slimmable(Protocol):
+    """A scorer that can do with fewer words."""
 
-    Vector files list frequent words first, and a vocabulary keeps their order. Other words become
-    the unknown word, told apart by their characters; words with trainable vectors all stay.
-    """
-    known = replace(reader.vocabulary, frozen=reader.vocabulary.frozen[:words])
-    weights = dict(reader.model.state_dict())
-    rows = known.trainable_rows + len(known.frozen)
-    weights[VECTORS] = weights[VECTORS][:rows]  # (rows, width)
-    weights = in_precision(torch.float16, detached(weights))
-    for name, tensor in weights.items():
-        if not torch.isfinite(tensor).all():
-            fault = "holds a number too large for half precision"
-            raise bad_input(name, "", fault, "it cannot be slimmed; train the reader anew")
+    @property
+    def words(self) -> int: ...
+
+    def bytes_of_words(self) -> list[int]: ...
+
+    def slimmed(self, words: int) -> SpanScorer: ...
+
+
+def slim(reader: Reader, words: int) -> Reader:
+    """Keep the vectors of the most frequent words, and round all weights to half precision."""
+    scorer = _slimmable(reader)
     source = reader.metrics.get("dev_source", "").removesuffix(_BEFORE)
-    before = reader.metrics.get("slimmed_from", len(reader.vocabulary.frozen))
-    told = {"slimmed_from": before} | ({"dev_source": source + _BEFORE} if source else {})
-    return replace(
-        reader,
-        model=model_of(reader.recipe, known, weights),
-        vocabulary=known,
-        metrics=reader.metrics | told,
-        stored="float16",
-    )
+    before = {"slimmed_from": reader.metrics.get("slimmed_from", scorer.words)}
+    renamed = {"dev_source": source + _BEFORE} if source else {}
+    metrics = reader.metrics | before | renamed
+    return replace(reader, scorer=scorer.slimmed(words), metrics=metrics)
 
 
 def slim_to(reader: Reader, limit: int) -> Reader:
@@ -71,14 +61,20 @@ def slim_to(reader: Reader, limit: int) -> Reader:
     if least > limit:
         fault = f"even without any word vector the reader takes {least:,}"
         raise bad_input(f"{limit:,} bytes", "", fault, "allow more")
-    width = reader.model.embedding.frozen.shape[1]
-    costs = [2 * width + _listed_bytes(word) for word in reader.vocabulary.frozen]
     # At least so many bytes: some numbers in the files get more digits. So it is never too few
     # words to begin with, and hardly ever more than one too many.
+    costs = _slimmable(reader).bytes_of_words()
     words = bisect_right(list(accumulate(costs)), limit - least)
     while _bytes_when_saved(made := slim(reader, words)) > limit:
         words -= 1
     return made
+
+
+def _slimmable(reader: Reader) -> Slimmable:
+    if not hasattr(reader.scorer, "slimmed"):
+        fault = f"a reader of kind {reader.recipe.model.kind!r} has no word vectors to leave out"
+        raise bad_input(reader.name, "", fault, "give one of kind 'qacnn'")
+    return cast(Slimmable, reader.scorer)
 
 
 def slim_folder(
@@ -113,13 +109,13 @@ def slim_folder(
     else:
         made = slim(reader, words or 0)
     if examples:
-        said = {key: prediction.text for key, prediction in predict(made, examples).items()}
-        scores = summary(score_questions(examples, said, rules_of(examples)))
+        answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
+        scores = summary(score_questions(examples, answers, rules_of(examples)))
         made = replace(made, metrics=made.metrics | {"dev": scores, "dev_source": dev})
     _save_whole(made, out)
     return Slimmed(
-        words_before=len(given.vocabulary.frozen),
-        words=len(made.vocabulary.frozen),
+        words_before=_slimmable(given).words,
+        words=_slimmable(made).words,
         bytes_before=_bytes_of(reader_folder(name)),
         bytes=_bytes_of(out),
     )
@@ -156,11 +152,5 @@ def _bytes_when_saved(reader: Reader) -> int:
 
 def _bytes_of(folder: Path) -> int:
     """Of the reader itself: the folder of a run holds checkpoints and logs too."""
-    paths = [folder / name for name in _FILES]
+    paths = [*reader_files(folder), *(folder / name for name in _BESIDE)]
     return sum(path.stat().st_size for path in paths if path.is_file())
-
-
-def _listed_bytes(word: str) -> int:
-    """A word in vocabulary.json: on a line of its own, after two spaces, with a comma."""
-    text = json.dumps(word, ensure_ascii=False)
-    return len(text.encode("utf-8", errors="backslashreplace")) + len("  ,\n")

@@ -134,3 +134,9 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def write_text(path: Path, text: str) -> None:
+    """A small file, whole or absent."""
+    with atomic_text(path) as stream:
+        stream.write(text)

@@ -4,14 +4,17 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from readlet.errors import ReadletError
+from readlet.storage.damage import damage_of
 from readlet.storage.files import make_readable
 
+_AGAIN = "try again (training: --resume)"
 
-def save_tensors(path: Path, tensors: dict[str, Tensor], *, how_to_resume: str) -> None:
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], *, how_to_resume: str = _AGAIN) -> None:
     """Write one file that is whole or absent."""
     draft = path.with_name(f".{path.name}")
     try:
@@ -23,6 +26,15 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], *, how_to_resume: str) 
         raise ReadletError(f"{path}: not written ({error}); {remedy}") from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    with damage_of(path):
+        try:
+            tensors: dict[str, Tensor] = load_file(path)
+        except SafetensorError as error:
+            raise ValueError(str(error)) from None
+    return tensors
 
 
 def detached(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

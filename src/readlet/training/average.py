@@ -10,33 +10,41 @@ from torch import Tensor, nn
 class Average:
     """shadow = d * shadow + (1 - d) * weight, with d = min(decay, (1 + t) / (10 + t)).
 
-    The warm-up of the decay lets the first steps be forgotten quickly.
+    The warm-up of the decay lets the first steps be forgotten quickly. Without a decay there is no
+    shadow: the weights themselves are kept.
     """
 
     def __init__(self, parameters: dict[str, nn.Parameter], decay: float) -> None:
         self.decay = decay
-        self._weights: list[Tensor] = list(parameters.values())
-        self.shadow = {name: p.detach().clone() for name, p in parameters.items()}
+        self._parameters: dict[str, Tensor] = {**parameters}
+        averaged = parameters if decay else {}
+        self.shadow = {name: p.detach().clone() for name, p in averaged.items()}
 
     def rate(self, step: int) -> float:
         """1 - d at this step: how far the average moves towards the weights."""
-        return 1.0 - min(self.decay, (1 + step) / (10 + step)) if self.decay else 1.0
+        return 1.0 - min(self.decay, (1 + step) / (10 + step))
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights that are kept."""
+        return self.shadow if self.decay else self._parameters
 
     @torch.no_grad()
     def update(self, rate: Tensor) -> None:
         """shadow += rate * (weight - shadow); `rate` is a tensor so that a graph can replay it."""
-        shadow = list(self.shadow.values())
-        if not self.decay:  # the weights themselves, to the bit
-            torch._foreach_copy_(shadow, self._weights)
+        if not self.decay:
             return
-        difference = torch._foreach_sub(self._weights, shadow)
+        shadow = list(self.shadow.values())
+        difference = torch._foreach_sub(list(self._parameters.values()), shadow)
         torch._foreach_mul_(difference, rate)
         torch._foreach_add_(shadow, difference)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
         """The model has the averaged weights inside, and its own again afterwards."""
-        own = [weight.detach().clone() for weight in self._weights]
+        if not self.decay:
+            yield
+            return
+        own = [weight.detach().clone() for weight in self._parameters.values()]
         self._copy(list(self.shadow.values()))
         try:
             yield
@@ -45,4 +53,4 @@ class Average:
 
     @torch.no_grad()
     def _copy(self, values: list[Tensor]) -> None:
-        torch._foreach_copy_(self._weights, values)
+        torch._foreach_copy_(list(self._parameters.values()), values)

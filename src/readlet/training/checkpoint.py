@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from readlet.errors import CannotResumeError, ReadletError, bad_input
 from readlet.storage.files import make_readable
 
 _PREFIX = "checkpoint-"
+_DRAFT = "."
+_GOOD = "good."
 
 
 @dataclass
@@ -22,8 +25,9 @@ class Progress:
 
     step: int = 0  # optimiser steps that are done
     mean_loss: float | None = None  # running mean, for the guard
-    window_loss: float = 0.0  # sum of the losses since the last look of the guard
+    window_loss: float = 0.0  # sum of the losses since the last check of the guard
     window_steps: int = 0
+    updates: int = 0  # steps up to the last check that float16 did not skip
     rollbacks: int = 0
     rollbacks_in_a_row: int = 0
     best_score: float | None = None
@@ -33,17 +37,26 @@ class Progress:
 
 @dataclass
 class Checkpoint:
+    """The state at a step. A rollback goes back to `good`, or to this very state if that is None.
+
+    A checkpoint that is written because training is stopped carries the last regular state: after
+    the resume a rollback goes where it would have gone.
+    """
+
     progress: Progress
     tensors: dict[str, Tensor]
+    good: dict[str, Tensor] | None = None
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str) -> None:
     """Afterwards this is the only checkpoint; if the disk is full, the previous one is."""
     final = folder / f"{_PREFIX}{checkpoint.progress.step:08d}"
-    draft = folder / f".{final.name}.{os.getpid()}"
+    draft = folder / f"{_DRAFT}{final.name}"
     try:
+        _remove(folder.glob(f"{_DRAFT}{_PREFIX}*"))  # of runs that were killed while they saved
         draft.mkdir(parents=True)
-        save_file(checkpoint.tensors, draft / "state.safetensors")
+        good = {_GOOD + name: tensor for name, tensor in (checkpoint.good or {}).items()}
+        save_file(checkpoint.tensors | good, draft / "state.safetensors")
         make_readable(draft / "state.safetensors")
         (draft / "progress.json").write_text(json.dumps(asdict(checkpoint.progress)))
         _flush(draft / "state.safetensors")
@@ -59,8 +72,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str)
         ) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    for path in (*older, *folder.glob(f".{_PREFIX}*")):  # also drafts of runs that were killed
-        shutil.rmtree(path)
+    _remove(older)
 
 
 def find_checkpoint(folder: Path) -> Path | None:
@@ -72,18 +84,30 @@ def find_checkpoint(folder: Path) -> Path | None:
 def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
     """Read a checkpoint and make sure that it is one of this very model."""
     try:
-        tensors = load_file(path / "state.safetensors")
+        stored = load_file(path / "state.safetensors")
         progress = Progress(**json.loads((path / "progress.json").read_text()))
     except (OSError, SafetensorError, ValueError, TypeError) as error:
         fault = f"a damaged checkpoint ({error})"
-        told = bad_input(path, "", fault, "remove it and train anew")
-        raise CannotResumeError(str(told)) from None
+        damage = bad_input(path, "", fault, "remove it and train anew")
+        raise CannotResumeError(str(damage)) from None
+    tensors = {name: t for name, t in stored.items() if not name.startswith(_GOOD)}
+    good = {name.removeprefix(_GOOD): t for name, t in stored.items() if name.startswith(_GOOD)}
+    for part in (tensors, good) if good else (tensors,):
+        _check_version(path, part, like)
+    return Checkpoint(progress, tensors, good or None)
+
+
+def _check_version(path: Path, tensors: dict[str, Tensor], like: dict[str, Tensor]) -> None:
     for name, tensor in like.items():
         if name not in tensors or tensors[name].shape != tensor.shape:
             fault = f"has no {name!r} of shape {tuple(tensor.shape)}: of another version"
-            told = bad_input(path, "", fault, "train anew in another --out, or use that version")
-            raise CannotResumeError(str(told))
-    return Checkpoint(progress, tensors)
+            remedy = "train anew in another --out, or use that version"
+            raise CannotResumeError(str(bad_input(path, "", fault, remedy)))
+
+
+def _remove(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder)
 
 
 def _flush(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The log of a run: a line of JSON for every look at the losses and for every evaluation."""
+"""The log of a run: a line of JSON for every check of the losses and for every evaluation."""
 
 import json
 import sys

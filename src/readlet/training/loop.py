@@ -2,24 +2,18 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
-from safetensors.torch import load_file
 from torch import nn
 
-from readlet.encoding.batches import Batch, Batches, Shape
-from readlet.encoding.features import Ints
-from readlet.errors import FailedTrainingError, ReadletError
 from readlet.progress import TrainingBar
 from readlet.recipe.recipe import Training
-from readlet.storage.tensors import detached, save_tensors
 from readlet.training.average import Average
+from readlet.training.batches import Batch, BatchPlan, BatchSource, Rows, Shape
 from readlet.training.checkpoint import (
     Checkpoint,
     Progress,
@@ -27,7 +21,8 @@ from readlet.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from readlet.training.guard import is_bad, running_mean
+from readlet.training.evaluation import Evaluation, Exam
+from readlet.training.guard import Guard
 from readlet.training.log import TrainingLog, memory_mib
 from readlet.training.loss_meter import LossMeter
 from readlet.training.precision import MixedPrecision
@@ -37,26 +32,12 @@ from readlet.training.signals import stop_signals
 from readlet.training.state import TrainingState
 from readlet.training.step import EagerStep, GraphStep, make_optimizer
 
-_MAX_ROLLBACKS = 5
-_BEST = "best.safetensors"
-
-WITH_RESUME = "go on with --resume"  # what `readlet train` tells
-
-Scores = dict[str, float]
-
-
-@dataclass(frozen=True)
-class Exam:
-    """How weights are judged: what is measured is not the loop's to know."""
-
-    scores: Callable[[float], Scores]  # asked at an epoch
-    decisive: str  # the score by which one evaluation is better than another: the higher the better
-    told: Callable[[Scores], str]  # what the user reads of them
+WITH_RESUME = "go on with --resume"  # how `readlet train` does it
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished run tells; the module holds the averaged weights."""
+    """A finished run; the module holds the averaged weights."""
 
     steps: int
     rollbacks: int
@@ -68,13 +49,13 @@ class TrainingLoop:
     def __init__(
         self,
         module: nn.Module,
-        batches: Batches,
+        batches: BatchSource,
         settings: Training,
         folder: Path,
         exam: Exam,
         accelerator: Accelerator,
         began: float | None = None,  # on the clock of time.perf_counter
-        how_to_resume: str = WITH_RESUME,  # told to whoever stops it
+        how_to_resume: str = WITH_RESUME,  # printed when it is stopped
     ) -> None:
         self._how_to_resume = how_to_resume
         self._clock = time.perf_counter() if began is None else began
@@ -82,31 +63,42 @@ class TrainingLoop:
         self.batches = batches
         self.folder = folder
         self.log = TrainingLog(folder)
-        self.exam = exam
         self.accelerator = accelerator
         device = accelerator.device
         module.to(device)
         parameters = {n: p for n, p in module.named_parameters() if p.requires_grad}
         self.optimizer = make_optimizer(list(parameters.values()), settings)
         self.average = Average(parameters, settings.ema)
-        precision = MixedPrecision(settings.precision, device)
+        self.precision = MixedPrecision(settings.precision, device)
         self.module = module
-        self.state = TrainingState(parameters, self.optimizer, self.average, precision.scaler)
-        self.take_step = self._make_step(precision)
-        self.progress = Progress()
-        self._epochs: dict[int, list[tuple[Shape, Ints]]] = {}  # only the current epoch's
-        per_epoch = len(batches.epoch(0))
-        if not per_epoch:
-            raise ReadletError("data.train: no answer that can be learned; name other files")
-        self.steps_per_epoch = -(-per_epoch // settings.accumulate)
+        self.state = TrainingState(parameters, self.optimizer, self.average, self.precision.scaler)
+        self.take_step = self._make_step()
+        self.evaluation = Evaluation(
+            exam,
+            module,
+            self.average,
+            accelerator,
+            folder,
+            patience=settings.patience,
+            how_to_resume=how_to_resume,
+        )
+        self._plan = BatchPlan(batches, settings.accumulate)
+        self.steps_per_epoch = self._plan.steps_per_epoch
         self.total_steps = self.steps_per_epoch * settings.epochs
+        self._evaluate_every = max(1, round(settings.evaluate_every * self.steps_per_epoch))
+        self._begin(Progress(), self.state.tensors())
 
-    def _make_step(self, precision: MixedPrecision) -> EagerStep:
-        """Captured where that is possible: on a GPU of its own, a batch a step, no scaling."""
+    def _begin(self, progress: Progress, good: dict[str, torch.Tensor]) -> None:
+        self.progress = progress
+        self.guard = Guard(self.settings, self.batches.guessing, progress, good)
+        self.window = LossMeter(self.accelerator.device, progress)
+
+    def _make_step(self) -> EagerStep:
+        """Captured where that is possible: on a GPU of its own, a batch a step."""
         module = self.accelerator.prepare_model(self.module)
-        parts = (module, self.optimizer, self.average, precision, self.settings.clip)
+        parts = (module, self.optimizer, self.average, self.precision, self.settings.clip)
         alone = self.accelerator.num_processes == 1 and self.settings.accumulate == 1
-        if self.accelerator.device.type == "cuda" and alone and not precision.is_scaled:
+        if self.accelerator.device.type == "cuda" and alone:
             return GraphStep(*parts, self.state)
         return EagerStep(*parts)
 
@@ -116,40 +108,35 @@ class TrainingLoop:
         if path is not None:
             checkpoint = load_checkpoint(path, self.state.tensors())
             self.state.restore(checkpoint.tensors)
-            self.progress = checkpoint.progress
+            self._begin(checkpoint.progress, checkpoint.good or checkpoint.tensors)
         if self.accelerator.is_main_process:
             self.log.cut_after(self.progress.step)
 
     def run(self) -> Outcome:
         """Train to the end; afterwards the module has the averaged weights."""
-        good = self.state.tensors()
-        window = LossMeter(self.accelerator.device, self.progress)
-        every = max(1, round(self.settings.evaluate_every * self.steps_per_epoch))
         self.warm_up()
+        self.window.start()
         with stop_signals() as stopped, self._bar() as bar:
-            while self.progress.step < self.total_steps and not self._is_exhausted():
-                window.add(*self.advance())
-                step, last = self.progress.step, self.progress.step == self.total_steps
-                if step % self.settings.log_every == 0 or last:
-                    self._look(window, good, bar)
-                with window.paused():
-                    if step % every == 0 or last:
+            while not self._is_finished():
+                self.window.add(*self.advance())
+                if self._is_due(self.settings.log_every):
+                    self._check(bar)
+                with self.window.paused():
+                    if self._is_due(self._evaluate_every):
                         self._evaluate(bar)
-                    halted = self._is_halted(stopped)
-                    if step % self.settings.checkpoint_every == 0 or last or halted:
-                        good = self._save(window, good)
-                if halted:
-                    bar.say(f"stopped at step {step}; {self._how_to_resume}")
+                    is_halted = self._is_halted(stopped)
+                    is_regular = self._is_due(self.settings.checkpoint_every)
+                    if is_regular or is_halted:
+                        self._save(is_regular=is_regular)
+                if is_halted:
+                    bar.say(f"stopped at step {self.progress.step}; {self._how_to_resume}")
                     raise KeyboardInterrupt
         self._keep_weights()
         self.accelerator.wait_for_everyone()  # the first to go on may remove the folder
         return Outcome(self.progress.step, self.progress.rollbacks)
 
     def _keep_weights(self) -> None:
-        """The averaged weights; those of the best evaluation when training may stop early."""
-        kept = self.average.shadow
-        if self.settings.patience:
-            kept = load_file(self.folder / _BEST)  # to the CPU: `copy_` brings it where it belongs
+        kept = self.evaluation.final_weights()
         with torch.no_grad():
             for name, parameter in self.module.named_parameters():
                 if name in kept:
@@ -157,14 +144,14 @@ class TrainingLoop:
 
     def warm_up(self) -> None:
         """Prepare the step for every shape of batch, so that training then has an even pace."""
-        for shape, rows in dict(self.batches.epoch(0)).items():
+        for shape, rows in self._plan.one_of_each_shape():
             self.take_step.prepare(self._batch(shape, rows))
 
     def advance(self) -> tuple[torch.Tensor, int]:
         """Take one step. The loss, still on the device, and the questions of all processes."""
         step = self.progress.step + 1
         self.module.train()
-        listed = self._next_batches(step)
+        listed = self._plan.of_step(step)
         batches = [self._batch(shape, rows) for shape, rows in listed]
         for batch in batches:
             self.take_step.prepare(batch)
@@ -178,21 +165,18 @@ class TrainingLoop:
     def _rate(self, step: int) -> float:
         return learning_rate(self.settings, step, self.total_steps)
 
-    def _next_batches(self, step: int) -> list[tuple[Shape, Ints]]:
-        epoch, position = divmod(step - 1, self.steps_per_epoch)
-        if epoch not in self._epochs:
-            self._epochs = {epoch: self.batches.epoch(epoch)}
-        first = position * self.settings.accumulate
-        return self._epochs[epoch][first : first + self.settings.accumulate]
-
-    def _batch(self, shape: Shape, rows: Ints) -> Batch:
+    def _batch(self, shape: Shape, rows: Rows) -> Batch:
         whole = self.batches.make(shape, rows)
         part = whole.part(self.accelerator.process_index, self.accelerator.num_processes)
         return part.to(self.accelerator.device)
 
-    def _is_exhausted(self) -> bool:
-        patience = self.settings.patience
-        return bool(patience) and self.progress.evaluations_since_best >= patience
+    def _is_finished(self) -> bool:
+        is_last = self.progress.step == self.total_steps
+        return is_last or self.evaluation.is_exhausted(self.progress)
+
+    def _is_due(self, every: int) -> bool:
+        """What is done every so many steps, and after the last one."""
+        return self.progress.step % every == 0 or self.progress.step == self.total_steps
 
     def _is_halted(self, stopped: list[int]) -> bool:
         """Whether to stop now: all processes at the same step, or they would wait for ever."""
@@ -200,102 +184,76 @@ class TrainingLoop:
             return bool(stopped)
         if self.progress.step % self.settings.log_every:  # asking the others takes time
             return False
-        told = torch.tensor(float(bool(stopped)), device=self.accelerator.device)
-        return float(self.accelerator.reduce(told, "sum")) > 0
+        own = torch.tensor(float(bool(stopped)), device=self.accelerator.device)  # ()
+        return float(self.accelerator.reduce(own, "sum")) > 0
 
-    def _look(self, window: LossMeter, good: dict[str, Any], bar: TrainingBar) -> None:
-        """Read the losses since the last look; roll back if something went wrong."""
-        loss = self._loss_of(window)
-        if self._is_bad(loss):
-            self.progress.rollbacks += 1
-            self.progress.rollbacks_in_a_row += 1
-            if self._diverges():
-                raise FailedTrainingError(
-                    f"training diverges: {self.progress.rollbacks - 1} rollbacks; "
-                    "lower training.learning_rate or raise training.warmup_steps"
-                )
-            self.state.restore(good)
-            number = loss if math.isfinite(loss) else None  # JSON has no NaN
-            self._log({"rollback": True, "loss": number, "mean_loss": self.progress.mean_loss})
-            before = self.progress.mean_loss
-            usual = "" if before is None else f", usually {before:.3f}"
-            bar.say(
-                f"step {self.progress.step}: loss {loss:.3f}{usual}: "
-                "rolled back to the last good weights"
-            )
+    def _check(self, bar: TrainingBar) -> None:
+        """Read the losses since the last check; roll back if something went wrong."""
+        loss, scaling = self._window_loss(), self._scaling()
+        if self.guard.is_bad(loss):
+            self._roll_back(loss, scaling, bar)
         else:
-            self.progress.rollbacks_in_a_row = 0
-            self.progress.mean_loss = running_mean(self.progress.mean_loss, loss)
-            speed = window.examples / window.seconds()
-            self._log(
-                {
-                    "loss": loss,
-                    "learning_rate": self._rate(self.progress.step),
-                    "examples_per_second": speed,
-                    "memory_mib": memory_mib(self.accelerator.device),
-                }
-            )
+            self.guard.accept(loss)
+            speed = self.window.examples / self.window.seconds()
+            values = {
+                "loss": loss,
+                "learning_rate": self._rate(self.progress.step),
+                "examples_per_second": speed,
+                "memory_mib": memory_mib(self.accelerator.device),
+            }
+            self._log(values | scaling)
             bar.show(self.progress.step, f"loss {loss:.3f}, {speed:.0f} examples/s")
-        window.clear()
+        self.progress.updates = self.state.updates()
+        self.window.clear()
 
-    def _is_bad(self, loss: float) -> bool:
-        guessing = 2 * math.log(max(shape.context for shape in self.batches.shapes))
-        return is_bad(loss, self.progress.mean_loss, self.settings.spike, guessing)
+    def _roll_back(self, loss: float, scaling: dict[str, float], bar: TrainingBar) -> None:
+        self.state.restore(self.guard.roll_back())
+        mean = self.progress.mean_loss
+        finite = loss if math.isfinite(loss) else None  # JSON has no NaN
+        self._log({"rollback": True, "loss": finite, "mean_loss": mean} | scaling)
+        usual = "" if mean is None else f", usually {mean:.3f}"
+        bar.say(
+            f"step {self.progress.step}: loss {loss:.3f}{usual}: "
+            "rolled back to the last good weights"
+        )
 
-    def _diverges(self) -> bool:
-        """Rolled back again and again, in a row or at a third of all looks so far."""
-        if self.progress.rollbacks_in_a_row > _MAX_ROLLBACKS:
-            return True
-        looks = -(-self.progress.step // self.settings.log_every)
-        return self.progress.rollbacks > max(_MAX_ROLLBACKS, looks / 3)
+    def _window_loss(self) -> float:
+        """Mean loss since the last check, over all processes."""
+        total = float(self.accelerator.reduce(self.window.total, "mean"))
+        return total / max(self.window.steps, 1)
 
-    def _loss_of(self, window: LossMeter) -> float:
-        """Mean loss of the window over all processes."""
-        total = float(self.accelerator.reduce(window.total, "mean"))
-        return total / max(window.steps, 1)
+    def _scaling(self) -> dict[str, float]:
+        """In float16: steps since the last check that an overflow made skip, and the loss's scale.
+
+        Every skipped step halves the scale.
+        """
+        if not self.precision.is_scaled:
+            return {}
+        made = self.state.updates() - self.progress.updates
+        return {"skipped_steps": self.window.steps - made, "scale": self.precision.scale()}
 
     def _evaluate(self, bar: TrainingBar) -> None:
-        score = 0.0
-        if self.accelerator.is_main_process:
-            epoch = self.progress.step / self.steps_per_epoch
-            self.module.eval()
-            with self.average.applied(), torch.no_grad():
-                scores = self.exam.scores(epoch)
+        epoch = self.progress.step / self.steps_per_epoch
+        scores = self.evaluation.scores(epoch)
+        if scores:
             self._log(scores)
-            bar.say(f"epoch {epoch:.1f}: {self.exam.told(scores)}")
-            score = scores[self.exam.decisive]
-        decisive = torch.tensor(score, device=self.accelerator.device)  # ()
-        score = float(self.accelerator.reduce(decisive, "sum"))  # only the main process has one
-        if not math.isfinite(score):
-            remedy = "lower training.learning_rate"
-            raise FailedTrainingError(f"evaluation gave {self.exam.decisive} {score}; {remedy}")
-        best = self.progress.best_score
-        improved = best is None or score > best
-        if improved:
-            self.progress.best_score = score
-        self.progress.evaluations_since_best = (
-            0 if improved else self.progress.evaluations_since_best + 1
-        )
-        if improved and self.settings.patience:
-            in_main(self.accelerator, self._save_best)
+            bar.say(f"epoch {epoch:.1f}: {self.evaluation.summary(scores)}")
+        self.evaluation.compare(scores, self.progress)
 
-    def _save_best(self) -> None:
-        weights = detached(self.average.shadow)
-        save_tensors(self.folder / _BEST, weights, how_to_resume=self._how_to_resume)
-
-    def _save(self, window: LossMeter, good: dict[str, Any]) -> dict[str, Any]:
-        """A checkpoint of here; not of a state that the next look will roll back."""
-        loss = self._loss_of(window)
-        if self._is_bad(loss):
-            return good
-        self.progress.window_loss = float(self.accelerator.reduce(window.total, "mean"))
-        self.progress.window_steps = window.steps
-        tensors = self.state.tensors()
+    def _save(self, *, is_regular: bool) -> None:
+        """A checkpoint of here; not of a state that the next check will roll back."""
+        if self.guard.is_bad(self._window_loss()):
+            return
+        here = Checkpoint(self.progress, self.state.tensors())
+        if is_regular:
+            self.guard.good = here.tensors
+        else:
+            here.good = self.guard.good
+        self.progress.window_loss = float(self.accelerator.reduce(self.window.total, "mean"))
+        self.progress.window_steps = self.window.steps
         self._seconds()
-        here = Checkpoint(self.progress, tensors)
         how = self._how_to_resume
         in_main(self.accelerator, lambda: save_checkpoint(self.folder, here, how_to_resume=how))
-        return tensors
 
     def _log(self, values: dict[str, Any]) -> None:
         if self.accelerator.is_main_process:
@@ -313,11 +271,9 @@ class TrainingLoop:
         self._clock = now
         return self.progress.seconds
 
-    @contextmanager
-    def _bar(self) -> Iterator[TrainingBar]:
+    def _bar(self) -> TrainingBar:
         shown = self.accelerator.is_main_process
-        with TrainingBar(self.total_steps, self.progress.step, shown=shown) as bar:
-            yield bar
+        return TrainingBar(self.total_steps, self.progress.step, shown=shown)
 
 
 def _mix(seed: int, step: int, process: int) -> int:

@@ -1,4 +1,4 @@
-"""What happened since the guard looked last."""
+"""What happened since the last check of the guard."""
 
 import time
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from readlet.training.checkpoint import Progress
 
 
 class LossMeter:
-    """Losses and time since the last look. The sum stays on the device until then."""
+    """Losses and time since the last check. The sum stays on the device until the next one."""
 
     def __init__(self, device: torch.device, progress: Progress) -> None:
         self.total = torch.zeros((), device=device)  # ()
         self.clear()
-        # A run that was stopped between two looks goes on with what it had seen.
+        # A run that was stopped between two checks goes on with what it had seen.
         self.total += progress.window_loss
         self.steps = progress.window_steps
 
@@ -23,6 +23,10 @@ class LossMeter:
         self.total = torch.zeros_like(self.total)  # ()
         self.steps = 0
         self.examples = 0
+        self.start()
+
+    def start(self) -> None:
+        """Time before this is not training."""
         self._since = time.perf_counter()
 
     def add(self, loss: torch.Tensor, examples: int) -> None:

@@ -61,3 +61,7 @@ class MixedPrecision:
     @property
     def is_scaled(self) -> bool:
         return self.scaler.is_enabled()
+
+    def scale(self) -> float:
+        """What the loss is multiplied by. Waits for the device."""
+        return float(self.scaler.get_scale())

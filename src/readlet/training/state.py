@@ -29,11 +29,12 @@ class TrainingState:
         found: dict[str, Tensor] = {}
         for name, parameter in self._parameters.items():
             found[f"weight.{name}"] = parameter
-            found[f"average.{name}"] = self._average.shadow[name]
             memory = self._optimizer.state[parameter]
             for moment in _MOMENTS:
                 found[f"{moment}.{name}"] = memory.get(moment, torch.zeros_like(parameter))
-        found["adam_steps"] = torch.as_tensor(float(self._adam_steps()))
+        for name, shadow in self._average.shadow.items():
+            found[f"average.{name}"] = shadow
+        found["adam_steps"] = torch.tensor(float(self.updates()))
         scaler = self._scaler.state_dict()
         found["scale"] = torch.tensor(float(scaler.get("scale", 1.0)))
         found["growth"] = torch.tensor(float(scaler.get("_growth_tracker", 0)))
@@ -43,7 +44,6 @@ class TrainingState:
     def restore(self, tensors: dict[str, Tensor]) -> None:
         for name, parameter in self._parameters.items():
             parameter.copy_(tensors[f"weight.{name}"])
-            self._average.shadow[name].copy_(tensors[f"average.{name}"])
             memory = self._optimizer.state[parameter]
             for moment in _MOMENTS:
                 stored = tensors[f"{moment}.{name}"].to(parameter.device)
@@ -56,15 +56,17 @@ class TrainingState:
                 memory["step"].copy_(steps)
             else:
                 memory["step"] = steps.clone()
+        for name, shadow in self._average.shadow.items():
+            shadow.copy_(tensors[f"average.{name}"])
         if self._scaler.is_enabled():
             state = self._scaler.state_dict()
             state |= {"scale": float(tensors["scale"]), "_growth_tracker": int(tensors["growth"])}
             self._scaler.load_state_dict(state)
 
-    def _adam_steps(self) -> float:
-        """All weights have taken the same number of steps."""
+    def updates(self) -> int:
+        """How often the weights were changed, all of them equally often. Waits for the device."""
         memory = self._optimizer.state[next(iter(self._parameters.values()))]
-        return float(memory.get("step", 0.0))
+        return int(memory.get("step", 0))
 
     def _step_device(self, parameter: nn.Parameter) -> torch.device:
         # Adam counts on the CPU unless its steps run entirely on the device.

@@ -4,16 +4,18 @@ On a GPU this network is bound by kernel launches, not by arithmetic. So there t
 captured once for every shape of batch as a CUDA graph, and replayed with one launch.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
-from readlet.encoding.batches import Batch
 from readlet.recipe.recipe import Training
 from readlet.training.average import Average
+from readlet.training.batches import Batch, tensors_of
 from readlet.training.precision import MixedPrecision
 from readlet.training.state import TrainingState
+
+_Sizes = tuple[torch.Size, ...]
 
 
 def make_optimizer(parameters: list[nn.Parameter], settings: Training) -> torch.optim.Adam:
@@ -74,7 +76,10 @@ class EagerStep:
 
 
 class GraphStep(EagerStep):
-    """The same step as a CUDA graph per shape. Needs one batch a step, and no loss scaling."""
+    """The same step as a CUDA graph per shape. Needs one batch a step.
+
+    Loss scaling can be captured too: fused Adam skips a step on the device, where the scale is.
+    """
 
     def __init__(
         self,
@@ -87,27 +92,28 @@ class GraphStep(EagerStep):
     ) -> None:
         super().__init__(module, optimizer, average, precision, clip)
         self._state = state
-        self._captured: dict[tuple[int, ...], tuple[Batch, torch.cuda.CUDAGraph, Tensor]] = {}
+        self._captured: dict[_Sizes, tuple[Batch, torch.cuda.CUDAGraph, Tensor]] = {}
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, batches: list[Batch], learning_rate: float, step: int) -> Tensor:
         (batch,) = batches
-        inputs, graph, loss = self._captured[_shape(batch)]
-        for field in fields(batch):
-            getattr(inputs, field.name).copy_(getattr(batch, field.name), non_blocking=True)
+        inputs, graph, loss = self._captured[_sizes(batch)]
+        given = tensors_of(batch)
+        for name, tensor in tensors_of(inputs).items():
+            tensor.copy_(given[name], non_blocking=True)
         self._rate.fill_(learning_rate)
         self._average_rate.fill_(self.average.rate(step))
         graph.replay()
         return loss.clone()  # the next replay writes over it
 
     def prepare(self, batch: Batch) -> None:
-        if _shape(batch) not in self._captured:
-            self._captured[_shape(batch)] = self._capture(batch)
+        if _sizes(batch) not in self._captured:
+            self._captured[_sizes(batch)] = self._capture(batch)
 
     def _capture(self, batch: Batch) -> tuple[Batch, torch.cuda.CUDAGraph, Tensor]:
         """Record a step. The steps that warm it up leave no trace in the weights."""
         before = self._state.tensors()
-        inputs = replace(batch, **{f.name: getattr(batch, f.name).clone() for f in fields(batch)})
+        inputs = replace(batch, **{name: t.clone() for name, t in tensors_of(batch).items()})
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -121,5 +127,5 @@ class GraphStep(EagerStep):
         return inputs, graph, loss
 
 
-def _shape(batch: Batch) -> tuple[int, ...]:
-    return (*batch.context.shape, batch.question.shape[1], len(batch.forms))
+def _sizes(batch: Batch) -> _Sizes:
+    return tuple(tensor.shape for tensor in tensors_of(batch).values())

@@ -1,0 +1,125 @@
+"""Batches of words: questions and contexts as places in a list of the batch's distinct forms."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from readlet.encoding.batches import Batches, RowBatch, Shape, padded, row_tensors
+from readlet.encoding.features import NULL_FORM, PADDING_FORM, Features
+from readlet.encoding.rows import Ints
+from readlet.encoding.windows import Windows
+
+PADDING = 0
+"""The place of padding among a batch's forms."""
+
+# Padded lengths. 32 words hold all but one question in a thousand.
+_CONTEXT_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320)
+_QUESTION_LENGTH = 32
+_STEP_OF_LENGTH = 16  # fused attention is slow at odd lengths, and compiled again for them
+# The room for a batch's distinct forms grows in thirds of its places: few sizes, one a shape for
+# most data. A batch of 32 SQuAD questions repeats every form three times, one of 128 five times.
+_STEPS_OF_ROOM = 3
+
+
+@dataclass(frozen=True)
+class WordBatch(RowBatch):
+    """Texts as places in a list of distinct forms: what depends on the form is made once for each.
+
+    Place 0 is padding. With a null place, the context begins with a form of its own for "no
+    answer"; labels count words, so they do not count it.
+    """
+
+    forms: Tensor  # (U,) distinct forms, padded at the end
+    context: Tensor  # (B, Lc) places in `forms`
+    question: Tensor  # (B, Lq) places in `forms`
+
+    def part(self, index: int, parts: int) -> Self:
+        return replace(super().part(index, parts), forms=self.forms)
+
+
+class FormTables(torch.nn.Module):
+    """What the model reads for each form. It moves to the device with `.to`, like any module."""
+
+    words: Tensor
+    characters: Tensor
+    keys: Tensor
+    # What a model makes of the characters, (F, C): given once for all batches while answering.
+    character_vectors: Tensor | None = None
+
+    def __init__(self, features: Features) -> None:
+        super().__init__()
+        self.register_buffer("words", torch.from_numpy(features.form_words))  # (F,)
+        self.register_buffer("characters", torch.from_numpy(features.form_characters))  # (F, W)
+        self.register_buffer("keys", torch.from_numpy(features.form_keys))  # (F,)
+
+
+def shapes(windows: Windows, *, null: bool) -> list[Shape]:
+    """Lengths of context and question, smallest first; the last one holds every row."""
+    longest = _rounded(windows.max_context + null)
+    longest_question = _rounded(windows.max_question)
+    question = min(_QUESTION_LENGTH, longest_question)
+    listed: list[Shape] = [(length, question) for length in _CONTEXT_LENGTHS if length < longest]
+    listed.append((longest, question))
+    if question < longest_question:
+        listed.append((longest, longest_question))
+    return listed
+
+
+def _rounded(length: int) -> int:
+    return -(-length // _STEP_OF_LENGTH) * _STEP_OF_LENGTH
+
+
+def word_batches(
+    features: Features, listed: list[Shape], batch_size: int, *, null: bool, seed: int = 0
+) -> Batches[WordBatch]:
+    """Batches of these shapes; with `null`, every context begins with the null place."""
+    lengths = np.stack(
+        [features.row_window[:, 1] + null, features.row_question[:, 1]], axis=1
+    )  # (rows, 2)
+    return Batches(
+        lengths,
+        listed,
+        batch_size,
+        partial(_collate, features, null),
+        trainable=features.trainable(can_refuse=null),
+        # A first and a last word, each out of as many as the longest shape holds.
+        guessing=2 * math.log(max(context for context, _ in listed)),
+        seed=seed,
+    )
+
+
+def _collate(features: Features, null: bool, shape: Shape, rows: Ints, size: int) -> WordBatch:
+    context_length, question_length = shape
+    words = size, context_length - null
+    context = padded(features.forms, features.row_window[rows], words)  # (B, Lc - null) forms
+    if null:
+        place = np.zeros((size, 1), np.int32)  # (B, 1)
+        place[: len(rows)] = NULL_FORM
+        context = np.concatenate([place, context], axis=1)  # (B, Lc)
+    question = padded(features.forms, features.row_question[rows], (size, question_length))
+    texts = np.concatenate([context, question], axis=1)  # (B, Lc + Lq)
+    forms, places = _distinct(texts)  # (U,), (B, Lc + Lq)
+    context, question = np.split(places, [context_length], axis=1)  # (B, Lc), (B, Lq)
+    return WordBatch(
+        **row_tensors(features, rows, size),
+        forms=torch.from_numpy(forms),
+        context=torch.from_numpy(context),
+        question=torch.from_numpy(question),
+    )
+
+
+def _distinct(texts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The forms of the texts, each once, padding first; and the texts as places among them."""
+    found, places = np.unique(texts, return_inverse=True)
+    if found[0] != PADDING_FORM:
+        found, places = np.insert(found, 0, PADDING_FORM), places + 1
+    step = -(-(texts.size + 1) // _STEPS_OF_ROOM)  # one more: padding may not be in the texts
+    forms = np.full(-(-len(found) // step) * step, PADDING_FORM, np.int32)
+    forms[: len(found)] = found
+    return forms, places.reshape(texts.shape).astype(np.int32)

@@ -1,0 +1,272 @@
+"""QACNNnet as a family: words with frozen and trainable vectors, read by the small network."""
+
+import json
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from readlet.encoding.batches import Batches
+from readlet.encoding.cache import Stored
+from readlet.encoding.features import Features, count_words
+from readlet.encoding.rows import Rows
+from readlet.encoding.vectors import Matrix, concatenate_vectors
+from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
+from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
+from readlet.encoding.word_encoder import WordEncoder
+from readlet.errors import bad_input
+from readlet.families.family import Encoder, Family, TrainableScorer
+from readlet.families.torch_scorer import WEIGHTS, TorchScorer
+from readlet.models.qacnn import QACNN
+from readlet.models.span_scores import SpanLogits
+from readlet.nn.norm_loss import highest_confidence, warn_of_bound
+from readlet.recipe.qacnn import QacnnRecipe, norm_gamma
+from readlet.recipe.recipe import Recipe
+from readlet.storage.damage import damage_of
+from readlet.storage.json_files import read_json, write_json
+from readlet.storage.tensors import detached, in_precision, load_tensors, save_tensors
+from readlet.types import Example
+
+StoredAs = Literal["float32", "float16"]
+_VECTORS = "embedding.frozen"  # the weights that are word vectors from files
+_WORDS = "vocabulary.json"
+
+
+@dataclass
+class QacnnScorer(TorchScorer):
+    """The network and the words that it knows."""
+
+    module: QACNN
+    encoder: WordEncoder
+    recipe: QacnnRecipe
+    # How the weights stand on disk. In half precision they must be rounded already (`slimmed` does
+    # it), or the saved reader would be another one.
+    stored: StoredAs = "float32"
+
+    def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[WordBatch]:
+        assert isinstance(rows, Features)
+        null = self.can_refuse
+        return word_batches(
+            rows, shapes(self.encoder.windows, null=null), batch_size, null=null, seed=seed
+        )
+
+    def over(self, rows: Rows) -> "_OverTables":
+        assert isinstance(rows, Features)
+        return _OverTables(self.module, FormTables(rows))
+
+    def scoring(self, rows: Rows) -> "_OverTables":
+        """Characters are read once for every form, not at every place."""
+        over = self.over(rows).to(self.device)
+        self.module.read_characters(over.tables)
+        return over
+
+    def save(self, folder: Path) -> list[str]:
+        dtype = torch.float16 if self.stored == "float16" else torch.float32
+        weights = in_precision(dtype, detached(dict(self.module.state_dict())))
+        first = self.encoder.vocabulary.trainable_rows
+        weights[_VECTORS] = weights[_VECTORS][first:]  # (words, width): those above are zero
+        save_tensors(folder / WEIGHTS, weights)
+        write_json(folder / _WORDS, self.encoder.vocabulary.to_json())
+        return [WEIGHTS, _WORDS]
+
+    def config(self) -> dict[str, Any]:
+        return super().config() | {"stored": self.stored}
+
+    def facts(self) -> list[str]:
+        known = self.encoder.vocabulary
+        listed = [
+            f"- {len(known.frozen):,} words with frozen vectors, {len(known.trainable):,} with "
+            f"trainable ones, {len(known.characters):,} characters"
+        ]
+        if self.stored == "float16":
+            listed.append("- weights stored in half precision")
+        return listed
+
+    @property
+    def words(self) -> int:
+        """Words with frozen vectors: what a slimmer copy has fewer of."""
+        return len(self.encoder.vocabulary.frozen)
+
+    def bytes_of_words(self) -> list[int]:
+        """What each of these words takes on disk in a slim copy, at least."""
+        width = self.encoder.vectors.shape[1]
+        return [2 * width + _listed_bytes(word) for word in self.encoder.vocabulary.frozen]
+
+    def slimmed(self, words: int) -> "QacnnScorer":
+        """With the vectors of the most frequent words only, all weights in half precision.
+
+        Vector files list frequent words first, and a vocabulary keeps their order. Other words
+        become the unknown word, told apart by their characters; words with trainable vectors stay.
+        """
+        known = replace(self.encoder.vocabulary, frozen=self.encoder.vocabulary.frozen[:words])
+        weights = dict(self.module.state_dict())
+        weights[_VECTORS] = weights[_VECTORS][: known.trainable_rows + len(known.frozen)]
+        weights = in_precision(torch.float16, detached(weights))
+        for name, tensor in weights.items():
+            if not torch.isfinite(tensor).all():
+                fault = "holds a number too large for half precision"
+                raise bad_input(name, "", fault, "it cannot be slimmed; train the reader anew")
+        return scorer_of(self.recipe, known, weights, null=self.can_refuse, stored="float16")
+
+
+class QacnnFamily(Family):
+    """Builds, trains and loads QACNNnet."""
+
+    def can_refuse(self, recipe: Recipe) -> bool:
+        return _typed(recipe).model.null_answer
+
+    def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
+        return _typed(recipe).words.model_dump(mode="json")
+
+    def fit_encoder(self, recipe: Recipe, examples: Sequence[Example]) -> WordEncoder:
+        settings = _typed(recipe).words
+        words: list[str] = []
+        matrix = None
+        if settings.vectors:
+            words, matrix = concatenate_vectors(
+                [Path(v) for v in settings.vectors], settings.max_words
+            )
+        known = build_vocabulary(
+            count_words(examples),
+            words,
+            trainable_words=settings.trainable_words,
+            min_count=settings.min_count,
+            min_character_count=settings.min_character_count,
+            max_characters=settings.max_characters,
+        )
+        width = settings.width if matrix is None else matrix.shape[1]
+        return WordEncoder(known, frozen_table(known, matrix, width), _typed(recipe).data.windows)
+
+    def restore_encoder(self, recipe: Recipe, stored: Stored) -> WordEncoder:
+        return WordEncoder.from_stored(stored, _typed(recipe).data.windows)
+
+    def restore_rows(self, stored: Stored) -> Features:
+        return Features.from_stored(stored)
+
+    def with_encoder_of(self, recipe: Recipe, start: Recipe) -> Recipe:
+        return recipe.model_copy(update={"words": _typed(start).words})
+
+    def build(self, recipe: Recipe, encoder: Encoder, *, can_refuse: bool) -> QacnnScorer:
+        assert isinstance(encoder, WordEncoder)
+        known, typed = encoder.vocabulary, _typed(recipe)
+        frozen = torch.from_numpy(encoder.vectors)  # (rows, width)
+        model = QACNN(typed, frozen, known.trainable_rows, known.character_count, null=can_refuse)
+        return _scorer(model, encoder, typed)
+
+    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> QacnnScorer:
+        with damage_of(folder / "config.json"):
+            null = bool(config["null_answer"])
+            stored = config.get("stored", "float32")
+            if stored not in get_args(StoredAs):
+                raise ValueError(f"weights stored as {stored!r:.40}")
+        with damage_of(folder / _WORDS):
+            known = Vocabulary.from_json(read_json(folder / _WORDS))
+        with damage_of(folder / WEIGHTS):
+            weights = load_tensors(folder / WEIGHTS)
+            return scorer_of(recipe, known, weights, null=null, stored=stored)
+
+    def compile_ahead(self, recipe: Recipe, device: torch.device) -> bool:
+        """Compile the blocks' programs with random numbers; the blocks that are trained find them.
+
+        False where this torch cannot, for want of a C compiler, say: training goes on without.
+        """
+        from torch._dynamo.exc import TorchDynamoException  # two seconds, which a CPU need not wait
+
+        from readlet.training.precision import MixedPrecision
+
+        typed = _typed(recipe)
+        model = QACNN(typed, torch.zeros(1, 1), 1, 1).to(device)
+        model.compile_blocks()
+        precision = MixedPrecision(recipe.training.precision, device)
+        keep = torch.ones(
+            recipe.training.batch_size, 160, dtype=torch.bool, device=device
+        )  # (B, L)
+        try:
+            for block in (model.encoder, model.blocks[0]):
+                with precision.autocast():
+                    x = torch.randn(*keep.shape, typed.model.width, device=device)  # (B, L, D)
+                    out = block(x.requires_grad_(), keep)  # (B, L, D)
+                out.sum().backward()
+        except TorchDynamoException as error:
+            cause = str(getattr(error, "inner_exception", error)).strip()
+            reason = cause.splitlines()[0] if cause else type(error).__name__
+            warnings.warn(f"training without compiled programs: slower ({reason})", stacklevel=2)
+            return False
+        return True
+
+    def compile(self, scorer: TrainableScorer) -> None:
+        assert isinstance(scorer.module, QACNN)
+        scorer.module.compile_blocks()
+
+    def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:
+        """NormSoftmax in the loss: the fewer the words of a window, the less sure it can be."""
+        typed = _typed(recipe)
+        if norm_gamma(typed.loss, typed.model.width) == math.inf:
+            lengths = np.unique(rows.row_window[:, 1])
+            places = [int(length) + can_refuse for length in lengths if length > 0]
+            least_sure = min(places, key=highest_confidence, default=1)
+            warn_of_bound(least_sure, "places, a short window,", "loss.gamma")
+
+
+def scorer_of(
+    recipe: Recipe,
+    vocabulary: Vocabulary,
+    weights: dict[str, Tensor],
+    *,
+    null: bool,
+    stored: StoredAs,
+) -> QacnnScorer:
+    """The model with these weights, which may be in half precision and lack rows of zeros.
+
+    It computes in float32. Only the table of word vectors stays in half precision, if it is: the
+    rows that a batch needs are converted when they are looked up, which costs nothing.
+    """
+    typed = _typed(recipe)
+    frozen = weights[_VECTORS]  # (words, width)
+    rows = vocabulary.trainable_rows
+    absent = rows + len(vocabulary.frozen) - len(frozen)
+    if len(weights["embedding.trainable.weight"]) != rows or absent not in (0, rows):
+        raise ValueError(f"{len(frozen)} words do not match {_WORDS}")
+    frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
+    model = QACNN(typed, frozen, rows, vocabulary.character_count, null=null)
+    model.load_state_dict(weights | {_VECTORS: frozen})
+    vectors: Matrix = model.embedding.frozen.numpy()  # (rows + words, width), the same memory
+    encoder = WordEncoder(vocabulary, vectors, _typed(recipe).data.windows)
+    return _scorer(model.eval(), encoder, typed, stored)
+
+
+def _scorer(
+    model: QACNN, encoder: WordEncoder, recipe: QacnnRecipe, stored: StoredAs = "float32"
+) -> QacnnScorer:
+    return QacnnScorer(model, encoder, recipe.data.max_answer, model.null, recipe, stored)
+
+
+class _OverTables(nn.Module):
+    """The network with the tables of the training data: a batch in, scores out."""
+
+    def __init__(self, network: QACNN, tables: FormTables) -> None:
+        super().__init__()
+        self.network = network
+        self.tables = tables
+
+    def forward(self, batch: WordBatch) -> SpanLogits:
+        scores: SpanLogits = self.network(batch, self.tables)
+        return scores
+
+
+def _typed(recipe: Recipe) -> QacnnRecipe:
+    assert isinstance(recipe, QacnnRecipe)
+    return recipe
+
+
+def _listed_bytes(word: str) -> int:
+    """A word in vocabulary.json: on a line of its own, after two spaces, with a comma."""
+    text = json.dumps(word, ensure_ascii=False)
+    return len(text.encode("utf-8", errors="backslashreplace")) + len("  ,\n")

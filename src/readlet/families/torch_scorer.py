@@ -1,0 +1,88 @@
+"""What scorers with a torch module share: batches in, NumPy scores out, weights on disk."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from readlet.encoding.batches import Batches, RowBatch
+from readlet.encoding.rows import Ints, Rows
+from readlet.families.family import Encoder, SpanScores
+from readlet.models.span_loss import SpanLearner, Teacher
+from readlet.models.span_scores import SpanLogits
+from readlet.nn.parameters import count_parameters
+from readlet.storage.damage import damage_of
+from readlet.storage.tensors import detached, load_tensors, save_tensors
+
+WEIGHTS = "model.safetensors"
+
+
+@dataclass
+class TorchScorer(ABC):
+    """A module with its encoder. A subclass says how rows become batches."""
+
+    module: nn.Module
+    encoder: Encoder
+    max_answer: int
+    can_refuse: bool
+
+    @abstractmethod
+    def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[Any]: ...
+
+    def over(self, rows: Rows) -> nn.Module:
+        """The module for batches of these rows: a batch in, `SpanLogits` out."""
+        return self.module
+
+    def scoring(self, rows: Rows) -> Callable[[Any], SpanLogits]:
+        """The same for answering: here what all batches share can be computed once."""
+        return self.over(rows).to(self.device)
+
+    def learner(self, rows: Rows, label_smoothing: float, teacher: Teacher | None) -> SpanLearner:
+        return SpanLearner(self.over(rows), label_smoothing, teacher)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.module.parameters()).device
+
+    @property
+    def parameters(self) -> int:
+        return count_parameters(self.module)
+
+    def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
+        batches = self.batches(rows, min(batch_size, max(len(rows), 1)))
+        self.module.eval()
+        score = self.scoring(rows)
+        for shape, numbers in batches.in_order():
+            batch: RowBatch = batches.make(shape, numbers).to(self.device)
+            # Compiling for this mode too would cost more than it saves.
+            with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+                found = score(batch)
+            yield numbers, _as_numpy(found, len(numbers))
+
+    def move_to(self, device: str) -> None:
+        self.module.to(device)
+
+    def save(self, folder: Path) -> list[str]:
+        save_tensors(folder / WEIGHTS, detached(dict(self.module.state_dict())))
+        return [WEIGHTS]
+
+    def load_weights(self, folder: Path) -> None:
+        with damage_of(folder / WEIGHTS):
+            self.module.load_state_dict(load_tensors(folder / WEIGHTS))
+
+    def config(self) -> dict[str, Any]:
+        return {"null_answer": self.can_refuse}
+
+    def facts(self) -> list[str]:
+        return []
+
+
+def _as_numpy(found: SpanLogits, count: int) -> SpanScores:
+    """Without the filler rows."""
+    start, end, allowed = (part[:count].cpu().numpy() for part in found[:3])  # (B, L)
+    null = None if found.null is None else found.null[:count].cpu().numpy()  # (B, 2)
+    return SpanScores(start, end, allowed, null)

@@ -1,0 +1,67 @@
+"""What training a reader of spans means: how it is scored on the way, and finished at the end."""
+
+from dataclasses import dataclass, replace
+
+from readlet.families.family import TrainableScorer
+from readlet.fitting.training_data import Part
+from readlet.metrics.span_task import SPANS
+from readlet.nn.softmax_tracker import tracked_softmax
+from readlet.reading.calibration import Calibration
+from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
+from readlet.reading.predictor import Predictor
+from readlet.training.evaluation import Scores
+from readlet.types import Prediction
+
+_TRACKED = 32  # rows: all scores of every head are held at once
+
+
+@dataclass(frozen=True)
+class SpanExam:
+    """Scores the weights as they are, before any calibration."""
+
+    scorer: TrainableScorer
+    batch_size: int
+    dev: Part
+    track_softmax: bool = False
+
+    @property
+    def predictor(self) -> Predictor:
+        return Predictor(self.scorer, Calibration(), self.batch_size, n_best=1)
+
+    def __call__(self) -> Scores:
+        predictions = self.predictor.predict(self.dev.examples, self.dev.rows)
+        scores = SPANS.score(self.dev.examples, predictions).summary
+        return scores | (softmax_statistics(self.scorer, self.dev) if self.track_softmax else {})
+
+    def calibrated(self, held_out: Part) -> tuple[Calibration, list[Prediction]]:
+        """The calibration fitted on held-out questions, and the predictions on dev with it."""
+        fitted = calibrate(self.predictor, held_out.examples, held_out.rows)
+        calibrated = replace(self.predictor, calibration=fitted)
+        return fitted, calibrated.predict(self.dev.examples, self.dev.rows)
+
+
+def softmax_statistics(scorer: TrainableScorer, part: Part) -> Scores:
+    """Variance and entropy of every softmax of attention, for the largest batch of a few rows."""
+    batches = scorer.scores(scorer.encoder.encode(part.examples[:_TRACKED]), _TRACKED)
+    size, found = 0, []
+    while True:
+        with tracked_softmax(scorer.module) as tracked:
+            batch = next(batches, None)
+        if batch is None:
+            break
+        if len(batch[0]) > size:
+            size, found = len(batch[0]), tracked
+    return {
+        f"softmax.{number:02d}.{of_layer.layer}.{name}": value
+        for number, of_layer in enumerate(found)
+        for name, value in (("variance", of_layer.variance), ("entropy", of_layer.entropy))
+    }
+
+
+def unfitted(fitted: Calibration, *, can_refuse: bool) -> str:
+    """Why a calibration, or a part of it, was not fitted; empty if it was."""
+    if not fitted.questions:
+        return f"calibration not fitted: {TOO_FEW}"
+    if can_refuse and not fitted.has_fitted_refusals:
+        return f"refusals not fitted: {TOO_FEW_OF_A_KIND}"
+    return ""

@@ -1,0 +1,18 @@
+"""Whatever is wrong with a stored file is reported as damage of that file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from readlet.errors import ReadletError, bad_input
+
+
+@contextmanager
+def damage_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ReadletError:
+        raise
+    except (OSError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        fault = " ".join(f"is damaged ({type(error).__name__}: {error})".split())
+        raise bad_input(path, "", f"{fault:.200}", "copy the folder again") from None

@@ -1,0 +1,26 @@
+"""JSON objects in files: whole or absent, and damage reported with the file's name."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import bad_input
+from readlet.storage.files import atomic_text
+
+
+def write_json(path: Path, values: Any) -> None:
+    with atomic_text(path) as stream:
+        json.dump(values, stream, ensure_ascii=False, indent=1)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object of a reader's folder."""
+    try:
+        values = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise bad_input(path, "", "is missing", "give the folder of a whole reader") from None
+    except (OSError, ValueError) as error:
+        raise bad_input(path, "", f"is damaged ({error})", "copy the folder again") from None
+    if not isinstance(values, dict):
+        raise bad_input(path, "", "is not an object", "copy the folder again")
+    return values

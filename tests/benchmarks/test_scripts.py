@@ -1,0 +1,87 @@
+"""Scripts that measure or make readers, at the smallest size at which they do anything."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from readlet.families.qacnn import QacnnScorer
+from readlet.fitting.training_data import prepare
+from readlet.reading.calibration import Calibration
+from readlet.reading.fit_calibration import MIN_QUESTIONS
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe_files import load_recipe
+from readlet.types import Example, Span
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks"
+NEED_MATPLOTLIB = {"report_plots", "reader_report", "softmax_plots"}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SCRIPTS.glob("*.py")))
+def test_every_script_can_be_imported(name: str, load_script: Callable[[str], Any]) -> None:
+    if name in NEED_MATPLOTLIB:
+        pytest.importorskip(
+            "matplotlib", reason="plots need matplotlib: pip install readlet[plots]"
+        )
+    assert load_script(name).__doc__
+
+
+def test_latency_is_measured_of_a_reader_of_full_size(load_script: Callable[[str], Any]) -> None:
+    script = load_script("cpu_latency")
+    examples = [Example(str(n), "Who lit it?", "Ada lit the lamp.") for n in range(3)]
+    reader = script.untrained(examples)
+    assert isinstance(reader.scorer, QacnnScorer)
+    assert reader.scorer.can_refuse
+    assert reader.scorer.encoder.vectors.shape[1] == script.VECTOR_WIDTH
+    assert 0.5e6 < reader.scorer.parameters < 2.0e6  # as many as with vectors from files
+    assert script.batch_rate(reader, examples, repetitions=1) > 0
+    assert script.single_seconds(reader, examples[:1]) > 0
+
+
+def test_a_reader_is_calibrated_anew(
+    load_script: Callable[[str], Any], random_reader: Callable[..., Reader]
+) -> None:
+    context = "Ada lit the lamp at the cape."
+    asked = [
+        Example(str(n), f"Who lit lamp {n}?", context, (Span(0, "Ada"),) if n % 2 else ())
+        for n in range(2 * MIN_QUESTIONS)
+    ]
+    reader = random_reader(context, null=True)
+    fitted = load_script("bundled_reader").recalibrated(reader, asked)
+    assert reader.calibration == Calibration()
+    assert fitted.calibration.questions == len(asked)
+    assert fitted.calibration.has_fitted_refusals
+    assert fitted.scorer is reader.scorer
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_training_speed_is_measured(
+    plain: bool,
+    load_script: Callable[[str], Any],
+    small_training: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = load_script("train_speed")
+
+    def small_recipe(_: str, changes: Sequence[str]) -> Recipe:
+        return load_recipe("tiny", [*small_training, *changes, "training.precision=float32"])
+
+    monkeypatch.setattr(script, "load_recipe", small_recipe)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)  # it needs no GPU to be right
+    data = prepare(small_recipe("tiny", []))
+    shapes = set()
+
+    class Watched(script.TrainingLoop):  # type: ignore[misc, name-defined]
+        def advance(self) -> tuple[torch.Tensor, int]:
+            shapes.update(shape for shape, _ in self.batches.epoch(0))
+            return super().advance()
+
+    monkeypatch.setattr(script, "TrainingLoop", Watched)
+    rate, warm_up = script.examples_per_second(data, 2, plain=plain, compiled=False, steps=1)
+    assert rate > 0
+    assert warm_up >= 0
+    # The plain way pads to the longest context, with the null place; ours to the next shape.
+    assert shapes == ({(81, 24)} if plain else {(64, 32)})

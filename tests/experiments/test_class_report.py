@@ -1,0 +1,225 @@
+"""Reports on runs that predict classes: nothing in them assumes questions or means."""
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from readlet.cli.experiment_view import GridView
+from readlet.experiments.curves import curves_caption
+from readlet.experiments.finishing import finish
+from readlet.experiments.grid import Grid, expand
+from readlet.experiments.report import Report, build_report
+from readlet.experiments.runner import find_finished
+from readlet.experiments.store import DamagedRunError, RunFolder
+from readlet.experiments.table import load_table
+from readlet.experiments.write_report import write_report
+from readlet.fitting.train import Trained
+from readlet.metrics.glue import glue_scores
+from readlet.metrics.tasks import TASKS
+from readlet.types import Sentence
+
+Write = Callable[..., str]
+LABELS = [int(n % 3 > 0) for n in range(60)]
+SENTENCES = [Sentence(str(n), f"Sentence {n}.", label) for n, label in enumerate(LABELS, 1)]
+
+
+def guesses(skill: float, seed: int, labels: Sequence[int] = LABELS) -> list[int]:
+    draw = random.Random(seed)
+    return [label if draw.random() < skill else 1 - label for label in labels]
+
+
+def made_run(
+    grid: Grid,
+    out: Path,
+    row: str,
+    seed: int,
+    said: Sequence[int],
+    task: str = "cola",
+    sentences: Sequence[Sentence] = SENTENCES,
+) -> None:
+    """A folder as a finished classifier leaves it."""
+    run = next(run for run in grid.runs if (run.row, run.seed) == (row, seed))
+    folder = RunFolder(out / run.key)
+    folder.work.mkdir(parents=True)
+    scored = TASKS[task].score(sentences, said)
+    lines = [
+        {"step": 1, "epoch": 1.0, "seconds": 3.0, **dict.fromkeys(scored.summary, 20.0)},
+        {"step": 2, "epoch": 2.0, "seconds": 6.0, **scored.summary},
+    ]
+    (folder.work / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    reader: Any = SimpleNamespace(metrics={"steps": 2}, scorer=SimpleNamespace(parameters=9))
+    trained = Trained(reader, sentences, said, TASKS[task])  # type: ignore[arg-type]
+    finish(folder, run, trained, "a machine", keep_reader=False)
+
+
+@pytest.fixture
+def grid(write_table: Write, tmp_path: Path) -> Grid:
+    (tmp_path / "dev.tsv").write_text("sentence\tlabel\nfine\t1\n")  # no file of questions
+    metrics = 'metrics = ["matthews_correlation", "accuracy", "f1"]'
+    dev = f'data.dev = "{tmp_path / "dev.tsv"}"\ndata.max'
+    return expand(
+        load_table(write_table(("seeds = 2", f"seeds = 2\n{metrics}"), ("data.max", dev)))
+    )
+
+
+def report_of(grid: Grid, out: Path) -> Report:
+    return build_report(grid, find_finished(grid, out).runs, {})
+
+
+def matthews(said: Sequence[int], rows: Sequence[int] | None = None) -> float:
+    chosen = range(len(LABELS)) if rows is None else rows
+    found = glue_scores("cola", [LABELS[n] for n in chosen], [said[n] for n in chosen])
+    return found["matthews_correlation"]
+
+
+def test_a_difference_in_matthews_correlation(grid: Grid, tmp_path: Path) -> None:
+    """Against loops that know nothing of sums: the mean over seeds, resampled and swapped."""
+    base = [guesses(0.6, seed) for seed in (0, 1)]
+    better = [guesses(0.8, seed) for seed in (10, 11)]
+    for seed in (0, 1):
+        made_run(grid, tmp_path, "baseline", seed, base[seed])
+        made_run(grid, tmp_path, "width 12", seed, better[seed])
+    report = report_of(grid, tmp_path)
+    assert report.metrics == ["matthews_correlation"]
+    (found,) = report.differences
+
+    def difference(rows: Sequence[int] | None = None) -> float:
+        pairs = zip(better, base, strict=True)
+        return float(np.mean([matthews(a, rows) - matthews(b, rows) for a, b in pairs]))
+
+    assert found.mean == pytest.approx(difference())
+    generator = np.random.default_rng(0)
+    drawn = [row for _ in range(10) for row in generator.integers(0, 60, (100, 60))]
+    bounds = np.percentile([difference(row) for row in drawn], [2.5, 97.5])
+    assert (found.low, found.high) == pytest.approx(tuple(bounds), abs=1e-6)
+    draw = random.Random(5)
+    extreme = 0
+    for _ in range(1000):
+        swapped = [draw.random() < 0.5 for _ in LABELS]
+        total = 0.0
+        for a, b in zip(better, base, strict=True):
+            cells = list(zip(a, b, swapped, strict=True))
+            total += matthews([y if s else x for x, y, s in cells])
+            total -= matthews([x if s else y for x, y, s in cells])
+        extreme += abs(total / 2) >= abs(found.mean) - 1e-9
+    p = (extreme + 1) / 1001
+    assert found.p_items == pytest.approx(p, abs=4 * (p * (1 - p) / 1000) ** 0.5 + 0.002)
+    assert 0.0005 < p < 0.2  # else this would show little
+    assert found.p_seeds is not None
+
+
+def test_a_report_on_classes_is_whole(grid: Grid, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    for row, skill in (("baseline", 0.6), ("width 12", 0.9)):
+        for seed in (0, 1):
+            made_run(grid, out, row, seed, guesses(skill, seed), "mrpc")
+    written = write_report(
+        grid, out, tmp_path, ["md", "html", "tex", "json"], command="", examples_shown=3
+    )
+    texts = {path.suffix: path.read_text() for path in written}
+    report = json.loads(texts[".json"])
+    assert (report["noun"], report["items"]) == ("sentences", 60)
+    assert [row["task"] for row in report["rows"]] == ["mrpc", "mrpc", ""]
+    assert {d["metric"] for d in report["differences"]} == {"accuracy", "f1"}
+    assert all(d["p_items"] is not None for d in report["differences"])
+    assert report["groups"] == report["disagreements"] == []
+    assert not any("questions" in remark for remark in report["remarks"])
+    for kind in (".md", ".html"):
+        assert "Accuracy on the dev sentences during training" in texts[kind]
+        assert "60 sentences" in texts[kind]
+        assert "p over sentences" in texts[kind]
+        assert "questions" not in texts[kind].partition("</style>")[2 if kind == ".html" else 0]
+
+
+def test_rows_of_several_tasks(grid: Grid, tmp_path: Path) -> None:
+    for row, task in (("baseline", "cola"), ("width 12", "sst2"), ("no match", "cola")):
+        made_run(grid, tmp_path, row, 0, guesses(0.8, len(row)), task)
+    report = report_of(grid, tmp_path)
+    assert report.metrics == ["matthews_correlation", "accuracy"]
+    cells = {row.name: list(row.cells) for row in report.rows}
+    assert cells == {
+        "baseline": ["matthews_correlation"],
+        "width 12": ["accuracy"],
+        "no match": ["matthews_correlation"],
+    }
+    (found,) = report.differences  # the others share no metric
+    assert (found.row, found.metric) == ("no match", "matthews_correlation")
+    assert found.p_items is not None
+    assert curves_caption(report).startswith("Matthews correlation or Accuracy on the dev sent")
+
+
+def test_the_same_metric_of_two_tasks_is_not_tested(grid: Grid, tmp_path: Path) -> None:
+    """Accuracy on SST-2 and on MRPC: ids alike, sentences not."""
+    made_run(grid, tmp_path, "baseline", 0, guesses(0.8, 1), "sst2")
+    made_run(grid, tmp_path, "width 12", 0, guesses(0.8, 2), "mrpc")
+    (found,) = report_of(grid, tmp_path).differences
+    assert found.metric == "accuracy"
+    assert (found.low, found.p_items) == (None, None)
+
+
+def test_sentences_of_every_seed_are_joined(grid: Grid, tmp_path: Path) -> None:
+    """Held-out sentences: the score is the mean over seeds, each on sentences of its own."""
+    for seed, part in enumerate((SENTENCES[:25], SENTENCES[25:])):
+        labels = [sentence.label for sentence in part]
+        for row, skill in (("baseline", 0.5), ("width 12", 0.95)):
+            said = guesses(skill, seed + len(row), labels)
+            made_run(grid, tmp_path, row, seed, said, sentences=part)
+    (found,) = report_of(grid, tmp_path).differences
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.mean < found.high
+    assert found.p_items is not None
+    assert found.p_items < 0.01
+
+
+def test_runs_that_cannot_be_paired_are_not_tested(grid: Grid, tmp_path: Path) -> None:
+    """No common seed, and not as many runs: a formula has no score to swap with."""
+    made_run(grid, tmp_path, "baseline", 0, guesses(0.6, 0))
+    made_run(grid, tmp_path, "width 12", 1, guesses(0.8, 1))
+    (found,) = report_of(grid, tmp_path).differences
+    assert (found.seeds, found.p_seeds) == (0, None)
+    assert found.p_items is not None  # one run each
+    more = expand(grid.table, seeds=3)
+    made_run(more, tmp_path, "width 12", 2, guesses(0.8, 2))
+    (found,) = report_of(more, tmp_path).differences
+    assert (found.low, found.high, found.p_items) == (None, None, None)
+
+
+def test_a_run_of_another_version_is_not_read(grid: Grid, tmp_path: Path) -> None:
+    made_run(grid, tmp_path, "baseline", 0, guesses(0.6, 0))
+    folder = RunFolder(tmp_path / grid.runs[0].key)
+    path = folder.path / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 1}))
+    with pytest.raises(DamagedRunError, match="made by another version of Readlet"):
+        folder.read()
+
+
+def test_predictions_are_kept(grid: Grid, tmp_path: Path) -> None:
+    said = guesses(0.6, 0)
+    made_run(grid, tmp_path, "baseline", 0, said)
+    (finished,) = find_finished(grid, tmp_path).runs.values()
+    assert finished.answers == {s.id: guess for s, guess in zip(SENTENCES, said, strict=True)}
+    assert finished.result.scores["matthews_correlation"] == matthews(said)
+    assert finished.result.items
+
+
+def test_a_grid_of_classes_shows_its_decisive_score(
+    grid: Grid, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made_run(grid, tmp_path, "baseline", 0, guesses(0.6, 0))
+    ((key, finished),) = find_finished(grid, tmp_path).runs.items()
+    run = next(run for run in grid.runs if run.key == key)
+    score = finished.result.scores["matthews_correlation"]
+    with GridView(grid) as view:
+        view.finished(run, finished)
+        view.evaluated(grid.runs[1], 1.0, {"accuracy": 81.25, "total": 60})
+    assert f"Matthews correlation {score:.2f}, 6.0 s" in capsys.readouterr().err
+    assert view._cells[key].plain == f"{score:.2f}"
+    assert view._cells[grid.runs[1].key].plain.startswith("81.2 at 1/")
+    assert list(view._labels) == ["Matthews correlation", "Accuracy"]

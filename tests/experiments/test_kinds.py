@@ -1,0 +1,262 @@
+"""A kind that only this file knows: its traits are honoured, and it shares a table with others."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.experiments.grid import expand, look_up
+from readlet.experiments.keys import run_key, source_digests, source_names
+from readlet.experiments.runner import _programs
+from readlet.experiments.search import _changed
+from readlet.experiments.table import load_table
+from readlet.fitting.run_folder import claimed_folder
+from readlet.fitting.starting import refuse_other_network
+from readlet.recipe import kinds
+from readlet.recipe.kinds import known_kinds, register_recipe
+from readlet.recipe.qacnn import QacnnRecipe
+from readlet.recipe.recipe import Data, Model, Recipe, Section, Training
+from readlet.recipe.traits import (
+    Later,
+    OnlyInTraining,
+    PartOfNetwork,
+    ShapesPrograms,
+    SourceFile,
+    SourceReader,
+)
+from readlet.training.processes import make_accelerator
+
+Write = Callable[..., str]
+
+
+class EncoderModel(Model):
+    kind: Literal["encoder"] = "encoder"
+    """An encoder that was trained before."""
+    layers: int = 2
+    """Layers of the encoder."""
+    width: int = 64
+    """Width; `qacnn` has a field of the same name."""
+    weights: Annotated[str, SourceFile] = ""
+    """File of the encoder's weights."""
+    drop: Annotated[float, OnlyInTraining] = 0.1
+    """Dropout."""
+    mix: Annotated[bool, Later(False)] = True
+    """Mix the layers."""
+
+
+class Pooling(Section):
+    experts: Annotated[tuple[str, ...], SourceReader] = ()
+    """Readers whose scores are pooled."""
+    places: Annotated[int, ShapesPrograms, PartOfNetwork] = 4
+    """Places of a pool."""
+    note: str = ""
+    """Of no consequence for the network."""
+
+
+class EncoderTraining(Training):
+    learning_rate: float = 3e-5
+    """The highest learning rate."""
+    batch_size: Annotated[int, ShapesPrograms] = 8
+    """Questions in a step."""
+
+
+class EncoderRecipe(Recipe):
+    data: Data = Data()
+    model: EncoderModel = EncoderModel()
+    pooling: Pooling = Pooling()
+    training: EncoderTraining = EncoderTraining()
+
+
+@pytest.fixture(autouse=True)
+def encoder_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    known_kinds()
+    monkeypatch.setattr(kinds, "_REGISTERED", dict(kinds._REGISTERED))
+    register_recipe(EncoderRecipe)
+
+
+def encoder(**sections: dict[str, Any]) -> EncoderRecipe:
+    return EncoderRecipe.model_validate(sections)
+
+
+@pytest.fixture
+def expert(random_reader: Callable[..., Any], tmp_path: Path) -> Path:
+    folder = tmp_path / "data" / "expert"
+    random_reader("who wrote it").save(folder)
+    return folder
+
+
+def test_files_and_readers_count_by_their_content(expert: Path, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("weights")
+    (tmp_path / "b").write_text("weights")
+    parts: dict[str, dict[str, Any]] = {"pooling": {"experts": (str(expert),)}}
+    one = encoder(model={"weights": str(tmp_path / "a")}, **parts)
+    other = encoder(model={"weights": str(tmp_path / "b")}, **parts)
+    assert run_key(one) == run_key(other)
+    assert str(expert) in source_names(one)
+    assert (tmp_path / "a").as_posix() in source_digests(one)
+    (tmp_path / "b").write_text("others")
+    assert run_key(one) != run_key(other)
+    before = run_key(one)
+    with (expert / "vocabulary.json").open("a") as stream:
+        stream.write(" ")
+    assert run_key(one) != before
+
+
+def test_files_and_readers_are_looked_up(expert: Path, tmp_path: Path) -> None:
+    (tmp_path / "data" / "weights.bin").write_text("weights")
+    recipe = encoder(model={"weights": "weights.bin"}, pooling={"experts": ["expert"]})
+    found = look_up(recipe, [tmp_path / "data"])
+    assert found == encoder(
+        model={"weights": str(tmp_path / "data" / "weights.bin")},
+        pooling={"experts": [str(expert)]},
+    )
+    assert type(found) is EncoderRecipe
+
+
+def test_a_later_field_counts_only_where_it_changes_something() -> None:
+    class Before(Model):
+        kind: Literal["encoder"] = "encoder"
+        layers: int = 2
+        width: int = 64
+        weights: Annotated[str, SourceFile] = ""
+        drop: float = 0.1
+
+    class OlderRecipe(EncoderRecipe):
+        model: Before = Before()  # type: ignore[assignment]
+
+    neutral = encoder(model={"mix": False})
+    assert run_key(neutral) == run_key(OlderRecipe())
+    assert run_key(neutral) != run_key(encoder())
+
+
+def test_a_run_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    stored = encoder(model={"mix": False}).model_dump_json().replace(',"mix":false', "")
+    assert "mix" not in stored
+    (tmp_path / "recipe.json").write_text(stored)
+
+    def resume(recipe: Recipe) -> None:
+        with claimed_folder(recipe, tmp_path, make_accelerator(), resume=True):
+            pass
+
+    resume(encoder(model={"mix": False}))
+    with pytest.raises(ReadletError, match=r"the run began with another model\.mix; "):
+        resume(encoder())
+    with pytest.raises(ReadletError, match=r"the run began with another model\.kind; "):
+        resume(QacnnRecipe())
+
+
+def test_programs_depend_on_the_model_and_on_marked_fields() -> None:
+    usual = _programs(encoder())
+    for section, field, value in [
+        *(("model", "layers", 3), ("model", "drop", 0.2), ("pooling", "places", 5)),
+        *(("training", "batch_size", 9), ("training", "precision", "bfloat16")),
+    ]:
+        assert _programs(encoder(**{section: {field: value}})) != usual
+    for section, field, value in [
+        *(("pooling", "note", "x"), ("training", "epochs", 9), ("data", "dev", "x")),
+    ]:
+        assert _programs(encoder(**{section: {field: value}})) == usual
+    assert _programs(QacnnRecipe()) != usual
+
+
+@pytest.mark.parametrize(
+    ("start", "refused"),
+    [
+        ({"model": {"drop": 0.5}}, ""),
+        ({"pooling": {"note": "x"}, "training": {"epochs": 9}}, ""),
+        ({"model": {"layers": 3}}, "model.layers"),
+        ({"pooling": {"places": 5}, "model": {"mix": False}}, "model.mix, pooling.places"),
+    ],
+)
+def test_a_start_must_have_the_same_network(start: dict[str, Any], refused: str) -> None:
+    recipe = encoder(training={"start": "old"})
+    if not refused:
+        refuse_other_network(encoder(**start), recipe)
+        return
+    with pytest.raises(ReadletError) as caught:
+        refuse_other_network(encoder(**start), recipe)
+    fault = f"old: training.start: that reader has another {refused}"
+    assert str(caught.value) == f"{fault}; set the same values in the recipe"
+
+
+def test_a_start_of_another_kind_is_refused_in_one_word() -> None:
+    with pytest.raises(ReadletError, match=r"that reader has another model\.kind; "):
+        refuse_other_network(QacnnRecipe(), encoder(training={"start": "old"}))
+
+
+WIDTHS = ('"width 12" = { model.width = 12 }', '"width 12" = { model.kind = "encoder" }')
+
+
+def test_a_table_mixes_kinds(write_table: Write) -> None:
+    grid = expand(load_table(write_table(WIDTHS)))
+    made = grid.of_row("width 12")[1].recipe
+    base = grid.of_row("baseline")[1].recipe
+    assert (type(made), type(base)) == (EncoderRecipe, QacnnRecipe)
+    # Of the base and of [set]: what is said of data and training.
+    assert made.training.epochs == base.training.epochs == 2
+    assert made.training.seed == base.training.seed == 1
+    assert made.training.schedule == base.training.schedule == "cosine"
+    assert made.data.train == base.data.train
+    # The rest is the kind's own, whatever the other kind calls by the same name.
+    assert made.model == EncoderModel()
+    assert base.model.width == 8
+    assert len({run.key for run in grid.runs}) == len(grid.runs)
+
+
+def test_a_default_of_one_kind_is_not_that_of_another(write_table: Write, tmp_path: Path) -> None:
+    (tmp_path / "plain.toml").write_text("[training]\naccumulate = 4\n")
+    path = write_table(WIDTHS, ('recipe = "tiny"', 'recipe = "plain.toml"'))
+    made = expand(load_table(path)).of_row("width 12")[0].recipe
+    assert made.training.learning_rate == 3e-5  # its own default
+    assert made.training.accumulate == 4  # the base sets it
+
+
+def test_a_choice_sets_fields_of_its_kind(write_table: Write) -> None:
+    more = '{ model.kind = "encoder", model.layers = 5, pooling.places = 6 }'
+    path = write_table((WIDTHS[0], f'"width 12" = {more}'))
+    made = expand(load_table(path)).of_row("width 12")[0].recipe
+    assert (made.model, made.pooling.places) == (EncoderModel(layers=5), 6)
+    path = write_table((WIDTHS[0], '"width 12" = { model.kind = "encoder", loss.gamma = 2.0 }'))
+    told = r"row 'width 12': loss: no such field in a recipe of kind 'encoder'"
+    with pytest.raises(ReadletError, match=told):
+        expand(load_table(path))
+    path = write_table((WIDTHS[0], '"width 12" = { model.layers = 5 }'))
+    told = r"row 'width 12': model.layers: no such field in a recipe of kind 'qacnn'"
+    with pytest.raises(ReadletError, match=told):
+        expand(load_table(path))
+
+
+def test_a_change_for_all_runs_must_suit_every_kind(write_table: Write) -> None:
+    table = load_table(write_table(WIDTHS))
+    grid = expand(table, changes=["training.epochs=7"])
+    assert {run.recipe.training.epochs for run in grid.runs} == {7}
+    told = r"row 'width 12': words: no such field in a recipe of kind 'encoder'"
+    with pytest.raises(ReadletError, match=told):
+        expand(table, changes=["words.width=7"])
+
+
+def test_a_table_may_begin_with_any_kind(write_table: Write, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('[model]\nkind = "encoder"\nlayers = 7\n')
+    text = tmp_path / "short.toml"
+    text.write_text(
+        'name = "short"\ntitle = "Layers"\nrecipe = "mine.toml"\nseeds = 1\n'
+        '[set]\ntraining.epochs = 2\n[axes.layers]\n"7" = {}\n'
+        '"8" = { model.layers = 8 }\n"qacnn" = { model = { kind = "qacnn", width = 8 } }\n'
+    )
+    recipes = {run.row: run.recipe for run in expand(load_table(str(text))).runs}
+    assert [getattr(recipe.model, "layers", None) for recipe in recipes.values()] == [7, 8, None]
+    assert recipes["qacnn"].model.width == 8
+    assert {recipe.training.epochs for recipe in recipes.values()} == {2}
+
+
+def test_a_search_may_try_kinds(write_table: Write) -> None:
+    grid = expand(load_table(write_table()))
+    made = _changed(grid, {"model.kind": "encoder", "training.epochs": 5})
+    assert (type(made), made.model, made.training.epochs) == (EncoderRecipe, EncoderModel(), 5)
+    assert made.training.batch_size == 64  # of the table
+    assert type(_changed(grid, {"training.epochs": 5})) is QacnnRecipe
+    told = r"search\.ranges: model\.layers: no such field in a recipe of kind 'qacnn'"
+    with pytest.raises(ReadletError, match=told):
+        _changed(grid, {"model.layers": 5})

@@ -1,0 +1,240 @@
+"""A new kind of model is one file: trained, resumed, saved, evaluated, compared, and a teacher."""
+
+import importlib.util
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from readlet.errors import ReadletError
+from readlet.families import family_of, register_family
+from readlet.fitting.teaching import ask_teacher, probabilities, scores_of
+from readlet.fitting.train import train_reader
+from readlet.fitting.training_data import prepare
+from readlet.formats import read_examples
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe_files import load_recipe, parse_recipe
+from readlet.types import Example
+
+FAMILY = Path(__file__).with_name("small_family.py")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pieces() -> Any:
+    """The module of the small family, imported once: importing it is what makes it known."""
+    name = "small_family"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, FAMILY)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def recipe_file(short_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    def write(**training: Any) -> str:
+        lines = {"epochs": 30, "batch_size": 16, "learning_rate": 0.01, "warmup_steps": 10}
+        lines |= {"ema": 0.9, "evaluate_every": 15, "log_every": 5, "checkpoint_every": 20}
+        path = tmp_path_factory.mktemp("recipe") / "pieces.toml"
+        path.write_text(
+            'name = "pieces"\n[model]\nkind = "pieces"\n[data]\n'
+            f'train = ["{short_corpus}"]\n'
+            f'dev = "{short_corpus}"\ncalibration = "{short_corpus}"\n'
+            "max_context = 60\noverlap = 20\nmax_question = 24\n[training]\n"
+            + "".join(f"{key} = {json.dumps(v)}\n" for key, v in (lines | training).items())
+        )
+        return str(path)
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def trained(
+    recipe_file: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Reader]:
+    folder = tmp_path_factory.mktemp("trained") / "pieces"
+    return folder, train_reader(load_recipe(recipe_file()), folder, resume=False)
+
+
+def test_it_is_one_small_file() -> None:
+    assert len(FAMILY.read_text().splitlines()) < 150
+
+
+def test_it_learns_and_is_calibrated(trained: tuple[Path, Reader]) -> None:
+    _, reader = trained
+    assert reader.metrics["dev"]["f1"] > 45  # of questions that it has mostly seen
+    assert reader.scorer.can_refuse
+    assert reader.calibration.questions > 100
+    assert reader.calibration.has_fitted_refusals
+
+
+def test_saved_and_loaded_it_gives_the_same_to_the_bit(
+    trained: tuple[Path, Reader], short_corpus: Path
+) -> None:
+    folder, reader = trained
+    pairs = [(e.question, e.context) for e in read_examples(short_corpus)][:40]
+    loaded = Reader.load(folder)
+    predictions = list(loaded.answer_batch(pairs))
+    assert predictions == list(reader.answer_batch(pairs))
+    for prediction, (_, context) in zip(predictions, pairs, strict=True):
+        assert context[prediction.start : prediction.end] == prediction.text
+        assert len(prediction.n_best) == 5
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["architecture"], config["files"]) == ("pieces", ["model.safetensors"])
+    card = (folder / "README.md").read_text()
+    assert "kind `pieces`" in card
+    assert "model.buckets" in card
+    assert "words.vectors" not in card
+
+
+def test_stopped_and_resumed_it_has_the_same_weights(
+    trained: tuple[Path, Reader],
+    recipe_file: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Law 6."""
+    from readlet.training.loop import TrainingLoop
+
+    _, reader = trained
+    advance, steps = TrainingLoop.advance, []
+
+    def stopping(loop: TrainingLoop) -> Any:
+        if len(steps) == 33:
+            raise KeyboardInterrupt
+        steps.append(1)
+        return advance(loop)
+
+    monkeypatch.setattr(TrainingLoop, "advance", stopping)
+    recipe = load_recipe(recipe_file())
+    with pytest.raises(KeyboardInterrupt):
+        train_reader(recipe, tmp_path / "run", resume=False)
+    monkeypatch.undo()
+    resumed = train_reader(recipe, tmp_path / "run", resume=True)
+    for name, weight in reader.scorer.module.state_dict().items():
+        assert torch.equal(weight, resumed.scorer.module.state_dict()[name]), name
+
+
+def test_every_command_takes_it(
+    trained: tuple[Path, Reader], readlet: Callable[..., Any], short_corpus: Path, tmp_path: Path
+) -> None:
+    folder, reader = trained
+    done = readlet("evaluate", folder, short_corpus, "--json")
+    assert done.code == 0, done.err
+    assert done.json()["f1"] == pytest.approx(reader.metrics["dev"]["f1"])
+    (tmp_path / "text.txt").write_text("The kettle was patented in 1891.")
+    asked = readlet("ask", "When?", tmp_path / "text.txt", "--reader", folder, "--json")
+    assert asked.code == 0, asked.err
+    slim = readlet("slim", folder, "--out", tmp_path / "slim")
+    assert slim.code == 2
+    assert "'pieces' has no word vectors to leave out" in slim.err
+
+
+def test_it_stands_in_a_table_beside_another_kind(
+    readlet: Callable[..., Any], recipe_file: Callable[..., str], tmp_path: Path
+) -> None:
+    quick = "model.kind = 'qacnn', model.width = 8, model.heads = 1, model.head_width = 8"
+    small = "model.feed_forward = 8, model.character_filters = 4, words.width = 8"
+    table = tmp_path / "kinds.toml"
+    table.write_text(
+        'name = "kinds"\ntitle = "Two kinds"\nseeds = 1\n'
+        f'recipe = "{recipe_file(epochs=2, evaluate_every=1)}"\n'
+        f'[axes.kind]\n"pieces" = {{}}\n"words" = {{ {quick}, {small} }}\n'
+    )
+    runs, report = tmp_path / "runs", tmp_path / "report"
+    done = readlet("experiment", "run", table, "--out", runs)
+    assert done.code == 0, done.err
+    done = readlet("experiment", "report", table, "--out", runs, "--to", report, "--format", "json")
+    assert done.code == 0, done.err
+    (path,) = report.glob("*.json")
+    rows = {row["name"]: row for row in json.loads(path.read_text())["rows"]}
+    assert rows.keys() == {"pieces", "words"}
+    assert all(row["cells"]["f1"]["mean"] > 0 for row in rows.values())
+    assert rows["pieces"]["parameters"] != rows["words"]["parameters"]
+
+
+def test_it_learns_from_another_kind(
+    recipe_file: Callable[..., str], small_training: list[str], short_corpus: Path, tmp_path: Path
+) -> None:
+    """With the teacher's word alone counting, a student comes to say what the teacher says."""
+    changes = [*small_training, "training.epochs=2", "training.batch_size=16"]
+    teacher = train_reader(load_recipe("tiny", changes), tmp_path / "words", resume=False)
+    plain, taught = (
+        train_reader(load_recipe(recipe_file(epochs=3, **more)), tmp_path / name, resume=False)
+        for name, more in (
+            ("plain", {}),
+            ("taught", {"teacher": str(tmp_path / "words"), "teacher_share": 0.99}),
+        )
+    )
+    examples = [e for e in read_examples(short_corpus) if e.answers][:60]
+    of_teacher, of_taught, of_plain = (
+        _probabilities_of_gold(reader, examples) for reader in (teacher, taught, plain)
+    )
+    assert np.abs(of_taught - of_teacher).mean() < np.abs(of_plain - of_teacher).mean()
+
+
+def _probabilities_of_gold(reader: Reader, examples: list[Example]) -> Any:
+    """How probable a reader finds it that each answer begins where the gold one stands."""
+    found = []
+    for number, scores in scores_of(reader, dict(enumerate(examples))):
+        gold = examples[number].answers[0]
+        places = np.array([[0, gold.start], [gold.start, gold.end], [gold.end, 10**6]], np.int32)
+        found.append(float(probabilities(scores, places)[0][1]))
+    return np.array(found)
+
+
+def test_it_teaches_another_kind(
+    trained: tuple[Path, Reader], small_training: list[str], short_corpus: Path, tmp_path: Path
+) -> None:
+    folder, teacher = trained
+    recipe = load_recipe("tiny", [*small_training, "training.epochs=1", "training.batch_size=32"])
+    data = prepare(recipe)
+    taught = ask_teacher(teacher, data.train.examples, data.train.rows, 0.5)
+    assert float(taught.length.sum()) == sum(
+        len(data.train.rows.places(row))
+        for row in np.flatnonzero(data.train.rows.row_label[:, 0] >= 0)
+    )
+    for row in np.flatnonzero(data.train.rows.row_label[:, 0] >= 0):
+        first, length = int(taught.first[row]), int(taught.length[row])
+        start, end = taught.start[first : first + length], taught.end[first : first + length]
+        assert float(start.sum()) == pytest.approx(1, abs=0.01)
+        assert float(end.sum()) == pytest.approx(1, abs=0.01)
+    learned = [
+        train_reader(
+            load_recipe("tiny", [*small_training, "training.epochs=1", *more]),
+            tmp_path / str(number),
+            resume=False,
+        )
+        for number, more in enumerate(([], [f"training.teacher={folder}"]))
+    ]
+    one, two = (reader.scorer.module.state_dict() for reader in learned)
+    assert any(not torch.equal(weight, two[name]) for name, weight in one.items())
+
+
+def test_a_damaged_folder_is_reported(trained: tuple[Path, Reader], tmp_path: Path) -> None:
+    folder = shutil.copytree(trained[0], tmp_path / "copy")
+    (folder / "model.safetensors").write_bytes(b"")
+    with pytest.raises(ReadletError, match=r"model\.safetensors: is damaged"):
+        Reader.load(folder)
+
+
+def test_fields_of_another_kind_are_refused() -> None:
+    for values in ({"words": {"width": 9}}, {"model": {"heads": 2}}, {"attention": {}}):
+        values = {"model": {"kind": "pieces"} | values.pop("model", {})} | values
+        with pytest.raises(ReadletError, match="no such"):
+            parse_recipe(values, "mine.toml")
+
+
+def test_names_of_families() -> None:
+    with pytest.raises(ReadletError, match=r"'qacn': did you mean 'qacnn'"):
+        family_of("qacn")
+    with pytest.raises(ReadletError, match="registered already"):
+        register_family("qacnn", lambda: family_of("qacnn"))

@@ -1,0 +1,188 @@
+"""Kinds of models: each has a recipe class of its own, chosen by `model.kind`."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field
+
+from readlet.errors import ReadletError
+from readlet.recipe import kinds
+from readlet.recipe.kinds import DEFAULT_KIND, known_kinds, recipe_class, register_recipe
+from readlet.recipe.qacnn import QacnnRecipe
+from readlet.recipe.recipe import Model, Recipe, Section, Training, idle_fields
+from readlet.recipe.recipe_files import (
+    check_fields,
+    explained_fields,
+    load_recipe,
+    parse_recipe,
+    recipe_toml,
+)
+from readlet.recipe.traits import fields_of
+
+
+class ToyModel(Model):
+    kind: Literal["toy"] = "toy"
+    """A toy."""
+    layers: Annotated[int, Field(ge=1)] = 3
+    """Layers of the toy."""
+
+
+class Pooling(Section):
+    by: str = "mean"
+    """How places are pooled."""
+
+
+class ToyTraining(Training):
+    learning_rate: float = 3e-5
+    """The highest learning rate."""
+
+
+class ToyRecipe(Recipe):
+    model: ToyModel = ToyModel()
+    pooling: Pooling = Pooling()
+    training: ToyTraining = ToyTraining()
+
+    def idle_in_kind(self) -> list[tuple[str, str]]:
+        return [("pooling.by", "there is one layer")] if self.model.layers == 1 else []
+
+
+@pytest.fixture(autouse=True)
+def toy_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    known_kinds()
+    monkeypatch.setattr(kinds, "_REGISTERED", dict(kinds._REGISTERED))
+    register_recipe(ToyRecipe)
+
+
+def complaint(values: dict[str, Any]) -> str:
+    with pytest.raises(ReadletError) as caught:
+        parse_recipe(values, "mine")
+    return str(caught.value)
+
+
+def test_a_recipe_without_a_kind_is_of_the_default_one() -> None:
+    assert recipe_class(DEFAULT_KIND) is QacnnRecipe
+    assert type(parse_recipe({}, "mine")) is QacnnRecipe
+    assert parse_recipe({}, "mine").model.kind == "qacnn"
+
+
+def test_the_kind_chooses_the_class() -> None:
+    recipe = parse_recipe({"model": {"kind": "toy", "layers": 2}}, "mine")
+    assert type(recipe) is ToyRecipe
+    assert recipe.model == ToyModel(layers=2)
+    assert recipe.training.learning_rate == 3e-5
+    assert parse_recipe(recipe.model_dump(mode="json"), "stored") == recipe
+
+
+def test_sections_stand_in_order_with_training_last() -> None:
+    assert ToyRecipe.sections == ("data", "model", "pooling", "training")
+    assert QacnnRecipe().sections == ("data", "model", "words", "attention", "loss", "training")
+    listed = [(section, name) for section, name, _, _ in fields_of(ToyRecipe)]
+    assert listed[0] == ("data", "train")
+    assert ("data", "max_context") not in listed  # it has no spans
+    assert listed[-1] == ("training", "seed")
+    values = {field.path: field.value for field in fields_of(ToyRecipe(pooling=Pooling(by="max")))}
+    assert (values["pooling.by"], values["model.layers"]) == ("max", 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        (
+            {"model": {"kind": "toi"}},
+            "mine: model.kind: no such kind of model: 'toi'; did you mean 'toy'?",
+        ),
+        (
+            {"model": {"kind": "toy", "width": 8}},
+            "mine: model.width: no such field in a recipe of kind 'toy'; fields here: kind, layers",
+        ),
+        (
+            {"model": {"kind": "toy"}, "words": {}},
+            "mine: words: no such field in a recipe of kind 'toy'; "
+            "fields here: name, data, model, training, pooling",
+        ),
+        (
+            {"model": {"layers": 3}},
+            "mine: model.layers: no such field in a recipe of kind 'qacnn'; did you mean",
+        ),
+        ({"pooling": {}}, "mine: pooling: no such field in a recipe of kind 'qacnn'; fields here"),
+        ({"model": {"kind": "toy", "layers": 0}}, "mine: model.layers: Input should be greater"),
+        ({"model": {"kind": ["toy"]}}, "mine: model.kind: no such kind of model: ['toy']; "),
+        ({"model": 3}, "mine: model: Input should be "),
+    ],
+)
+def test_a_recipe_carries_no_field_of_another_kind(values: dict[str, Any], line: str) -> None:
+    assert complaint(values).startswith(line)
+
+
+def test_an_unknown_kind_is_told_with_the_known_ones() -> None:
+    with pytest.raises(ReadletError, match=r"'zzz'; known kinds: .*qacnn.*, toy$"):
+        recipe_class("zzz")
+
+
+def test_set_takes_the_fields_of_the_chosen_kind() -> None:
+    """The file's data and training stay; its other numbers are those of another kind."""
+    changes = ["model.layers=2", "model.kind=toy"]
+    recipe = load_recipe("tiny", changes)
+    assert recipe.model == ToyModel(layers=2)
+    assert (recipe.name, recipe.training.epochs) == ("tiny", 20)
+    with pytest.raises(ReadletError, match=r"tiny: model\.width: no such field .* of kind 'toy'"):
+        load_recipe("tiny", [*changes, "model.width=8"])
+    with pytest.raises(ReadletError, match=r"tiny: model\.kind: no such kind of model: 'toyy'"):
+        load_recipe("tiny", ["model.kind=toyy"])
+
+
+def test_a_part_is_checked_by_the_kind_of_the_whole() -> None:
+    part = {"model": {"layers": 2}}
+    check_fields(part, "row", kind="toy")
+    with pytest.raises(ReadletError, match=r"row: model\.layers: no such field .* 'qacnn'"):
+        check_fields(part, "row")
+    check_fields({"model": {"kind": "toy", "layers": 2}}, "row")
+
+
+def test_a_written_recipe_is_read_again(tmp_path: Path) -> None:
+    recipe = parse_recipe({"model": {"kind": "toy"}, "pooling": {"by": "max"}}, "mine")
+    text = recipe_toml(recipe)
+    assert text == 'name = "custom"\n\n[model]\nkind = "toy"\n\n[pooling]\nby = "max"\n'
+    (tmp_path / "toy.toml").write_text(text)
+    assert load_recipe(str(tmp_path / "toy.toml")) == recipe
+
+
+def test_the_fields_of_a_kind_are_explained() -> None:
+    explained = {name: (default, text) for name, default, text in explained_fields("toy")}
+    assert explained["model.layers"] == (3, "Layers of the toy.")
+    assert explained["training.learning_rate"][0] == 3e-5
+    assert explained["name"][0] == "custom"
+    assert "words.vectors" not in explained
+    assert "words.vectors" in {name for name, _, _ in explained_fields()}
+
+
+def test_a_kind_has_idle_fields_of_its_own() -> None:
+    recipe = load_recipe("tiny", ["model.kind=toy", "model.layers=1", "training.teacher_share=0.9"])
+    assert [field for field, _ in idle_fields(recipe)] == ["pooling.by", "training.teacher_share"]
+
+
+def test_a_kind_that_is_taken() -> None:
+    class Other(ToyRecipe):
+        pass
+
+    assert register_recipe(ToyRecipe) is ToyRecipe  # the same one again
+    with pytest.raises(ReadletError, match=r"Other: kind 'toy' is that of .*ToyRecipe; give its"):
+        register_recipe(Other)
+    assert recipe_class("toy") is ToyRecipe
+
+
+def test_every_file_of_the_folder_is_light() -> None:
+    program = (
+        "import sys; from readlet.recipe.kinds import known_kinds; print(known_kinds())\n"
+        "import readlet.recipe.recipe_files, readlet.recipe.upgrade\n"
+        "print([name for name in ('torch', 'transformers', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    listed, heavy = done.stdout.splitlines()
+    assert "'qacnn'" in listed  # nobody has imported its file
+    assert heavy == "[]"

@@ -1,0 +1,85 @@
+"""Stored recipes of earlier versions."""
+
+import json
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.reading.reader import Reader, reader_folder
+from readlet.recipe import kinds
+from readlet.recipe.kinds import known_kinds, register_recipe
+from readlet.recipe.qacnn import QacnnRecipe
+from readlet.recipe.recipe import Model, Recipe
+from readlet.recipe.recipe_files import load_recipe, parse_recipe
+from readlet.recipe.traits import Later
+from readlet.recipe.upgrade import upgrade, without_later_fields
+
+
+class GrownModel(Model):
+    kind: Literal["grown"] = "grown"
+    """It has got new fields."""
+    layers: Annotated[tuple[int, ...], Later((1, 2))] = (3, 4)
+    """Its default is not what older versions did."""
+
+
+class GrownRecipe(Recipe):
+    model: GrownModel = GrownModel()
+
+
+@pytest.fixture(autouse=True)
+def grown_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    known_kinds()
+    monkeypatch.setattr(kinds, "_REGISTERED", dict(kinds._REGISTERED))
+    register_recipe(GrownRecipe)
+
+
+def test_a_recipe_from_before_there_were_kinds() -> None:
+    values = load_recipe("tiny").model_dump(mode="json")
+    del values["model"]["kind"], values["data"]["share"], values["training"]["track_softmax"]
+    given = json.loads(json.dumps(values))
+    assert parse_recipe(upgrade(values), "stored") == load_recipe("tiny")
+    assert values == given  # not changed in place
+
+
+def test_a_later_field_gets_its_neutral_value_not_its_default() -> None:
+    assert upgrade({"model": {"kind": "grown"}})["model"]["layers"] == [1, 2]
+    assert upgrade({"model": {"kind": "grown", "layers": [9]}})["model"]["layers"] == [9]
+    assert parse_recipe({"model": {"kind": "grown"}}, "new file").model.layers == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        QacnnRecipe(),
+        load_recipe("tiny", ["data.share=0.5"]),
+        GrownRecipe(),
+        GrownRecipe(model=GrownModel(layers=(1, 2))),
+    ],
+)
+def test_what_is_left_out_comes_back(recipe: Recipe) -> None:
+    left = without_later_fields(recipe)
+    assert parse_recipe(upgrade(left), "stored") == recipe
+    assert "track_softmax" not in left["training"]
+    assert ("layers" in left["model"]) == (getattr(recipe.model, "layers", ()) == (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"model": {"kind": "of tomorrow"}}, "no such kind of model: 'of tomorrow'"),
+        ({"model": 3}, "model: Input should be"),
+        ({"data": None}, "data: Input should be"),
+    ],
+)
+def test_what_is_wrong_is_left_to_the_parser(values: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ReadletError, match=fault):
+        parse_recipe(upgrade(values), "stored")
+
+
+def test_the_bundled_reader_is_of_an_earlier_version() -> None:
+    stored = json.loads((reader_folder("bundled") / "config.json").read_text())["recipe"]
+    assert "kind" not in stored["model"]
+    recipe = Reader.load("bundled").recipe
+    assert recipe.model.kind == "qacnn"
+    assert recipe.model.width == stored["model"]["width"]

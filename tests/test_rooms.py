@@ -1,0 +1,94 @@
+"""Law 11: rooms import only to the left, and the picture of them is drawn from the real imports."""
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def drawing() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("draw_rooms", ROOT / "docs" / "draw_rooms.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_import_leads_to_the_left(drawing: ModuleType) -> None:
+    """Lazy imports and those for types included."""
+    place = {room: number for number, room in enumerate(drawing.ROOMS)}
+    wrong = [
+        f"{room} imports {other}"
+        for room, other in drawing.edges()
+        if other != "__init__" and place[other] > place[room]
+    ]
+    assert wrong == []
+
+
+def test_nothing_imports_the_face_of_the_package(drawing: ModuleType) -> None:
+    """But for its version: it imports from everywhere, and so would who imports it."""
+    users = {room for room, other in drawing.edges() if other == "__init__"}
+    assert users <= {"cli"}
+
+
+def test_every_module_stands_in_a_room(drawing: ModuleType) -> None:
+    found = {
+        path.stem if path.is_file() else path.name
+        for path in drawing.PACKAGE.iterdir()
+        if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))
+    }
+    assert found - {"__init__", "__main__"} == set(drawing.ROOMS)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("import readlet.nn.softmax", ["readlet.nn.softmax"]),
+        ("def f():\n    from readlet.fitting.train import train", ["readlet.fitting.train"]),
+        ("from readlet import reading", ["readlet", "readlet.reading"]),
+        (
+            "if TYPE_CHECKING:\n    from readlet.reading.reader import Reader",
+            ["readlet.reading.reader"],
+        ),
+        ("import torch", []),
+    ],
+)
+def test_imports_of_every_form_are_found(
+    drawing: ModuleType, tmp_path: Path, code: str, found: list[str]
+) -> None:
+    (tmp_path / "module.py").write_text(code)
+    assert drawing.imports(tmp_path / "module.py") == found
+
+
+def test_no_module_is_imported_by_its_name_as_text(drawing: ModuleType) -> None:
+    """`import_module` would hide an import from the tests above."""
+    allowed = {"recipe/kinds.py"}  # its own room
+    for path in drawing.PACKAGE.rglob("*.py"):
+        names = {
+            n.id for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Name)
+        }
+        used = names & {"import_module", "__import__"}
+        assert not used or path.relative_to(drawing.PACKAGE).as_posix() in allowed, path
+
+
+def test_the_design_page_lists_the_same_order(drawing: ModuleType) -> None:
+    page = (ROOT / "docs" / "design.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`[^|]+`) \|", page, re.MULTILINE)
+    named = [
+        name.removesuffix("/").removesuffix(".py")
+        for row in rows
+        for name in re.findall(r"`([^`]+)`", row)
+    ]
+    assert tuple(named) == drawing.ROOMS
+
+
+def test_the_picture_is_up_to_date(drawing: ModuleType) -> None:
+    """If not: python docs/draw_rooms.py"""
+    assert (ROOT / "docs" / "rooms.svg").read_text("utf-8") == drawing.svg(drawing.edges())
