@@ -102,8 +102,9 @@ class Batches(Generic[Batch]):
         """All rows, for prediction; long ones first, so that memory runs out early or never."""
         return self._cut(np.arange(len(self._shape_of_row), dtype=np.int32))[::-1]
 
-    def make(self, shape: Shape, rows: Ints) -> Batch:
-        return self._collate(shape, rows, self.batch_size)
+    def make(self, shape: Shape, rows: Ints, *, filled: bool = True) -> Batch:
+        """A batch of the full size; not `filled`, of these rows only, where no shape is reused."""
+        return self._collate(shape, rows, self.batch_size if filled else len(rows))
 
     def __iter__(self) -> Iterator[Batch]:
         return (self.make(shape, rows) for shape, rows in self.in_order())

@@ -57,11 +57,11 @@ class TorchScorer(ABC):
         self.module.eval()
         score = self.scoring(rows)
         for shape, numbers in batches.in_order():
-            batch: RowBatch = batches.make(shape, numbers).to(self.device)
-            # Compiling for this mode too would cost more than it saves.
+            # Nothing is compiled for answering: it would cost more than it saves.
+            batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
             with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
                 found = score(batch)
-            yield numbers, _as_numpy(found, len(numbers))
+            yield numbers, _as_numpy(found)
 
     def move_to(self, device: str) -> None:
         self.module.to(device)
@@ -81,8 +81,7 @@ class TorchScorer(ABC):
         return []
 
 
-def _as_numpy(found: SpanLogits, count: int) -> SpanScores:
-    """Without the filler rows."""
-    start, end, allowed = (part[:count].cpu().numpy() for part in found[:3])  # (B, L)
-    null = None if found.null is None else found.null[:count].cpu().numpy()  # (B, 2)
+def _as_numpy(found: SpanLogits) -> SpanScores:
+    start, end, allowed = (part.cpu().numpy() for part in found[:3])  # (B, L)
+    null = None if found.null is None else found.null.cpu().numpy()  # (B, 2)
     return SpanScores(start, end, allowed, null)
