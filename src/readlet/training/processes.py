@@ -1,7 +1,10 @@
 """One process or several: which of them this is, and what only one of them does."""
 
+import atexit
 from collections.abc import Callable
+from functools import cache
 
+import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
 
@@ -12,7 +15,21 @@ def make_accelerator() -> Accelerator:
     """One process or many, whatever `accelerate launch` has set up. Precision is our own."""
     # The frozen word vectors are the same everywhere: no need to send them before every step.
     kwargs = DistributedDataParallelKwargs(broadcast_buffers=False)
-    return Accelerator(mixed_precision="no", kwargs_handlers=[kwargs])
+    accelerator = Accelerator(mixed_precision="no", kwargs_handlers=[kwargs])
+    if accelerator.num_processes > 1:
+        _leave_group_at_exit()
+    return accelerator
+
+
+@cache
+def _leave_group_at_exit() -> None:
+    """Threads of the process group that outlive the interpreter would abort the process."""
+    atexit.register(_leave_group)
+
+
+def _leave_group() -> None:
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def is_main_process() -> bool:
