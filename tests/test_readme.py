@@ -57,3 +57,17 @@ def test_the_source_archive_has_what_the_commands_need() -> None:
     files = sdist.SdistBuilder(str(README.parent)).recurse_included_files()
     needed = {"Makefile", "constraints.txt", "README.md", "CONTRIBUTING.md", "docs/design.md"}
     assert needed <= {file.distribution_path for file in files}
+
+
+def test_links_and_pictures_exist() -> None:
+    """Those with a relative path, in every page."""
+    root = README.parent
+    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md")]
+    links = [
+        (page.name, link)
+        for page in pages
+        for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))
+        if not link.startswith("http") and not (page.parent / link).exists()
+    ]
+    assert len(pages) > 5
+    assert links == []
