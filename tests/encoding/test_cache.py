@@ -240,7 +240,7 @@ def test_what_was_unused_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch)
     build = Build()
     cached(keys[0], build)
     size = sum(path.stat().st_size for path in (cache_folder() / keys[0]).iterdir())
-    monkeypatch.setattr(cache, "_ROOM", 2 * size)
+    monkeypatch.setattr(cache, "_MAX_BYTES", 2 * size)
 
     def age(name: str, hours: float) -> None:
         os.utime(cache_folder() / name, times=(time.time() - hours * 3600,) * 2)

@@ -76,7 +76,7 @@ def test_many_blocks_are_one_table(write: Write, monkeypatch: pytest.MonkeyPatch
         ("2 3\nsea 1 2 3\nship 1 2 x3\n", "line 3", "'x3' is not a number"),
         ("sea 1 2 3\nship 1 nan 3\n", "line 2", "not finite"),
         ("2 3\nsea 1 2 inf\nship 1 2 3\n", "line 2", "not finite"),
-        ("sea\n", "line 1", "no word and numbers"),
+        ("sea\n", "line 1", "not a word and its numbers"),
         ("0 3\n", "", "no word"),
         ("sea 1 2 3\n\nship 1 2 3\n", "line 2", "0 numbers"),
         ("", "", "empty"),

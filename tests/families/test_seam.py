@@ -135,7 +135,7 @@ def test_every_command_takes_it(
     assert asked.code == 0, asked.err
     slim = readlet("slim", folder, "--out", tmp_path / "slim")
     assert slim.code == 2
-    assert "'pieces' has no word vectors to leave out" in slim.err
+    assert "'pieces' has no word vectors to remove" in slim.err
 
 
 def test_it_stands_in_a_table_beside_another_kind(
@@ -236,5 +236,5 @@ def test_fields_of_another_kind_are_refused() -> None:
 def test_names_of_families() -> None:
     with pytest.raises(ReadletError, match=r"'qacn': did you mean 'qacnn'"):
         family_of("qacn")
-    with pytest.raises(ReadletError, match="registered already"):
+    with pytest.raises(ReadletError, match="already registered"):
         register_family("qacnn", lambda: family_of("qacnn"))

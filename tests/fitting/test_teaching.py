@@ -181,5 +181,5 @@ def test_another_teacher_is_noticed_when_going_on(
     train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=True)
     with (tmp_path / "old" / "vocabulary.json").open("a") as stream:
         stream.write(" ")
-    with pytest.raises(ReadletError, match="or a reader to start or to learn from"):
+    with pytest.raises(ReadletError, match="or the start or teacher reader"):
         train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=True)

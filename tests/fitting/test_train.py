@@ -118,7 +118,7 @@ def test_second_run_is_refused(learned: tuple[Path, Reader, list[Example]]) -> N
     with pytest.raises(ReadletError) as caught:
         train_reader(reader.recipe, folder, resume=False)
     assert str(caught.value) == (
-        f"{folder}: holds a run already; go on with --resume, or give another --out"
+        f"{folder}: already contains a run; continue with --resume, or give another --out"
     )
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
@@ -139,7 +139,7 @@ def test_changed_recipe_is_named(
     with pytest.raises(ReadletError) as caught:
         train_reader(QacnnRecipe.model_validate(values), folder, resume=True)
     line = str(caught.value)
-    assert line.startswith(f"{folder}: the run began with another ")
+    assert line.startswith(f"{folder}: the run was started with another ")
     for change in changes:
         assert change.partition("=")[0] in line
     assert "training.epochs" not in line
@@ -225,7 +225,7 @@ def test_nothing_to_resume(tmp_path: Path, exists: bool) -> None:
 def test_out_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("mine")
-    with pytest.raises(ReadletError, match=r"file: cannot be a folder .*; give another --out"):
+    with pytest.raises(ReadletError, match=r"file: cannot be created .*; give another --out"):
         train_reader(load_recipe("tiny"), path, resume=False)
     assert path.read_text() == "mine"
 
@@ -324,7 +324,7 @@ def test_a_run_from_before_a_field_existed_goes_on(
     train_reader(recipe, run, resume=True)
     values["data"]["share"] = 0.5
     (run / "recipe.json").write_text(json.dumps(values))
-    with pytest.raises(ReadletError, match=r"the run began with another data\.share"):
+    with pytest.raises(ReadletError, match=r"the run was started with another data\.share"):
         train_reader(recipe, run, resume=True)
 
 
@@ -369,7 +369,7 @@ def test_training_warns_where_few_words_bound_the_confidence(
 ) -> None:
     _warn.cache_clear()
     changes = [*small_training, "training.epochs=1", "loss.softmax=norm"]
-    with pytest.warns(UserWarning, match=r"places, a short window, .* surer than 0\..*loss\.gamma"):
+    with pytest.warns(UserWarning, match=r"places \(a short window\) .* at most 0\..*loss\.gamma"):
         train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
     _warn.cache_clear()
     capped = load_recipe("tiny", [*changes, "loss.gamma=1"])

@@ -177,19 +177,19 @@ def test_too_little_to_train_on(
             train_reader(recipe, tmp_path / "run", resume=False)
         return str(caught.value)
 
-    assert refused(written([])) == "data.train: no question in these files; name others"
+    assert refused(written([])) == "data.train: no questions in these files; name others"
     assert refused(written(sound[:2])) == (
-        "data.train: a single context; give at least two, one is held out"
+        "data.train: a single context; give at least two, as one is held out"
     )
     without = [Example(str(i), "Why?", f"It is {i}.", is_impossible=True) for i in range(4)]
     assert refused(written(without), "model.null_answer=false") == (
-        "data.train: nothing to learn from; name other files"
+        "data.train: no training examples; name other files"
     )
 
 
 def test_empty_dev_file(tmp_path: Path, written: Write, small_training: list[str]) -> None:
     path = written([])
-    with pytest.raises(ReadletError, match=r"given\.json: data\.dev: no question in this file"):
+    with pytest.raises(ReadletError, match=r"given\.json: data\.dev: no questions in this file"):
         prepare(load_recipe("tiny", [*small_training, f"data.dev={path}"]))
 
 

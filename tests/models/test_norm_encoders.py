@@ -10,7 +10,7 @@ import torch
 
 from readlet.errors import ReadletError
 from readlet.models.norm_encoders import register_norm_attention, use_norm_attention
-from readlet.nn.norm_attention import _tell, materialised_norm_attention
+from readlet.nn.norm_attention import _warn, materialised_norm_attention
 
 transformers = pytest.importorskip("transformers")
 
@@ -92,7 +92,7 @@ def test_a_causal_mask_falls_back_and_is_exact() -> None:
         config, attn_implementation=register_norm_attention()
     )
     model = model.double().eval()
-    _tell.cache_clear()
+    _warn.cache_clear()
     with torch.no_grad(), pytest.warns(UserWarning, match="mask of pairs"):
         whole = model(IDS[1:], use_cache=False).last_hidden_state[0]
     with torch.no_grad():
@@ -202,7 +202,7 @@ def test_models_with_their_own_attention_are_refused(kind: str, by_name: bool) -
     """Also when they were built with the name, which they take without a word."""
     named = {"attn_implementation": register_norm_attention()} if by_name else {}
     model = transformers.AutoModel.from_config(WITHOUT_CHOICE[kind](), **named)
-    with pytest.raises(ReadletError, match=f"^{kind}Model has an attention that cannot be chosen;"):
+    with pytest.raises(ReadletError, match=f"^{kind}Model has a fixed attention implementation;"):
         use_norm_attention(model)
 
 
@@ -220,7 +220,7 @@ def test_an_attention_of_ones_own_may_inherit_the_choice() -> None:
 
 def test_a_module_around_a_model_is_refused() -> None:
     around = torch.nn.Sequential(build("bert", "sdpa"))
-    with pytest.raises(ReadletError, match="Sequential is no model of transformers; give the enc"):
+    with pytest.raises(ReadletError, match="Sequential is not a model of transformers; give"):
         use_norm_attention(around)
 
 
@@ -238,7 +238,7 @@ def test_models_that_ask_for_a_mask_only_are_refused_by_name_too(kind: str) -> N
     model = transformers.AutoModel.from_config(
         config, attn_implementation=register_norm_attention()
     )
-    with pytest.raises(ReadletError, match=f"^{kind}Model has an attention that cannot be chosen;"):
+    with pytest.raises(ReadletError, match=f"^{kind}Model has a fixed attention implementation;"):
         model(IDS, attention_mask=KEEP)
 
 
@@ -318,5 +318,5 @@ def test_weights_that_are_asked_for_and_not_there_are_told(where: str) -> None:
     config.output_attentions = where == "config"
     model = use_norm_attention(transformers.BertModel(config).eval())
     asked = {"output_attentions": True} if where == "call" else {}
-    with pytest.warns(UserWarning, match="output_attentions: NormSoftmax holds no weights to give"):
+    with pytest.warns(UserWarning, match="output_attentions: NormSoftmax does not return weights"):
         model(torch.ones(1, 5, dtype=torch.long), **asked)

@@ -10,7 +10,7 @@ from torch import Tensor
 from readlet.errors import ReadletError
 from readlet.nn.attention import SelfAttention
 from readlet.nn.norm_attention import (
-    _tell,
+    _warn,
     materialised_norm_attention,
     norm_attention,
     rescaled_query,
@@ -269,7 +269,7 @@ def test_masked_keys_never_matter() -> None:
 def test_masks_of_pairs_need_all_scores_and_it_is_said_once() -> None:
     query, key, value = tensors(torch.float64)
     pairs = torch.rand(B, 1, LQ, LK) > 0.3
-    _tell.cache_clear()
+    _warn.cache_clear()
     with pytest.warns(UserWarning, match="mask of pairs"):
         got = norm_attention(query, key, value, pairs)
     with warnings.catch_warnings(action="error"):
@@ -293,7 +293,7 @@ def test_a_mask_of_keys_may_have_four_dimensions() -> None:
 def test_a_bias_is_part_of_the_scores() -> None:
     query, key, value = tensors(torch.float64)
     bias = torch.randn(1, H, LQ, LK, dtype=torch.float64)
-    _tell.cache_clear()
+    _warn.cache_clear()
     with pytest.warns(UserWarning, match="bias"):
         got = materialised_norm_attention(query, key, value, bias=bias)
     scores = query @ key.transpose(-1, -2) + bias

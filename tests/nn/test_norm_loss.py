@@ -61,7 +61,7 @@ def test_shapes_that_do_not_fit_are_told(logits: tuple[int, ...], labels: tuple[
 def test_few_classes_are_warned_of_once() -> None:
     logits, labels = torch.randn(4, 2), torch.tensor([0, 1, 1, 0])
     with pytest.warns(
-        UserWarning, match=r"over 2 classes without a cap is never surer than 0\.88; a gamma"
+        UserWarning, match=r"over 2 classes without a cap .* at most 0\.88; set gamma"
     ):
         norm_cross_entropy(logits, labels)
     with warnings.catch_warnings(action="error"):

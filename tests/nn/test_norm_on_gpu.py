@@ -18,7 +18,7 @@ TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the kernels for anything that they know, wherever it lies."""
-    monkeypatch.setattr(norm_on_gpu, "fits", norm_on_gpu.known)
+    monkeypatch.setattr(norm_on_gpu, "fits", norm_on_gpu.supported)
 
 
 def qkv(shape: tuple[int, int, int, int], dtype: torch.dtype) -> Tensor:
@@ -200,8 +200,8 @@ def test_gradients_that_nobody_wants(which: str) -> None:
 
 def test_what_the_kernels_know() -> None:
     query, key = torch.zeros(2, 3, 5, 16), torch.zeros(2, 3, 7, 16)
-    assert norm_on_gpu.known(query, key)
-    assert norm_on_gpu.known(query.bfloat16(), key.bfloat16())
+    assert norm_on_gpu.supported(query, key)
+    assert norm_on_gpu.supported(query.bfloat16(), key.bfloat16())
     for other_query, other_key in (
         (query.double(), key.double()),
         (query, key.half()),
@@ -213,9 +213,9 @@ def test_what_the_kernels_know() -> None:
         (query, key[:, :, :0]),
         (torch.zeros(1, 1, 5, 80), torch.zeros(1, 1, 5, 80)),
     ):
-        assert not norm_on_gpu.known(other_query, other_key)
+        assert not norm_on_gpu.supported(other_query, other_key)
     wide = torch.zeros(1, 1, 5, 128, dtype=torch.bfloat16)
-    assert norm_on_gpu.known(wide, wide)
+    assert norm_on_gpu.supported(wide, wide)
 
 
 def test_whole_numbers_as_gamma() -> None:
@@ -334,7 +334,7 @@ def test_without_what_triton_needs_there_is_a_warning_and_torch(
     monkeypatch.setattr(torch, "ones", lambda *_, **__: torch.zeros(1))  # where there is no GPU
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
     norm_on_gpu._tried.cache_clear()
-    with pytest.warns(UserWarning, match=r"without its kernels: slower \(no C compiler\)"):
+    with pytest.warns(UserWarning, match=r"runs slower, without its kernels \(no C compiler\)"):
         assert not norm_on_gpu._works(0)
     assert not norm_on_gpu._works(0)  # tried and told once
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))

@@ -142,7 +142,7 @@ def test_good_probabilities(written: Callable[[str], Path]) -> None:
 
 
 def test_data_without_questions(written: Callable[[str], Path]) -> None:
-    with pytest.raises(ReadletError, match="holds no question"):
+    with pytest.raises(ReadletError, match="contains no questions"):
         evaluate_questions(str(written('{"data": []}')), reader="baseline")
 
 
@@ -175,7 +175,7 @@ def test_sentences_without_prediction_are_listed_and_wrong(written: Callable[[st
 
 
 def test_a_file_without_sentences(written: Callable[[str], Path]) -> None:
-    with pytest.raises(ReadletError, match="holds no sentence; give data with sentences"):
+    with pytest.raises(ReadletError, match="contains no sentences; give data with sentences"):
         evaluate_sentences(str(written("sentence\tlabel\n")), "sst2", written("{}"))
 
 

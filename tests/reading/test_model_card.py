@@ -56,7 +56,7 @@ def test_it_tells_data_recipe_scores_versions_seed_and_commit(
 def test_refusals_that_were_not_fitted_and_rollbacks_are_told(random_reader: Build) -> None:
     reader = random_reader("the lamp", null=True)
     reader.calibration = Calibration(temperature=1.5, questions=84)
-    assert "No-answer probability and threshold are the usual ones" in model_card(reader)
+    assert "No-answer probability and threshold are the defaults" in model_card(reader)
     reader.calibration = Calibration(temperature=1.5, questions=84, no_answer_slope=0.5)
     assert "usual ones" not in model_card(reader)
     assert "rolled back" not in model_card(reader)
@@ -68,9 +68,9 @@ def test_an_unmeasured_reader_says_so(random_reader: Build) -> None:
     card = model_card(random_reader("the lamp", null=True))
     assert "not measured" in card
     few = "fewer than 30 answerable questions of the training data, held out"
-    assert f"Not fitted ({few}); the usual values: temperature 1.000" in card
+    assert f"Not fitted ({few}); default values: temperature 1.000" in card
     assert "Fitted on" not in card
-    assert "or says that there is none" in card
+    assert "or reports that there is none" in card
 
 
 def test_what_was_made_smaller_and_whose_data_it_is_are_told_when_there_is_something_to_tell(

@@ -15,7 +15,7 @@ from readlet.fitting.training_data import prepare
 from readlet.models.span_loss import Teacher
 from readlet.recipe.recipe import Training
 from readlet.recipe.recipe_files import load_recipe
-from readlet.training.evaluation import Exam, Scores
+from readlet.training.evaluation import Evaluator, Scores
 from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
 
@@ -71,7 +71,7 @@ def make_loop(make_parts: Callable[..., Parts]) -> Callable[..., TrainingLoop]:
     ) -> TrainingLoop:
         settings, module, batches = make_parts(*changes)
         folder.mkdir(exist_ok=True)
-        exam = Exam(lambda epoch: evaluate(), decisive, str)
-        return TrainingLoop(wrap(module), batches, settings, folder, exam, make_accelerator())
+        evaluator = Evaluator(lambda epoch: evaluate(), decisive, str)
+        return TrainingLoop(wrap(module), batches, settings, folder, evaluator, make_accelerator())
 
     return make

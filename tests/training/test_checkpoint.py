@@ -25,7 +25,7 @@ from readlet.training.checkpoint import (
 )
 from readlet.training.loop import TrainingLoop
 
-save = partial(save_checkpoint, how_to_resume="go on with --resume")
+save = partial(save_checkpoint, how_to_resume="continue with --resume")
 
 
 def made(step: int, size: int = 10) -> Checkpoint:
@@ -213,8 +213,8 @@ def test_damaged_checkpoint_is_named(tmp_path: Path, name: str, content: bytes |
     with pytest.raises(ReadletError) as caught:
         load_checkpoint(path, good.tensors)
     line = str(caught.value)
-    assert line.startswith(f"{path}: a damaged checkpoint (")
-    assert line.endswith("; remove it and train anew")
+    assert line.startswith(f"{path}: damaged checkpoint (")
+    assert line.endswith("; remove it and train again")
     assert "\n" not in line
 
 
@@ -223,7 +223,7 @@ def test_truncated_tensors_are_named(tmp_path: Path) -> None:
     save(tmp_path, good)
     state = tmp_path / "checkpoint-00000003" / "state.safetensors"
     state.write_bytes(state.read_bytes()[:-1])
-    with pytest.raises(ReadletError, match="checkpoint-00000003: a damaged checkpoint"):
+    with pytest.raises(ReadletError, match="checkpoint-00000003: damaged checkpoint"):
         load_checkpoint(state.parent, good.tensors)
 
 
@@ -240,7 +240,7 @@ def test_another_architecture_is_refused(
         line = str(caught.value)
         assert line.startswith(f"{tmp_path / 'checkpoint-00000001'}: has no 'weight.model.")
         assert line.endswith(
-            ": of another version; train anew in another --out, or use that version"
+            ": from another version; train again in another --out, or use that version"
         )
         # nothing of it was taken
         assert all(torch.equal(t, before[name]) for name, t in other.state.tensors().items())

@@ -448,7 +448,7 @@ def test_nothing_to_learn(make_loop: MakeLoop, tmp_path: Path, monkeypatch: Any)
     from readlet.encoding.batches import Batches
 
     monkeypatch.setattr(Batches, "epoch", lambda self, number: [])
-    with pytest.raises(ReadletError, match="nothing to learn from"):
+    with pytest.raises(ReadletError, match="no training examples"):
         make_loop(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The best spans of a row, in order: exact, without listing all spans."""
+"""The best spans of a row, in order: exact, without ranking all spans."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from readlet.families.family import Floats
 from readlet.reading.masked import NOTHING, masked
 
-_FIRST = 32  # spans ranked at first; most callers need no more
+_FIRST = 32  # spans ranked at first; most callers need only these
 
 
 class PlaceSpan(NamedTuple):
@@ -22,7 +22,7 @@ class PlaceSpan(NamedTuple):
 def spans_in_order(
     start: Floats, end: Floats, allowed: NDArray[np.bool_], max_places: int
 ) -> Iterator[PlaceSpan]:
-    """Every span i <= j < i + max_places of allowed ends, by start[i] + end[j], best first.
+    """Every span i <= j < i + max_places with allowed ends, by start[i] + end[j], best first.
 
     All three are (L,). Equal scores go to the earliest span, then to the shortest, whatever the
     padding. Only the band of `max_places` diagonals is computed.
@@ -41,7 +41,7 @@ def spans_in_order(
     while given < count:
         wanted = min(wanted, count)
         lowest = np.partition(scores, -wanted)[-wanted]
-        # All that are as good as the last one: so the order does not depend on where it is cut.
+        # Includes all ties with the last one, so that the order does not depend on the cut.
         chosen = np.flatnonzero(scores >= lowest)
         ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
         for index in ranked[given:].tolist():
