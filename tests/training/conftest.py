@@ -21,7 +21,7 @@ from readlet.training.processes import make_accelerator
 
 
 class Parts(NamedTuple):
-    """What the engine is given, the loss of a small reader on real questions."""
+    """The inputs of the engine: the loss of a small reader on real questions."""
 
     settings: Training
     module: nn.Module
@@ -29,7 +29,7 @@ class Parts(NamedTuple):
 
 
 def _any_teacher(rows: Rows) -> Teacher:
-    """A teacher with an opinion of its own on every row."""
+    """A teacher with random probabilities for every row."""
     length = torch.from_numpy(rows.row_window[:, 1]).long()  # (rows,)
     draw = torch.Generator().manual_seed(5)
     start, end = torch.rand(2, int(length.sum()), generator=draw) / 20  # (words of all rows,)
@@ -38,7 +38,7 @@ def _any_teacher(rows: Rows) -> Teacher:
 
 @pytest.fixture(scope="session")
 def make_parts(small_training: list[str]) -> Callable[..., Parts]:
-    """15 batches an epoch unless the batch size is changed."""
+    """15 batches per epoch unless the batch size is changed."""
 
     def make(*changes: str, taught: bool = False) -> Parts:
         usual = ["training.batch_size=8", "training.epochs=1"]

@@ -1,4 +1,4 @@
-"""The engine knows no model: it trains whatever turns batches of tensors into a loss."""
+"""The engine works with any module that turns batches of tensors into a loss."""
 
 import ast
 from dataclasses import dataclass, replace
@@ -77,7 +77,7 @@ def test_the_batches_of_each_step() -> None:
     assert together.of_step(10) == Line().epoch(9)
 
 
-def test_no_batch_is_refused() -> None:
+def test_no_batches_are_rejected() -> None:
     class Empty(Line):
         def epoch(self, number: int) -> list[tuple[int, list[float]]]:
             return []
