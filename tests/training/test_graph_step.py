@@ -81,9 +81,7 @@ def make_run(make_parts: Callable[..., Any]) -> Callable[..., Run]:
         parts = (module, optimizer, average, mixed, settings.clip)
         step = GraphStep(*parts, state) if captured else EagerStep(*parts)
         run = Run(step, state, two_sizes(source), [])
-        run.rescale(
-            2.0**8
-        )  # far from overflow, where rounding decides what is skipped
+        run.rescale(2.0**8)  # far from overflow, where rounding decides what is skipped
         return run
 
     return make

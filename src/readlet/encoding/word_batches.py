@@ -18,7 +18,7 @@ from readlet.encoding.windows import Windows
 PADDING = 0
 """The index of padding among a batch's forms."""
 
-# Padded lengths. 32 words hold all but one question in a thousand.
+# Padded lengths. All but one question in a thousand have at most 32 words.
 _CONTEXT_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320)
 _QUESTION_LENGTH = 32
 _LENGTH_MULTIPLE = 16  # fused attention is slow at other lengths, and compiled again for them
@@ -89,7 +89,7 @@ def word_batches(
         batch_size,
         partial(_collate, features, null),
         trainable=features.trainable(can_refuse=null),
-        # A first and a last word, each out of as many as the longest shape holds.
+        # A first and a last word, each of as many as the longest shape has.
         guessing=2 * math.log(max(context for context, _ in listed)),
         seed=seed,
     )

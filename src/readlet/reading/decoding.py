@@ -34,7 +34,7 @@ def spans_in_order(
     starts = masked(start[:places], allowed[:places])  # (L,)
     beyond = np.full(band - 1, NOTHING, np.float32)  # (K - 1,)
     reach = np.concatenate([masked(end[:places], allowed[:places]), beyond])  # (L + K - 1,)
-    ends = sliding_window_view(reach, band)  # (L, K): row i holds places i, i + 1, ...
+    ends = sliding_window_view(reach, band)  # (L, K): row i has places i, i + 1, ...
     scores = (starts[:, None] + ends).ravel()  # (L * K,) by first place, then by length
     count = int((scores > NOTHING).sum())
     given, wanted = 0, _FIRST
