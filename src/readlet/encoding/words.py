@@ -96,7 +96,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
         return [match.span(1) for match in _SIMPLE.finditer(text)]
     spans: list[tuple[int, int]] = []
     done = 0
-    for start, end in _non_european(text):
+    for start, end in _other_scripts(text):
         spans += [match.span(1) for match in _SIMPLE.finditer(text, done, start)]
         spans += [match.span(1) for match in _ANY_SCRIPT.finditer(text, start, end)]
         done = end
@@ -104,7 +104,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _non_european(text: str) -> Iterator[tuple[int, int]]:
+def _other_scripts(text: str) -> Iterator[tuple[int, int]]:
     """The parts that need the slower engine. No word contains a space, so they end at spaces.
 
     The final space is included: some signs combine with it. Parts close together are joined.

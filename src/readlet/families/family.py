@@ -116,7 +116,7 @@ class Family(ABC):
 
     @abstractmethod
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
-        """What `fit_encoder` depends on, besides the examples and the content of files."""
+        """The settings on which `fit_encoder` depends, besides the content of the files."""
 
     @abstractmethod
     def fit_encoder(self, recipe: Recipe, examples: Sequence[Example]) -> Encoder:

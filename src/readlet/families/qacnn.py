@@ -100,7 +100,7 @@ class QacnnScorer(TorchScorer):
         return [2 * width + _listed_bytes(word) for word in self.encoder.vocabulary.frozen]
 
     def slimmed(self, words: int) -> "QacnnScorer":
-        """With the vectors of the most frequent words only, all weights in half precision.
+        """A copy with the vectors of the most frequent words, all weights in half precision.
 
         Vector files list frequent words first, and a vocabulary keeps their order. Other words
         become the unknown word, distinguished by their characters only. Words with trainable

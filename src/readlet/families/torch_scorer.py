@@ -38,7 +38,7 @@ class TorchScorer(ABC):
         return self.module
 
     def scoring(self, rows: Rows) -> Callable[[Any], SpanLogits]:
-        """The same for inference: here, work that all batches share can be done once."""
+        """`over` for inference: here, work that all batches share can be done once."""
         return self.over(rows).to(self.device)
 
     def learner(self, rows: Rows, label_smoothing: float, teacher: Teacher | None) -> SpanLearner:
@@ -82,7 +82,7 @@ class TorchScorer(ABC):
 
 
 def _as_numpy(found: SpanLogits, count: int) -> SpanScores:
-    """Without the filler rows."""
+    """The scores in NumPy, without the filler rows."""
     start, end, allowed = (part[:count].cpu().numpy() for part in found[:3])  # (B, L)
     null = None if found.null is None else found.null[:count].cpu().numpy()  # (B, 2)
     return SpanScores(start, end, allowed, null)

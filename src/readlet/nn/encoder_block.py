@@ -156,5 +156,5 @@ class EncoderBlock(nn.Module):
 
 
 def _norm(width: int, dropout: float) -> nn.Sequential:
-    """Without scale and shift: the next layer has weights, and each would cost a reduction."""
+    """LayerNorm and dropout. No scale and shift: the next layer has weights, and each is slow."""
     return nn.Sequential(nn.LayerNorm(width, elementwise_affine=False), nn.Dropout(dropout))

@@ -97,7 +97,7 @@ def rescaled_query(
 
 
 class _RescaledQuery(torch.autograd.Function):
-    """With a custom gradient that saves neither the query nor the centred keys.
+    """The rescaled query; its custom gradient saves neither the query nor the centred keys.
 
     With s = 1 / sigma, q' = s q and the keys' covariance C, dq = s (dq' - (q'.dq') C q'); C gets
     -1/2 sum_i (q'_i.dq'_i) q'_i q'_i^T, which the keys get as 2/n (k - mean) dC. In at least
@@ -225,7 +225,7 @@ def materialised_norm_attention(
     gamma: float | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """The same by definition, with all scores: also for masks of pairs and added biases.
+    """`norm_attention` by definition, with all scores: also for masks of pairs and added biases.
 
     Scores are at least float32: in half precision large scores overflow, and their differences,
     on which the result depends, are lost.

@@ -102,7 +102,7 @@ class _RescaledQuery(torch.autograd.Function):
 
 
 def _with_dense_rows(tensor: Tensor) -> Tensor:
-    """With a stride of 1 in the last dimension, as the kernels require."""
+    """The tensor with a stride of 1 in the last dimension, as the kernels require."""
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
@@ -166,7 +166,7 @@ def _gradients(
     keep: Tensor | None,
     statistics: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Of the query and of the key; the latter is added to `of_key`, or empty if that is None."""
+    """Gradients of the query and the key; the latter includes `of_key`, or is empty without it."""
     batch, heads, length, width = scaled.shape
     rows, keys = batch * heads, key.shape[2]
     block = _Block.of(width, scaled.dtype)

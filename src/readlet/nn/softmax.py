@@ -116,14 +116,6 @@ def check_keep(keep: Tensor, scores: Tensor) -> None:
         raise ReadletError(f"mask: {shapes}; give one that broadcasts to them") from None
 
 
-def masked_log_sum(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
-    """Log of the sum of exp(score) over the kept positions along `dim`, in at least float32.
-
-    For a row that keeps nothing it is about `MASKED`: finite, and below every other.
-    """
-    return _fill(scores, kept(scores, keep)).logsumexp(dim)  # (...,) without `dim`
-
-
 def _fill(scores: Tensor, keep: Tensor) -> Tensor:
     """Scores in at least float32, with whatever was in the masked positions overwritten."""
     precise = scores.to(torch.promote_types(scores.dtype, torch.float32))  # (...,)

@@ -175,7 +175,7 @@ class TrainingLoop:
         return is_last or self.evaluation.is_exhausted(self.progress)
 
     def _is_due(self, every: int) -> bool:
-        """Whether to do what is done every so many steps, and after the last one."""
+        """Whether this step is a multiple of `every`, or the last one."""
         return self.progress.step % every == 0 or self.progress.step == self.total_steps
 
     def _is_halted(self, stopped: list[int]) -> bool:
