@@ -103,7 +103,7 @@ def main(words: Sequence[str]) -> None:
     curves = {name: read_curve(Path(folder)) for name, folder in options.runs.items()}
     examples = list(read_examples(options.data))
     if not examples:
-        raise bad_input(options.data, "", "holds no question", "give data with questions")
+        raise bad_input(options.data, "", "contains no questions", "give data with questions")
     groups = question_groups(examples)
     runs: list[Run] = []
     for name, folder in options.runs.items():

@@ -21,7 +21,7 @@ from readlet.families import family_of
 from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import TrainingData, prepare
 from readlet.recipe.recipe_files import load_recipe
-from readlet.training.evaluation import Exam
+from readlet.training.evaluation import Evaluator
 from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
 
@@ -49,8 +49,8 @@ def examples_per_second(
         longest = (recipe.data.max_context + scorer.can_refuse, recipe.data.max_question)
         batches = word_batches(rows, [longest], batch_size, null=scorer.can_refuse)
     with tempfile.TemporaryDirectory() as folder:
-        exam = Exam(lambda _: {}, "f1", str)  # never held: no epoch ends
-        loop = TrainingLoop(learner, batches, settings, Path(folder), exam, make_accelerator())
+        evaluator = Evaluator(lambda _: {}, "f1", str)  # never called: no epoch ends
+        loop = TrainingLoop(learner, batches, settings, Path(folder), evaluator, make_accelerator())
         began = time.perf_counter()
         loop.warm_up()
         torch.cuda.synchronize()

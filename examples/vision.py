@@ -23,7 +23,7 @@ from readlet.nn.norm_loss import norm_cross_entropy
 
 PATCH, WIDTH, DEPTH, CLASSES = 2, 48, 4, 10
 BATCH, RATE, TRAINING = 64, 1e-3, 1200
-# Without a cap ten classes would never be surer than 0.76.
+# Without a cap ten classes would have a confidence of at most 0.76.
 LOSS_GAMMA = 1.0
 Loss = Callable[[Tensor, Tensor], Tensor]
 

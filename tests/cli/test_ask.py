@@ -121,7 +121,7 @@ def test_no_bundled_reader(readlet: Run, passage: Path, bundle: Callable[..., Pa
     done = readlet("ask", "Who built the kiln?", passage)
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
-    assert line.startswith("readlet: bundled: this copy of Readlet has no reader inside; ")
+    assert line.startswith("readlet: bundled: this copy of Readlet comes without a reader; ")
 
 
 def test_a_refusal_tells_what_it_would_have_said(

@@ -168,7 +168,7 @@ def test_data_without_questions(readlet: Run, tmp_path: Path) -> None:
     write_examples(path, [])
     done = readlet("evaluate", "baseline", path)
     assert done.code == 2
-    assert "holds no question" in done.err
+    assert "contains no questions" in done.err
 
 
 def test_bundled_reader(

@@ -68,11 +68,11 @@ def test_the_bundled_reader_too(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--max-mb", "0.001"], "1,000 bytes: even without any word vector the reader takes"),
-        (["--max-mb", "0"], "0.0 MB: no size"),
-        (["--max-mb", "nan"], "nan MB: no size"),
-        (["--max-mb", "inf"], "inf MB: no size"),
-        (["--words", "-1"], "-1 words: less than none"),
+        (["--max-mb", "0.001"], "1,000 bytes: even without word vectors the reader takes"),
+        (["--max-mb", "0"], "0.0 MB: not a valid size"),
+        (["--max-mb", "nan"], "nan MB: not a valid size"),
+        (["--max-mb", "inf"], "inf MB: not a valid size"),
+        (["--words", "-1"], "-1 words: negative"),
         (["--words", "3", "--max-mb", "3"], "give either a number of words or a size"),
         (["--dev", "none.json"], "none.json: no such file"),
         (["--notice", "none.md"], "none.md: no such file"),
@@ -103,7 +103,7 @@ def test_what_is_no_reader(readlet: Run, tmp_path: Path) -> None:
 def test_what_is_there_stays_there(readlet: Run, tmp_path: Path, given: Path) -> None:
     before = {path: path.read_bytes() for path in given.iterdir()}
     done = readlet("slim", given, "--out", given)
-    check_refused(done, f"{given}: holds a reader already; give another --out")
+    check_refused(done, f"{given}: already contains a reader; give another --out")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter").write_text("dear Ada")
     done = readlet("slim", given, "--out", tmp_path / "full")

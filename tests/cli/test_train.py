@@ -120,11 +120,11 @@ def test_interrupted_and_resumed(readlet: Run, tmp_path: Path, small_training: l
     assert "Traceback" not in err
     (step,) = checkpoints(folder)
     assert 9 <= step < 48
-    assert err.splitlines()[-1] == f"stopped at step {step}; go on with --resume"
+    assert err.splitlines()[-1] == f"stopped at step {step}; continue with --resume"
     assert max(line["step"] for line in read_log(folder)) <= step
     refused = readlet("train", "tiny", "--out", folder, *sets(changes))
     assert refused.code == 2
-    assert "holds a run already; go on with --resume" in refused.err
+    assert "already contains a run; continue with --resume" in refused.err
     assert readlet("train", "tiny", "--out", folder, "--resume", *sets(changes)).code == 0
     same_as_never_stopped(folder, changes, tmp_path / "reference")
 

@@ -1,4 +1,4 @@
-"""Batches of any rows: every row once, in the smallest shape that holds it, in a seeded order."""
+"""Batches of any rows: every row once, in the smallest shape that fits, in a seeded order."""
 
 import math
 from collections import Counter
@@ -14,7 +14,7 @@ from readlet.encoding.rows import Ints
 
 
 class Made(NamedTuple):
-    """What the stand-in for a batch remembers."""
+    """A fake batch: the arguments of `collate`."""
 
     shape: Shape
     rows: tuple[int, ...]
@@ -27,7 +27,7 @@ def collate(shape: Shape, rows: Ints, size: int) -> Made:
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Ints, list[Shape], Ints]:
-    """Lengths in one to three dimensions, shapes of which the last holds all, rows to train on."""
+    """Lengths in one to three dimensions, shapes of which the last fits all, rows to train on."""
     dimensions = draw(st.integers(1, 3))
     of_row = st.tuples(*[st.integers(0, 9)] * dimensions)
     listed = draw(st.lists(of_row, max_size=30))
@@ -43,9 +43,7 @@ def batches_of(case: tuple[Ints, list[Shape], Ints], size: int, seed: int = 0) -
 
 
 @given(cases(), st.integers(1, 8), st.integers(0, 3))
-def test_every_row_is_there_once(
-    case: tuple[Ints, list[Shape], Ints], size: int, epoch: int
-) -> None:
+def test_every_row_occurs_once(case: tuple[Ints, list[Shape], Ints], size: int, epoch: int) -> None:
     lengths, _, trainable = case
     batches = batches_of(case, size)
     trained = [row for _, rows in batches.epoch(epoch) for row in rows.tolist()]
@@ -55,7 +53,7 @@ def test_every_row_is_there_once(
 
 
 @given(cases(), st.integers(1, 8), st.integers(0, 3))
-def test_rows_share_the_first_shape_that_holds_them(
+def test_rows_get_the_first_shape_that_fits(
     case: tuple[Ints, list[Shape], Ints], size: int, epoch: int
 ) -> None:
     lengths, shapes, _ = case
@@ -98,7 +96,7 @@ def test_the_order_depends_on_seed_and_epoch_only() -> None:
     assert groups(batches, 0) == first == groups(many(seed=5), 0)
     assert groups(batches, 1) != first
     assert groups(many(seed=6), 0) != first
-    # Rows get other companions, and shapes another order.
+    # Rows are grouped in other batches, and shapes come in another order.
     assert {frozenset(rows) for _, rows in first} != {
         frozenset(rows) for _, rows in groups(batches, 1)
     }
@@ -114,13 +112,13 @@ def test_a_row_at_the_limit_of_a_shape_fits() -> None:
 
 
 @pytest.mark.parametrize("dimensions", [1, 2])
-def test_no_rows_have_no_batches(dimensions: int) -> None:
+def test_no_rows_give_no_batches(dimensions: int) -> None:
     nothing = np.zeros((0, dimensions), np.int32)
     batches = batches_of((nothing, [(9,) * dimensions], np.zeros(0, np.int32)), 4)
     assert batches.in_order() == batches.epoch(0) == list(batches) == []
 
 
-def test_a_loss_of_guessing_is_unknown_unless_given() -> None:
+def test_the_loss_of_guessing_is_infinite_unless_given() -> None:
     assert many().guessing == math.inf
     lengths, trainable = np.ones((1, 1), np.int32), np.zeros(1, np.int32)
     given_one = Batches(lengths, [(1,)], 4, collate, trainable=trainable, guessing=2.5)

@@ -1,4 +1,4 @@
-"""The cache: never stale, never half written, never in the way."""
+"""The cache: never stale, never incomplete, and its failures never stop the work."""
 
 import errno
 import gzip
@@ -27,7 +27,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Build:
-    """Makes the same thing every time and counts how often."""
+    """Builds the same arrays every time and counts the calls."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -46,7 +46,7 @@ def check(stored: Stored) -> None:
         np.testing.assert_array_equal(arrays[name], array)
 
 
-def test_the_second_time_it_comes_from_disk(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_second_time_it_is_loaded_from_disk(capsys: pytest.CaptureFixture[str]) -> None:
     build = Build()
     check(cached("key", build))
     check(cached("key", build))
@@ -69,7 +69,7 @@ def test_the_folder_follows_the_environment(
     assert cache_folder() == tmp_path / ".cache" / "readlet"
 
 
-def test_the_key_follows_content_settings_and_code(
+def test_the_key_depends_on_content_settings_and_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def key_of(paths: list[Path], settings: dict[str, Any]) -> str:
@@ -100,10 +100,10 @@ def test_the_key_follows_content_settings_and_code(
     assert len({key, *others}) == 1 + len(others)
 
 
-def test_the_key_follows_the_code_of_the_caller(
+def test_the_key_depends_on_the_code_of_the_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is stored may be made by a module outside of the encoding, with helpers of its own."""
+    """Entries may be made by a module outside of `encoding`, with helpers of its own."""
     monkeypatch.syspath_prepend(tmp_path)
     source = tmp_path / "module_of_a_caller.py"
     keys = set()
@@ -133,7 +133,7 @@ def test_every_file_of_the_rooms_is_part_of_the_code_version(
     assert len(versions) == 8
 
 
-def test_a_draft_of_a_killed_process_with_the_same_id_is_in_nobodys_way(
+def test_a_draft_of_a_killed_process_with_the_same_id_does_no_harm(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (cache_folder() / f".key.{os.getpid()}").mkdir(parents=True)
@@ -159,7 +159,7 @@ def test_a_draft_of_a_killed_process_with_the_same_id_is_in_nobodys_way(
         ("a.npy", None),
     ],
 )
-def test_a_damaged_entry_is_made_anew(
+def test_a_damaged_entry_is_rebuilt(
     name: str, content: bytes | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     build = Build()
@@ -174,12 +174,12 @@ def test_a_damaged_entry_is_made_anew(
     check(cached("key", build))
     assert build.calls == 2
     assert "key is damaged" in capsys.readouterr().err
-    check(cached("key", build))  # and the new one is whole
+    check(cached("key", build))  # and the new one is complete
     assert build.calls == 2
 
 
 @pytest.mark.parametrize("place", ["save", "write_text", "rename"])
-def test_a_full_disk_stops_nothing_and_leaves_nothing(
+def test_a_full_disk_stops_nothing_and_leaves_no_files(
     place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*_: Any, **__: Any) -> None:
@@ -196,32 +196,32 @@ def test_a_full_disk_stops_nothing_and_leaves_nothing(
     assert build.calls == 2
 
 
-def test_a_short_write_is_told(
+def test_a_short_write_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def short(*_: Any, **__: Any) -> None:
-        raise OSError("24 requested and 0 written")  # NumPy's own words; no errno
+        raise OSError("24 requested and 0 written")  # NumPy's own message; no errno
 
     monkeypatch.setattr(np, "save", short)
     check(cached("key", Build()))
     assert "24 requested and 0 written" in capsys.readouterr().err
 
 
-def test_an_entry_appears_only_when_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = []
+def test_an_entry_appears_only_when_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    existed = []
     save = np.save
 
     def watched(*given: Any, **options: Any) -> None:
         save(*given, **options)
-        looks.append((cache_folder() / "key").exists())
+        existed.append((cache_folder() / "key").exists())
 
     monkeypatch.setattr(np, "save", watched)
     cached("key", Build())
-    assert looks == [False, False]
+    assert existed == [False, False]
     assert (cache_folder() / "key").is_dir()
 
 
-def test_who_comes_second_leaves_the_first_alone() -> None:
+def test_the_second_writer_keeps_the_entry_of_the_first() -> None:
     """Two processes make the same entry at the same time."""
     build = Build()
 
@@ -235,12 +235,12 @@ def test_who_comes_second_leaves_the_first_alone() -> None:
     assert [path.name for path in cache_folder().iterdir()] == ["key"]
 
 
-def test_what_was_unused_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_entries_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [f"{number:032x}" for number in range(4)]
     build = Build()
     cached(keys[0], build)
     size = sum(path.stat().st_size for path in (cache_folder() / keys[0]).iterdir())
-    monkeypatch.setattr(cache, "_ROOM", 2 * size)
+    monkeypatch.setattr(cache, "_MAX_BYTES", 2 * size)
 
     def age(name: str, hours: float) -> None:
         os.utime(cache_folder() / name, times=(time.time() - hours * 3600,) * 2)
@@ -250,7 +250,7 @@ def test_what_was_unused_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch)
 
     cached(keys[1], build)
     dead = f".{keys[3]}.4711"  # a draft of a process that was killed
-    mine = {"notes", "a" * 31, "a" * 32, f"{keys[0]}.txt"}  # not the cache's own: never removed
+    mine = {"notes", "a" * 31, "a" * 32, f"{keys[0]}.txt"}  # not files of the cache: never removed
     for name in (dead, *mine):
         (cache_folder() / name).mkdir()
         (cache_folder() / name / "file").write_bytes(bytes(5 * size))
@@ -259,12 +259,12 @@ def test_what_was_unused_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch)
     age(keys[1], 9)
     cached(keys[2], build)
     assert left() == {keys[0], keys[2], *mine}
-    # Use keeps an entry: now the other one is the older.
+    # Use keeps an entry: now the other one is older.
     age(keys[2], 7)
     check(cached(keys[0], build))
     cached(keys[1], build)
     assert left() == {keys[0], keys[1], *mine}
-    # What another process may be reading stays, whatever the room.
+    # Entries that another process may be reading stay, whatever the limit.
     cached(keys[2], build)
     assert left() == {*keys[:3], *mine}
     assert build.calls == 5

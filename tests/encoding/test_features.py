@@ -1,4 +1,4 @@
-"""Examples to rows: every word keeps its place, no text is cut, nothing changes unnoticed."""
+"""Examples to rows: words keep their offsets, no text is cut, every change is noted."""
 
 from collections import Counter, defaultdict
 from dataclasses import fields
@@ -34,7 +34,7 @@ def labelled(features: Features, row: int, context: str) -> str:
 
 
 @given(st.data())
-def test_every_word_keeps_its_place(
+def test_every_word_keeps_its_offsets(
     example_lists: SearchStrategy[list[Example]], data: DataObject
 ) -> None:
     """Law 1, and that equal numbers mean equal words."""
@@ -63,12 +63,12 @@ def test_every_word_keeps_its_place(
                 assert forms.setdefault(form, text[start:end]) == text[start:end]
     for number, listed in windows_of.items():
         whole = word_spans(examples[number].context)
-        first = listed[0][0]  # the first word of the text, among those of all texts
+        first = listed[0][0]  # index of the text's first word among those of all texts
         assert [start - first for start, _ in listed] == list(windows.starts(len(whole)))
         for start, spans in listed:
             assert spans == whole[start - first : start - first + 16]
     assert len(set(forms.values())) == len(forms)
-    assert set(features.row_example.tolist()) == set(range(len(examples)))  # none is left out
+    assert set(features.row_example.tolist()) == set(range(len(examples)))  # none is missing
     for form, word in forms.items():
         assert features.form_words[form] == KNOWN.word_number(word)
         assert features.form_characters[form].tolist() == KNOWN.character_numbers(word)
@@ -90,12 +90,12 @@ def test_labels_cover_the_gold_answer(
             gold = example.answers[0]
             covered = labelled(features, row, example.context)
             assert gold.text.strip() in covered
-            # Not a word too many: without its first or last word it covers less than the answer.
+            # No extra word: without its first or last word it covers less than the answer.
             length = features.row_label[row, 1] - features.row_label[row, 0] + 1
             assert length <= max(len(words(gold.text)), 1) + 1
 
 
-def test_the_answer_is_taken_where_it_is_said_to_be() -> None:
+def test_the_label_is_at_the_offset_of_the_answer() -> None:
     context = "by the lamp, the tall lamp, the lamp"
     for start in (7, 22, 32):
         (row,) = encode([Example("a", "?", context, (Span(start, "lamp"),))], KNOWN, WIDE).row_label
@@ -103,7 +103,7 @@ def test_the_answer_is_taken_where_it_is_said_to_be() -> None:
         assert row.tolist() == [spans.index((start, start + 4))] * 2
 
 
-def test_answers_that_cut_words_grow_outwards_and_are_noted() -> None:
+def test_answers_that_cut_words_are_extended_and_noted() -> None:
     context = "The 1880s lamp-lighters of Wick"
     examples = [
         Example("cut", "?", context, (Span(5, "880"),)),
@@ -119,7 +119,7 @@ def test_answers_that_cut_words_grow_outwards_and_are_noted() -> None:
         "1880s",
     ]
     assert (features.row_label[3:] == NO_LABEL).all()
-    # An answer that could not be labelled does not become "there is no answer".
+    # An answer that could not be labelled does not become "no answer".
     assert features.row_impossible.tolist() == [False, False, False, False, True]
     assert features.notes == {CUT: ["cut"], EMPTY: ["nothing"]}
 
@@ -140,7 +140,7 @@ def test_windows_cover_every_word_and_overlap_exactly(size: int, overlap: int, l
     for left, right in pairwise(covered):
         assert len(left) == size
         assert len(set(left) & set(right)) == overlap
-        assert right.stop > left.stop  # every window reads something new
+        assert right.stop > left.stop  # every window has new words
     if length <= size:
         assert len(covered) == 1
 
@@ -172,7 +172,7 @@ def test_long_contexts_are_never_cut(
             assert not features.row_impossible[row]
         else:
             assert (features.row_label[row] == NO_LABEL).all()
-    # Windows without the answer are impossible, unless no window has it: then none is told so.
+    # Windows without the answer are impossible, unless no window has it: then none is.
     assert features.row_impossible.sum() == (len(features) - held if held else 0)
     assert features.notes.get(NO_WINDOW, []) == ([] if held else ["long"])
     if last - first < overlap:
@@ -190,7 +190,7 @@ def test_long_questions_are_noted_and_kept() -> None:
     assert len(features.forms) == len(words("the lamp")) + len(words(question))
 
 
-def test_texts_and_forms_are_numbered_once() -> None:
+def test_texts_and_forms_are_encoded_once() -> None:
     context = "The lamp. the LAMP"
     examples = [Example(str(i), q, context) for i, q in enumerate(["lamp?", "the?", "lamp?"])]
     features = encode(examples, KNOWN, WIDE)
@@ -206,7 +206,7 @@ def test_texts_and_forms_are_numbered_once() -> None:
     assert keys[NULL_FORM] == 1
 
 
-def test_accents_written_apart_give_the_same_numbers_and_keep_their_places() -> None:
+def test_combining_accents_give_the_same_numbers_and_keep_their_offsets() -> None:
     known = Vocabulary(("où", "fête"), ("café",), "aceéfotêùhb", 8)
     question, context = "Où est le café ?", "La fête est au Café."
     examples = [
@@ -215,11 +215,11 @@ def test_accents_written_apart_give_the_same_numbers_and_keep_their_places() -> 
     whole, apart = (encode([example], known, Windows(20, 5, 20)) for example in examples)
     for table in ("form_words", "form_characters", "form_keys", "forms"):
         assert np.array_equal(getattr(whole, table), getattr(apart, table)), table
-    assert apart.offsets[-2:].max() == len(examples[1].question)  # in the text as it stands
+    assert apart.offsets[-2:].max() == len(examples[1].question)  # in the original text
 
 
 def test_special_forms() -> None:
-    # A text may hold any character, the one with number zero as well: it is a word like others.
+    # A text may contain any character, even U+0000: it is a word like others.
     features = encode([Example("a", "\0?", "\0 lamp")], KNOWN, WIDE)
     assert features.form_words[:2].tolist() == [PADDING, NULL]
     assert not features.form_characters[:2].any()
@@ -245,7 +245,7 @@ def test_no_examples() -> None:
     assert features.notes == {}
 
 
-def test_stored_is_all_that_is_needed_to_make_the_features_again() -> None:
+def test_features_are_restored_from_what_is_stored() -> None:
     features = encode([Example("a", "who?", "by the lamp", (Span(3, "th"),))], KNOWN, WIDE)
     arrays, notes = features.stored()
     assert {*arrays, "notes"} == {field.name for field in fields(Features)}

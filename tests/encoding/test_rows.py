@@ -25,7 +25,7 @@ def characters(text: str) -> list[tuple[int, int]]:
 
 
 def rows_of(examples: Sequence[Example], windows: Windows) -> Rows:
-    """Every context anew, one after the other."""
+    """Every context is encoded separately, even if it is repeated."""
     builder = RowBuilder(windows)
     offsets: list[tuple[int, int]] = []
     counts = []
@@ -45,13 +45,13 @@ def labelled(rows: Rows, row: int, context: str) -> str:
 
 
 @given(st.data(), st.integers(1, 12), st.integers(0, 11))
-def test_places_and_labels_stand_for_characters_of_the_text(
+def test_places_and_labels_have_the_offsets_of_the_text(
     example_lists: SearchStrategy[list[Example]], data: DataObject, size: int, overlap: int
 ) -> None:
     examples = [e for e in data.draw(example_lists) if all(a.is_in(e.context) for a in e.answers)]
     windows = Windows(size, overlap % size, 9)
     rows = rows_of(examples, windows)
-    assert set(rows.row_example.tolist()) == set(range(len(examples)))  # none is left out
+    assert set(rows.row_example.tolist()) == set(range(len(examples)))  # none is missing
     for number, example in enumerate(examples):
         places = characters(example.context)
         gold = example.answers[0] if example.answers else None
@@ -74,7 +74,7 @@ def test_places_and_labels_stand_for_characters_of_the_text(
                 assert rows.row_label[row].tolist() == [inside[0] - start, inside[-1] - start]
             else:
                 assert rows.row_label[row].tolist() == [NO_LABEL, NO_LABEL]
-            # A window without the answer holds none; unless the answer could not be labelled.
+            # A window without the answer is impossible, unless the answer could not be labelled.
             assert rows.row_impossible[row] == (
                 start not in holding and (gold is None or bool(holding))
             )
@@ -116,12 +116,12 @@ def test_no_examples_and_no_places() -> None:
 
 @dataclass(kw_only=True)
 class Spoken(Rows):
-    """Rows with an array of their own, as an encoder adds it."""
+    """Rows with an additional array, as an encoder adds it."""
 
     sounds: Ints  # (places of all texts,)
 
 
-def test_stored_holds_all_arrays_of_a_subclass_too(
+def test_stored_has_all_arrays_of_a_subclass_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("READLET_CACHE", str(tmp_path))

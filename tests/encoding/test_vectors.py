@@ -1,4 +1,4 @@
-"""Word vectors: both kinds of text, several files at once, and a clear word about bad ones."""
+"""Word vectors: both formats, several files at once, and clear errors for bad files."""
 
 import gzip
 from collections.abc import Callable
@@ -42,14 +42,14 @@ def test_both_kinds_plain_and_gzip(write: Write, text: str, name: str) -> None:
 
 @pytest.mark.parametrize("text", [GLOVE, FASTTEXT])
 def test_only_the_first_words_are_read(write: Write, text: str) -> None:
-    # A header promises more than is asked for: that is no fault.
+    # A header may promise more words than are read: that is not an error.
     words, numbers = read_vectors(write(text + "oar 1 2\n"), 1)
     assert words == ["sea"]
     np.testing.assert_array_equal(numbers, EXPECTED[:1])
 
 
 @pytest.mark.parametrize("word", ["New\u00a0York", "a b", ". . .", "x\u2003y", "\u00a0", "水", "1"])
-def test_odd_white_space_belongs_to_the_word(write: Write, word: str) -> None:
+def test_unusual_white_space_belongs_to_the_word(write: Write, word: str) -> None:
     words, numbers = read_vectors(write(f"sea 1 2 3\n{word} 4 5 6\n"), 10)
     assert words == ["sea", word]
     np.testing.assert_array_equal(numbers[1], [4, 5, 6])
@@ -76,24 +76,24 @@ def test_many_blocks_are_one_table(write: Write, monkeypatch: pytest.MonkeyPatch
         ("2 3\nsea 1 2 3\nship 1 2 x3\n", "line 3", "'x3' is not a number"),
         ("sea 1 2 3\nship 1 nan 3\n", "line 2", "not finite"),
         ("2 3\nsea 1 2 inf\nship 1 2 3\n", "line 2", "not finite"),
-        ("sea\n", "line 1", "no word and numbers"),
+        ("sea\n", "line 1", "not a word and its numbers"),
         ("0 3\n", "", "no word"),
         ("sea 1 2 3\n\nship 1 2 3\n", "line 2", "0 numbers"),
         ("", "", "empty"),
     ],
 )
 @pytest.mark.parametrize("block", [1, 4096])
-def test_faults_are_told_with_file_and_line(
+def test_faults_are_reported_with_file_and_line(
     write: Write, monkeypatch: pytest.MonkeyPatch, block: int, text: str, place: str, fault: str
 ) -> None:
     monkeypatch.setattr(vectors, "_BLOCK", block)
     path = write(text)
     with pytest.raises(ReadletError) as caught:
         read_vectors(path, 100)
-    said = str(caught.value)
-    assert said.startswith(f"{path}: {place}: " if place else f"{path}: ")
-    assert fault in said
-    assert "\n" not in said
+    message = str(caught.value)
+    assert message.startswith(f"{path}: {place}: " if place else f"{path}: ")
+    assert fault in message
+    assert "\n" not in message
 
 
 def test_a_gzip_file_that_ends_early(write: Write) -> None:
@@ -103,7 +103,7 @@ def test_a_gzip_file_that_ends_early(write: Write) -> None:
         read_vectors(path, 10_000)
 
 
-def test_several_files_are_put_side_by_side(write: Write) -> None:
+def test_vectors_of_several_files_are_concatenated(write: Write) -> None:
     first = write("sea 1 2\nship 3 4\n", "a.txt")
     second = write("2 3\nship 5 6 7\noar 8 9 10\n", "b.vec.gz")
     words, numbers = concatenate_vectors([first, second], 10)
@@ -111,7 +111,7 @@ def test_several_files_are_put_side_by_side(write: Write) -> None:
     np.testing.assert_array_equal(numbers, [[1, 2, 0, 0, 0], [3, 4, 5, 6, 7], [0, 0, 8, 9, 10]])
 
 
-def test_the_frequent_words_of_every_file_win(write: Write) -> None:
+def test_the_frequent_words_of_every_file_are_kept(write: Write) -> None:
     first = write("sea 1 2\nship 3 4\nhull 5 5\n", "a.txt")
     second = write("oar 8 9\nhull 1 1\nmast 2 2\n", "b.txt")
     words, numbers = concatenate_vectors([first, second], 3)

@@ -1,4 +1,4 @@
-"""Which words and characters get a number, and which vector stands behind it."""
+"""Which words and characters get an id, and which vector belongs to it."""
 
 from collections import Counter
 from typing import Any, Literal
@@ -39,7 +39,7 @@ def build(
 def test_words_with_a_vector_are_frozen_and_frequent_others_are_trainable() -> None:
     known = build()
     assert known.frozen == ("sea", "the")  # in the order of the vectors
-    assert known.trainable == ("quib", "zorb")  # 5 each, however they are written; by name
+    assert known.trainable == ("quib", "zorb")  # 5 each in any spelling; alphabetically
     assert known.trainable_rows == SPECIAL_WORDS + 2
     # Padding, unknown, null, then trainable, then frozen.
     assert [known.word_number(w) for w in ("quib", "zorb", "sea", "the")] == [3, 4, 5, 6]
@@ -58,7 +58,7 @@ def test_case_and_typographic_apostrophe_fall_back() -> None:
     counts = Counter({"L’": 3, "l'": 3, "Zorb": 3})
     known = build(counts, ("Paris", "paris", "don't", "'s"))
     assert known.frozen[0] == "Paris"
-    assert known.word_number("Paris") != known.word_number("paris")  # as written comes first
+    assert known.word_number("Paris") != known.word_number("paris")  # exact spelling first
     assert known.word_number("PARIS") == known.word_number("paris")
     assert known.word_number("Don’t") == known.word_number("don't") != UNKNOWN
     assert known.word_number("’S") == known.word_number("'s") != UNKNOWN
@@ -69,7 +69,7 @@ def test_case_and_typographic_apostrophe_fall_back() -> None:
 
 @pytest.mark.parametrize("word", ["Café", "été", "Ω", "한국", "L’été"])
 @pytest.mark.parametrize("trained", ["NFC", "NFD"])
-def test_accents_may_be_written_apart(word: str, trained: Literal["NFC", "NFD"]) -> None:
+def test_accents_may_be_combining_characters(word: str, trained: Literal["NFC", "NFD"]) -> None:
     whole, apart = normalize("NFC", word), normalize("NFD", word)
     known = build(Counter({normalize(trained, word): 9, "e": 9}), (), max_characters=8)
     assert known.word_number(whole) == known.word_number(apart) != UNKNOWN
@@ -81,7 +81,7 @@ def test_accents_may_be_written_apart(word: str, trained: Literal["NFC", "NFD"])
     assert frozen.word_number(apart) == frozen.word_number(whole) == SPECIAL_WORDS
 
 
-def test_a_word_that_only_its_plain_form_has_a_vector_for_is_not_trained_twice() -> None:
+def test_a_word_whose_plain_form_has_a_vector_is_not_trainable() -> None:
     known = build(Counter({"SEA": 50, "Sea’s": 50}), ("sea", "sea's"))
     assert known.trainable == ()
     assert known.word_number("SEA") == SPECIAL_WORDS

@@ -1,4 +1,4 @@
-"""Batches of words: rows looked up whole, few shapes, and shares in the loss that add up."""
+"""Batches of words: complete rows, few shapes, and weights that sum to one."""
 
 import math
 from dataclasses import fields
@@ -48,7 +48,7 @@ def batches_of(null: bool = True, size: int = 4, seed: int = 0) -> Batches[WordB
 
 @pytest.mark.parametrize("null", [False, True])
 @pytest.mark.parametrize("size", [1, 4, 1000])
-def test_every_training_row_is_there_once_an_epoch(null: bool, size: int) -> None:
+def test_every_training_row_occurs_once_per_epoch(null: bool, size: int) -> None:
     batches = batches_of(null, size)
     wanted = FEATURES.trainable(can_refuse=null).tolist()
     for epoch in range(3):
@@ -57,7 +57,7 @@ def test_every_training_row_is_there_once_an_epoch(null: bool, size: int) -> Non
     assert all(0 < len(rows) <= size for _, rows in batches.epoch(0))
 
 
-def test_what_there_is_to_learn_from() -> None:
+def test_trainable_rows() -> None:
     has_label = FEATURES.row_label[:, 0] != NO_LABEL
     assert has_label.any()
     assert not has_label.all()
@@ -79,13 +79,13 @@ def test_the_order_depends_on_seed_and_epoch_only() -> None:
     assert flat(batches.epoch(0)) == first == flat(batches_of(seed=5).epoch(0))
     assert flat(batches.epoch(1)) != first
     assert flat(batches_of(seed=6).epoch(0)) != first
-    # Other companions too, not only another order of the batches.
+    # Other rows in each batch, not only another order of the batches.
     groups = {frozenset(rows) for _, rows in first}
     assert groups != {frozenset(rows) for _, rows in flat(batches.epoch(1))}
 
 
 @pytest.mark.parametrize("null", [False, True])
-def test_prediction_sees_every_row_and_long_ones_first(null: bool) -> None:
+def test_prediction_has_every_row_and_long_ones_first(null: bool) -> None:
     order = batches_of(null).in_order()
     assert sorted(r for _, rows in order for r in rows.tolist()) == list(range(len(FEATURES)))
     sizes = [math.prod(shape) for shape, _ in order]
@@ -95,7 +95,7 @@ def test_prediction_sees_every_row_and_long_ones_first(null: bool) -> None:
 
 
 @pytest.mark.parametrize("null", [False, True])
-def test_rows_are_looked_up_whole_and_in_the_smallest_shape(null: bool) -> None:
+def test_rows_are_complete_and_in_the_smallest_shape(null: bool) -> None:
     batches, listed = batches_of(null), shapes(WINDOWS, null=null)
     for shape, rows in batches.in_order():
         assert shape in listed
@@ -140,7 +140,7 @@ def test_labels_count_words_not_the_null_place(null: bool) -> None:
 
 
 def padded_forms(features: Features, shape: Shape, rows: list[int], null: bool) -> list[list[int]]:
-    """What the texts of a batch are in forms, by hand: context, padding, question, padding."""
+    """The texts of a batch in forms, by hand: context, padding, question, padding."""
     padded = []
     for row in rows:
         context, question = [NULL_FORM] if null and row >= 0 else [], []
@@ -155,7 +155,7 @@ def padded_forms(features: Features, shape: Shape, rows: list[int], null: bool) 
 
 
 def assert_forms_are_distinct(batch: WordBatch, texts: list[list[int]]) -> int:
-    """The batch holds these texts, and every form of them once. The room, in thirds of all."""
+    """The batch has these texts, and every form once. Returns the size in thirds of all."""
     places = torch.cat([batch.context, batch.question], dim=1)
     assert batch.forms[places].tolist() == texts
     assert torch.equal(places == PADDING, torch.tensor(texts) == PADDING_FORM)
@@ -166,17 +166,17 @@ def assert_forms_are_distinct(batch: WordBatch, texts: list[list[int]]) -> int:
     assert forms[PADDING] == PADDING_FORM
     assert sorted(forms[1:used]) == sorted(wanted)  # each once, and no others
     assert set(forms[used:]) <= {PADDING_FORM}
-    third = math.ceil((places.numel() + 1) / 3)  # padding may need a place of its own
+    third = math.ceil((places.numel() + 1) / 3)  # padding may need an entry of its own
     thirds, rest = divmod(len(forms), third)
     assert rest == 0
     assert len(forms) - third < used <= len(forms)  # not more than needed
-    # Padding has its place even if nothing is padded: then it may be one form too many.
+    # Padding is there even if nothing is padded: then it may be one form too many.
     assert thirds <= 3
     return thirds
 
 
 def texts_of_words(most: int) -> st.SearchStrategy[str]:
-    """Some with many repetitions, some with hardly any."""
+    """Some with many repetitions, some with few."""
     numbers = st.sampled_from([1, 5, 99]).flatmap(lambda n: st.integers(0, n))
     return st.lists(numbers, max_size=most).map(lambda ns: " ".join(f"w{n}" for n in ns))
 
@@ -186,7 +186,7 @@ def texts_of_words(most: int) -> st.SearchStrategy[str]:
     st.integers(1, 4),
     st.booleans(),
 )
-def test_forms_are_those_of_the_texts_each_once(
+def test_forms_are_the_distinct_forms_of_the_texts(
     texts: list[tuple[str, str]], size: int, null: bool
 ) -> None:
     examples = [Example(str(i), *pair) for i, pair in enumerate(texts)]
@@ -213,7 +213,7 @@ def test_forms_are_those_of_the_texts_each_once(
         (8, 6, 14, 3),
     ],
 )
-def test_room_for_forms_grows_in_thirds(
+def test_the_array_of_forms_is_padded_to_thirds(
     context: int, question: int, distinct: int, thirds: int
 ) -> None:
     words = [f"w{i % distinct}" for i in range(context + question)]
@@ -226,7 +226,7 @@ def test_room_for_forms_grows_in_thirds(
     assert assert_forms_are_distinct(batch, expected) == thirds
 
 
-def test_filler_rows_weigh_nothing() -> None:
+def test_filler_rows_have_no_weight() -> None:
     batches = batches_of(size=4)
     shape, rows = next((s, r) for s, r in batches.epoch(0) if len(r) < 4)
     batch = batches.make(shape, rows)
@@ -257,7 +257,7 @@ def test_the_parts_average_to_the_whole(parts: int, epoch: int) -> None:
         assert sum(losses) / parts == pytest.approx(float((of_row * batch.weight).sum()), abs=1e-5)
         assert sorted(r for p in cut for r in p.rows.tolist()) == sorted(batch.rows.tolist())
         for i, p in enumerate(cut):
-            assert torch.equal(p.forms, batch.forms)  # places in the parts are places in the whole
+            assert torch.equal(p.forms, batch.forms)  # indices keep their meaning
             assert torch.equal(p.context, batch.context[i::parts])
             assert torch.equal(p.question, batch.question[i::parts])
             assert torch.equal(p.labels, batch.labels[i::parts])
@@ -272,7 +272,7 @@ def test_moving_keeps_everything() -> None:
 
 
 @given(st.integers(16, 600), st.integers(4, 100), st.booleans())
-def test_shapes_are_few_and_hold_everything(context: int, question: int, null: bool) -> None:
+def test_shapes_are_few_and_fit_everything(context: int, question: int, null: bool) -> None:
     listed = shapes(Windows(context, 5, question), null=null)
     longest, longest_question = listed[-1]
     assert 0 <= longest - (context + null) < 16
@@ -306,7 +306,7 @@ def test_an_empty_data_set_has_no_batches() -> None:
     assert batches.in_order() == batches.epoch(0) == []
 
 
-def test_guessing_is_measured_by_the_longest_context() -> None:
+def test_the_loss_of_guessing_is_that_of_the_longest_context() -> None:
     listed = [(64, 32), (100, 32), (100, 48)]
     batches = word_batches(features_of(0), listed, 4, null=False)
     assert batches.guessing == pytest.approx(-math.log(1 / 100) - math.log(1 / 100))

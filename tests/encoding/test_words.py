@@ -43,7 +43,7 @@ def test_words_of_european_and_other_spaced_scripts(text: str, expected: str) ->
     [
         ("東京は大きい。", ["東", "京", "は", "大", "き", "い", "。"]),
         ("北京2008年", ["北", "京", "2008", "年"]),
-        ("ビール", ["ビー", "ル"]),  # the long-vowel sign leans on its syllable
+        ("ビール", ["ビー", "ル"]),  # the long-vowel sign belongs to its syllable
         ("ที่นี่", ["ที่", "นี่"]),  # vowel and tone marks stay with their consonant
         ("ภาษาPython", ["ภ", "า", "ษ", "า", "Python"]),
     ],
@@ -80,7 +80,7 @@ def test_flags_are_pairs() -> None:
     assert words("🇧🇷🇫🇷👍🏿👍") == ["🇧🇷", "🇫🇷", "👍🏿", "👍"]
 
 
-def test_sign_that_leans_on_what_follows_takes_no_space() -> None:
+def test_a_prepended_sign_does_not_include_the_next_space() -> None:
     assert words("\u0600 x") == ["\u0600", "x"]
 
 
@@ -91,7 +91,7 @@ ODD = st.sampled_from([*SPACES, *PARTS, *JOINED])
 
 
 @given(st.lists(ODD | st.text(max_size=3), max_size=12).map("".join))
-@example("\u0600 \u0e48")  # a sign that leans on a space with a mark of its own
+@example("\u0600 \u0e48")  # a prepended sign before a space with a mark of its own
 def test_tokenising_never_changes_the_text(text: str) -> None:
     """Law 1: words and the gaps between them, joined, are the text; gaps are white space only."""
     at, pieces = 0, []
@@ -119,8 +119,8 @@ ASCII_WORDS = st.lists(
 
 
 @given(st.lists(ODD | ASCII_WORDS | st.text(max_size=3), max_size=12).map("".join))
-def test_reading_between_spaces_is_reading_the_whole(text: str) -> None:
-    """Each engine reads its own stretches; the general one alone finds the same words."""
+def test_splitting_at_spaces_gives_the_same_words(text: str) -> None:
+    """Each engine reads its own parts; the general one alone finds the same words."""
     assert word_spans(text) == [match.span(1) for match in room._ANY_SCRIPT.finditer(text)]
 
 
@@ -132,7 +132,7 @@ def test_both_engines_agree_on_simple_text(text: str) -> None:
 
 
 def brute_snap(spans: list[tuple[int, int]], start: int, end: int) -> TokenSpan | None:
-    """The shortest run of words that holds every visible character of the piece."""
+    """The shortest run of words that contains every visible character of the span."""
     wanted = {at for at in range(start, end) if any(s <= at < e for s, e in spans)}
     if not wanted:
         return None

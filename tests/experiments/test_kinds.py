@@ -141,9 +141,9 @@ def test_a_run_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
             pass
 
     resume(encoder(model={"mix": False}))
-    with pytest.raises(ReadletError, match=r"the run began with another model\.mix; "):
+    with pytest.raises(ReadletError, match=r"the run was started with another model\.mix; "):
         resume(encoder())
-    with pytest.raises(ReadletError, match=r"the run began with another model\.kind; "):
+    with pytest.raises(ReadletError, match=r"the run was started with another model\.kind; "):
         resume(QacnnRecipe())
 
 

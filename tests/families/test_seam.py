@@ -27,7 +27,7 @@ FAMILY = Path(__file__).with_name("small_family.py")
 
 @pytest.fixture(scope="module", autouse=True)
 def pieces() -> Any:
-    """The module of the small family, imported once: importing it is what makes it known."""
+    """The module of the small family, imported once: the import registers it."""
     name = "small_family"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, FAMILY)
@@ -123,7 +123,7 @@ def test_stopped_and_resumed_it_has_the_same_weights(
         assert torch.equal(weight, resumed.scorer.module.state_dict()[name]), name
 
 
-def test_every_command_takes_it(
+def test_every_command_accepts_it(
     trained: tuple[Path, Reader], readlet: Callable[..., Any], short_corpus: Path, tmp_path: Path
 ) -> None:
     folder, reader = trained
@@ -135,10 +135,10 @@ def test_every_command_takes_it(
     assert asked.code == 0, asked.err
     slim = readlet("slim", folder, "--out", tmp_path / "slim")
     assert slim.code == 2
-    assert "'pieces' has no word vectors to leave out" in slim.err
+    assert "'pieces' has no word vectors to remove" in slim.err
 
 
-def test_it_stands_in_a_table_beside_another_kind(
+def test_it_is_compared_with_another_kind_in_a_table(
     readlet: Callable[..., Any], recipe_file: Callable[..., str], tmp_path: Path
 ) -> None:
     quick = "model.kind = 'qacnn', model.width = 8, model.heads = 1, model.head_width = 8"
@@ -164,7 +164,7 @@ def test_it_stands_in_a_table_beside_another_kind(
 def test_it_learns_from_another_kind(
     recipe_file: Callable[..., str], small_training: list[str], short_corpus: Path, tmp_path: Path
 ) -> None:
-    """With the teacher's word alone counting, a student comes to say what the teacher says."""
+    """With the teacher's probabilities as the only target, a student learns its predictions."""
     changes = [*small_training, "training.epochs=2", "training.batch_size=16"]
     teacher = train_reader(load_recipe("tiny", changes), tmp_path / "words", resume=False)
     plain, taught = (
@@ -182,7 +182,7 @@ def test_it_learns_from_another_kind(
 
 
 def _probabilities_of_gold(reader: Reader, examples: list[Example]) -> Any:
-    """How probable a reader finds it that each answer begins where the gold one stands."""
+    """A reader's probability that each answer begins at the start of the gold answer."""
     found = []
     for number, scores in scores_of(reader, dict(enumerate(examples))):
         gold = examples[number].answers[0]
@@ -226,7 +226,7 @@ def test_a_damaged_folder_is_reported(trained: tuple[Path, Reader], tmp_path: Pa
         Reader.load(folder)
 
 
-def test_fields_of_another_kind_are_refused() -> None:
+def test_fields_of_another_kind_are_rejected() -> None:
     for values in ({"words": {"width": 9}}, {"model": {"heads": 2}}, {"attention": {}}):
         values = {"model": {"kind": "pieces"} | values.pop("model", {})} | values
         with pytest.raises(ReadletError, match="no such"):
@@ -236,5 +236,5 @@ def test_fields_of_another_kind_are_refused() -> None:
 def test_names_of_families() -> None:
     with pytest.raises(ReadletError, match=r"'qacn': did you mean 'qacnn'"):
         family_of("qacn")
-    with pytest.raises(ReadletError, match="registered already"):
+    with pytest.raises(ReadletError, match="already registered"):
         register_family("qacnn", lambda: family_of("qacnn"))

@@ -1,4 +1,4 @@
-"""Start-up on a GPU: data prepared aside, programs compiled ahead."""
+"""Start-up on a GPU: data encoded in the background, programs compiled ahead."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_what_is_prepared_aside_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_encoded_in_the_background_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = load_recipe("tiny")
     with encoding_in_background(recipe):
         pass
@@ -58,7 +58,7 @@ def test_an_interruption_ends_the_helper(monkeypatch: pytest.MonkeyPatch) -> Non
     assert started[0].poll() not in (None, 0)
 
 
-def test_where_nothing_can_be_compiled_training_goes_on_without(
+def test_if_nothing_can_be_compiled_training_runs_eagerly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def broken(*_: object) -> None:
@@ -76,7 +76,7 @@ def test_where_nothing_can_be_compiled_training_goes_on_without(
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_blocks_in_training_find_what_was_compiled_ahead(
+def test_blocks_in_training_reuse_what_was_compiled_ahead(
     monkeypatch: pytest.MonkeyPatch, precision: str
 ) -> None:
     """Three programs: two kinds of convolutions, and attention with feed-forward."""

@@ -42,7 +42,7 @@ def with_windows(reader: Reader, max_context: int, overlap: int) -> Reader:
 def test_targets_are_the_teachers_probabilities_of_every_word(
     random_reader: Callable[..., Reader], teacher_null: bool, student_null: bool
 ) -> None:
-    """The teacher knows other words, and may be able to refuse."""
+    """The teacher has another vocabulary, and may be able to refuse."""
     student = random_reader(CONTEXT, null=student_null, seed=1)
     teacher = random_reader("the mill sold oil", null=teacher_null, seed=2)
     rows = student.scorer.encoder.encode(EXAMPLES)  # one window each
@@ -69,7 +69,7 @@ def test_targets_are_the_teachers_probabilities_of_every_word(
 
 
 def test_windows_of_teacher_and_student_may_differ(random_reader: Callable[..., Reader]) -> None:
-    """A place that several windows of the teacher hold has the highest score of them."""
+    """A place in several windows of the teacher has its highest score."""
     whole = random_reader(CONTEXT, seed=2)
     cut = with_windows(whole, 8, 3)
     rows = with_windows(random_reader(CONTEXT, seed=1), 10, 4).scorer.encoder.encode(EXAMPLES)
@@ -88,8 +88,8 @@ def test_windows_of_teacher_and_student_may_differ(random_reader: Callable[..., 
 
 
 @given(st.data())
-def test_probabilities_travel_over_characters(data: st.DataObject) -> None:
-    """Every tokenisation of a text: all of what the teacher holds possible arrives, where it is."""
+def test_probabilities_are_mapped_through_characters(data: st.DataObject) -> None:
+    """In any tokenisation, all of the teacher's probability arrives at the right characters."""
 
     def cut(length: int) -> Any:
         borders = data.draw(st.sets(st.integers(0, length), min_size=2, max_size=12).map(sorted))
@@ -130,8 +130,8 @@ def test_a_teacher_who_knows_the_answer_changes_nothing(
     gold = span_loss(scores, batch, 0.0)
     width = scores.start.shape[1]
     labels = batch.labels.clamp(min=0)
-    sure = [torch.nn.functional.one_hot(labels[:, side], width).float() for side in (0, 1)]
-    taught = Targets(sure[0], sure[1], torch.ones(8))
+    one_hot = [torch.nn.functional.one_hot(labels[:, side], width).float() for side in (0, 1)]
+    taught = Targets(one_hot[0], one_hot[1], torch.ones(8))
     assert span_loss(scores, batch, 0.0, taught, 0.7) == pytest.approx(float(gold), abs=1e-5)
 
 
@@ -164,13 +164,13 @@ def test_training_with_a_teacher(small_training: list[str], tmp_path: Path) -> N
     assert any(not torch.equal(weight, two[name]) for name, weight in one.items())
 
 
-def test_a_teacher_that_is_not_there_is_told(small_training: list[str], tmp_path: Path) -> None:
+def test_a_missing_teacher_is_reported(small_training: list[str], tmp_path: Path) -> None:
     changes = [*small_training, f"training.teacher={tmp_path / 'nobody'}"]
     with pytest.raises(ReadletError, match="nobody"):
         train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=False)
 
 
-def test_another_teacher_is_noticed_when_going_on(
+def test_another_teacher_is_noticed_when_resuming(
     small_training: list[str], tmp_path: Path
 ) -> None:
     train_reader(
@@ -181,5 +181,5 @@ def test_another_teacher_is_noticed_when_going_on(
     train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=True)
     with (tmp_path / "old" / "vocabulary.json").open("a") as stream:
         stream.write(" ")
-    with pytest.raises(ReadletError, match="or a reader to start or to learn from"):
+    with pytest.raises(ReadletError, match="or the start or teacher reader"):
         train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=True)

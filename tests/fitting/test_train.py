@@ -38,11 +38,11 @@ SHARE = 0.2
 def learned(
     short_corpus: Path, small_training: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Reader, list[Example]]:
-    """A reader that was trained until it knew its questions by heart."""
+    """A reader that was trained until it had memorised its questions."""
     folder = tmp_path_factory.mktemp("learned")
     examples = list(read_examples(short_corpus))[:QUESTIONS]
-    aside = held_out_contexts(examples, SHARE, 0)
-    seen = [example for example in examples if example.context not in aside]
+    held_out = held_out_contexts(examples, SHARE, 0)
+    seen = [example for example in examples if example.context not in held_out]
     write_examples(folder / "train.json", examples)
     write_examples(folder / "seen.json", seen)
     changes = [
@@ -60,7 +60,7 @@ def learned(
     return folder / "run", train_reader(recipe, folder / "run", resume=False), seen
 
 
-def test_learns_its_questions_by_heart(learned: tuple[Path, Reader, list[Example]]) -> None:
+def test_memorises_its_questions(learned: tuple[Path, Reader, list[Example]]) -> None:
     folder, _, seen = learned
     assert len(seen) > 30
     assert {e.is_impossible for e in seen} == {True, False}
@@ -97,9 +97,9 @@ def test_loaded_reader_answers_as_the_trained_one(
     assert (loaded.recipe, loaded.metrics) == (reader.recipe, reader.metrics)
     assert loaded.scorer.can_refuse
     pairs = [(example.question, example.context) for example in seen[:8]]
-    said = list(loaded.answer_batch(pairs))
-    assert said == list(reader.answer_batch(pairs))
-    for prediction, (_, context) in zip(said, pairs, strict=True):
+    predictions = list(loaded.answer_batch(pairs))
+    assert predictions == list(reader.answer_batch(pairs))
+    for prediction, (_, context) in zip(predictions, pairs, strict=True):
         assert context[prediction.start : prediction.end] == prediction.text
 
 
@@ -112,13 +112,13 @@ def test_a_handful_of_held_out_questions_fits_nothing(
     assert "Not fitted" in (folder / "README.md").read_text()
 
 
-def test_second_run_is_refused(learned: tuple[Path, Reader, list[Example]]) -> None:
+def test_a_second_run_is_rejected(learned: tuple[Path, Reader, list[Example]]) -> None:
     folder, reader, _ = learned
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     with pytest.raises(ReadletError) as caught:
         train_reader(reader.recipe, folder, resume=False)
     assert str(caught.value) == (
-        f"{folder}: holds a run already; go on with --resume, or give another --out"
+        f"{folder}: already contains a run; continue with --resume, or give another --out"
     )
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
@@ -139,7 +139,7 @@ def test_changed_recipe_is_named(
     with pytest.raises(ReadletError) as caught:
         train_reader(QacnnRecipe.model_validate(values), folder, resume=True)
     line = str(caught.value)
-    assert line.startswith(f"{folder}: the run began with another ")
+    assert line.startswith(f"{folder}: the run was started with another ")
     for change in changes:
         assert change.partition("=")[0] in line
     assert "training.epochs" not in line
@@ -177,7 +177,7 @@ def test_two_processes_do_not_train_in_one_folder(
     learned: tuple[Path, Reader, list[Example]], tmp_path: Path, resume: bool
 ) -> None:
     folder, reader, _ = learned
-    assert not (folder / ".lock").exists()  # no part of a finished reader
+    assert not (folder / ".lock").exists()  # not a part of a finished reader
     other = tmp_path / "run"
     other.mkdir()
     shutil.copy(folder / "recipe.json", other)
@@ -188,7 +188,7 @@ def test_two_processes_do_not_train_in_one_folder(
     )
 
 
-def test_a_disk_without_locks_is_trained_on(
+def test_a_disk_without_locks_can_be_trained_on(
     small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> bool:
@@ -200,7 +200,7 @@ def test_a_disk_without_locks_is_trained_on(
     assert (tmp_path / "run" / "config.json").exists()
 
 
-def test_a_full_gpu_is_one_line(
+def test_a_full_gpu_is_reported_in_one_line(
     small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(self: object) -> None:
@@ -213,7 +213,7 @@ def test_a_full_gpu_is_one_line(
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_nothing_to_resume(tmp_path: Path, exists: bool) -> None:
+def test_no_run_to_resume(tmp_path: Path, exists: bool) -> None:
     folder = tmp_path / "run"
     if exists:
         folder.mkdir()
@@ -225,12 +225,12 @@ def test_nothing_to_resume(tmp_path: Path, exists: bool) -> None:
 def test_out_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("mine")
-    with pytest.raises(ReadletError, match=r"file: cannot be a folder .*; give another --out"):
+    with pytest.raises(ReadletError, match=r"file: cannot be created .*; give another --out"):
         train_reader(load_recipe("tiny"), path, resume=False)
     assert path.read_text() == "mine"
 
 
-def test_training_begins_with_another_reader(
+def test_training_starts_from_another_reader(
     learned: tuple[Path, Reader, list[Example]], tmp_path: Path
 ) -> None:
     folder, reader, _ = learned
@@ -242,7 +242,7 @@ def test_training_begins_with_another_reader(
         | {"start": str(folder), "epochs": 1, "learning_rate": 1e-9, "ema": 0.0},
     }
     again = train_reader(QacnnRecipe.model_validate(values), tmp_path / "more", resume=False)
-    # A step that changes next to nothing: what it knows is what the first one knew.
+    # A step that changes almost nothing: it has what the first reader learned.
     assert again.scorer.encoder.vocabulary == reader.scorer.encoder.vocabulary
     assert again.metrics["dev"]["exact"] == 100.0
     for name, weight in reader.scorer.module.state_dict().items():
@@ -251,7 +251,7 @@ def test_training_begins_with_another_reader(
         )
 
 
-def test_a_share_of_the_start_stays(
+def test_a_share_of_the_start_is_kept(
     learned: tuple[Path, Reader, list[Example]], tmp_path: Path
 ) -> None:
     folder, reader, _ = learned
@@ -271,20 +271,20 @@ def test_a_share_of_the_start_stays(
         torch.testing.assert_close(weight, 0.75 * moved[name] + 0.25 * before[name])
 
 
-def test_words_and_licence_go_with_the_weights_of_the_start(
+def test_words_and_licence_come_from_the_start(
     learned: tuple[Path, Reader, list[Example]], tmp_path: Path
 ) -> None:
     _, reader, _ = learned
     replace(reader, notice="Under a licence.").save(tmp_path / "licensed")
     values = reader.recipe.model_dump()
     values["training"] |= {"start": str(tmp_path / "licensed"), "epochs": 1}
-    values["words"]["width"] += 1  # of no use here: the words are the start's
+    values["words"]["width"] += 1  # without effect: the words are those of the start
     more = train_reader(QacnnRecipe.model_validate(values), tmp_path / "more", resume=False)
     assert Reader.load(tmp_path / "more").notice == "Under a licence."
     assert more.recipe.words == reader.recipe.words
 
 
-def test_a_start_of_another_build_is_refused(
+def test_a_start_with_another_network_is_rejected(
     learned: tuple[Path, Reader, list[Example]], tmp_path: Path
 ) -> None:
     folder, _, _ = learned
@@ -296,7 +296,9 @@ def test_a_start_of_another_build_is_refused(
     assert not (tmp_path / "more").exists()
 
 
-def test_a_start_may_go_on_with_other_dropout(learned: tuple[Path, Reader, list[Example]]) -> None:
+def test_a_start_may_be_trained_with_other_dropout(
+    learned: tuple[Path, Reader, list[Example]],
+) -> None:
     folder, reader, _ = learned
     values = json.loads((folder / "recipe.json").read_text())
     values["training"]["start"] = str(folder)
@@ -312,7 +314,7 @@ def test_a_start_may_go_on_with_other_dropout(learned: tuple[Path, Reader, list[
     assert min(survivals) == pytest.approx(0.8)
 
 
-def test_a_run_from_before_a_field_existed_goes_on(
+def test_a_run_from_before_a_field_existed_is_resumed(
     learned: tuple[Path, Reader, list[Example]], tmp_path: Path
 ) -> None:
     folder, _, _ = learned
@@ -324,28 +326,28 @@ def test_a_run_from_before_a_field_existed_goes_on(
     train_reader(recipe, run, resume=True)
     values["data"]["share"] = 0.5
     (run / "recipe.json").write_text(json.dumps(values))
-    with pytest.raises(ReadletError, match=r"the run began with another data\.share"):
+    with pytest.raises(ReadletError, match=r"the run was started with another data\.share"):
         train_reader(recipe, run, resume=True)
 
 
-def test_the_log_tells_what_attention_does(small_training: list[str], tmp_path: Path) -> None:
+def test_the_log_has_statistics_of_attention(small_training: list[str], tmp_path: Path) -> None:
     changes = ["training.epochs=1", "training.evaluate_every=1", "training.track_softmax=true"]
     changes.append("attention.softmax=norm")
     train_reader(load_recipe("tiny", [*small_training, *changes]), tmp_path / "run", resume=False)
     lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     scored = [line for line in lines if "f1" in line]
-    told = {key: value for key, value in scored[-1].items() if key.startswith("softmax.")}
-    variances = [value for key, value in told.items() if key.endswith(".variance")]
-    entropies = [value for key, value in told.items() if key.endswith(".entropy")]
-    assert len(variances) == len(entropies) == len(told) / 2 > 2
-    assert "softmax.00.encoder.rest.attention.variance" in told
-    assert any(key.startswith("softmax.02.blocks.0.rest.attention.") for key in told)
+    statistics = {key: value for key, value in scored[-1].items() if key.startswith("softmax.")}
+    variances = [value for key, value in statistics.items() if key.endswith(".variance")]
+    entropies = [value for key, value in statistics.items() if key.endswith(".entropy")]
+    assert len(variances) == len(entropies) == len(statistics) / 2 > 2
+    assert "softmax.00.encoder.rest.attention.variance" in statistics
+    assert any(key.startswith("softmax.02.blocks.0.rest.attention.") for key in statistics)
     # NormSoftmax makes the variance 1 wherever the deviation is not above its cap.
     assert all(value > 0.99 for value in variances)
     assert all(0 <= value <= 1 for value in entropies)
 
 
-def test_impossible_questions_that_are_not_learned_are_counted(
+def test_impossible_questions_that_are_not_trained_on_are_counted(
     small_training: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipe = load_recipe("tiny", [*small_training, "training.epochs=1", "model.null_answer=false"])
@@ -358,7 +360,7 @@ def test_impossible_questions_that_are_not_learned_are_counted(
     assert f"{len(left_out)} × question without an answer" in capsys.readouterr().err
 
 
-def test_fields_without_effect_are_told(small_training: list[str], tmp_path: Path) -> None:
+def test_fields_without_effect_are_reported(small_training: list[str], tmp_path: Path) -> None:
     changes = [*small_training, "training.epochs=1", "attention.gamma=2"]
     with pytest.warns(UserWarning, match=r"attention\.gamma does nothing: attention\.softmax is n"):
         train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
@@ -369,7 +371,7 @@ def test_training_warns_where_few_words_bound_the_confidence(
 ) -> None:
     _warn.cache_clear()
     changes = [*small_training, "training.epochs=1", "loss.softmax=norm"]
-    with pytest.warns(UserWarning, match=r"places, a short window, .* surer than 0\..*loss\.gamma"):
+    with pytest.warns(UserWarning, match=r"places \(a short window\) .* at most 0\..*loss\.gamma"):
         train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
     _warn.cache_clear()
     capped = load_recipe("tiny", [*changes, "loss.gamma=1"])

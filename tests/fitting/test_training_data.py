@@ -1,4 +1,4 @@
-"""The data of a recipe: what is trained on, held out, refused, and noted."""
+"""The data of a recipe: what is trained on, held out, rejected, and noted."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Write = Callable[[list[Example]], Path]
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "message"),
     [
         ('data.train=["missing.json"]', "missing.json: data.train: no such file; check the recipe"),
         (
@@ -31,8 +31,8 @@ Write = Callable[[list[Example]], Path]
         ('words.vectors=["no.vec"]', "no.vec: words.vectors: no such file; check the recipe"),
     ],
 )
-def test_missing_files_are_told_before_work_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, complaint: str
+def test_missing_files_are_reported_before_work_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
 ) -> None:
     def work(*args: object) -> None:
         raise AssertionError("work has started")
@@ -41,7 +41,7 @@ def test_missing_files_are_told_before_work_starts(
     monkeypatch.setattr("readlet.fitting.train.make_accelerator", work)
     with pytest.raises(ReadletError) as caught:
         train_reader(load_recipe("tiny", [change]), tmp_path / "run", resume=False)
-    assert str(caught.value).startswith(complaint)
+    assert str(caught.value).startswith(message)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -53,17 +53,17 @@ def test_held_out_contexts_are_never_trained_on(
     changes = [f"data.held_out={share}", f"training.seed={seed}"]
     data = prepare(load_recipe("tiny", [*small_training, *changes]))
     everything = list(read_examples(short_corpus))
-    aside = {example.context for example in data.held_out.examples}
+    held_out = {example.context for example in data.held_out.examples}
     contexts = {example.context for example in everything}
-    assert len(aside) == max(1, round(share * len(contexts)))
+    assert len(held_out) == max(1, round(share * len(contexts)))
     held_out_ids = {example.id for example in data.held_out.examples}
-    assert held_out_ids == {e.id for e in everything if e.context in aside}
+    assert held_out_ids == {e.id for e in everything if e.context in held_out}
     # One row for each of the other questions, and their contexts are the other contexts: a
     # context has a row of its own in the table of texts, and the same length in words.
     rows = data.train.rows
     assert len(rows) == len(everything) - len(held_out_ids)
-    assert len(set(rows.row_window[:, 0].tolist())) == len(contexts - aside)
-    trained = [e for e in everything if e.context not in aside]
+    assert len(set(rows.row_window[:, 0].tolist())) == len(contexts - held_out)
+    trained = [e for e in everything if e.context not in held_out]
     assert data.train.examples == trained
     for row, example in enumerate(trained):
         assert rows.places(row)[-1, 1] == len(example.context.rstrip())
@@ -82,13 +82,13 @@ def test_a_share_of_the_contexts_is_trained_on(
     questions = [e for e in read_examples(short_corpus) if e.context in contexts[0]]
     assert few.train.examples == questions
     assert len(few.train.rows) == len(questions)
-    # Nothing else changes, but for the words that are known.
+    # Nothing else changes, except the vocabulary.
     assert few.held_out.examples == every.held_out.examples
     assert len({few.key, more.key, every.key}) == 3
 
 
 def test_held_out_words_stay_unknown(tmp_path: Path, small_training: list[str]) -> None:
-    """The vocabulary, too, is made of the training contexts alone."""
+    """The vocabulary is also made from the training contexts only."""
     names = [f"Zaf{chr(97 + i)}" for i in range(6)]
     examples = [
         Example(name, f"Who is {name}?", f"{name} is here. {name}!", (Span(0, name),))
@@ -98,10 +98,10 @@ def test_held_out_words_stay_unknown(tmp_path: Path, small_training: list[str]) 
     write_examples(path, examples)
     changes = [f'data.train=["{path}"]', "data.dev=", "data.held_out=0.4", "words.min_count=1"]
     data = prepare(load_recipe("tiny", [*small_training, *changes]))
-    aside = {example.id for example in data.held_out.examples}
-    assert len(aside) == 2
+    held_out = {example.id for example in data.held_out.examples}
+    assert len(held_out) == 2
     known = {word for word in data.encoder.vocabulary.trainable if word.lower().startswith("zaf")}
-    assert {word.lower() for word in known} == {n.lower() for n in names if n not in aside}
+    assert {word.lower() for word in known} == {n.lower() for n in names if n not in held_out}
 
 
 def test_seeds_hold_other_contexts_out(short_corpus: Path) -> None:
@@ -112,9 +112,7 @@ def test_seeds_hold_other_contexts_out(short_corpus: Path) -> None:
     assert one == backwards  # the order of the file does not matter
 
 
-def test_what_is_kept_for_the_next_run_is_that_of_its_seed(
-    short_corpus: Path, small_training: list[str]
-) -> None:
+def test_kept_data_is_that_of_the_seed(short_corpus: Path, small_training: list[str]) -> None:
     """Later seeds must not get the split of the first."""
     zero, one, rate = (
         load_recipe("tiny", [*small_training, change])
@@ -141,20 +139,20 @@ def test_calibration_on_a_file_of_its_own(
 ) -> None:
     examples = list(read_examples(short_corpus))
     write_examples(tmp_path / "train.json", examples[:40])
-    write_examples(tmp_path / "aside.json", examples[40:80])
+    write_examples(tmp_path / "calibration.json", examples[40:80])
     recipe = load_recipe(
         "tiny",
         [
             *small_training,
             f'data.train=["{tmp_path / "train.json"}"]',
-            f"data.calibration={tmp_path / 'aside.json'}",
+            f"data.calibration={tmp_path / 'calibration.json'}",
             "data.dev=",
         ],
     )
     made = prepare(recipe)
     assert [e.id for e in made.held_out.examples] == [e.id for e in examples[40:80]]
     assert set(made.train.rows.row_example.tolist()) == set(range(40))
-    write_examples(tmp_path / "aside.json", [])
+    write_examples(tmp_path / "calibration.json", [])
     with pytest.raises(ReadletError, match=r"data\.calibration: no question"):
         prepare(recipe)
 
@@ -177,23 +175,23 @@ def test_too_little_to_train_on(
             train_reader(recipe, tmp_path / "run", resume=False)
         return str(caught.value)
 
-    assert refused(written([])) == "data.train: no question in these files; name others"
+    assert refused(written([])) == "data.train: no questions in these files; name others"
     assert refused(written(sound[:2])) == (
-        "data.train: a single context; give at least two, one is held out"
+        "data.train: a single context; give at least two, as one is held out"
     )
     without = [Example(str(i), "Why?", f"It is {i}.", is_impossible=True) for i in range(4)]
     assert refused(written(without), "model.null_answer=false") == (
-        "data.train: nothing to learn from; name other files"
+        "data.train: no training examples; name other files"
     )
 
 
 def test_empty_dev_file(tmp_path: Path, written: Write, small_training: list[str]) -> None:
     path = written([])
-    with pytest.raises(ReadletError, match=r"given\.json: data\.dev: no question in this file"):
+    with pytest.raises(ReadletError, match=r"given\.json: data\.dev: no questions in this file"):
         prepare(load_recipe("tiny", [*small_training, f"data.dev={path}"]))
 
 
-def test_notes_list_what_was_not_taken_as_it_stands(
+def test_notes_list_every_changed_or_skipped_example(
     tmp_path: Path,
     short_corpus: Path,
     small_training: list[str],
@@ -225,7 +223,7 @@ def test_notes_list_what_was_not_taken_as_it_stands(
         "dev: long question: only its beginning is read": long_ids,
         "calibration: long question: only its beginning is read": long_ids,
     }
-    told = capsys.readouterr().err
-    assert "calibration not fitted: fewer than 30 answerable questions; raise data.held_out" in told
+    err = capsys.readouterr().err
+    assert "calibration not fitted: fewer than 30 answerable questions; raise data.held_out" in err
     for what, ids in notes.items():
-        assert f"{len(ids)} × {what}" in told
+        assert f"{len(ids)} × {what}" in err

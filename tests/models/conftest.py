@@ -34,7 +34,7 @@ MAX_CONTEXT, MAX_QUESTION = 30, 10
 
 @pytest.fixture(scope="session")
 def known() -> Vocabulary:
-    """The words that the tiny model knows."""
+    """The vocabulary of the tiny model."""
     return KNOWN
 
 
@@ -51,7 +51,7 @@ def examples() -> list[Example]:
 
 @pytest.fixture(scope="session")
 def build() -> Callable[..., QACNN]:
-    """A model of tiny width that has learnt nothing, with some of its build changed."""
+    """An untrained model of tiny width, with some fields of its recipe changed."""
 
     def make(word_width: int = 7, *, null: bool = True, **changes: Any) -> QACNN:
         recipe = QacnnRecipe(model=QacnnModel.model_validate(TINY | changes))

@@ -10,7 +10,7 @@ import torch
 
 from readlet.errors import ReadletError
 from readlet.models.norm_encoders import register_norm_attention, use_norm_attention
-from readlet.nn.norm_attention import _tell, materialised_norm_attention
+from readlet.nn.norm_attention import _warn, materialised_norm_attention
 
 transformers = pytest.importorskip("transformers")
 
@@ -37,7 +37,7 @@ def build(kind: str, attention: str) -> Any:
 
 
 def register_materialised(gamma: float) -> str:
-    """The same by its definition, as an oracle."""
+    """The same by definition, as an oracle."""
 
     def attend(
         module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **_: Any
@@ -92,15 +92,15 @@ def test_a_causal_mask_falls_back_and_is_exact() -> None:
         config, attn_implementation=register_norm_attention()
     )
     model = model.double().eval()
-    _tell.cache_clear()
+    _warn.cache_clear()
     with torch.no_grad(), pytest.warns(UserWarning, match="mask of pairs"):
         whole = model(IDS[1:], use_cache=False).last_hidden_state[0]
     with torch.no_grad():
         part = model(IDS[1:, :3], use_cache=False).last_hidden_state[0]
-    assert torch.allclose(whole[:3], part, atol=1e-12)  # later words are not seen
+    assert torch.allclose(whole[:3], part, atol=1e-12)  # later words have no influence
 
 
-def test_a_mask_that_is_added_is_understood() -> None:
+def test_an_additive_mask_is_supported() -> None:
     model = build("bert", register_norm_attention())
     added = torch.zeros(2, 1, 1, 6, dtype=torch.float64)
     added[0, ..., 4:] = torch.finfo(torch.float64).min
@@ -111,7 +111,7 @@ def test_a_mask_that_is_added_is_understood() -> None:
 
 
 def test_a_bias_inside_the_mask_counts() -> None:
-    """BEiT puts its bias of places there."""
+    """BEiT puts its position bias there."""
     torch.manual_seed(3)
     config = transformers.BeitConfig(
         hidden_size=32,
@@ -145,7 +145,7 @@ def test_masks_of_any_low_number(low: float) -> None:
     assert torch.allclose(got[KEEP.bool()], wanted[KEEP.bool()], atol=1e-12)
 
 
-def test_what_it_cannot_do_is_refused() -> None:
+def test_unsupported_options_are_rejected() -> None:
     attend = transformers.AttentionInterface()[register_norm_attention()]
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
     with pytest.raises(ReadletError, match="softcap"):
@@ -156,8 +156,8 @@ def test_what_it_cannot_do_is_refused() -> None:
         register_norm_attention(-1.0)
 
 
-def test_a_mask_of_whole_numbers_in_four_dimensions_is_refused() -> None:
-    """0 and 1 would be taken as what is added to the scores."""
+def test_an_integer_mask_of_four_dimensions_is_rejected() -> None:
+    """0 and 1 would be added to the scores."""
     model = build("bert", register_norm_attention())
     with pytest.raises(ReadletError, match=r"mask: torch\.int64 of 4 dimensions; give"):
         model(IDS, attention_mask=KEEP[:, None, None])
@@ -175,7 +175,7 @@ WITHOUT_CHOICE = {
         vocab_size=50, d_model=32, n_layer=1, n_head=4, d_inner=48
     ),
     "XLM": lambda: transformers.XLMConfig(vocab_size=50, emb_dim=32, n_layers=1, n_heads=4),
-    # transformers takes these for models with a choice: another layer of their file has one.
+    # transformers believes that these have a choice: another layer of their file has one.
     "LongT5": lambda: transformers.LongT5Config(
         vocab_size=50, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4, local_radius=3
     ),
@@ -198,11 +198,11 @@ WITHOUT_CHOICE = {
 
 @pytest.mark.parametrize("kind", WITHOUT_CHOICE)
 @pytest.mark.parametrize("by_name", [False, True])
-def test_models_with_their_own_attention_are_refused(kind: str, by_name: bool) -> None:
-    """Also when they were built with the name, which they take without a word."""
+def test_models_with_their_own_attention_are_rejected(kind: str, by_name: bool) -> None:
+    """Also when they were built with the name, which they silently ignore."""
     named = {"attn_implementation": register_norm_attention()} if by_name else {}
     model = transformers.AutoModel.from_config(WITHOUT_CHOICE[kind](), **named)
-    with pytest.raises(ReadletError, match=f"^{kind}Model has an attention that cannot be chosen;"):
+    with pytest.raises(ReadletError, match=f"^{kind}Model has a fixed attention implementation;"):
         use_norm_attention(model)
 
 
@@ -218,9 +218,9 @@ def test_an_attention_of_ones_own_may_inherit_the_choice() -> None:
     assert use_norm_attention(model).config._attn_implementation == "norm_softmax"
 
 
-def test_a_module_around_a_model_is_refused() -> None:
+def test_a_module_around_a_model_is_rejected() -> None:
     around = torch.nn.Sequential(build("bert", "sdpa"))
-    with pytest.raises(ReadletError, match="Sequential is no model of transformers; give the enc"):
+    with pytest.raises(ReadletError, match="Sequential is not a model of transformers; give"):
         use_norm_attention(around)
 
 
@@ -233,17 +233,17 @@ def test_a_compiled_model_gives_the_same() -> None:
 
 
 @pytest.mark.parametrize("kind", ["MPNet", "RemBert", "BigBird", "SqueezeBert"])
-def test_models_that_ask_for_a_mask_only_are_refused_by_name_too(kind: str) -> None:
+def test_models_that_use_only_the_mask_are_rejected_by_name_too(kind: str) -> None:
     config = WITHOUT_CHOICE[kind]()
     model = transformers.AutoModel.from_config(
         config, attn_implementation=register_norm_attention()
     )
-    with pytest.raises(ReadletError, match=f"^{kind}Model has an attention that cannot be chosen;"):
+    with pytest.raises(ReadletError, match=f"^{kind}Model has a fixed attention implementation;"):
         model(IDS, attention_mask=KEEP)
 
 
 @pytest.mark.parametrize("gamma", [None, 0.5])
-def test_a_model_is_changed_in_place_and_has_it_by_name(gamma: float | None) -> None:
+def test_a_model_is_changed_in_place_and_stores_the_name(gamma: float | None) -> None:
     model = build("bert", "sdpa")
     named = build("bert", register_norm_attention(gamma))
     assert use_norm_attention(model, gamma) is model
@@ -293,7 +293,7 @@ PIXELS = {"pixel_values": torch.linspace(-1, 1, 192, dtype=torch.float64).view(1
     ("make", "inputs", "spread"),
     [(t5, {"input_ids": IDS}, 3), (beit, PIXELS, 3), (gemma, {"input_ids": IDS[1:]}, 1000)],
 )
-def test_far_above_the_cap_a_model_is_what_it_was(
+def test_far_above_the_cap_a_model_is_unchanged(
     make: Any, inputs: dict[str, Any], spread: float
 ) -> None:
     """Also one that does not scale by the root of the head's width, or adds a bias."""
@@ -312,11 +312,11 @@ def test_far_above_the_cap_a_model_is_what_it_was(
 
 
 @pytest.mark.parametrize("where", ["call", "config"])
-def test_weights_that_are_asked_for_and_not_there_are_told(where: str) -> None:
+def test_requested_weights_that_do_not_exist_are_reported(where: str) -> None:
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = transformers.BertConfig(vocab_size=50, intermediate_size=32, **sizes)
     config.output_attentions = where == "config"
     model = use_norm_attention(transformers.BertModel(config).eval())
     asked = {"output_attentions": True} if where == "call" else {}
-    with pytest.warns(UserWarning, match="output_attentions: NormSoftmax holds no weights to give"):
+    with pytest.warns(UserWarning, match="output_attentions: NormSoftmax does not return weights"):
         model(torch.ones(1, 5, dtype=torch.long), **asked)

@@ -48,7 +48,7 @@ def build(attention: str, loss: str) -> QACNN:
 
 
 @pytest.mark.parametrize(("attention", "loss"), [("norm", "standard"), ("norm", "norm")])
-def test_padding_and_company_change_nothing(attention: str, loss: str) -> None:
+def test_padding_and_batch_composition_change_nothing(attention: str, loss: str) -> None:
     model = build(attention, loss)
     features = encode(EXAMPLES, KNOWN, WINDOWS)
     tables = FormTables(features)
@@ -74,7 +74,7 @@ def test_scores_of_the_norm_loss_are_normalised() -> None:
     assert torch.allclose(masked_softmax(norm.start, norm.allowed), wanted, atol=1e-6)
 
 
-def test_every_parameter_learns(over_tables: Callable[..., nn.Module]) -> None:
+def test_every_parameter_gets_a_gradient(over_tables: Callable[..., nn.Module]) -> None:
     model = build("norm", "norm").train()
     features = encode(EXAMPLES, KNOWN, WINDOWS)
     (batch,) = word_batches(features, LISTED, 2, null=False)

@@ -1,4 +1,4 @@
-"""QACNNnet as a whole: its size, and that neither padding nor company changes its scores."""
+"""QACNNnet as a whole: its size, and that padding and batch composition change no scores."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,13 +30,13 @@ def test_parameter_count(name: str, low: float, high: float) -> None:
     chosen = load_recipe(name)
     model = QACNN(chosen, torch.zeros(50_003, 300), 3, 1_300)
     assert low < count_parameters(model) < high
-    # Frozen vectors are stored with the model, and are none of its parameters.
+    # Frozen vectors are stored with the model, but are not parameters.
     assert model.state_dict()["embedding.frozen"].shape == (50_003, 300)
     assert all(parameter.shape[0] != 50_003 for parameter in model.parameters())
 
 
 class Largest(TorchDispatchMode):
-    """Remembers the largest tensor that any operation makes, in bytes."""
+    """Records the size of the largest tensor that any operation makes, in bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Largest(TorchDispatchMode):
     ) -> Any:
         made = func(*args, **(kwargs or {}))
         for tensor in made if isinstance(made, tuple | list) else [made]:
-            # Of its storage: an expanded view holds fewer numbers than its shape says.
+            # Of its storage: an expanded view has fewer elements than its shape says.
             if isinstance(tensor, Tensor) and tensor.untyped_storage().nbytes() > self.size:
                 self.size = tensor.untyped_storage().nbytes()
                 self.shape = tuple(tensor.shape)
@@ -63,7 +63,7 @@ def padded(batch: WordBatch, context: int, question: int) -> WordBatch:
     )
 
 
-def test_all_pairs_are_never_spread_out(
+def test_the_array_of_all_pairs_is_never_materialised(
     build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
     """(B, Lc, Lq, 3 D) would be by far the largest tensor, forwards and backwards."""
@@ -74,12 +74,12 @@ def test_all_pairs_are_never_spread_out(
     with Largest() as largest:
         span_loss(model(batch, tables), batch, 0.0).backward()
     pairs = len(batch.rows) * context * question * 4  # bytes of one float32 for every pair
-    assert largest.size >= len(batch.rows) * context * width * 4  # it did look
+    assert largest.size >= len(batch.rows) * context * width * 4  # it did measure
     assert largest.size < pairs * width / 2, largest.shape
 
 
 def trimmed(batch: WordBatch, row: int) -> WordBatch:
-    """One row alone with its own forms, unpadded (but for one place if there is no question)."""
+    """One row alone with its own forms, unpadded (except one place if there is no question)."""
     words = int((batch.context[row] != 0).sum())
     asked = max(int((batch.question[row] != 0).sum()), 1)
     texts = batch.forms[torch.cat([batch.context[row, :words], batch.question[row, :asked]])]
@@ -98,7 +98,7 @@ def trimmed(batch: WordBatch, row: int) -> WordBatch:
 
 @pytest.mark.parametrize("match", [False, True])
 @pytest.mark.parametrize("null", [False, True])
-def test_padding_and_company_change_nothing(
+def test_padding_and_batch_composition_change_nothing(
     match: bool, null: bool, build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
     """Law 3, for the whole model."""
@@ -152,17 +152,17 @@ def test_null_is_the_first_place_and_no_part_of_the_others(
     assert found.null.shape == (len(examples), 2)
 
 
-def in_room(batch: WordBatch, more: int) -> WordBatch:
-    """The same texts, with room for so many forms more than there are."""
+def with_spare_forms(batch: WordBatch, more: int) -> WordBatch:
+    """The same texts, with so many padding forms at the end."""
     used = int(max(batch.context.max(), batch.question.max())) + 1
     return replace(batch, forms=F.pad(batch.forms[:used], (0, more), value=PADDING_FORM))
 
 
 def reordered(batch: WordBatch) -> WordBatch:
-    """The same texts, with the forms (but for padding) in another order."""
+    """The same texts, with the forms (except padding) in another order."""
     count = len(batch.forms)
     order = torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, count).flip(0)])
-    # It turns places round: its own inverse.
+    # It reverses indices: its own inverse.
     return replace(
         batch,
         forms=batch.forms[order],
@@ -172,7 +172,7 @@ def reordered(batch: WordBatch) -> WordBatch:
 
 
 @pytest.mark.parametrize("read_once", [False, True])
-def test_room_and_order_of_the_forms_change_nothing(
+def test_padding_and_order_of_the_forms_change_nothing(
     read_once: bool, build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
     model = build(dropout=0.0, character_dropout=0.0, last_survival=1.0)
@@ -189,9 +189,9 @@ def test_room_and_order_of_the_forms_change_nothing(
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
         return [scores.start, scores.end, scores.null, *(g.clone() for g in gradients)]
 
-    expected = scores_and_gradients(in_room(batch, 0))
+    expected = scores_and_gradients(with_spare_forms(batch, 0))
     assert expected[0].std() > 1e-3
-    others = [batch, in_room(batch, 1), in_room(batch, 200), reordered(batch)]
+    others = [batch, with_spare_forms(batch, 1), with_spare_forms(batch, 200), reordered(batch)]
     assert len({len(other.forms) for other in others}) == 3
     assert not torch.equal(reordered(batch).context, batch.context)
     for other in others:
@@ -199,7 +199,7 @@ def test_room_and_order_of_the_forms_change_nothing(
         torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_characters_read_once_change_nothing(random_reader: Callable[..., Any]) -> None:
+def test_precomputed_character_vectors_change_nothing(random_reader: Callable[..., Any]) -> None:
     reader = random_reader("lamp hill wick light ship rock", null=True)
     examples = [Example("a", "lamp ship", "rock wick hill unseen light lamp")]
     windows, model = Windows(12, 4, 6), reader.scorer.module.eval()

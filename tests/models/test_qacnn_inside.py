@@ -1,4 +1,4 @@
-"""Inside QACNNnet: what each place is given, what passes between the parts, and the match."""
+"""Inside QACNNnet: the inputs of each place, the data flow between the parts, and the match."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,7 +34,7 @@ def test_every_place_gets_the_vectors_of_its_form(
     (got,) = projected
     texts = torch.cat([batch.context, batch.question], dim=1)
     assert got.shape[:2] == texts.shape
-    # Every form once, however often it stands in the texts.
+    # Every form once, however often it occurs in the texts.
     assert [len(characters) for characters in read] == [len(batch.forms)]
     assert len(batch.forms) < texts.numel()
     kinds = set()
@@ -71,7 +71,7 @@ def test_the_same_blocks_run_three_times(
         torch.testing.assert_close(scores.null[:, side], expected[:, 0])
 
 
-def test_start_and_end_read_words_in_order(
+def test_start_and_end_depend_on_word_order(
     build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
     """The same words in another order get other scores: position reaches the output."""
@@ -96,7 +96,7 @@ def match_of(model: QACNN, batch: WordBatch, tables: FormTables) -> tuple[Tensor
     return on_context, on_question
 
 
-def test_match_tells_which_context_words_the_question_repeats(
+def test_match_marks_context_words_that_occur_in_the_question(
     build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
     example = Example("m", "WHO lit Ada’s lamp ?", "ada's tall Lamp was who lit it")
@@ -109,7 +109,7 @@ def test_match_tells_which_context_words_the_question_repeats(
     assert not question.any()
 
 
-def test_match_reaches_the_scores_only_where_it_is_wanted(
+def test_match_affects_the_scores_only_if_enabled(
     build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
     """Forms with the same word and characters but other keys differ in the match alone."""
@@ -126,8 +126,8 @@ def test_match_reaches_the_scores_only_where_it_is_wanted(
     assert torch.equal(without(batch, tables).start, without(batch, blind).start)
 
 
-def test_a_fresh_reader_sees_which_words_are_alike() -> None:
-    """Similarity must begin with likeness: an alignment that starts as noise is hardly learnt."""
+def test_an_untrained_reader_aligns_similar_words() -> None:
+    """Equal words score high from the start: alignment that starts as noise is hard to learn."""
     torch.manual_seed(0)
     words = [f"word{number}" for number in range(60)]
     vocabulary = Vocabulary((), tuple(words), "".join(sorted(set("".join(words)))), 16)

@@ -1,4 +1,4 @@
-"""How QACNNnet learns: gradients everywhere, in parts of a batch and in bfloat16 too."""
+"""Training of QACNNnet: gradients everywhere, in parts of a batch and in bfloat16 too."""
 
 from collections.abc import Callable
 
@@ -56,7 +56,7 @@ def test_parts_of_a_batch_give_the_gradient_of_the_whole(
 
 
 @pytest.mark.parametrize("match", [False, True])
-def test_every_parameter_learns(
+def test_every_parameter_gets_a_gradient(
     match: bool, build: Build, batch_of: BatchOf, over_tables: OverTables, examples: list[Example]
 ) -> None:
     """Law 5, through the loss that training uses."""

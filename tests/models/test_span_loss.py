@@ -1,4 +1,4 @@
-"""The loss of spans against NumPy, outcome by outcome: "no answer" is one before all places."""
+"""The span loss against NumPy: "no answer" is one more class before all places."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ NULL = pytest.mark.parametrize("null", [False, True])
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """All that the loss knows of a batch."""
+    """The fields of a batch that the loss uses."""
 
     rows: Tensor  # (B,)
     labels: Tensor  # (B, 2)
@@ -27,7 +27,7 @@ class LabelledRows:
 
 
 def random_scores(*, null: bool) -> SpanLogits:
-    """Scores of places that are not allowed are large: nothing of them may count."""
+    """Scores of places that are not allowed are large: they must be ignored."""
     allowed = torch.arange(WIDTH) < torch.tensor(LENGTHS)[:, None]  # (B, L)
     start, end = (
         torch.randn(allowed.shape).masked_fill(~allowed, 50.0) for _ in range(2)
@@ -49,7 +49,7 @@ def by_hand(
     taught: Targets | None = None,
     share: float = 0.0,
 ) -> float:
-    """One list of outcomes for each row and side, where index 0 is "no answer" if there is one."""
+    """One list of classes for each row and side, where index 0 is "no answer" if there is one."""
     total = 0.0
     for row, weight in enumerate(batch.weight.tolist()):
         if not weight:
@@ -80,7 +80,7 @@ def test_loss(smoothing: float, null: bool) -> None:
 
 @SMOOTHING
 def test_no_answer_is_a_place_before_all_others(smoothing: float) -> None:
-    """The same loss where "no answer" stands among the places, as the first of them."""
+    """The same loss where "no answer" is the first of the places."""
     scores, batch = random_scores(null=True), labelled_rows(null=True)
     assert scores.null is not None
     first = torch.ones(len(LENGTHS), 1, dtype=torch.bool)  # (B, 1)
@@ -109,7 +109,7 @@ def test_filler_rows_have_no_loss_and_no_gradient(smoothing: float, null: bool) 
         assert part.grad is not None
         assert torch.isfinite(part.grad).all()
         assert (part.grad[3] == 0).all()
-    for part in given[:2]:  # places that are not allowed learn nothing
+    for part in given[:2]:  # places that are not allowed get no gradient
         assert part.grad is not None
         assert (part.grad[~scores.allowed] == 0).all()
         assert (part.grad[:2][scores.allowed[:2]] != 0).all()
@@ -140,7 +140,7 @@ def test_loss_with_a_teacher(smoothing: float, null: bool) -> None:
 
 @pytest.mark.parametrize("share", [None, 0.3])
 @NULL
-def test_the_learner_asks_model_and_teacher(share: float | None, null: bool) -> None:
+def test_the_learner_uses_model_and_teacher(share: float | None, null: bool) -> None:
     scores, batch = random_scores(null=null), labelled_rows(null=null)
 
     class Fixed(nn.Module):

@@ -43,7 +43,7 @@ def test_it_learns_and_has_no_weights_for_characters(
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_reading_characters_ahead_changes_nothing() -> None:
+def test_precomputed_character_vectors_change_nothing() -> None:
     model = build().eval()
     features = encode([EXAMPLE], KNOWN, WINDOWS)
     (batch,) = word_batches(features, shapes(WINDOWS, null=False), 1, null=False)

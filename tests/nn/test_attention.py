@@ -65,8 +65,8 @@ def test_an_example_with_nothing_to_keep_gives_zeros(dtype: torch.dtype) -> None
     assert all(torch.isfinite(p.grad).all() for p in module.parameters() if p.grad is not None)
 
 
-def test_no_backend_ever_meets_a_row_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Backends differ in what they make of such a row; the one in use here may be a forgiving one.
+def test_no_backend_gets_a_row_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Backends differ on such a row; the one in use here may tolerate it.
     masks: list[Tensor] = []
     fused = F.scaled_dot_product_attention
 
@@ -82,7 +82,7 @@ def test_no_backend_ever_meets_a_row_without_keys(monkeypatch: pytest.MonkeyPatc
     assert mask[1].sum() == 2
 
 
-def test_padding_and_company_change_nothing() -> None:
+def test_padding_and_batch_composition_change_nothing() -> None:
     module, x = build(), torch.randn(1, L, D)
     alone = module(x, lengths(L))
     batch = 50 * torch.randn(4, L + 6, D)
@@ -92,21 +92,21 @@ def test_padding_and_company_change_nothing() -> None:
     assert (together[2, L:] == 0).all()
 
 
-def test_dropout_acts_in_training_only() -> None:
+def test_dropout_applies_in_training_only() -> None:
     module, x, keep = build(), torch.randn(2, L, D), lengths(7, 5)
     assert torch.equal(module(x, keep), module(x, keep))
     module.train()
     assert not torch.equal(module(x, keep), module(x, keep))
 
 
-def test_every_parameter_learns(every_parameter_learns: Check) -> None:
+def test_every_parameter_gets_a_gradient(every_parameter_learns: Check) -> None:
     module = build()
     every_parameter_learns(module, module(torch.randn(B, L, D), lengths(7, 4, 1)))
 
 
 @pytest.mark.parametrize("norm_gamma", [None, E**0.5])
 def test_compiled_it_is_one_program_for_all_lengths(norm_gamma: float | None) -> None:
-    """torch traces twice, and both must agree on how the result of attention lies in memory."""
+    """torch traces twice, and both must agree on the memory layout of the result."""
     attention = SelfAttention(D, H, E, dropout=0.0, norm_gamma=norm_gamma)
     compiled = torch.compile(attention, backend="aot_eager", fullgraph=True, dynamic=True)
     for length in (L, L + 4):

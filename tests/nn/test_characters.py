@@ -22,7 +22,7 @@ def padded(words: list[list[int]], width: int) -> Tensor:
 
 
 def oracle(module: CharacterConvolution, word: list[int]) -> np.ndarray:
-    """One word that was never padded; every character looks two to either side."""
+    """One word that was never padded; every character sees two on either side."""
     embedding = module.embedding.weight.detach().numpy()
     weight = module.convolution.weight.detach().numpy()[:, :, 0]  # (FILTERS, WIDTH, KERNEL)
     assert module.convolution.bias is not None
@@ -41,7 +41,7 @@ def oracle(module: CharacterConvolution, word: list[int]) -> np.ndarray:
 @pytest.mark.parametrize("width", [7, 12, 16])
 def test_values_at_every_padded_width(width: int) -> None:
     module = build()
-    torch.nn.init.constant_(module.convolution.bias, 0.5)  # padding would win if it could
+    torch.nn.init.constant_(module.convolution.bias, 0.5)  # unmasked padding would win
     got = module(padded(WORDS, width)).detach().numpy()
     for row, word in zip(got, WORDS, strict=True):
         np.testing.assert_allclose(row, oracle(module, word), atol=1e-6)
@@ -101,11 +101,11 @@ def test_half_precision(dtype: torch.dtype, every_parameter_learns: Check) -> No
     every_parameter_learns(module, output)
 
 
-def test_even_kernels_are_refused() -> None:
+def test_even_kernels_are_rejected() -> None:
     with pytest.raises(ValueError, match="odd"):
         CharacterConvolution(SIZE, WIDTH, FILTERS, 4, dropout=0.0)
 
 
-def test_every_parameter_learns(every_parameter_learns: Check) -> None:
+def test_every_parameter_gets_a_gradient(every_parameter_learns: Check) -> None:
     module = build().train()
     every_parameter_learns(module, module(padded(WORDS, 9)))

@@ -70,7 +70,7 @@ def test_half_precision_stays_finite(dtype: torch.dtype) -> None:
     assert torch.isfinite(output).all()
 
 
-def test_what_the_compiler_sees_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_compiled_form_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     module, x = build(), torch.randn(2, 9, IN, requires_grad=True)
     keep = torch.arange(9) < torch.tensor([[9], [4]])
     expected = module(x, keep)
@@ -82,11 +82,11 @@ def test_what_the_compiler_sees_is_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     torch.testing.assert_close(found, wanted)
 
 
-def test_even_kernels_are_refused() -> None:
+def test_even_kernels_are_rejected() -> None:
     with pytest.raises(ValueError, match="odd"):
         SeparableConvolution(IN, OUT, 4)
 
 
-def test_every_parameter_learns(every_parameter_learns: Check) -> None:
+def test_every_parameter_gets_a_gradient(every_parameter_learns: Check) -> None:
     module = build()
     every_parameter_learns(module, module(*garbage_batch(torch.randn(5, IN))))

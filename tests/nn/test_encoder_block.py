@@ -42,7 +42,7 @@ def mask(*sizes: int, width: int) -> Tensor:
 
 
 def convolutions_of(block: EncoderBlock) -> list[SeparableConvolution]:
-    """In the order in which they act, whatever they are grouped by."""
+    """In the order in which they are applied, however they are grouped."""
     return [m for m in block.modules() if isinstance(m, SeparableConvolution)]
 
 
@@ -85,7 +85,7 @@ def test_parameters_are_those_of_the_products() -> None:
     assert {id(parameter) for parameter in block.parameters()} == wanted
 
 
-def test_padding_and_company_change_nothing() -> None:
+def test_padding_and_batch_composition_change_nothing() -> None:
     block, x = build().eval(), torch.randn(1, 7, D)
     alone = block(x, mask(7, width=7))
     batch = 50 * torch.randn(4, 12, D)
@@ -110,7 +110,7 @@ def test_dropout_follows_every_second_convolution_attention_and_feed_forward(
 ) -> None:
     block = build(dropout=1.0, last=1.0, convolutions=convolutions)
     x, keep = torch.randn(1, 7, D), mask(7, width=7)
-    y = x + sinusoids(7, D)  # with everything dropped only convolutions 0 and 2 act
+    y = x + sinusoids(7, D)  # with everything dropped only convolutions 0 and 2 have an effect
     for convolution in convolutions_of(block)[::2]:
         y = y + convolution(normalised(y), keep)
     torch.testing.assert_close(block(x, keep), y)
@@ -138,6 +138,6 @@ def test_an_empty_example_is_harmless(dtype: torch.dtype, every_parameter_learns
 def test_input_dropout_leaves_nothing_to_read() -> None:
     block, keep = build(dropout=0.0, last=1.0, input_dropout=1.0), mask(7, width=7)
     x = torch.randn(1, 7, D)
-    # Nothing comes in, there are no biases, so nothing goes out: only the positions are added.
+    # Inputs are zero and there are no biases, so all updates are zero: only positions are added.
     torch.testing.assert_close(block.train()(x, keep), x + sinusoids(7, D))
     assert not torch.allclose(block.eval()(x, keep), x + sinusoids(7, D))

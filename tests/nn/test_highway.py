@@ -30,7 +30,7 @@ def test_values() -> None:
             np.testing.assert_allclose(got[b, i], oracle(module, x[b, i].numpy()), atol=1e-6)
 
 
-def test_a_fresh_layer_mostly_carries() -> None:
+def test_a_new_layer_mostly_passes_its_input_on() -> None:
     module = Highway(D, LAYERS, dropout=0.0)
     for layer in module.layers:
         bias = layer.get_parameter("bias")
@@ -38,14 +38,14 @@ def test_a_fresh_layer_mostly_carries() -> None:
         assert (bias[:D] != CARRY_BIAS).all()
 
 
-def test_company_changes_nothing() -> None:
+def test_batch_composition_changes_nothing() -> None:
     module, x = Highway(D, LAYERS, dropout=0.3).eval(), torch.randn(1, 4, D)
     batch = 50 * torch.randn(3, 9, D)
     batch[1, :4] = x[0]
     torch.testing.assert_close(module(batch)[1, :4], module(x)[0], rtol=0, atol=1e-5)
 
 
-def test_dropout_never_drops_what_is_carried() -> None:
+def test_dropout_never_drops_the_carried_input() -> None:
     module, x = Highway(D, 1, dropout=1.0), torch.randn(3, D)
     weight, bias = (p.detach() for p in module.layers[0].parameters())
     gate = torch.sigmoid(x @ weight[D:].T + bias[D:])
@@ -61,6 +61,6 @@ def test_half_precision_is_close(dtype: torch.dtype) -> None:
     torch.testing.assert_close(half.float(), exact, rtol=0, atol=3e-2)
 
 
-def test_every_parameter_learns(every_parameter_learns: Check) -> None:
+def test_every_parameter_gets_a_gradient(every_parameter_learns: Check) -> None:
     module = Highway(D, LAYERS, dropout=0.1)
     every_parameter_learns(module, module(torch.randn(4, 6, D)))

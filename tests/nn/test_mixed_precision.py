@@ -1,4 +1,4 @@
-"""Under autocast some operations answer in bfloat16, others in float32: they must fit together."""
+"""Under autocast some operations return bfloat16, others float32: both must work together."""
 
 from collections.abc import Callable
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from readlet.errors import ReadletError
 from readlet.nn.attention import SelfAttention
 from readlet.nn.norm_attention import (
-    _tell,
+    _warn,
     materialised_norm_attention,
     norm_attention,
     rescaled_query,
@@ -65,8 +65,8 @@ def test_exact_in_value_and_gradient(
         assert (ours.double() - theirs).norm() <= tolerance * theirs.norm()
 
 
-def test_bfloat16_is_as_near_as_the_form_with_all_scores() -> None:
-    """Both round; ours must not be worse than twice as far from the truth."""
+def test_bfloat16_is_as_accurate_as_the_form_with_all_scores() -> None:
+    """Both round; the error of ours must not be more than twice as large."""
     ours = theirs = 0.0
     for _ in range(20):
         inputs = tensors(torch.bfloat16, offset=0.5)
@@ -122,8 +122,8 @@ def test_equal_keys_are_averaged(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("offset", [2.3, 50.3])
 @pytest.mark.parametrize("masked", [False, True])
-def test_nothing_is_learned_from_equal_keys(offset: float, masked: bool) -> None:
-    """Their mean is off by a rounding, which must not pass for a deviation."""
+def test_equal_keys_give_no_gradient(offset: float, masked: bool) -> None:
+    """The rounding error of their mean must not be taken for a deviation."""
     query, key, value = tensors(torch.float32, offset=offset)
     key = key[:, :, :1].expand_as(key).contiguous()
     _, of_query, of_key, _ = with_gradients(
@@ -146,7 +146,7 @@ def test_keys_of_any_scale_in_half_precision(dtype: torch.dtype, scale: float) -
 
 
 def test_queries_orthogonal_to_where_the_keys_vary_most() -> None:
-    """Their deviation is a small rest of a large covariance: half precision would lose it."""
+    """Their deviation is a small part of a large covariance: half precision would lose it."""
     along = torch.zeros(E, dtype=torch.float64)
     along[0] = 1.0
     turned, _ = torch.linalg.qr(torch.randn(E, E, dtype=torch.float64))
@@ -159,7 +159,7 @@ def test_queries_orthogonal_to_where_the_keys_vary_most() -> None:
     exact: Tensors = tuple(t.double() for t in inputs)  # type: ignore[assignment]
     wanted = materialised_norm_attention(*exact)
     error = (norm_attention(*inputs).double() - wanted).norm() / wanted.norm()
-    assert error < 0.15  # with a covariance in bfloat16 it is several times that
+    assert error < 0.15  # with a covariance in bfloat16 it is several times larger
 
 
 def few_kept(count: int, length: int, queries: int, width: int) -> tuple[Tensors, Tensor]:
@@ -170,14 +170,14 @@ def few_kept(count: int, length: int, queries: int, width: int) -> tuple[Tensors
 
 
 def worst_error(got: Tensor, wanted: Tensor) -> float:
-    """Of a query, as a share of the mean norm of a result."""
+    """The largest error of a query, relative to the mean norm of a result."""
     return float((got.double() - wanted).norm(dim=-1).max() / wanted.norm(dim=-1).mean())
 
 
 @pytest.mark.parametrize("width", [8, 32])
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_few_kept_keys_are_as_exact_as_with_all_scores(count: int, width: int) -> None:
-    """Of so many queries, some have a deviation that the covariance loses."""
+    """Among so many queries, some have a deviation that the covariance loses."""
     inputs, keep = few_kept(count, 12, 5000, width)
     exact: Tensors = tuple(t.double() for t in inputs)  # type: ignore[assignment]
     got = with_gradients(norm_attention, inputs, keep, gamma=math.sqrt(width))
@@ -266,10 +266,10 @@ def test_masked_keys_never_matter() -> None:
     )
 
 
-def test_masks_of_pairs_need_all_scores_and_it_is_said_once() -> None:
+def test_masks_of_pairs_need_all_scores_and_warn_once() -> None:
     query, key, value = tensors(torch.float64)
     pairs = torch.rand(B, 1, LQ, LK) > 0.3
-    _tell.cache_clear()
+    _warn.cache_clear()
     with pytest.warns(UserWarning, match="mask of pairs"):
         got = norm_attention(query, key, value, pairs)
     with warnings.catch_warnings(action="error"):
@@ -293,7 +293,7 @@ def test_a_mask_of_keys_may_have_four_dimensions() -> None:
 def test_a_bias_is_part_of_the_scores() -> None:
     query, key, value = tensors(torch.float64)
     bias = torch.randn(1, H, LQ, LK, dtype=torch.float64)
-    _tell.cache_clear()
+    _warn.cache_clear()
     with pytest.warns(UserWarning, match="bias"):
         got = materialised_norm_attention(query, key, value, bias=bias)
     scores = query @ key.transpose(-1, -2) + bias
@@ -319,7 +319,7 @@ def test_dropout_drops_weights() -> None:
         [norm_attention(query, key, torch.ones_like(value), dropout=0.5) for _ in range(400)]
     )
     assert many.std() > 0.1
-    assert float(many.mean()) == pytest.approx(1.0, abs=0.05)  # scaled up by as much
+    assert float(many.mean()) == pytest.approx(1.0, abs=0.05)  # the others are scaled up
 
 
 def test_dropout_is_that_of_the_form_with_all_scores() -> None:
@@ -331,7 +331,7 @@ def test_dropout_is_that_of_the_form_with_all_scores() -> None:
     torch.testing.assert_close(parts[0], parts[1], rtol=1e-12, atol=1e-12)
 
 
-def test_three_dimensions_are_told() -> None:
+def test_three_dimensions_are_reported() -> None:
     few = torch.zeros(4, 5, 8)
     with pytest.raises(ReadletError, match=r"\(4, 5, 8\); give \(batch, heads, length, width\)"):
         norm_attention(few, few, few)
@@ -341,20 +341,20 @@ def test_three_dimensions_are_told() -> None:
     "keep",
     [torch.ones(B, LK), torch.ones(B, LK + 1, dtype=torch.bool), torch.ones(LK, dtype=torch.bool)],
 )
-def test_a_wrong_mask_is_told(keep: Tensor) -> None:
+def test_a_wrong_mask_is_reported(keep: Tensor) -> None:
     with pytest.raises(ReadletError, match="mask"):
         norm_attention(*tensors(torch.float32), keep)
 
 
 @pytest.mark.parametrize("shape", [(B + 1, 1, 1, LK), (B, 1, 1, LK - 1), (B + 1, H, LQ, LK)])
-def test_a_wrong_mask_of_four_dimensions_is_told(shape: tuple[int, ...]) -> None:
+def test_a_wrong_mask_of_four_dimensions_is_reported(shape: tuple[int, ...]) -> None:
     with pytest.raises(ReadletError, match=r"^mask: "):
         norm_attention(*tensors(torch.float32), torch.ones(shape, dtype=torch.bool))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("autocast", [False, True])
-def test_all_scores_are_made_in_float32(dtype: torch.dtype, autocast: bool) -> None:
+def test_all_scores_are_computed_in_float32(dtype: torch.dtype, autocast: bool) -> None:
     """These scores exceed float16, and bfloat16 has two digits for their differences."""
     query, key, value = (t.to(dtype) for t in tensors(torch.float64, offset=60.0))
     query = 20 * query + 20  # (B, H, LQ, E)
@@ -366,12 +366,12 @@ def test_all_scores_are_made_in_float32(dtype: torch.dtype, autocast: bool) -> N
 
 
 @pytest.mark.parametrize("gamma", [0.0, -2.0, math.nan])
-def test_a_wrong_gamma_is_told(gamma: float) -> None:
+def test_a_wrong_gamma_is_reported(gamma: float) -> None:
     with pytest.raises(ReadletError, match="gamma"):
         norm_attention(*tensors(torch.float32), gamma=gamma)
 
 
-def test_self_attention_takes_it_by_choice() -> None:
+def test_self_attention_uses_it_on_request() -> None:
     torch.manual_seed(1)
     plain = SelfAttention(12, 2, 6, 0.0).eval()
     norm = SelfAttention(12, 2, 6, 0.0, norm_gamma=math.sqrt(6)).eval()

@@ -13,7 +13,7 @@ from readlet.nn.softmax import norm_softmax
 
 
 @pytest.fixture(autouse=True)
-def _forget() -> None:
+def _clear_cache() -> None:
     _warn.cache_clear()
 
 
@@ -30,17 +30,17 @@ def test_it_is_the_cross_entropy_of_normalised_logits(gamma: float) -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10, 384])
-def test_nothing_is_surer_than_the_bound(classes: int) -> None:
+def test_confidence_never_exceeds_the_bound(classes: int) -> None:
     keep = torch.ones(1, dtype=torch.bool)
-    sure = torch.zeros(classes, dtype=torch.float64)
-    sure[0] = 100
+    logits = torch.zeros(classes, dtype=torch.float64)
+    logits[0] = 100
     bound = highest_confidence(classes)
-    assert float(norm_softmax(sure, keep)[0]) == pytest.approx(bound)
+    assert float(norm_softmax(logits, keep)[0]) == pytest.approx(bound)
     many = norm_softmax(30 * torch.randn(2000, classes, dtype=torch.float64) ** 3, keep)
     assert float(many.max()) <= bound + 1e-12
 
 
-def test_labels_of_minus_100_are_left_out() -> None:
+def test_labels_of_minus_100_are_ignored() -> None:
     logits = torch.randn(5, 300, dtype=torch.float64).requires_grad_()
     labels = torch.tensor([7, -100, 299, -100, 0])
     kept = labels >= 0
@@ -53,15 +53,17 @@ def test_labels_of_minus_100_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("logits", "labels"), [((4, 3), (2,)), ((2, 3, 5), (2, 5)), ((4, 3), (4, 3)), ((3,), ())]
 )
-def test_shapes_that_do_not_fit_are_told(logits: tuple[int, ...], labels: tuple[int, ...]) -> None:
+def test_shapes_that_do_not_match_are_reported(
+    logits: tuple[int, ...], labels: tuple[int, ...]
+) -> None:
     with pytest.raises(ReadletError, match=r"^logits .*, labels .*; give \(rows, classes\) and"):
         norm_cross_entropy(torch.randn(logits), torch.zeros(labels, dtype=torch.long), gamma=1.0)
 
 
-def test_few_classes_are_warned_of_once() -> None:
+def test_few_classes_warn_once() -> None:
     logits, labels = torch.randn(4, 2), torch.tensor([0, 1, 1, 0])
     with pytest.warns(
-        UserWarning, match=r"over 2 classes without a cap is never surer than 0\.88; a gamma"
+        UserWarning, match=r"over 2 classes without a cap .* at most 0\.88; set gamma"
     ):
         norm_cross_entropy(logits, labels)
     with warnings.catch_warnings(action="error"):

@@ -17,12 +17,12 @@ TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
 
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the kernels for anything that they know, wherever it lies."""
-    monkeypatch.setattr(norm_on_gpu, "fits", norm_on_gpu.known)
+    """Use the kernels for all tensors that they support, on any device."""
+    monkeypatch.setattr(norm_on_gpu, "fits", norm_on_gpu.supported)
 
 
 def qkv(shape: tuple[int, int, int, int], dtype: torch.dtype) -> Tensor:
-    """(B, L, 3, H, E): queries, keys and values as one product gives them, so with strides."""
+    """(B, L, 3, H, E): queries, keys and values as one product gives them, so not contiguous."""
     batch, heads, length, width = shape
     made = torch.randn(batch, length, 3, heads, width, device=DEVICE)
     made[:, :, 1] = 0.6 * made[:, :, 1] + 2.0  # keys with a mean far from zero
@@ -73,7 +73,7 @@ def test_exact_in_value_and_gradient(
 
 
 def deviations(query: Tensor, key: Tensor) -> Tensor:
-    """Of the scores of every query, in float64; (B, H, Lq)."""
+    """Standard deviations of the scores of every query, in float64; (B, H, Lq)."""
     scores = query.double() @ key.double().transpose(-1, -2)  # (B, H, Lq, Lk)
     return scores.std(dim=-1, correction=0)
 
@@ -81,7 +81,7 @@ def deviations(query: Tensor, key: Tensor) -> Tensor:
 @pytest.mark.parametrize("dtype", list(TOLERANCE))
 @pytest.mark.parametrize("width", [16, 64])
 def test_deviations_have_more_digits_than_the_inputs(width: int, dtype: torch.dtype) -> None:
-    """Keys vary along one direction, thirty times as much as along those that queries look at."""
+    """Keys vary in one direction, thirty times as much as in the directions of the queries."""
     query = torch.randn(1, 2, 40, width, device=DEVICE)
     key = torch.randn(1, 2, 90, width, device=DEVICE)
     query[..., 0] = 0.0
@@ -171,7 +171,7 @@ def test_the_first_kept_key_may_come_late() -> None:
 
 
 @pytest.mark.parametrize("mask", ["sliced", "turned", "expanded"])
-def test_masks_however_they_lie_in_memory(mask: str) -> None:
+def test_masks_of_any_memory_layout(mask: str) -> None:
     wide = torch.rand(2, 80, device=DEVICE) > 0.4
     masks = {
         "sliced": wide[:, ::2],
@@ -188,7 +188,7 @@ def test_masks_however_they_lie_in_memory(mask: str) -> None:
 
 
 @pytest.mark.parametrize("which", ["query", "key"])
-def test_gradients_that_nobody_wants(which: str) -> None:
+def test_gradients_that_are_not_required(which: str) -> None:
     leaf = qkv((2, 2, 40, 16), torch.float32)
     query, key, value = leaf.permute(2, 0, 3, 1, 4).unbind(0)
     wanted = {"query": query, "key": key}[which].requires_grad_()
@@ -198,14 +198,14 @@ def test_gradients_that_nobody_wants(which: str) -> None:
     assert sum(part.grad is not None for part in (query, key, value)) == 1
 
 
-def test_what_the_kernels_know() -> None:
+def test_what_the_kernels_support() -> None:
     query, key = torch.zeros(2, 3, 5, 16), torch.zeros(2, 3, 7, 16)
-    assert norm_on_gpu.known(query, key)
-    assert norm_on_gpu.known(query.bfloat16(), key.bfloat16())
+    assert norm_on_gpu.supported(query, key)
+    assert norm_on_gpu.supported(query.bfloat16(), key.bfloat16())
     for other_query, other_key in (
         (query.double(), key.double()),
         (query, key.half()),
-        (query, key[:1]),  # torch would spread it over the batch
+        (query, key[:1]),  # torch would broadcast it over the batch
         (query, key[:, :1]),
         (query, key[..., :8]),
         (query[0], key[0]),
@@ -213,12 +213,12 @@ def test_what_the_kernels_know() -> None:
         (query, key[:, :, :0]),
         (torch.zeros(1, 1, 5, 80), torch.zeros(1, 1, 5, 80)),
     ):
-        assert not norm_on_gpu.known(other_query, other_key)
+        assert not norm_on_gpu.supported(other_query, other_key)
     wide = torch.zeros(1, 1, 5, 128, dtype=torch.bfloat16)
-    assert norm_on_gpu.known(wide, wide)
+    assert norm_on_gpu.supported(wide, wide)
 
 
-def test_whole_numbers_as_gamma() -> None:
+def test_integers_as_gamma() -> None:
     query, key = torch.randn(1, 1, 8, 16, device=DEVICE), torch.randn(1, 1, 8, 16, device=DEVICE)
     scaled, _ = norm_on_gpu.rescaled_query(query, key, None, 50_000)
     assert torch.allclose(scaled, norm_on_gpu.rescaled_query(query, key, None, math.inf)[0])
@@ -239,8 +239,8 @@ def test_keys_of_another_length_than_the_queries() -> None:
     assert torch.allclose(got, whole.materialised_norm_attention(query, key, key, keep), atol=1e-5)
 
 
-def test_long_heads_are_shared_among_programs() -> None:
-    """Their parts add up to the same: this is what a few long heads come to on a large GPU."""
+def test_long_heads_are_split_among_programs() -> None:
+    """The parts sum to the same: so a few long heads are computed on a large GPU."""
     leaf = qkv((1, 1, 300, 16), torch.float32)
     block = norm_on_gpu._Block.of(16, torch.float32)
     assert block.parts(1, 300) == 5
@@ -267,7 +267,7 @@ def test_a_row_without_keys_gives_zeros_and_no_nan(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("offset", [2.3, 50.3])
-def test_nothing_is_learned_from_equal_keys(masked: bool, offset: float) -> None:
+def test_equal_keys_give_no_gradient(masked: bool, offset: float) -> None:
     query = torch.randn(2, 2, 40, 16, device=DEVICE, requires_grad=True)
     key = (torch.randn(2, 2, 1, 16, device=DEVICE) + offset).expand(2, 2, 130, 16)
     key = key.contiguous().requires_grad_()
@@ -293,7 +293,7 @@ def test_masked_keys_never_matter() -> None:
 
 @pytest.mark.parametrize("which", ["query", "key"])
 def test_rows_that_overlap_in_memory(which: str) -> None:
-    """As `unfold` gives them: a result could not lie as they do."""
+    """As `unfold` gives them: a result cannot have the same layout."""
     rows = torch.randn(1, 2, 10 + 15, device=DEVICE).unfold(-1, 16, 1)  # (1, 2, 10, 16)
     apart = torch.randn(1, 2, 10, 16, device=DEVICE)
     query, key = (rows, apart) if which == "query" else (apart, rows)
@@ -324,7 +324,7 @@ def test_as_part_of_a_compiled_program() -> None:
     torch._dynamo.reset()
 
 
-def test_without_what_triton_needs_there_is_a_warning_and_torch(
+def test_without_a_working_triton_it_warns_and_uses_torch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fails(*_: object) -> None:
@@ -334,23 +334,23 @@ def test_without_what_triton_needs_there_is_a_warning_and_torch(
     monkeypatch.setattr(torch, "ones", lambda *_, **__: torch.zeros(1))  # where there is no GPU
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
     norm_on_gpu._tried.cache_clear()
-    with pytest.warns(UserWarning, match=r"without its kernels: slower \(no C compiler\)"):
+    with pytest.warns(UserWarning, match=r"runs slower, without its kernels \(no C compiler\)"):
         assert not norm_on_gpu._works(0)
-    assert not norm_on_gpu._works(0)  # tried and told once
+    assert not norm_on_gpu._works(0)  # tried and reported once
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
     assert not norm_on_gpu._works(1)
     norm_on_gpu._tried.cache_clear()
 
 
-def test_the_question_whether_it_works_does_not_break_a_program(
+def test_checking_the_kernels_causes_no_graph_break(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is asked while the program is compiled, and tries the kernels: that is not traced."""
+    """The check runs the kernels while the program is compiled: that must not be traced."""
     asked: list[int] = []
 
     def tried(device: int) -> bool:
         asked.append(device)
-        return bool(torch.ones(1).isfinite().all())  # what no program can contain
+        return bool(torch.ones(1).isfinite().all())  # this cannot be traced
 
     monkeypatch.setattr(norm_on_gpu, "_tried", tried)
 

@@ -63,7 +63,7 @@ def test_edge_rows(dtype: torch.dtype, large: float) -> None:
 
 
 @pytest.mark.parametrize("value", [10.1, 100.1, 1000.1])
-def test_nothing_is_learned_from_equal_scores(value: float) -> None:
+def test_equal_scores_give_no_gradient(value: float) -> None:
     scores = torch.full((1, 7), value).requires_grad_()
     logs = norm_log_softmax(scores, torch.ones(1, dtype=torch.bool))
     (gradient,) = torch.autograd.grad(logs[0, 0], scores)
@@ -115,14 +115,16 @@ def test_another_dimension() -> None:
     assert torch.allclose(got.transpose(1, 2), there)
 
 
-def test_two_classes_are_never_surer_than_088() -> None:
-    """Two scores of deviation 1 lie 2 apart: the bound on confidence for few classes."""
-    sure = norm_softmax(torch.tensor([[100.0, -100.0]]), torch.ones(1, 2, dtype=torch.bool))
-    assert float(sure[0, 0]) == pytest.approx(math.exp(2) / (math.exp(2) + 1), abs=1e-6)
+def test_two_classes_have_a_confidence_of_at_most_088() -> None:
+    """Two scores of deviation 1 differ by 2: the bound on confidence for few classes."""
+    probabilities = norm_softmax(
+        torch.tensor([[100.0, -100.0]]), torch.ones(1, 2, dtype=torch.bool)
+    )
+    assert float(probabilities[0, 0]) == pytest.approx(math.exp(2) / (math.exp(2) + 1), abs=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [0.0, -1.0, math.nan, 1e-25, "sqrt(d)", None, True])
-def test_a_wrong_gamma_is_told(gamma: Any) -> None:
+def test_a_wrong_gamma_is_reported(gamma: Any) -> None:
     with pytest.raises(ReadletError, match=r"gamma .*: give sqrt\(d\), infinity or a number of"):
         norm_softmax(torch.zeros(3, 5), KEEP, gamma=gamma)
 
@@ -135,7 +137,7 @@ def test_the_smallest_gamma_works() -> None:
 @pytest.mark.parametrize(
     "keep", [KEEP.float(), KEEP.int(), KEEP[:, :4], KEEP[None].expand(2, 3, 5)]
 )
-def test_a_wrong_mask_is_told(keep: Tensor) -> None:
+def test_a_wrong_mask_is_reported(keep: Tensor) -> None:
     with pytest.raises(ReadletError, match="mask"):
         norm_softmax(torch.zeros(3, 5), keep)
 
@@ -152,6 +154,6 @@ def test_the_lowest_number_masks_like_minus_infinity(dtype: torch.dtype, share: 
     assert float(norm_softmax(scores, keep)[0, :2].sum()) == pytest.approx(1.0, abs=1e-2)
 
 
-def test_nan_is_seen() -> None:
+def test_nan_is_not_hidden() -> None:
     scores = torch.tensor([1.0, math.nan])
     assert norm_softmax(scores, torch.ones(2, dtype=torch.bool)).isnan().any()

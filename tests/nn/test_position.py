@@ -23,7 +23,7 @@ def test_it_is_added_to_every_example() -> None:
     torch.testing.assert_close(module(x), x + sinusoids(4, 6))
 
 
-def test_company_changes_nothing() -> None:
+def test_batch_composition_changes_nothing() -> None:
     module, x = PositionalEncoding(6, max_length=10), torch.randn(1, 4, 6)
     batch = torch.randn(3, 9, 6)
     batch[2, :4] = x[0]
@@ -31,7 +31,7 @@ def test_company_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_a_longer_sequence_makes_the_table_grow(dtype: torch.dtype) -> None:
+def test_the_table_grows_for_longer_sequences(dtype: torch.dtype) -> None:
     module, x = PositionalEncoding(6, max_length=3).to(dtype), torch.randn(2, 8, 6, dtype=dtype)
     before = module(x[:, :3])
     output = module(x)
@@ -40,7 +40,7 @@ def test_a_longer_sequence_makes_the_table_grow(dtype: torch.dtype) -> None:
     assert torch.equal(module(x[:, :3]), before)
 
 
-def test_growing_while_answering_leaves_it_fit_for_training() -> None:
+def test_a_table_grown_at_inference_can_be_used_in_training() -> None:
     module = PositionalEncoding(6, max_length=3)
     with torch.inference_mode():
         module(torch.randn(1, 8, 6))

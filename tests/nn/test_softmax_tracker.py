@@ -71,7 +71,7 @@ def test_nothing_is_left_behind_and_nothing_changes() -> None:
     assert len(found) == 2
 
 
-def test_an_example_without_words_is_no_nan() -> None:
+def test_an_example_without_words_does_not_give_nan() -> None:
     model = Twice(None).eval()
     keep = KEEP.clone()
     keep[0] = False
@@ -81,7 +81,7 @@ def test_an_example_without_words_is_no_nan() -> None:
     assert all(math.isfinite(f.variance) and math.isfinite(f.entropy) for f in found)
 
 
-def test_a_compiled_model_is_seen_too() -> None:
+def test_a_compiled_model_is_tracked_too() -> None:
     model = Twice(None).eval()
     model.compile(backend="eager")
     with torch.no_grad():
@@ -95,7 +95,7 @@ def test_a_compiled_model_is_seen_too() -> None:
     torch._dynamo.reset()
 
 
-def test_a_model_without_our_attention_is_told() -> None:
+def test_a_model_without_our_attention_is_reported() -> None:
     with (
         pytest.raises(ReadletError, match="Linear has no SelfAttention of readlet to track"),
         tracked_softmax(nn.Linear(2, 2)),

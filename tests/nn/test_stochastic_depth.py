@@ -17,7 +17,7 @@ def test_each_example_keeps_or_drops_its_whole_update() -> None:
     assert 0 < kept < 64
 
 
-def test_every_call_draws_anew() -> None:
+def test_every_call_draws_again() -> None:
     module, zero, one = StochasticDepth(0.5), torch.zeros(32, 1, 1), torch.ones(32, 1, 1)
     draws = {tuple(module(zero, one).flatten().tolist()) for _ in range(10)}
     assert len(draws) == 10
@@ -73,12 +73,12 @@ def test_survival_falls_linearly_to_the_last() -> None:
 
 
 @pytest.mark.parametrize("sublayer", [0, 5])
-def test_sublayers_outside_the_stack_are_refused(sublayer: int) -> None:
+def test_sublayers_outside_the_stack_are_rejected(sublayer: int) -> None:
     with pytest.raises(ValueError, match="1 to 4"):
         survival_at(sublayer, 4, 0.8)
 
 
 @pytest.mark.parametrize("survival", [0.0, -0.1, 1.1])
-def test_impossible_survival_is_refused(survival: float) -> None:
+def test_impossible_survival_is_rejected(survival: float) -> None:
     with pytest.raises(ValueError, match="survival"):
         StochasticDepth(survival)

@@ -83,7 +83,7 @@ def test_gradients() -> None:
     )
 
 
-def test_the_array_of_all_pairs_is_never_made() -> None:
+def test_the_array_of_all_pairs_is_never_materialised() -> None:
     module = ContextQueryAttention(D, dropout=0.0)
     largest = 0
 
@@ -99,7 +99,7 @@ def test_the_array_of_all_pairs_is_never_made() -> None:
     assert 0 < largest <= 50 * 30  # neither 50 * 30 * 3 D nor 50 * 50
 
 
-def test_dropout_acts_on_the_scores_alone() -> None:
+def test_dropout_applies_to_the_scores_only() -> None:
     module = ContextQueryAttention(D, dropout=1.0)
     context, question = torch.randn(1, 5, D), torch.randn(1, 3, D)
     output = module(context, question, mask(5, width=5), mask(3, width=3))
@@ -108,7 +108,7 @@ def test_dropout_acts_on_the_scores_alone() -> None:
     torch.testing.assert_close(output[0, :, D : 2 * D], question.mean(1).expand(5, D))
 
 
-def test_every_parameter_learns(every_parameter_learns: Check) -> None:
+def test_every_parameter_gets_a_gradient(every_parameter_learns: Check) -> None:
     module = ContextQueryAttention(D, dropout=0.1)
     output = module(
         torch.randn(2, 5, D), torch.randn(2, 3, D), mask(5, 4, width=5), mask(3, 2, width=3)

@@ -1,4 +1,4 @@
-"""The lexical baseline: what every reader promises, and that it is a floor worth beating."""
+"""The lexical baseline: guarantees of every reader, and that it is a useful lower bound."""
 
 import os
 import subprocess
@@ -25,8 +25,8 @@ WORDS = (
 texts = st.one_of(st.lists(st.sampled_from(WORDS), max_size=40).map(" ".join), st.text(max_size=60))
 
 
-def check_promises(context: str, prediction: Prediction) -> None:
-    """What holds for every prediction of every reader."""
+def check_properties(context: str, prediction: Prediction) -> None:
+    """Properties of every prediction of every reader."""
     assert 0 <= prediction.score <= 1
     assert 0 <= prediction.no_answer <= 1
     assert context[prediction.start : prediction.end] == prediction.text
@@ -45,11 +45,11 @@ def check_promises(context: str, prediction: Prediction) -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(texts, texts)
-# Rounding once pushed the share of matched words over 1: all words are found, in another order.
+# Rounding once made the share of matched words exceed 1: all words match, in another order.
 @example("alpha beta gamma delta eps zeta eta theta", "theta. eta zeta eps delta gamma beta alpha")
-def test_promises(question: str, context: str) -> None:
+def test_properties(question: str, context: str) -> None:
     prediction = LexicalBaseline().answer(question, context)
-    check_promises(context, prediction)
+    check_properties(context, prediction)
     assert LexicalBaseline().answer(question, context) == prediction
     if prediction.is_answer:
         top = prediction.n_best[0]
@@ -62,16 +62,16 @@ def test_promises(question: str, context: str) -> None:
 
 
 @given(st.permutations("alpha beta gamma delta epsilon zeta eta theta iota kappa".split()))
-def test_a_question_that_is_found_whole_leaves_no_doubt(order: list[str]) -> None:
+def test_a_question_whose_words_all_match_has_full_coverage(order: list[str]) -> None:
     prediction = LexicalBaseline().answer(" ".join(order), f"Seven. {' '.join(order[::-1])} Ada.")
     assert prediction.no_answer == 0.0
 
 
 @pytest.mark.parametrize("question", ["", " ", "?", "the of and", "Who?"])
 @pytest.mark.parametrize("context", ["", "  \n", "...", "Ada Byron wrote it in 1843."])
-def test_nothing_to_go_by_is_refused(question: str, context: str) -> None:
+def test_without_any_match_it_refuses(question: str, context: str) -> None:
     prediction = LexicalBaseline().answer(question, context)
-    check_promises(context, prediction)
+    check_properties(context, prediction)
     assert not prediction.is_answer
     assert prediction.no_answer == 1.0
 
@@ -80,7 +80,7 @@ def test_a_question_as_long_as_a_page() -> None:
     words = [f"w{number}x" for number in range(400)]
     context = f"{' '.join(words)} tail. " + "A short one. " * 30
     prediction = LexicalBaseline().answer(" ".join(words), context)
-    check_promises(context, prediction)
+    check_properties(context, prediction)
     assert prediction.text == "tail"
 
 
@@ -118,29 +118,29 @@ def test_typed_questions_of_other_languages(question: str, context: str, expecte
     assert LexicalBaseline().answer(question, context).text == expected
 
 
-def test_accents_written_apart_change_nothing() -> None:
+def test_combining_accents_change_nothing() -> None:
     question, context = "¿Dónde está el café más viejo?", "El café más viejo está en Málaga."
     for asked in (question, normalize("NFD", question)):
         for text in (context, normalize("NFD", context)):
             prediction = LexicalBaseline().answer(asked, text)
-            check_promises(text, prediction)  # places in the text as it stands
+            check_properties(text, prediction)  # offsets in the original text
             assert normalize("NFC", prediction.text) == "Málaga"
 
 
 @pytest.mark.parametrize("end", list(".!?。！？…।؟۔"))
 def test_sentences_of_other_scripts_end(end: str) -> None:
-    """Else the name that begins the next sentence would be the nearer one."""
+    """Otherwise the name that begins the next sentence would be nearer."""
     context = f"here by Ines Calder in those days was built the tower{end} Ada Brook lit lamps{end}"
     assert LexicalBaseline().answer("Who built the tower?", context).text == "Ines Calder"
 
 
-def test_a_text_without_sentences_takes_no_longer_for_each_word() -> None:
-    """Each place once looked at all the others: 16,000 words took half a minute."""
+def test_a_text_without_sentences_takes_linear_time() -> None:
+    """The time was once quadratic: 16,000 words took half a minute."""
     context = "Ada Brook lit the lamp at Cape Wick while " * 1_800
     began = time.perf_counter()
     prediction = LexicalBaseline().answer("Who lit the lamp?", context)
     assert time.perf_counter() - began < 8
-    check_promises(context, prediction)
+    check_properties(context, prediction)
     assert prediction.text == "Ada Brook"
 
 
@@ -161,18 +161,18 @@ def test_a_batch_takes_one_pair_at_a_time() -> None:
         assert taken == list(range(number + 1))
 
 
-def test_a_batch_says_the_same_as_single_questions() -> None:
+def test_a_batch_gives_the_same_answers_as_single_questions() -> None:
     pairs = [(e.question, e.context) for e in read_examples(corpus("dev"))]
     alone = [LexicalBaseline().answer(*pair) for pair in pairs]
     for (_, context), prediction in zip(pairs, alone, strict=True):
-        check_promises(context, prediction)  # real passages find a place in more than one way
+        check_properties(context, prediction)  # in real passages an answer occurs more than once
     assert list(LexicalBaseline().answer_batch(pairs)) == alone
-    # The passage that is kept from the last question must not colour the next one.
+    # The cached passage of the last question must not affect the next one.
     assert list(LexicalBaseline().answer_batch(pairs[::-1])) == alone[::-1]
 
 
-def test_every_process_says_the_same() -> None:
-    """The order of a set changes with the seed of the hashes: no sum may depend on it."""
+def test_every_process_gives_the_same_answers() -> None:
+    """The order of a set depends on the hash seed: no sum may depend on it."""
     program = (
         "from readlet.reading.baseline import LexicalBaseline\n"
         "from readlet.bundled import corpus\n"
@@ -195,11 +195,12 @@ def test_every_process_says_the_same() -> None:
 def test_it_beats_the_first_sentence_on_the_bundled_questions() -> None:
     examples = list(read_examples(corpus("test")))
     baseline = LexicalBaseline()
-    said = {e.id: baseline.answer(e.question, e.context).text for e in examples}
+    predicted = {e.id: baseline.answer(e.question, e.context).text for e in examples}
     opening = {e.id: e.context[: e.context.find(". ") + 1] or e.context for e in examples}
     ours, first = (
-        summary(score_questions(examples, predictions, "2.0")) for predictions in (said, opening)
+        summary(score_questions(examples, predictions, "2.0"))
+        for predictions in (predicted, opening)
     )
     assert ours["f1"] > first["f1"] + 5
-    # Not by refusing: with those questions alone that have an answer it wins as well.
+    # Not by refusing: it also wins on the questions that have an answer.
     assert ours["HasAns_f1"] > first["HasAns_f1"] + 5

@@ -1,4 +1,4 @@
-"""Calibration error against a plain loop, and temperatures that are found again."""
+"""Calibration error against a plain loop, and known temperatures that are recovered."""
 
 import json
 import math
@@ -18,9 +18,13 @@ def plain_error(confidences: Sequence[float], correct: Sequence[float]) -> float
     pairs = list(zip(confidences, correct, strict=True))
     total = 0.0
     for number in range(10):
-        members = [(said, true) for said, true in pairs if number == min(int(said * 10), 9)]
+        members = [
+            (confidence, true)
+            for confidence, true in pairs
+            if number == min(int(confidence * 10), 9)
+        ]
         if members:
-            gap = sum(said for said, _ in members) - sum(true for _, true in members)
+            gap = sum(confidence for confidence, _ in members) - sum(true for _, true in members)
             total += abs(gap)
     return total / len(pairs)
 
@@ -47,7 +51,7 @@ def test_error_of_known_cases() -> None:
 
 
 @pytest.mark.parametrize("true_temperature", [0.5, 1.0, 1.7, 4.0])
-def test_a_known_temperature_is_found_again(true_temperature: float) -> None:
+def test_a_known_temperature_is_recovered(true_temperature: float) -> None:
     generator = np.random.default_rng(2)
     logits = 3 * generator.normal(size=(20_000, 6)) * true_temperature
 
@@ -55,7 +59,7 @@ def test_a_known_temperature_is_found_again(true_temperature: float) -> None:
         scaled = np.exp(logits / temperature - (logits / temperature).max(1, keepdims=True))
         return scaled / scaled.sum(1, keepdims=True)
 
-    # The truth is drawn with the true temperature; the answer given is always the likeliest one.
+    # The truth is drawn with the true temperature; the answer is always the most probable one.
     cumulative = probabilities(true_temperature).cumsum(1)
     truth = (generator.random((len(logits), 1)) > cumulative).sum(1)
     correct = (truth == logits.argmax(1)).astype(float)
@@ -69,8 +73,8 @@ def test_a_known_temperature_is_found_again(true_temperature: float) -> None:
 
 
 @pytest.mark.parametrize(("right", "found"), [(74, 1.0), (72, 1.0), (80, 1 / math.log(4))])
-def test_a_gain_that_is_chance_changes_nothing(right: int, found: float) -> None:
-    """Said is 0.731: 74 or 72 of a hundred gain less than a thousandth of a nat, 80 gain more."""
+def test_an_insignificant_gain_changes_nothing(right: int, found: float) -> None:
+    """Confidence is 0.731: 74 or 72 correct of a hundred gain less than 0.001 nats, 80 more."""
     correct = [1.0] * right + [0.0] * (100 - right)
 
     def confidences(temperature: float) -> list[float]:
@@ -81,9 +85,12 @@ def test_a_gain_that_is_chance_changes_nothing(right: int, found: float) -> None
 
 
 @pytest.mark.parametrize("correct", [[1.0, 1.0], [0.0, 0.0]])
-def test_no_temperature_runs_away(correct: list[float]) -> None:
+def test_temperatures_are_bounded(correct: list[float]) -> None:
     def confidences(temperature: float) -> list[float]:
-        return [1 / (1 + np.exp(-3 / temperature)), 1.0]  # certainty is clipped, never log(0)
+        return [
+            1 / (1 + np.exp(-3 / temperature)),
+            1.0,
+        ]  # a confidence of 1 is clipped, never log(0)
 
     assert 0.25 <= fit_temperature(confidences, correct) <= 8
 
@@ -105,13 +112,13 @@ def test_stored_and_read_again() -> None:
         {"temperature": "hot"},
     ],
 )
-def test_nonsense_is_refused(values: dict[str, object]) -> None:
+def test_invalid_values_are_rejected(values: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Calibration.model_validate(values)
 
 
 @pytest.mark.parametrize(("slope", "bias"), [(1.0, 0.0), (0.3, 2.5), (2.0, -4.0)])
-def test_slope_and_bias_are_found_again(slope: float, bias: float) -> None:
+def test_slope_and_bias_are_recovered(slope: float, bias: float) -> None:
     generator = np.random.default_rng(0)
     leads = generator.normal(-bias / slope, 3 / slope, 20_000)
     impossible = generator.random(20_000) < 1 / (1 + np.exp(-(slope * leads + bias)))
@@ -119,7 +126,7 @@ def test_slope_and_bias_are_found_again(slope: float, bias: float) -> None:
     assert found == pytest.approx((slope, bias), rel=0.1, abs=0.1)
 
 
-def test_leads_that_tell_nothing_give_the_share_of_impossible_questions() -> None:
+def test_uninformative_leads_give_the_share_of_impossible_questions() -> None:
     generator = np.random.default_rng(1)
     leads = generator.normal(size=4000)
     impossible = generator.random(4000) < 0.2
@@ -128,12 +135,12 @@ def test_leads_that_tell_nothing_give_the_share_of_impossible_questions() -> Non
     assert all(fitted.no_answer(lead) == pytest.approx(0.2, abs=0.05) for lead in (-3, 0, 3))
 
 
-def test_clean_and_misleading_leads_stay_finite() -> None:
+def test_separable_and_misleading_leads_stay_finite() -> None:
     clean = fit_no_answer([-2.0, -1.0, 1.0, 2.0] * 10, [False, False, True, True] * 10)
     wrong = fit_no_answer([-2.0, -1.0, 1.0, 2.0] * 10, [True, True, False, False] * 10)
     assert all(math.isfinite(number) for number in (*clean, *wrong))
     assert clean[0] > 0.5
-    assert 0 < wrong[0] < 0.01  # a larger lead never speaks against it
+    assert 0 < wrong[0] < 0.01  # a larger lead never makes it less likely
 
 
 @given(st.floats(-30, 30), st.floats(0.01, 5), st.floats(-20, 20))

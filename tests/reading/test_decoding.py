@@ -15,7 +15,7 @@ Span = tuple[float, int, int]
 def all_spans(
     start: list[float], end: list[float], allowed: list[bool], max_places: int
 ) -> list[Span]:
-    """Every allowed span in the order that the law asks for: by score, then first, then length."""
+    """Every allowed span in the order of law 4: by score, then first, then length."""
     spans = [
         (float(np.float32(start[i]) + np.float32(end[j])), i, j)
         for i in range(len(start))
@@ -42,7 +42,7 @@ def test_equals_brute_force_with_its_ties(data: st.DataObject) -> None:
     max_places = data.draw(st.integers(1, 12))
     wanted = all_spans(start, end, allowed, max_places)
     assert found(start, end, allowed, max_places) == wanted
-    # Padding, whatever its scores, decides nothing.
+    # Padding has no influence, whatever its scores.
     padding = data.draw(st.lists(number, max_size=9))
     no = [False] * len(padding)
     assert found([*start, *padding], [*end, *padding], [*allowed, *no], max_places) == wanted
@@ -68,7 +68,7 @@ def test_a_row_without_allowed_places_has_no_span() -> None:
     assert found([], [], [], 3) == []
 
 
-def test_the_best_start_and_end_may_not_fit_together() -> None:
+def test_the_best_start_and_end_may_not_form_a_span() -> None:
     start, end = [0.0, 1.0, 9.0, 0.0], [9.0, 2.0, 0.0, 1.0]
     assert found(start, end, [True] * 4, 4)[0] == (10.0, 2, 3)
     assert [span[1] for span in found(start, end, [True] * 4, 1)] == [0, 2, 1, 3]
@@ -80,8 +80,8 @@ def test_very_low_scores_are_still_spans(score: float) -> None:
     assert len(found(low, low, [True, False, True], 3)) == 3
 
 
-def test_only_what_is_asked_for_is_ranked() -> None:
-    """A generator: whoever wants one span of a long row does not wait for all of them."""
+def test_only_requested_spans_are_ranked() -> None:
+    """A generator: one span of a long row does not take the time of all."""
     start, end = np.random.default_rng(0).normal(size=(2, 3000)).astype(np.float32)
     spans = spans_in_order(start, end, np.ones(3000, np.bool_), 30)
     best = list(islice(spans, 3))

@@ -28,7 +28,7 @@ TEST = str(corpus("test"))
 
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[[str], Path]:
-    """A file with that text, each time a new one."""
+    """A new file with that text."""
 
     def write(text: str) -> Path:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
@@ -38,11 +38,11 @@ def written(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-def test_predictions_survive_their_file(tmp_path: Path) -> None:
-    said = {"q1": "Łódź – 東京", "q2": "", 'q"3\n': "a\tb"}
-    write_predictions(tmp_path / "p.json", said)
-    assert read_predictions(tmp_path / "p.json") == said
-    assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == said
+def test_predictions_are_read_as_written(tmp_path: Path) -> None:
+    predictions = {"q1": "Łódź – 東京", "q2": "", 'q"3\n': "a\tb"}
+    write_predictions(tmp_path / "p.json", predictions)
+    assert read_predictions(tmp_path / "p.json") == predictions
+    assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == predictions
 
 
 def test_a_reader_and_its_saved_predictions_score_the_same(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_reader_and_its_saved_predictions_score_the_same(tmp_path: Path) -> No
     assert live.official.keys() - from_file.official.keys() >= {"best_f1", "pr_f1_ap"}
 
 
-def test_probabilities_of_a_file_go_before_those_of_the_reader(
+def test_probabilities_of_a_file_override_those_of_the_reader(
     written: Callable[[str], Path],
 ) -> None:
     examples = list(read_examples(TEST))
@@ -70,24 +70,26 @@ def test_probabilities_of_a_file_go_before_those_of_the_reader(
 
 def test_predict_keeps_the_order_of_the_examples() -> None:
     examples = list(read_examples(TEST))
-    said = predict(LexicalBaseline(), examples)
-    assert list(said) == [e.id for e in examples]
+    predictions = predict(LexicalBaseline(), examples)
+    assert list(predictions) == [e.id for e in examples]
     last = examples[-1]
-    assert said[last.id] == LexicalBaseline().answer(last.question, last.context)
+    assert predictions[last.id] == LexicalBaseline().answer(last.question, last.context)
 
 
 def test_the_best_answer_counts_where_the_reader_would_refuse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Timid(LexicalBaseline):
-        """Knows as much as the baseline, and never dares to say it."""
+        """Has the answers of the baseline, but always refuses."""
 
         def answer_batch(
             self, pairs: Iterable[tuple[str, str]], n_best: int = 5
         ) -> Iterator[Prediction]:
-            for said in super().answer_batch(pairs, n_best):
-                best = Candidate(said.text, said.start, said.end, said.score)
-                yield Prediction("", 0, 0, 0.9, 0.9, (best,) if said.text else ())
+            for prediction in super().answer_batch(pairs, n_best):
+                best = Candidate(
+                    prediction.text, prediction.start, prediction.end, prediction.score
+                )
+                yield Prediction("", 0, 0, 0.9, 0.9, (best,) if prediction.text else ())
 
     monkeypatch.setattr("readlet.reading.evaluate_files.load_reader", lambda name: Timid())
     plain = evaluate_questions(TEST, reader="timid")
@@ -103,7 +105,7 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "message"),
     [
         ('["q1"]', "is a list"),
         ('"q1"', "is a str"),
@@ -118,9 +120,9 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
         ('{"q1": ' + "1" * 5000 + "}", "not a text for every id"),
     ],
 )
-def test_bad_predictions(written: Callable[[str], Path], content: str, complaint: str) -> None:
+def test_bad_predictions(written: Callable[[str], Path], content: str, message: str) -> None:
     path = written(content)
-    with pytest.raises(ReadletError, match=complaint) as caught:
+    with pytest.raises(ReadletError, match=message) as caught:
         read_predictions(path)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
@@ -133,7 +135,7 @@ def test_bad_probabilities(written: Callable[[str], Path], value: str) -> None:
 
 
 def test_good_probabilities(written: Callable[[str], Path]) -> None:
-    # Any number orders the questions: scores outside [0, 1] are welcome, as in the official script.
+    # Any number orders the questions: values outside [0, 1] are valid, as in the official script.
     assert read_probabilities(written('{"a": 0, "b": 0.5, "c": -7.25}')) == {
         "a": 0,
         "b": 0.5,
@@ -142,7 +144,7 @@ def test_good_probabilities(written: Callable[[str], Path]) -> None:
 
 
 def test_data_without_questions(written: Callable[[str], Path]) -> None:
-    with pytest.raises(ReadletError, match="holds no question"):
+    with pytest.raises(ReadletError, match="contains no questions"):
         evaluate_questions(str(written('{"data": []}')), reader="baseline")
 
 
@@ -175,7 +177,7 @@ def test_sentences_without_prediction_are_listed_and_wrong(written: Callable[[st
 
 
 def test_a_file_without_sentences(written: Callable[[str], Path]) -> None:
-    with pytest.raises(ReadletError, match="holds no sentence; give data with sentences"):
+    with pytest.raises(ReadletError, match="contains no sentences; give data with sentences"):
         evaluate_sentences(str(written("sentence\tlabel\n")), "sst2", written("{}"))
 
 
@@ -185,19 +187,19 @@ def test_bad_labels(written: Callable[[str], Path], label: Any) -> None:
         sentences(written, {"1": 1, "2": label})
 
 
-def test_a_reader_is_told_how_well_its_confidence_fits() -> None:
+def test_the_calibration_error_of_a_reader_is_reported() -> None:
     result = evaluate_questions(TEST, reader="baseline")
-    said = predict(LexicalBaseline(), examples := list(read_examples(TEST)))
+    predictions = predict(LexicalBaseline(), examples := list(read_examples(TEST)))
     gaps = []
     for low in range(10):
-        rows = [e for e in examples if min(int(said[e.id].score * 10), 9) == low]
+        rows = [e for e in examples if min(int(predictions[e.id].score * 10), 9) == low]
         right = [
             max(
-                (exact_match(said[e.id].text, a.text) for a in e.answers),
-                default=float(not said[e.id].text),
+                (exact_match(predictions[e.id].text, a.text) for a in e.answers),
+                default=float(not predictions[e.id].text),
             )
             for e in rows
         ]
-        gaps.append(abs(sum(said[e.id].score for e in rows) - sum(right)) / len(examples))
+        gaps.append(abs(sum(predictions[e.id].score for e in rows) - sum(right)) / len(examples))
     assert result.calibration_error == pytest.approx(sum(gaps))
     assert result.as_json()["calibration_error"] == result.calibration_error

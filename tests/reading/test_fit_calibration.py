@@ -1,4 +1,4 @@
-"""Calibration fitted to a reader: it describes what the reader then says."""
+"""Calibration fitted to a reader: it describes the reader's later predictions."""
 
 import math
 from collections.abc import Callable
@@ -30,7 +30,7 @@ WORDS = [f"w{number}" for number in range(50)]
 
 
 def examples_of(reader: Reader, impossible: bool) -> list[Example]:
-    """Passages of one to four windows; about every second answer is what the reader says."""
+    """Passages of one to four windows; about every second answer is what the reader predicts."""
     generator = np.random.default_rng(4)
     examples = []
     for number in range(120):
@@ -54,7 +54,7 @@ def examples_of(reader: Reader, impossible: bool) -> list[Example]:
 
 
 def louder(_: nn.Module, __: Any, scores: SpanLogits) -> SpanLogits:
-    """Often the best score is that of no answer: it must never be taken for a word."""
+    """ "No answer" often has the best score: it must never be taken for a word."""
     null = scores.null.clone()
     null[:, 0] = scores.start.amax(1) * 1.01
     null[:, 1] += null[:, 0] - scores.null[:, 0]
@@ -71,7 +71,7 @@ def setting(build: Build, null: bool) -> tuple[Predictor, list[Example], Rows]:
     return Predictor(reader.scorer, Calibration()), examples, rows
 
 
-def said_at(
+def predictions_at(
     predictor: Predictor, examples: list[Example], rows: Rows, temperature: float
 ) -> list[Prediction]:
     calibration = Calibration(temperature=temperature, no_answer_threshold=1.0)
@@ -87,8 +87,10 @@ def test_errors_are_those_of_the_predictions(random_reader: Build, null: bool) -
     assert 0.25 <= fitted.temperature <= 8
     errors = []
     for temperature in (1.0, fitted.temperature):
-        said = said_at(predictor, examples, rows, temperature)
-        chosen = [(p, e) for p, e in zip(said, examples, strict=True) if e.answers and p.n_best]
+        predictions = predictions_at(predictor, examples, rows, temperature)
+        chosen = [
+            (p, e) for p, e in zip(predictions, examples, strict=True) if e.answers and p.n_best
+        ]
         correct = [exact_match(p.text, e.answers[0].text) for p, e in chosen]
         assert 0.1 < np.mean(correct) < 0.9
         assert any(p.no_answer > 0.5 for p, _ in chosen) == null
@@ -100,22 +102,24 @@ def test_the_threshold_gives_the_best_f1(random_reader: Build) -> None:
     predictor, examples, rows = setting(random_reader, null=True)
     fitted = calibrate(predictor, examples, rows)
     shown = fitted.model_copy(update={"no_answer_threshold": 1.0})
-    said = replace(predictor, calibration=shown).predict(examples, rows)
+    predictions = replace(predictor, calibration=shown).predict(examples, rows)
 
     def score(threshold: float) -> float:
         total = 0.0
-        for prediction, example in zip(said, examples, strict=True):
+        for prediction, example in zip(predictions, examples, strict=True):
             text = "" if prediction.no_answer > threshold else prediction.text
             golds = [gold.text for gold in example.answers] or [""]
             total += max(f1(text, gold, "2.0") for gold in golds)
         return total
 
-    tried = {threshold: score(threshold) for threshold in (0.0, *(p.no_answer for p in said))}
+    tried = {
+        threshold: score(threshold) for threshold in (0.0, *(p.no_answer for p in predictions))
+    }
     assert len(set(tried.values())) > 3  # the choice matters
     assert score(fitted.no_answer_threshold) == pytest.approx(max(tried.values()))
-    # In the middle of a gap: what is a little like the last question is answered as it is.
+    # In the middle of a gap: a question similar to the last one is answered too.
     below, above = (
-        min(abs(p.no_answer - fitted.no_answer_threshold) for p in said if is_refused(p))
+        min(abs(p.no_answer - fitted.no_answer_threshold) for p in predictions if is_refused(p))
         for is_refused in (
             lambda p: p.no_answer <= fitted.no_answer_threshold,
             lambda p: p.no_answer > fitted.no_answer_threshold,
@@ -134,7 +138,7 @@ def test_the_calibration_before_does_not_matter(random_reader: Build) -> None:
 
 
 @pytest.mark.parametrize("null", [False, True])
-def test_nothing_to_fit_on(random_reader: Build, null: bool) -> None:
+def test_no_questions_to_fit_on(random_reader: Build, null: bool) -> None:
     reader = random_reader("w1 w2", null=null)
     predictor = Predictor(reader.scorer, Calibration())
     for examples in (
@@ -146,7 +150,7 @@ def test_nothing_to_fit_on(random_reader: Build, null: bool) -> None:
         assert calibrate(predictor, examples, rows) == Calibration()
 
 
-def test_too_few_questions_are_no_evidence(random_reader: Build) -> None:
+def test_too_few_questions_fit_nothing(random_reader: Build) -> None:
     predictor, examples, _ = setting(random_reader, null=True)
     answerable = [e for e in examples if e.answers][: MIN_QUESTIONS - 1]
     impossible = [e for e in examples if not e.answers]
@@ -164,18 +168,18 @@ def test_no_threshold_without_impossible_questions(random_reader: Build) -> None
     assert calibrate(predictor, examples, rows).no_answer_threshold == 0.5
 
 
-def test_no_more_is_held_out_than_is_of_use() -> None:
+def test_no_more_questions_are_held_out_than_needed() -> None:
     examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(100) for j in range(50)]
-    aside = held_out_contexts(examples, 0.45, 0)
-    assert len(aside) == MAX_QUESTIONS // 50
+    held_out = held_out_contexts(examples, 0.45, 0)
+    assert len(held_out) == MAX_QUESTIONS // 50
     assert len(held_out_contexts(examples, 0.2, 0)) == 20
 
 
 def test_held_out_contexts_are_whole_and_always_the_same() -> None:
     examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(40) for j in range(3)]
-    aside = held_out_contexts(examples, 0.1, 3)
-    assert len(aside) == 4
-    assert aside <= {example.context for example in examples}
-    assert held_out_contexts(examples[::-1], 0.1, 3) == aside
-    assert held_out_contexts(examples, 0.1, 4) != aside
-    assert len(held_out_contexts(examples[:3], 0.1, 3)) == 1  # never none
+    held_out = held_out_contexts(examples, 0.1, 3)
+    assert len(held_out) == 4
+    assert held_out <= {example.context for example in examples}
+    assert held_out_contexts(examples[::-1], 0.1, 3) == held_out
+    assert held_out_contexts(examples, 0.1, 4) != held_out
+    assert len(held_out_contexts(examples[:3], 0.1, 3)) == 1  # at least one

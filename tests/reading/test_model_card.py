@@ -1,4 +1,4 @@
-"""The page that a reader's folder carries."""
+"""The model card in a reader's folder."""
 
 import subprocess
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from readlet.reading.reader import Reader
 Build = Callable[..., Reader]
 
 
-def test_it_tells_data_recipe_scores_versions_seed_and_commit(
+def test_it_has_data_recipe_scores_versions_seed_and_commit(
     random_reader: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, "_commit", lambda: "abc1234")
@@ -29,7 +29,7 @@ def test_it_tells_data_recipe_scores_versions_seed_and_commit(
     reader.metrics = {"dev": {"exact": 61.234, "f1": 70.5}, "dev_source": "dev.json", "steps": 9876}
     card = model_card(reader)
     assert card.startswith("# tiny-random")
-    for told in (
+    for expected in (
         "mine.json, yours.json",
         "9,876 steps",
         "seed 41",
@@ -45,7 +45,7 @@ def test_it_tells_data_recipe_scores_versions_seed_and_commit(
         "commit abc1234",
         "always gives an answer",
     ):
-        assert told in card
+        assert expected in card
     for section in reader.recipe.sections:
         for field, value in reader.recipe.model_dump()[section].items():
             assert f"| {section}.{field} | {value!r} |" in card
@@ -53,10 +53,10 @@ def test_it_tells_data_recipe_scores_versions_seed_and_commit(
     assert all(line.count("|") == 3 for line in card.splitlines() if line.startswith("|"))
 
 
-def test_refusals_that_were_not_fitted_and_rollbacks_are_told(random_reader: Build) -> None:
+def test_refusals_that_were_not_fitted_and_rollbacks_are_reported(random_reader: Build) -> None:
     reader = random_reader("the lamp", null=True)
     reader.calibration = Calibration(temperature=1.5, questions=84)
-    assert "No-answer probability and threshold are the usual ones" in model_card(reader)
+    assert "No-answer probability and threshold are the defaults" in model_card(reader)
     reader.calibration = Calibration(temperature=1.5, questions=84, no_answer_slope=0.5)
     assert "usual ones" not in model_card(reader)
     assert "rolled back" not in model_card(reader)
@@ -68,18 +68,18 @@ def test_an_unmeasured_reader_says_so(random_reader: Build) -> None:
     card = model_card(random_reader("the lamp", null=True))
     assert "not measured" in card
     few = "fewer than 30 answerable questions of the training data, held out"
-    assert f"Not fitted ({few}); the usual values: temperature 1.000" in card
+    assert f"Not fitted ({few}); default values: temperature 1.000" in card
     assert "Fitted on" not in card
-    assert "or says that there is none" in card
+    assert "or reports that there is none" in card
 
 
-def test_what_was_made_smaller_and_whose_data_it_is_are_told_when_there_is_something_to_tell(
+def test_slimming_and_licence_are_reported_only_where_they_apply(
     random_reader: Build,
 ) -> None:
     reader = random_reader("the lamp")
     plain = model_card(reader)
-    for untold in ("half precision", "slimmed", "Licence"):
-        assert untold not in plain
+    for absent in ("half precision", "slimmed", "Licence"):
+        assert absent not in plain
     reader.scorer.stored = "float16"
     reader.metrics = {"slimmed_from": 12345}
     reader.notice = "By Ada Brook.\n"
@@ -92,7 +92,7 @@ def test_what_was_made_smaller_and_whose_data_it_is_are_told_when_there_is_somet
 @pytest.mark.parametrize(
     "fault", [FileNotFoundError("git"), subprocess.TimeoutExpired("git", 5), PermissionError()]
 )
-def test_the_commit_is_unknown_where_it_cannot_be_asked_for(
+def test_the_commit_is_unknown_without_git(
     fault: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:

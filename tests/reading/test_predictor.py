@@ -1,4 +1,4 @@
-"""From scores to answers: windows are joined as if the passage had been read at once."""
+"""From scores to answers: joined windows give the same as a search over all of them."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -88,15 +88,15 @@ def ask(predictor: Predictor, context: str, question: str = "w1 ?") -> Any:
 @pytest.mark.parametrize("null", [None, 0.0])
 def test_an_answer_in_any_window_is_found(place: int, null: float | None) -> None:
     word = WORDS[place]
-    said = ask(predictor_of(Pointer({word: 9.0}, {word: 9.0}, null)), LONG)
+    prediction = ask(predictor_of(Pointer({word: 9.0}, {word: 9.0}, null)), LONG)
     start = LONG.index(word + " ") if place < 59 else LONG.rindex(word)
-    assert (said.text, said.start, said.end) == (word, start, start + len(word))
+    assert (prediction.text, prediction.start, prediction.end) == (word, start, start + len(word))
 
 
 def test_an_answer_of_several_words_in_the_overlap() -> None:
-    said = ask(predictor_of(Pointer({"w20": 9.0}, {"w23": 9.0})), LONG)
-    assert said.text == "w20 w21 w22 w23"
-    # Six words are one too many: another answer has to do.
+    prediction = ask(predictor_of(Pointer({"w20": 9.0}, {"w23": 9.0})), LONG)
+    assert prediction.text == "w20 w21 w22 w23"
+    # Six words are one too many: another answer is given.
     assert len(ask(predictor_of(Pointer({"w20": 9.0}, {"w25": 9.0})), LONG).text.split()) <= 5
 
 
@@ -108,7 +108,7 @@ def windows_alone(reader: Reader, features: Features, row: int) -> tuple[list[fl
     question = features.forms[first : first + length]
     null = [NULL_FORM] if reader.scorer.can_refuse else []
     texts = [*null, *context.tolist(), *question.tolist()]
-    # Every word is a form of its own, repeated or not: what shares them has no part in this.
+    # Every word is a form of its own, repeated or not: sharing of forms is not tested here.
     places = torch.arange(1, len(texts) + 1)
     batch = WordBatch(
         rows=torch.tensor([row]),
@@ -153,7 +153,7 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
         return math.exp(sum(scores) / temperature)
 
     total = sum(weight(s, e) for starts, ends in words for s in starts for e in ends)
-    if null:  # that of one window: "not here" is true of most
+    if null:  # of one window only: most windows have no answer
         no_start, no_end = min(nulls, key=sum)
         total += weight(no_start, no_end)
         total += sum(weight(s, no_end) for starts, _ in words for s in starts)
@@ -165,24 +165,24 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
         no_answer_threshold=1.0,
     )
     predictor = Predictor(reader.scorer, calibration)
-    (said,) = predictor.predict([example], features)
+    (prediction,) = predictor.predict([example], features)
     places = word_spans(LONG)
-    assert [(c.start, c.end) for c in said.n_best] == [
+    assert [(c.start, c.end) for c in prediction.n_best] == [
         (places[first][0], places[last][1]) for first, last in ranked
     ]
-    assert [c.score for c in said.n_best] == pytest.approx(
+    assert [c.score for c in prediction.n_best] == pytest.approx(
         [math.exp(spans[place] / temperature) / total for place in ranked], rel=1e-3
     )
-    assert (said.text, said.start, said.end) == (
-        said.n_best[0].text,
-        said.n_best[0].start,
-        said.n_best[0].end,
+    assert (prediction.text, prediction.start, prediction.end) == (
+        prediction.n_best[0].text,
+        prediction.n_best[0].start,
+        prediction.n_best[0].end,
     )
     if null:
         odds = math.exp(0.7 * (min(map(sum, nulls)) - spans[ranked[0]]) - 0.4)
-        assert said.no_answer == pytest.approx(odds / (1 + odds), rel=1e-3)
+        assert prediction.no_answer == pytest.approx(odds / (1 + odds), rel=1e-3)
     else:
-        assert said.no_answer == 0
+        assert prediction.no_answer == 0
 
 
 @settings(max_examples=40)
@@ -190,44 +190,46 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
 def test_n_best_has_no_duplicates_and_is_sorted(listed: list[str], n: int) -> None:
     scores = {word: float(number) for number, word in enumerate(WORDS[:4])}
     context = " ".join(listed)
-    said = ask(predictor_of(Pointer(scores, scores), n_best=n), context)
-    texts = [candidate.text for candidate in said.n_best]
+    prediction = ask(predictor_of(Pointer(scores, scores), n_best=n), context)
+    texts = [candidate.text for candidate in prediction.n_best]
     assert len(set(texts)) == len(texts) <= n
     assert texts
-    given_scores = [candidate.score for candidate in said.n_best]
+    given_scores = [candidate.score for candidate in prediction.n_best]
     assert given_scores == sorted(given_scores, reverse=True)
     assert sum(given_scores) <= 1 + 1e-6
-    for candidate in said.n_best:
+    for candidate in prediction.n_best:
         assert context[candidate.start : candidate.end] == candidate.text
-    assert said.text == texts[0]
-    # The best of all: the highest first word and the highest last word within five words.
+    assert prediction.text == texts[0]
+    # The best answer: the highest first word and the highest last word within five words.
     best = max(
         scores[listed[i]] + scores[listed[j]]
         for i in range(len(listed))
         for j in range(i, min(i + 5, len(listed)))
     )
-    words = said.text.split()
+    words = prediction.text.split()
     assert scores[words[0]] + scores[words[-1]] == best
 
 
-def test_as_many_answers_as_asked_for_where_there_are_enough() -> None:
+def test_as_many_answers_as_requested_if_there_are_enough() -> None:
     for n in (1, 3, 10):
-        said = ask(predictor_of(Pointer({"w7": 1.0}, {"w8": 2.0}), n_best=n), LONG)
-        assert len(said.n_best) == n
+        prediction = ask(predictor_of(Pointer({"w7": 1.0}, {"w8": 2.0}), n_best=n), LONG)
+        assert len(prediction.n_best) == n
     assert len(ask(predictor_of(Pointer({}, {}), n_best=10), "w1 w2").n_best) == 3
 
 
-def test_no_answer_only_if_every_window_says_so() -> None:
+def test_no_answer_only_if_every_window_has_none() -> None:
     refusing = Pointer({"w59": 4.0}, {"w59": 4.0}, null=6.0)
     # The last window prefers its answer by 8 to 6, the others prefer nothing by 6 to 0.
-    said = ask(predictor_of(refusing), LONG)
-    assert said.text == "w59"
-    assert said.no_answer == pytest.approx(1 / (1 + math.exp(2)), rel=1e-5)
-    said = ask(predictor_of(refusing), " ".join(WORDS[:24]))
-    assert not said.is_answer
-    assert (said.text, said.start, said.end) == ("", 0, 0)
-    assert said.score == said.no_answer == pytest.approx(1 / (1 + math.exp(-6)), rel=1e-5)
-    assert said.n_best  # what it would have said
+    prediction = ask(predictor_of(refusing), LONG)
+    assert prediction.text == "w59"
+    assert prediction.no_answer == pytest.approx(1 / (1 + math.exp(2)), rel=1e-5)
+    prediction = ask(predictor_of(refusing), " ".join(WORDS[:24]))
+    assert not prediction.is_answer
+    assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
+    assert (
+        prediction.score == prediction.no_answer == pytest.approx(1 / (1 + math.exp(-6)), rel=1e-5)
+    )
+    assert prediction.n_best  # what it would have answered
     # A reader without a place for "no answer" always answers.
     assert ask(predictor_of(replace(refusing, null=None)), " ".join(WORDS[:24])).is_answer
 
@@ -236,19 +238,19 @@ def test_no_answer_only_if_every_window_says_so() -> None:
 def test_the_threshold_decides(threshold: float, answers: bool) -> None:
     model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=2.0)  # sigmoid(2 - 1) = 0.731
     calibration = Calibration(no_answer_threshold=threshold)
-    said = ask(predictor_of(model, calibration=calibration), "w4 w5 w6")
-    assert said.is_answer == answers
-    assert said.no_answer == pytest.approx(0.7311, abs=1e-4)
+    prediction = ask(predictor_of(model, calibration=calibration), "w4 w5 w6")
+    assert prediction.is_answer == answers
+    assert prediction.no_answer == pytest.approx(0.7311, abs=1e-4)
 
 
 def test_a_temperature_changes_confidence_and_not_the_answer() -> None:
     model = Pointer({"w5": 3.0, "w6": 2.0}, {"w7": 3.0, "w6": 1.0})
-    said = [
+    prediction = [
         ask(predictor_of(model, calibration=Calibration(temperature=t)), LONG)
         for t in (0.5, 1.0, 4.0)
     ]
-    assert len({tuple((c.start, c.end) for c in p.n_best) for p in said}) == 1
-    assert said[0].score > said[1].score > said[2].score
+    assert len({tuple((c.start, c.end) for c in p.n_best) for p in prediction}) == 1
+    assert prediction[0].score > prediction[1].score > prediction[2].score
 
 
 def test_predictions_come_in_the_order_of_the_examples() -> None:
@@ -261,8 +263,8 @@ def test_predictions_come_in_the_order_of_the_examples() -> None:
     model = Pointer(scores, scores)
     for size in (1, 2, 64):
         predictor = replace(predictor_of(model), batch_size=size)
-        said = predictor.predict(examples, encoded(*examples))
-        assert [p.text for p in said] == [WORDS[length - 1] for length in lengths]
+        prediction = predictor.predict(examples, encoded(*examples))
+        assert [p.text for p in prediction] == [WORDS[length - 1] for length in lengths]
     assert predictor_of(model).predict([], encoded()) == []
 
 
@@ -270,11 +272,16 @@ def test_predictions_come_in_the_order_of_the_examples() -> None:
 @pytest.mark.parametrize(
     ("question", "context"), [("w1 ?", ""), ("w1 ?", " \n"), ("", "w1 w2"), ("  ", "w1"), ("", "")]
 )
-def test_nothing_to_read_or_to_ask_is_refused(
+def test_an_empty_question_or_passage_is_refused(
     question: str, context: str, null: float | None
 ) -> None:
-    said = ask(predictor_of(Pointer({"w1": 5.0}, {"w1": 5.0}, null)), context, question)
-    assert (said.text, said.start, said.end, said.no_answer) == ("", 0, 0, 1.0)
+    prediction = ask(predictor_of(Pointer({"w1": 5.0}, {"w1": 5.0}, null)), context, question)
+    assert (prediction.text, prediction.start, prediction.end, prediction.no_answer) == (
+        "",
+        0,
+        0,
+        1.0,
+    )
 
 
 def test_prediction_leaves_no_gradients_and_no_dropout(random_reader: Build) -> None:
@@ -289,22 +296,22 @@ def test_prediction_leaves_no_gradients_and_no_dropout(random_reader: Build) -> 
 
 
 @pytest.mark.parametrize("n", [1, 5, 12])
-def test_n_best_is_full_however_often_a_text_repeats(n: int) -> None:
-    """One word stands twenty times in a window, and scores best."""
+def test_n_best_is_full_even_if_a_text_repeats(n: int) -> None:
+    """One word occurs twenty times in a window, and scores best."""
     context = " ".join(["w1"] * 20 + WORDS[2:5])
     scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=1)
-    said = ask(predictor_of(scorer, n_best=n), context)
-    assert [c.text for c in said.n_best] == ["w1", "w2", "w3", "w4"][:n]
+    prediction = ask(predictor_of(scorer, n_best=n), context)
+    assert [c.text for c in prediction.n_best] == ["w1", "w2", "w3", "w4"][:n]
     scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=3)  # and runs of it
-    said = ask(predictor_of(scorer, n_best=n), context)
-    assert len({c.text for c in said.n_best}) == len(said.n_best) == min(n, 12)
+    prediction = ask(predictor_of(scorer, n_best=n), context)
+    assert len({c.text for c in prediction.n_best}) == len(prediction.n_best) == min(n, 12)
 
 
 def test_equal_answers_of_several_windows_go_to_the_earliest() -> None:
     """Law 4, beyond one window."""
     same = dict.fromkeys(WORDS, 1.0)
-    said = ask(predictor_of(Pointer(same, same), n_best=3), LONG)
-    assert [c.text for c in said.n_best] == ["w0", "w0 w1", "w0 w1 w2"]
+    prediction = ask(predictor_of(Pointer(same, same), n_best=3), LONG)
+    assert [c.text for c in prediction.n_best] == ["w0", "w0 w1", "w0 w1 w2"]
 
 
 def test_log_sums_over_allowed_places_only() -> None:

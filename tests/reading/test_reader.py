@@ -1,4 +1,4 @@
-"""Reader: what it promises about every text, and that a folder gives the same reader again."""
+"""Reader: its guarantees for every text, and that a folder gives the same reader again."""
 
 import json
 import os
@@ -55,9 +55,9 @@ def test_long_questions_are_counted_over_all_chunks(
     """Law 7; Python would show two equal warnings as one."""
     monkeypatch.setattr("readlet.reading.reader._CHUNK", 2)
     pairs = [("Who lit it ? " * (60 if i % 2 else 1), LAMP) for i in range(6)]
-    with pytest.warns(UserWarning, match="long question") as told:
+    with pytest.warns(UserWarning, match="long question") as caught:
         assert len(list(reader.answer_batch(pairs))) == 6
-    assert [str(warning.message)[:18] for warning in told] == ["3 × long question:"]
+    assert [str(warning.message)[:18] for warning in caught] == ["3 × long question:"]
     with pytest.warns(UserWarning, match="^1 × long question"):
         reader.answer(*pairs[1])
 
@@ -68,8 +68,8 @@ def reader(random_reader: Build) -> Reader:
 
 
 @pytest.fixture(scope="module")
-def doubter(random_reader: Build) -> Reader:
-    """A reader that may refuse, and does about as often as not."""
+def refusing(random_reader: Build) -> Reader:
+    """A reader that refuses about half of the questions."""
     reader = random_reader(LAMP, null=True, seed=3)
     middle = median(p.no_answer for p in reader.answer_batch(questions(40)))
     reader.calibration = Calibration(temperature=1.1, no_answer_threshold=middle, questions=9)
@@ -77,8 +77,8 @@ def doubter(random_reader: Build) -> Reader:
     return reader
 
 
-def check_promises(context: str, prediction: Prediction, n_best: int = 5) -> None:
-    """What holds for every prediction of every reader."""
+def check_properties(context: str, prediction: Prediction, n_best: int = 5) -> None:
+    """Properties of every prediction of every reader."""
     assert 0 <= prediction.score <= 1
     assert 0 <= prediction.no_answer <= 1
     assert context[prediction.start : prediction.end] == prediction.text
@@ -101,15 +101,15 @@ def check_promises(context: str, prediction: Prediction, n_best: int = 5) -> Non
 @example("Who lit the lamp?", LAMP)
 @example("", LAMP)
 @example("?", "\ud83d half a pair")
-def test_promises(reader: Reader, doubter: Reader, question: str, context: str) -> None:
-    for one in (reader, doubter):
-        check_promises(context, one.answer(question, context))
+def test_properties(reader: Reader, refusing: Reader, question: str, context: str) -> None:
+    for one in (reader, refusing):
+        check_properties(context, one.answer(question, context))
 
 
 @pytest.mark.parametrize("context", ["", " \n\t", "\u2003"])
-def test_an_empty_passage_holds_no_answer(reader: Reader, context: str) -> None:
-    said = reader.answer("Who lit the lamp?", context)
-    assert (said.is_answer, said.no_answer, said.n_best) == (False, 1.0, ())
+def test_an_empty_passage_has_no_answer(reader: Reader, context: str) -> None:
+    prediction = reader.answer("Who lit the lamp?", context)
+    assert (prediction.is_answer, prediction.no_answer, prediction.n_best) == (False, 1.0, ())
 
 
 @pytest.mark.parametrize("question", ["", "  "])
@@ -119,23 +119,23 @@ def test_an_empty_question_has_no_answer(reader: Reader, question: str) -> None:
 
 @pytest.mark.parametrize("text", ["ᚠᛇᚻ᛫ᛒᛦᚦ", "𐎠𐎢𐎼", "ꦲꦏ꧀ꦱꦫ ꦗꦮ", "🜁🜂🜃", "לוּחַ"])
 def test_an_unseen_script_is_read(reader: Reader, text: str) -> None:
-    said = reader.answer(f"{text}?", f"{text} {text[::-1]} {text}")
-    check_promises(f"{text} {text[::-1]} {text}", said)
-    assert said.is_answer
+    prediction = reader.answer(f"{text}?", f"{text} {text[::-1]} {text}")
+    check_properties(f"{text} {text[::-1]} {text}", prediction)
+    assert prediction.is_answer
 
 
 def test_a_question_as_long_as_a_page(reader: Reader) -> None:
-    check_promises(LAMP, reader.answer("Who lit the lamp? " * 500, LAMP))
+    check_properties(LAMP, reader.answer("Who lit the lamp? " * 500, LAMP))
 
 
 def test_a_passage_of_a_million_characters(random_reader: Build) -> None:
     reader = random_reader(LAMP, max_context=200, overlap=20)
     context = LAMP * (1_000_000 // len(LAMP) + 1)
     start = time.perf_counter()
-    said = reader.answer("Who lit the lamp?", context)
+    prediction = reader.answer("Who lit the lamp?", context)
     assert time.perf_counter() - start < 60
-    check_promises(context, said)
-    assert said.is_answer
+    check_properties(context, prediction)
+    assert prediction.is_answer
 
 
 def near(one: Prediction, two: Prediction) -> bool:
@@ -148,12 +148,12 @@ def near(one: Prediction, two: Prediction) -> bool:
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 512])
-def test_a_batch_is_in_order_and_says_what_single_questions_say(
-    reader: Reader, doubter: Reader, chunk: int, monkeypatch: pytest.MonkeyPatch
+def test_a_batch_is_in_order_and_equals_single_questions(
+    reader: Reader, refusing: Reader, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("readlet.reading.reader._CHUNK", chunk)
     pairs = questions(40)
-    for one in (reader, doubter):
+    for one in (reader, refusing):
         alone = [one.answer(*pair) for pair in pairs]
         assert len({round(p.n_best[0].score, 6) for p in alone}) > 20  # not all the same
         together = list(one.answer_batch(pairs))
@@ -184,57 +184,57 @@ def test_a_batch_reads_at_most_one_chunk_ahead(
 
 
 @pytest.mark.parametrize("wanted", [0, -1])
-def test_no_answers_cannot_be_wanted(random_reader: Build, wanted: int) -> None:
+def test_n_best_below_one_is_rejected(random_reader: Build, wanted: int) -> None:
     for reader in (random_reader(LAMP), load_reader("baseline")):
         with pytest.raises(ReadletError, match=rf"n_best: {wanted}; ask for at least 1"):
             reader.answer("Who lit the lamp?", LAMP, wanted)
 
 
-def test_as_many_answers_as_wanted(random_reader: Build) -> None:
+def test_as_many_answers_as_requested(random_reader: Build) -> None:
     reader = random_reader(LAMP)
     for n in (1, 12):
-        said = reader.answer("Who lit the lamp?", LAMP, n)
-        assert len(said.n_best) == n
-        check_promises(LAMP, said, n)
+        prediction = reader.answer("Who lit the lamp?", LAMP, n)
+        assert len(prediction.n_best) == n
+        check_properties(LAMP, prediction, n)
 
 
 @pytest.fixture
-def folder(doubter: Reader, tmp_path: Path) -> Path:
+def folder(refusing: Reader, tmp_path: Path) -> Path:
     place = tmp_path / "a reader"
-    doubter.save(place)
+    refusing.save(place)
     return place
 
 
-def test_save_and_load_give_the_same_to_the_bit(doubter: Reader, folder: Path) -> None:
+def test_save_and_load_give_the_same_to_the_bit(refusing: Reader, folder: Path) -> None:
     """Law 5."""
     loaded = Reader.load(folder)
     for one, two in (
-        (doubter.scorer.encoder.vocabulary, loaded.scorer.encoder.vocabulary),
-        (doubter.recipe, loaded.recipe),
-        (doubter.calibration, loaded.calibration),
-        (doubter.metrics, loaded.metrics),
-        (doubter.scorer.can_refuse, loaded.scorer.can_refuse),
-        (doubter.name, loaded.name),
+        (refusing.scorer.encoder.vocabulary, loaded.scorer.encoder.vocabulary),
+        (refusing.recipe, loaded.recipe),
+        (refusing.calibration, loaded.calibration),
+        (refusing.metrics, loaded.metrics),
+        (refusing.scorer.can_refuse, loaded.scorer.can_refuse),
+        (refusing.name, loaded.name),
     ):
         assert one == two
-    before, after = doubter.scorer.module.state_dict(), loaded.scorer.module.state_dict()
+    before, after = refusing.scorer.module.state_dict(), loaded.scorer.module.state_dict()
     assert before.keys() == after.keys()
     for name, tensor in before.items():
         assert torch.equal(tensor, after[name]), name
     pairs = questions(25)
-    said = list(doubter.answer_batch(pairs))
-    assert said == list(loaded.answer_batch(pairs))  # floats compared without tolerance
-    assert {p.is_answer for p in said} == {True, False}
+    predictions = list(refusing.answer_batch(pairs))
+    assert predictions == list(loaded.answer_batch(pairs))  # floats compared without tolerance
+    assert {p.is_answer for p in predictions} == {True, False}
     assert not loaded.scorer.module.training
 
 
-def test_saved_twice_is_saved_once(doubter: Reader, folder: Path) -> None:
+def test_saving_twice_gives_the_same_files(refusing: Reader, folder: Path) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     Reader.load(folder).save(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_the_folder_is_whole_and_holds_no_pickle(folder: Path) -> None:
+def test_the_folder_is_complete_and_has_no_pickle(folder: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     assert names == {
         "config.json",
@@ -251,11 +251,11 @@ def test_the_folder_is_whole_and_holds_no_pickle(folder: Path) -> None:
         if path.suffix == ".json":
             assert isinstance(json.loads(path.read_text("utf-8")), dict)
     card = (folder / "README.md").read_text("utf-8")
-    for told in ("bundled:train", "model.width", "f1 | 2.25", "torch ", "seed 0", "commit "):
-        assert told in card
+    for expected in ("bundled:train", "model.width", "f1 | 2.25", "torch ", "seed 0", "commit "):
+        assert expected in card
 
 
-def test_words_of_any_kind_survive(random_reader: Build, tmp_path: Path) -> None:
+def test_words_of_any_kind_are_saved_and_loaded(random_reader: Build, tmp_path: Path) -> None:
     reader = random_reader(" ".join(PIECES), " \ud83d half")
     reader.save(tmp_path / "odd")
     loaded = Reader.load(tmp_path / "odd")
@@ -269,7 +269,7 @@ NAMES = ["config.json", "vocabulary.json", "calibration.json", "metrics.json", "
 @pytest.mark.parametrize(
     "damage", ["missing", "empty", "half", "garbage", "list", "object", "folder"]
 )
-def test_a_damaged_piece_is_named(folder: Path, name: str, damage: str) -> None:
+def test_a_damaged_file_is_named(folder: Path, name: str, damage: str) -> None:
     path = folder / name
     content = path.read_bytes()
     path.unlink()
@@ -301,7 +301,7 @@ def change(path: Path, **values: Any) -> None:
         ("config.json", {"recipe": 3}, "config.json"),
         ("config.json", {"stored": "int4"}, "config.json"),
         ("config.json", {"stored": ["float16"]}, "config.json"),
-        # The weights are those of another width.
+        # The weights have another width.
         ("config.json", {"recipe": {}}, "model.safetensors"),
         ("calibration.json", {"temperature": 0}, "calibration.json"),
         ("calibration.json", {"temperature": "warm"}, "calibration.json"),
@@ -313,7 +313,7 @@ def change(path: Path, **values: Any) -> None:
         ("vocabulary.json", {"characters": "ab"}, "model.safetensors"),
     ],
 )
-def test_pieces_that_do_not_fit_are_refused(
+def test_files_that_do_not_match_are_rejected(
     folder: Path, name: str, values: dict[str, Any], named: str
 ) -> None:
     change(folder / name, **values)
@@ -321,10 +321,10 @@ def test_pieces_that_do_not_fit_are_refused(
         Reader.load(folder)
 
 
-def test_a_notice_goes_along(doubter: Reader, tmp_path: Path) -> None:
+def test_a_notice_is_saved_with_the_reader(refusing: Reader, tmp_path: Path) -> None:
     notice = "Questions by Ada Brook, río.org,\nunder a licence of her own.\n"
-    told = replace(doubter, notice=notice)
-    told.save(tmp_path / "one")
+    noticed = replace(refusing, notice=notice)
+    noticed.save(tmp_path / "one")
     assert (tmp_path / "one" / "NOTICE.md").read_text("utf-8") == notice
     loaded = Reader.load(tmp_path / "one")
     assert loaded.notice == notice
@@ -332,49 +332,49 @@ def test_a_notice_goes_along(doubter: Reader, tmp_path: Path) -> None:
     for path in (tmp_path / "one").iterdir():
         assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
     assert notice in (tmp_path / "two" / "README.md").read_text("utf-8")
-    doubter.save(str(tmp_path / "two"))  # over the other one
+    refusing.save(str(tmp_path / "two"))  # over the other reader
     assert Reader.load(tmp_path / "two").notice == ""
     (tmp_path / "two" / "NOTICE.md").write_bytes(b"\xff")
     with pytest.raises(ReadletError, match=r"NOTICE\.md: is damaged"):
         Reader.load(tmp_path / "two")
 
 
-def test_rows_of_zeros_may_be_stored_or_not(doubter: Reader, folder: Path) -> None:
+def test_rows_of_zeros_may_be_stored_or_not(refusing: Reader, folder: Path) -> None:
     path = folder / "model.safetensors"
     weights = load_file(path)
     stored = weights["embedding.frozen"]  # (words, 6)
-    assert len(stored) == len(doubter.scorer.encoder.vocabulary.frozen)
-    zeros = torch.zeros(doubter.scorer.encoder.vocabulary.trainable_rows, 6)
+    assert len(stored) == len(refusing.scorer.encoder.vocabulary.frozen)
+    zeros = torch.zeros(refusing.scorer.encoder.vocabulary.trainable_rows, 6)
     save_file(weights | {"embedding.frozen": torch.cat([zeros, stored])}, path)
     pairs = questions(5)
-    said = list(Reader.load(folder).answer_batch(pairs))
-    assert said == list(doubter.answer_batch(pairs))
+    predictions = list(Reader.load(folder).answer_batch(pairs))
+    assert predictions == list(refusing.answer_batch(pairs))
     save_file(weights | {"embedding.frozen": torch.cat([zeros[1:], stored])}, path)
     with pytest.raises(ReadletError, match=r"do not match vocabulary\.json"):
         Reader.load(folder)
 
 
 def test_the_bundled_reader(
-    doubter: Reader, bundle: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    refusing: Reader, bundle: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bundle(doubter)
-    expected = doubter.answer("Who lit the lamp?", LAMP)
+    bundle(refusing)
+    expected = refusing.answer("Who lit the lamp?", LAMP)
     for loaded in (Reader.load(), Reader.load("bundled"), load_reader("bundled")):
         assert loaded.answer("Who lit the lamp?", LAMP) == expected
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("name", ["bundled", "baseline"])
-def test_a_folder_of_the_same_name_is_told_apart(
+def test_a_folder_of_the_same_name_is_not_used(
     name: str,
     reader: Reader,
-    doubter: Reader,
+    refusing: Reader,
     bundle: Callable[..., Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    bundle(replace(doubter, recipe=doubter.recipe.model_copy(update={"name": "inside"})))
+    bundle(replace(refusing, recipe=refusing.recipe.model_copy(update={"name": "inside"})))
     monkeypatch.chdir(tmp_path)
     reader.save(Path(name))
     taken = load_reader(name)
@@ -386,10 +386,10 @@ def test_a_folder_of_the_same_name_is_told_apart(
     assert capsys.readouterr().err == ""
 
 
-def test_a_package_without_a_reader_says_so(bundle: Callable[..., Path]) -> None:
+def test_a_package_without_a_reader_reports_it(bundle: Callable[..., Path]) -> None:
     bundle()
     for load in (Reader.load, lambda: Reader.load("bundled"), lambda: load_reader("bundled")):
-        with pytest.raises(ReadletError, match="this copy of Readlet has no reader") as e:
+        with pytest.raises(ReadletError, match="this copy of Readlet comes without a reader") as e:
             load()
         assert "./bundled" in str(e.value)
         assert "\n" not in str(e.value)
@@ -418,7 +418,7 @@ def test_importing_the_class_loads_no_tensors() -> None:
 def test_config_is_written_last(
     reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With it the folder is whole: a crash before must not leave what looks like a reader."""
+    """It completes the folder: a crash before must not leave what looks like a reader."""
     written = []
     move = os.replace
 
@@ -434,10 +434,10 @@ def test_config_is_written_last(
 
 
 @pytest.mark.parametrize("last", ["model.safetensors", "vocabulary.json", "README.md"])
-def test_a_stop_while_a_reader_is_replaced_leaves_none(
+def test_an_interrupted_replacement_leaves_no_reader(
     random_reader: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:
-    """New weights must never stand beside old words."""
+    """New weights must never be combined with an old vocabulary."""
     random_reader("the old words").save(tmp_path)
     move = os.replace
 
@@ -454,15 +454,15 @@ def test_a_stop_while_a_reader_is_replaced_leaves_none(
 
 
 @pytest.mark.parametrize(
-    ("device", "complaint"),
+    ("device", "message"),
     [("tpu9", "no such device"), ("cuda:99", "this machine has"), ("", "no such device")],
 )
-def test_devices_that_are_not_there(folder: Path, device: str, complaint: str) -> None:
-    with pytest.raises(ReadletError, match=complaint):
+def test_missing_devices(folder: Path, device: str, message: str) -> None:
+    with pytest.raises(ReadletError, match=message):
         Reader.load(folder, device=device)
 
 
-def test_a_reader_knows_its_device_and_batch_size(doubter: Reader, folder: Path) -> None:
+def test_a_reader_knows_its_device_and_batch_size(refusing: Reader, folder: Path) -> None:
     usual, small = Reader.load(folder), Reader.load(folder, device="cpu", batch_size=3)
     assert (usual.device, usual.batch_size, small.batch_size) == ("cpu", 32, 3)
     pairs = questions(25)
@@ -473,10 +473,10 @@ def test_a_reader_knows_its_device_and_batch_size(doubter: Reader, folder: Path)
         Reader.load(folder, batch_size=-1)
 
 
-def test_accents_written_apart_change_no_answer(doubter: Reader) -> None:
+def test_combining_accents_change_no_answer(refusing: Reader) -> None:
     asked = "¿Qué une las dos orillas del río?"
-    whole = doubter.answer(asked, LAMP)
-    apart = doubter.answer(normalize("NFD", asked), normalize("NFD", LAMP))
+    whole = refusing.answer(asked, LAMP)
+    apart = refusing.answer(normalize("NFD", asked), normalize("NFD", LAMP))
     assert (apart.score, apart.no_answer) == (whole.score, whole.no_answer)
     assert normalize("NFC", apart.text) == whole.text
-    check_promises(normalize("NFD", LAMP), apart)
+    check_properties(normalize("NFD", LAMP), apart)

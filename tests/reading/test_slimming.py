@@ -1,4 +1,4 @@
-"""Slim readers: an oracle that only forgets words and rounds, and sizes tried one by one."""
+"""Slim readers: an oracle that only removes words and rounds, and sizes tried one by one."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -44,8 +44,10 @@ def reader(random_reader: Build) -> Reader:
 
 
 @pytest.mark.parametrize("words", [0, 1, 7, 10_000])
-def test_it_knows_fewer_words_and_is_rounded_and_no_more(reader: Reader, words: int) -> None:
-    """The oracle keeps the whole table, and forgets the words that lead to its later rows."""
+def test_it_has_fewer_words_and_is_rounded_and_is_otherwise_the_same(
+    reader: Reader, words: int
+) -> None:
+    """The oracle keeps the whole table, and removes the words of its later rows."""
     made = slim(reader, words)
     scorer = deepcopy(reader.scorer)
     with torch.no_grad():
@@ -61,9 +63,9 @@ def test_it_knows_fewer_words_and_is_rounded_and_no_more(reader: Reader, words: 
     assert known_to(made).trainable == known_to(reader).trainable
 
 
-def test_forgotten_words_matter(reader: Reader) -> None:
-    said = [list(slim(reader, words).answer_batch(PAIRS)) for words in (0, 5, 10_000)]
-    assert said[0] != said[1] != said[2]
+def test_removed_words_matter(reader: Reader) -> None:
+    answers = [list(slim(reader, words).answer_batch(PAIRS)) for words in (0, 5, 10_000)]
+    assert answers[0] != answers[1] != answers[2]
 
 
 def test_save_and_load_give_the_same_to_the_bit(reader: Reader, tmp_path: Path) -> None:
@@ -84,7 +86,7 @@ def test_save_and_load_give_the_same_to_the_bit(reader: Reader, tmp_path: Path) 
         assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_the_given_reader_stays_as_it_was(reader: Reader) -> None:
+def test_the_given_reader_is_unchanged(reader: Reader) -> None:
     before = deepcopy(reader)
     slim(reader, 3)
     assert (known_to(reader), reader.metrics) == (known_to(before), before.metrics)
@@ -99,17 +101,17 @@ def test_slimmed_twice(reader: Reader, tmp_path: Path) -> None:
         assert (tmp_path / "twice" / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_old_scores_are_told_as_such(reader: Reader) -> None:
+def test_old_scores_are_labelled_as_such(reader: Reader) -> None:
     made = slim(reader, 4)
     assert made.metrics["dev_source"] == "río.json, before slimming"
     assert made.metrics["slimmed_from"] == len(known_to(reader).frozen)
 
 
-def test_a_weight_beyond_half_precision_is_refused(reader: Reader) -> None:
+def test_a_weight_beyond_half_precision_is_rejected(reader: Reader) -> None:
     wild = replace(reader, scorer=deepcopy(reader.scorer))
     with torch.no_grad():
         wild.scorer.module.start.weight[0, 0] = 70_000.0
-    with pytest.raises(ReadletError, match=r"^start\.weight: holds a number too large"):
+    with pytest.raises(ReadletError, match=r"^start\.weight: has a value too large"):
         slim(wild, 4)
 
 
@@ -126,7 +128,7 @@ def test_as_many_words_as_fit(reader: Reader, tmp_path: Path) -> None:
     for limit in {s + more for s in sizes for more in (-1, 0, 1)} - {sizes[0] - 1}:
         fitting = max(words for words in every if sizes[words] <= limit)
         assert len(known_to(slim_to(reader, limit)).frozen) == fitting, limit
-    with pytest.raises(ReadletError, match=f"even without any word vector .* {sizes[0]:,}; allow"):
+    with pytest.raises(ReadletError, match=f"even without word vectors .* {sizes[0]:,}; allow"):
         slim_to(reader, sizes[0] - 1)
 
 
@@ -136,13 +138,13 @@ def test_scores_and_notice_of_its_own(reader: Reader, tmp_path: Path, sound: lis
     write_examples(data, sound)
     notice.write_text("By Ada Brook.\n")
     limit = 0.5 * sum(path.stat().st_size for path in (tmp_path / "given").iterdir()) + 12_000
-    told = slim_folder(
+    slimmed = slim_folder(
         str(tmp_path / "given"), out, max_megabytes=limit / 1e6, dev=str(data), notice=notice
     )
     made = Reader.load(out)
     assert (made.metrics["dev_source"], made.metrics["dev"]["total"]) == (str(data), len(sound))
     assert made.notice == "By Ada Brook.\n"
-    assert told.bytes == sum(path.stat().st_size for path in out.iterdir()) <= limit
-    assert told.words == len(known_to(made).frozen)
-    assert told.words_before == len(known_to(reader).frozen)
-    assert {path.name for path in out.parent.iterdir()} == {"slim"}  # and no drafts
+    assert slimmed.bytes == sum(path.stat().st_size for path in out.iterdir()) <= limit
+    assert slimmed.words == len(known_to(made).frozen)
+    assert slimmed.words_before == len(known_to(reader).frozen)
+    assert {path.name for path in out.parent.iterdir()} == {"slim"}  # no drafts

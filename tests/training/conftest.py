@@ -15,13 +15,13 @@ from readlet.fitting.training_data import prepare
 from readlet.models.span_loss import Teacher
 from readlet.recipe.recipe import Training
 from readlet.recipe.recipe_files import load_recipe
-from readlet.training.evaluation import Exam, Scores
+from readlet.training.evaluation import Evaluator, Scores
 from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
 
 
 class Parts(NamedTuple):
-    """What the engine is given, the loss of a small reader on real questions."""
+    """The inputs of the engine: the loss of a small reader on real questions."""
 
     settings: Training
     module: nn.Module
@@ -29,7 +29,7 @@ class Parts(NamedTuple):
 
 
 def _any_teacher(rows: Rows) -> Teacher:
-    """A teacher with an opinion of its own on every row."""
+    """A teacher with random probabilities for every row."""
     length = torch.from_numpy(rows.row_window[:, 1]).long()  # (rows,)
     draw = torch.Generator().manual_seed(5)
     start, end = torch.rand(2, int(length.sum()), generator=draw) / 20  # (words of all rows,)
@@ -38,7 +38,7 @@ def _any_teacher(rows: Rows) -> Teacher:
 
 @pytest.fixture(scope="session")
 def make_parts(small_training: list[str]) -> Callable[..., Parts]:
-    """15 batches an epoch unless the batch size is changed."""
+    """15 batches per epoch unless the batch size is changed."""
 
     def make(*changes: str, taught: bool = False) -> Parts:
         usual = ["training.batch_size=8", "training.epochs=1"]
@@ -71,7 +71,7 @@ def make_loop(make_parts: Callable[..., Parts]) -> Callable[..., TrainingLoop]:
     ) -> TrainingLoop:
         settings, module, batches = make_parts(*changes)
         folder.mkdir(exist_ok=True)
-        exam = Exam(lambda epoch: evaluate(), decisive, str)
-        return TrainingLoop(wrap(module), batches, settings, folder, exam, make_accelerator())
+        evaluator = Evaluator(lambda epoch: evaluate(), decisive, str)
+        return TrainingLoop(wrap(module), batches, settings, folder, evaluator, make_accelerator())
 
     return make

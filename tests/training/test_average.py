@@ -1,4 +1,4 @@
-"""The averaged weights against a plain loop over Python's own numbers."""
+"""The averaged weights against a plain loop over Python floats."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ def weights_of(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def train_a_little(model: nn.Module, average: Average, steps: int) -> list[list[float]]:
-    """Random walks of the weights, each followed by an update; the values that were visited."""
+    """Random steps of the weights, each followed by an update; returns all values."""
     visited = []
     for step in range(1, steps + 1):
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Checkpoints: one of them is always there and whole."""
+"""Checkpoints: there is always a complete one."""
 
 import errno
 import json
@@ -25,7 +25,7 @@ from readlet.training.checkpoint import (
 )
 from readlet.training.loop import TrainingLoop
 
-save = partial(save_checkpoint, how_to_resume="go on with --resume")
+save = partial(save_checkpoint, how_to_resume="continue with --resume")
 
 
 def made(step: int, size: int = 10) -> Checkpoint:
@@ -39,7 +39,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_comes_back_to_the_bit(tmp_path: Path) -> None:
+def test_loaded_as_saved_to_the_bit(tmp_path: Path) -> None:
     before = made(12)
     save(tmp_path, before)
     path = find_checkpoint(tmp_path)
@@ -78,7 +78,7 @@ def test_drafts_of_killed_processes_are_removed(tmp_path: Path) -> None:
     assert names(tmp_path) == ["checkpoint-00000004"]
 
 
-def test_drafts_of_the_same_step_are_in_nobodys_way(tmp_path: Path) -> None:
+def test_drafts_of_the_same_step_do_no_harm(tmp_path: Path) -> None:
     """A container gives every process the same id: the run that was killed had this one's."""
     for name in (".checkpoint-00000004", f".checkpoint-00000004.{os.getpid()}"):
         (tmp_path / name).mkdir()
@@ -88,7 +88,7 @@ def test_drafts_of_the_same_step_are_in_nobodys_way(tmp_path: Path) -> None:
     previous_is_valid(tmp_path, after)
 
 
-def test_a_state_to_go_back_to_is_carried_along(tmp_path: Path) -> None:
+def test_the_state_for_a_rollback_is_stored(tmp_path: Path) -> None:
     regular, stopped = made(3), made(5)
     stopped.good = regular.tensors
     save(tmp_path, stopped)
@@ -146,7 +146,7 @@ def test_full_disk_after_the_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real disk of one megabyte, where the machine allows to mount one."""
+    """A real disk of one megabyte, where the machine can mount one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
@@ -170,7 +170,7 @@ def test_full_disk_for_real(tiny_disk: Path) -> None:
     assert names(tiny_disk) == ["checkpoint-00000005"]
 
 
-def test_a_file_of_tensors_is_whole_or_absent(
+def test_a_file_of_tensors_is_complete_or_absent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "best.safetensors"
@@ -213,8 +213,8 @@ def test_damaged_checkpoint_is_named(tmp_path: Path, name: str, content: bytes |
     with pytest.raises(ReadletError) as caught:
         load_checkpoint(path, good.tensors)
     line = str(caught.value)
-    assert line.startswith(f"{path}: a damaged checkpoint (")
-    assert line.endswith("; remove it and train anew")
+    assert line.startswith(f"{path}: damaged checkpoint (")
+    assert line.endswith("; remove it and train again")
     assert "\n" not in line
 
 
@@ -223,11 +223,11 @@ def test_truncated_tensors_are_named(tmp_path: Path) -> None:
     save(tmp_path, good)
     state = tmp_path / "checkpoint-00000003" / "state.safetensors"
     state.write_bytes(state.read_bytes()[:-1])
-    with pytest.raises(ReadletError, match="checkpoint-00000003: a damaged checkpoint"):
+    with pytest.raises(ReadletError, match="checkpoint-00000003: damaged checkpoint"):
         load_checkpoint(state.parent, good.tensors)
 
 
-def test_another_architecture_is_refused(
+def test_another_architecture_is_rejected(
     make_loop: Callable[..., TrainingLoop], tmp_path: Path
 ) -> None:
     loop = make_loop(tmp_path)
@@ -240,9 +240,9 @@ def test_another_architecture_is_refused(
         line = str(caught.value)
         assert line.startswith(f"{tmp_path / 'checkpoint-00000001'}: has no 'weight.model.")
         assert line.endswith(
-            ": of another version; train anew in another --out, or use that version"
+            ": from another version; train again in another --out, or use that version"
         )
-        # nothing of it was taken
+        # nothing of it was loaded
         assert all(torch.equal(t, before[name]) for name, t in other.state.tensors().items())
         assert other.progress == Progress()
 

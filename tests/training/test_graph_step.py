@@ -1,4 +1,4 @@
-"""The captured step against the plain one: the same weights, to rounding."""
+"""The captured step against the eager one: the same weights, to rounding."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a capture
 
 DEVICE = torch.device("cuda")
 SETTINGS = [
-    # A captured step draws other random numbers than a plain one: there must be none.
+    # A captured step draws other random numbers than an eager one: there must be none.
     *("model.dropout=0", "model.character_dropout=0", "model.last_survival=1"),
-    # Large beside the rounding of a gradient near zero, which Adam would else make a whole step of.
+    # Larger than the rounding error of a gradient near zero, which Adam would make a full step.
     "training.epsilon=0.01",
 ]
-# Every step has a rate of its own: a captured one that kept its first would be seen.
+# Every step has another rate: a captured step that kept the first rate would be noticed.
 RATES = [0.01, 0.003, 0.02, 0.005, 0.01, 0.002, 0.01, 0.004]
-# Of the way that a state has gone: what two kinds of step may differ by. Sums in another order
-# change a last digit; where products round to 8 or 11 binary digits, that grows to hundredths.
+# Tolerance, relative to the change of the state in training. Sums in another order
+# change the last digit; where products round to 8 or 11 bits, that grows to hundredths.
 TOLERANCE = {"float32": 0.01, "float16": 0.05, "bfloat16": 0.1}
 KINDS = ("weight.", "average.", "exp_avg.", "exp_avg_sq.")
 
@@ -41,7 +41,7 @@ class Run:
     losses: list[Tensor]
 
     def rescale(self, scale: float) -> None:
-        """Another scale of the loss; it matters in float16 only."""
+        """Set the loss scale; it has an effect in float16 only."""
         self.state.restore(self.state.tensors() | {"scale": torch.tensor(scale)})
 
     def advance(self, first: int, last: int) -> None:
@@ -57,7 +57,7 @@ def sizes(batch: Any) -> tuple[torch.Size, ...]:
 
 
 def two_sizes(source: Any) -> list[Any]:
-    """As many batches as steps: the fourth is the first of another size than those before."""
+    """As many batches as steps: the fourth is the first of another size."""
     made = [source.make(*listed).to(DEVICE) for listed in source.epoch(0)]
     common = [batch for batch in made if sizes(batch) == sizes(made[0])]
     other = [batch for batch in made if sizes(batch) != sizes(made[0])]
@@ -81,7 +81,7 @@ def make_run(make_parts: Callable[..., Any]) -> Callable[..., Run]:
         parts = (module, optimizer, average, mixed, settings.clip)
         step = GraphStep(*parts, state) if captured else EagerStep(*parts)
         run = Run(step, state, two_sizes(source), [])
-        run.rescale(2.0**8)  # far from overflow, at which rounding would decide what is skipped
+        run.rescale(2.0**8)  # far from overflow, where rounding decides what is skipped
         return run
 
     return make
@@ -105,8 +105,8 @@ def assert_same(found: Run, wanted: Run, beginning: dict[str, Tensor], precision
 
 @pytest.mark.parametrize("taught", [False, True])
 @pytest.mark.parametrize("precision", list(TOLERANCE))
-def test_equals_the_plain_step(make_run: Callable[..., Run], precision: str, taught: bool) -> None:
-    """With a size of batch that is met, and captured, in the middle of training."""
+def test_equals_the_eager_step(make_run: Callable[..., Run], precision: str, taught: bool) -> None:
+    """With a batch size that first occurs, and is captured, in the middle of training."""
     graph = make_run(captured=True, precision=precision, taught=taught)
     plain = make_run(captured=False, precision=precision, taught=taught)
     beginning = plain.state.tensors()
@@ -118,7 +118,7 @@ def test_equals_the_plain_step(make_run: Callable[..., Run], precision: str, tau
 
 @pytest.mark.parametrize("precision", list(TOLERANCE))
 def test_after_a_rollback(make_run: Callable[..., Run], precision: str) -> None:
-    """Captured steps go on from the restored weights, also with a size captured before that."""
+    """Captured steps continue from the restored weights, also with a size captured before."""
     graph = make_run(captured=True, precision=precision)
     plain = make_run(captured=False, precision=precision)
     beginning = plain.state.tensors()

@@ -1,4 +1,4 @@
-"""The guard: what counts as a bad loss, and how training goes on after one."""
+"""The guard: what counts as a bad loss, and how training continues after one."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def guard_at(mean: float | None, **counts: int) -> Guard:
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("mean", [None, 4.0])
-def test_not_a_number(loss: float, mean: float | None) -> None:
+def test_not_finite(loss: float, mean: float | None) -> None:
     assert guard_at(mean).is_bad(loss)
 
 
@@ -41,12 +41,12 @@ def test_spike(loss: float, bad: bool) -> None:
     assert guard_at(4.0).is_bad(loss) is bad
 
 
-def test_noise_around_nothing_is_no_spike() -> None:
+def test_noise_around_zero_is_not_a_spike() -> None:
     assert not guard_at(0.001).is_bad(0.5)
     assert guard_at(0.001).is_bad(1.1)
 
 
-def test_before_there_is_a_mean_guessing_is_the_measure() -> None:
+def test_the_first_loss_is_compared_with_guessing() -> None:
     assert not guard_at(None).is_bad(GUESSING + 4.9)
     assert guard_at(None).is_bad(GUESSING + 5.1)
 
@@ -59,7 +59,7 @@ def test_running_mean() -> None:
     assert progress.mean_loss == pytest.approx(0.81 * 8 + 0.19 * 4)
 
 
-def test_rollbacks_are_counted_and_a_good_loss_ends_their_row() -> None:
+def test_rollbacks_are_counted_and_a_good_loss_resets_their_row() -> None:
     progress = Progress(step=30)
     good = {"weight": torch.ones(2)}
     guard = Guard(Training(log_every=10), GUESSING, progress, good)
@@ -86,7 +86,7 @@ def test_divergence(step: int, rollbacks: int, in_a_row: int, fails: bool) -> No
 
 
 class Faulty(nn.Module):
-    """Multiplies the loss by something at some of its calls."""
+    """Multiplies the loss by a factor at some of its calls."""
 
     def __init__(self, inner: nn.Module, faults: Callable[[int], float]) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def is_finite(checkpoint: Checkpoint) -> bool:
 
 
 @pytest.mark.parametrize("fault", [math.nan, math.inf, 1000.0])
-def test_rolls_back_and_goes_on(
+def test_rolls_back_and_continues(
     make_loop: MakeLoop,
     tmp_path: Path,
     saved: dict[int, Checkpoint],
@@ -141,7 +141,7 @@ def test_rolls_back_and_goes_on(
     outcome = loop.run()
     assert (outcome.steps, outcome.rollbacks) == (15, 1)
     assert set(saved) == {4, 8, 12, 15}
-    # step 7 spoilt the weights, the check after step 8 brought back those of step 4
+    # step 7 spoilt the weights, the check after step 8 restored those of step 4
     assert all(torch.equal(t, saved[4].tensors[n]) for n, t in saved[8].tensors.items())
     assert not all(torch.equal(t, saved[8].tensors[n]) for n, t in saved[12].tensors.items())
     assert all(is_finite(checkpoint) for checkpoint in saved.values())
@@ -152,9 +152,9 @@ def test_rolls_back_and_goes_on(
     assert rollback["step"] == 8
     checks = [line["step"] for line in lines if "learning_rate" in line]
     assert checks == [2, 4, 6, 10, 12, 14, 15]
-    said = [line for line in capsys.readouterr().err.splitlines() if "rolled back" in line]
-    assert len(said) == 1
-    assert said[0].startswith("step 8: loss ")
+    messages = [line for line in capsys.readouterr().err.splitlines() if "rolled back" in line]
+    assert len(messages) == 1
+    assert messages[0].startswith("step 8: loss ")
 
 
 @pytest.mark.parametrize("evaluate_every", [0.1, 1.0])
@@ -187,7 +187,7 @@ def test_fault_at_the_last_step(
     assert all(bool(torch.isfinite(p).all()) for p in loop.module.parameters())
 
 
-def test_a_first_loss_far_above_that_of_guessing_is_no_usual_one(
+def test_a_first_loss_far_above_that_of_guessing_is_bad(
     make_loop: MakeLoop, tmp_path: Path
 ) -> None:
     loop = make_loop(
@@ -199,10 +199,10 @@ def test_a_first_loss_far_above_that_of_guessing_is_no_usual_one(
         loop.run()
 
 
-def test_an_easy_first_batch_is_no_measure_of_the_others(
+def test_an_easy_first_batch_does_not_make_the_others_bad(
     make_loop: MakeLoop, tmp_path: Path
 ) -> None:
-    """Of short passages, say, or known by heart already."""
+    """For example of short passages, or already memorised."""
     loop = make_loop(
         tmp_path,
         "training.log_every=2",
@@ -211,9 +211,7 @@ def test_an_easy_first_batch_is_no_measure_of_the_others(
     assert loop.run().rollbacks == 0
 
 
-def test_gives_up_where_good_checks_stand_between_the_bad_ones(
-    make_loop: MakeLoop, tmp_path: Path
-) -> None:
+def test_gives_up_if_good_and_bad_checks_alternate(make_loop: MakeLoop, tmp_path: Path) -> None:
     loop = make_loop(
         tmp_path,
         *("training.log_every=1", "training.epochs=4"),
@@ -223,7 +221,7 @@ def test_gives_up_where_good_checks_stand_between_the_bad_ones(
         loop.run()
 
 
-def test_a_few_rollbacks_on_a_long_way_are_no_divergence(
+def test_a_few_rollbacks_in_a_long_run_are_no_divergence(
     make_loop: MakeLoop, tmp_path: Path
 ) -> None:
     loop = make_loop(

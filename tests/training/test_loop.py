@@ -1,4 +1,4 @@
-"""The loop: what it logs, when it stops, and that it goes on as if it had never stopped."""
+"""The loop: what it logs, when it stops, and that resuming gives the same weights."""
 
 import json
 import signal
@@ -23,7 +23,7 @@ from readlet.training.signals import stop_signals
 
 MakeLoop = Callable[..., TrainingLoop]
 
-# An epoch of 15 batches is one of 8 steps, the last of them with a single batch.
+# An epoch of 15 batches has 8 steps, the last of them with a single batch.
 HARD = [
     *("training.epochs=3", "training.accumulate=2", "training.log_every=4"),
     *("training.checkpoint_every=5", "training.evaluate_every=0.5"),
@@ -34,14 +34,14 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
-def lasting(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without what depends on the machine's pace."""
+def reproducible(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without values that depend on the speed of the machine."""
     passing = ("examples_per_second", "memory_mib", "seconds")
     return [{k: v for k, v in line.items() if k not in passing} for line in lines]
 
 
 class Interrupted(nn.Module):
-    """Does something at one of its calls, in the middle of a step."""
+    """Runs an action at one of its calls, in the middle of a step."""
 
     def __init__(self, inner: nn.Module, call: int, action: Callable[[], None]) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ def nothing() -> None:
 def whole(
     make_loop: MakeLoop, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[TrainingLoop, Outcome]:
-    """A run that nothing interrupts."""
+    """A run that is not interrupted."""
     loop = make_loop(tmp_path_factory.mktemp("whole"), *HARD, wrap=wrapped(0, nothing))
     return loop, loop.run()
 
@@ -98,7 +98,7 @@ def whole(
         (terminate, 22, 22),
     ],
 )
-def test_goes_on_as_if_it_had_not_stopped(
+def test_resumes_as_if_it_had_not_stopped(
     make_loop: MakeLoop,
     tmp_path: Path,
     whole: tuple[TrainingLoop, Outcome],
@@ -110,7 +110,7 @@ def test_goes_on_as_if_it_had_not_stopped(
     uninterrupted, expected = whole
     assert expected.steps == 24
 
-    # batches before step s: 2 a step, less one for each epoch that is over
+    # batches before step s: 2 per step, less one for each finished epoch
     call = 2 * step - 1 - (step - 1) // 8
     loop = make_loop(tmp_path, *HARD, wrap=wrapped(call, action))
     with pytest.raises((MemoryError, KeyboardInterrupt)):
@@ -128,11 +128,11 @@ def test_goes_on_as_if_it_had_not_stopped(
     assert [name for name, t in found.items() if not torch.equal(t, wanted[name])] == []
     kept = dict(uninterrupted.module.named_parameters())
     assert all(torch.equal(p, kept[name]) for name, p in resumed.module.named_parameters())
-    assert lasting(read_log(tmp_path)) == lasting(read_log(uninterrupted.folder))
+    assert reproducible(read_log(tmp_path)) == reproducible(read_log(uninterrupted.folder))
 
 
 def test_randomness_is_on(make_loop: MakeLoop, tmp_path: Path) -> None:
-    """Else the test above would prove little: the same batch gives another loss each time."""
+    """Otherwise the test above would prove little: the same batch gives another loss each time."""
     loop = make_loop(tmp_path)
     batch = loop.batches.make(*loop.batches.epoch(0)[0])
     loop.module.train()
@@ -213,7 +213,7 @@ def test_logged_loss_is_the_mean_since_the_last_check(make_loop: MakeLoop, tmp_p
     assert found == pytest.approx([sum(losses[:10]) / 10, sum(losses[10:]) / 5], rel=1e-6)
 
 
-def test_speed_counts_questions_not_filling(make_loop: MakeLoop, tmp_path: Path) -> None:
+def test_speed_counts_questions_not_filler_rows(make_loop: MakeLoop, tmp_path: Path) -> None:
     loop = make_loop(tmp_path)
     questions = sum(loop.advance()[1] for _ in range(15))
     assert questions == sum(len(rows) for _, rows in loop.batches.epoch(0)) < 15 * 8
@@ -244,7 +244,7 @@ def test_accumulated_batches_equal_one_large_batch(make_loop: MakeLoop, tmp_path
     assert questions == 16
 
 
-def test_clipped_steps_are_no_larger(make_loop: MakeLoop, tmp_path: Path) -> None:
+def test_clipped_steps_are_not_larger(make_loop: MakeLoop, tmp_path: Path) -> None:
     loop = make_loop(tmp_path, "training.clip=0.01")
     loop.advance()
     norm = torch.stack([p.grad.norm() for p in loop.module.parameters() if p.grad is not None])
@@ -292,9 +292,7 @@ def test_a_score_may_be_negative(make_loop: MakeLoop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("patience", [0, 1])
-def test_a_score_that_is_no_number_ends_training(
-    make_loop: MakeLoop, tmp_path: Path, patience: int
-) -> None:
+def test_a_score_of_nan_ends_training(make_loop: MakeLoop, tmp_path: Path, patience: int) -> None:
     loop = make_loop(
         tmp_path, f"training.patience={patience}", evaluate=lambda: {"f1": float("nan")}
     )
@@ -305,7 +303,7 @@ def test_a_score_that_is_no_number_ends_training(
 def test_every_process_draws_random_numbers_of_its_own(
     make_loop: MakeLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or all of them would drop out the same places."""
+    """Otherwise dropout would drop the same places in all of them."""
     loop = make_loop(tmp_path)
     seeds: list[int] = []
     monkeypatch.setattr(torch, "manual_seed", seeds.append)
@@ -318,7 +316,7 @@ def test_every_process_draws_random_numbers_of_its_own(
     assert len(set(seeds)) == len(seeds) == 6
 
 
-def test_memory_is_left_out_where_it_cannot_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_left_out_where_it_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory_mib(torch.device("cpu")) > 0
     monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
     assert memory_mib(torch.device("cpu")) is None
@@ -336,8 +334,10 @@ def test_without_patience_the_last_weights_are_kept(make_loop: MakeLoop, tmp_pat
         assert torch.equal(parameter, loop.average.shadow[name])
 
 
-def test_without_averaging_the_weights_are_held_once(make_loop: MakeLoop, tmp_path: Path) -> None:
-    """Not a second time in memory, nor in checkpoints; and early stopping keeps the right ones."""
+def test_without_averaging_there_is_one_copy_of_the_weights(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    """No second copy in memory or in checkpoints; and early stopping keeps the right ones."""
     course = iter([50.0, 1.0])
     seen: list[list[Tensor]] = []
 
@@ -420,7 +420,7 @@ def send(number: signal.Signals, times: int, error: type[Exception] | None = Non
     with stop_signals() as received:
         for _ in range(times):
             signal.raise_signal(number)
-            assert received == [number]  # noted, and the block goes on
+            assert received == [number]  # recorded, and the block continues
         if error is not None:
             raise error
 
@@ -433,9 +433,9 @@ def test_the_second_signal_ends_at_once(number: signal.Signals, code: int) -> No
 
 
 @pytest.mark.parametrize("error", [None, FailedTrainingError])
-def test_a_signal_that_no_step_acts_upon_is_not_lost(error: type[Exception] | None) -> None:
+def test_a_signal_that_no_step_handles_is_not_lost(error: type[Exception] | None) -> None:
     """It comes after the last step, or before a failure."""
-    # Set, since a job in the background is born deaf to Ctrl-C.
+    # Set explicitly, since background jobs ignore SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -444,11 +444,11 @@ def test_a_signal_that_no_step_acts_upon_is_not_lost(error: type[Exception] | No
         signal.signal(signal.SIGINT, before)
 
 
-def test_nothing_to_learn(make_loop: MakeLoop, tmp_path: Path, monkeypatch: Any) -> None:
+def test_no_training_examples(make_loop: MakeLoop, tmp_path: Path, monkeypatch: Any) -> None:
     from readlet.encoding.batches import Batches
 
     monkeypatch.setattr(Batches, "epoch", lambda self, number: [])
-    with pytest.raises(ReadletError, match="nothing to learn from"):
+    with pytest.raises(ReadletError, match="no training examples"):
         make_loop(tmp_path)
 
 

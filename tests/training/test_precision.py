@@ -1,4 +1,4 @@
-"""Training in short numbers ends where training in float32 does."""
+"""Training in half precision gives the same losses as in float32."""
 
 import json
 import math
@@ -26,7 +26,7 @@ CRASH = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
 
 
 class Interrupted(nn.Module):
-    """Asks to stop in the eighth step."""
+    """Sends an interrupt in the eighth step."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Interrupted(nn.Module):
 
 
 def needs(precision: str) -> None:
-    """Skip where this build of PyTorch lacks a product in that precision on the processor."""
+    """Skip where this build of PyTorch lacks that precision on the CPU."""
     try:
         check_precision(precision, CPU)  # type: ignore[arg-type]
     except ReadletError as error:
@@ -70,7 +70,7 @@ def test_converges_as_float32_does(
 ) -> None:
     needs(precision)
     short = losses(make_loop, tmp_path, precision)
-    assert short != exact  # it did run in another arithmetic
+    assert short != exact  # it did run in another precision
     last = len(exact) // 5  # steps of the last epoch
 
     def mean(values: list[float]) -> float:
@@ -80,7 +80,7 @@ def test_converges_as_float32_does(
     assert mean(short[-last:]) == pytest.approx(mean(exact[-last:]), rel=0.1)
 
 
-def test_float32_is_left_alone() -> None:
+def test_float32_is_unchanged() -> None:
     precision = MixedPrecision("float32", CPU)
     with precision.autocast():
         assert nn.Linear(2, 2)(torch.ones(1, 2)).dtype == torch.float32
@@ -88,7 +88,7 @@ def test_float32_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
-def test_products_run_in_the_chosen_type(name: str) -> None:
+def test_products_run_in_the_chosen_dtype(name: str) -> None:
     needs(name)
     precision = MixedPrecision(name, CPU)  # type: ignore[arg-type]
     with precision.autocast():
@@ -105,12 +105,12 @@ def take_step(
     precision.step(optimizer)
 
 
-def test_an_overflowing_step_is_left_out_and_the_scale_lowered() -> None:
+def test_an_overflowing_step_is_skipped_and_the_scale_lowered() -> None:
     precision = MixedPrecision("float16", CPU)
     weight = nn.Parameter(torch.ones(3))
     optimizer = torch.optim.SGD([weight], lr=0.5)
     scale = precision.scaler.get_scale()
-    take_step(precision, weight, optimizer, 1e38)  # times the scale: more than float32 holds
+    take_step(precision, weight, optimizer, 1e38)  # times the scale: overflows float32
     assert torch.equal(weight, torch.ones(3))
     assert precision.scaler.get_scale() == scale / 2
     take_step(precision, weight, optimizer, 1.0)
@@ -118,8 +118,8 @@ def test_an_overflowing_step_is_left_out_and_the_scale_lowered() -> None:
     assert precision.scaler.get_scale() == scale / 2
 
 
-def test_gradients_are_clipped_in_their_own_size() -> None:
-    """Not in that of the scaled loss, which would make every step tiny."""
+def test_gradients_are_clipped_after_unscaling() -> None:
+    """Clipping scaled gradients would make every step tiny."""
     precision = MixedPrecision("float16", CPU)
     weight = nn.Parameter(torch.zeros(4))
     optimizer = torch.optim.SGD([weight], lr=1.0)
@@ -137,7 +137,7 @@ def scaled_state(weight: nn.Parameter) -> tuple[MixedPrecision, torch.optim.Adam
     return precision, optimizer, state
 
 
-def test_the_state_holds_the_scale() -> None:
+def test_the_state_includes_the_scale() -> None:
     weight = nn.Parameter(torch.ones(3))
     precision, optimizer, state = scaled_state(weight)
     for factor in (1e38, 1e38, 1.0, 1.0, 1.0):
@@ -145,7 +145,7 @@ def test_the_state_holds_the_scale() -> None:
     stored = state.tensors()
     assert float(stored["scale"]) == 65536 / 4
     assert float(stored["growth"]) == 3  # good steps since the last overflow
-    assert float(stored["adam_steps"]) == 3  # those left out do not count
+    assert float(stored["adam_steps"]) == 3  # skipped steps do not count
 
     for used in (False, True):  # a scaler that has not scaled yet, and one that has
         other_weight = nn.Parameter(torch.zeros(3))
@@ -160,8 +160,8 @@ def test_the_state_holds_the_scale() -> None:
         assert other.scaler.get_scale() == 65536 / 8
 
 
-def test_overflow_inside_a_training(make_loop: MakeLoop, tmp_path: Path) -> None:
-    """A scale that is far too high costs some steps, and nothing else."""
+def test_overflow_in_training(make_loop: MakeLoop, tmp_path: Path) -> None:
+    """A scale that is far too high costs only some steps."""
     needs("float16")
     loop = make_loop(tmp_path, "training.precision=float16", "training.epochs=2")
     state = loop.state.tensors()
@@ -221,7 +221,7 @@ def test_skipped_steps_are_logged(make_loop: MakeLoop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_without_scaling_there_is_nothing_to_log_of_it(
+def test_without_scaling_no_scale_is_logged(
     make_loop: MakeLoop, tmp_path: Path, precision: str
 ) -> None:
     needs(precision)
@@ -231,7 +231,7 @@ def test_without_scaling_there_is_nothing_to_log_of_it(
 
 @pytest.mark.parametrize("program", ["raise RuntimeError('could not create a primitive')", CRASH])
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
-def test_what_the_processor_cannot_do_is_told_before_training(
+def test_an_unsupported_precision_is_reported_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, name: str
 ) -> None:
     (tmp_path / "trial.py").write_text(program)

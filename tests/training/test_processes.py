@@ -1,4 +1,4 @@
-"""Work of the main process: when it fails, all processes learn of it."""
+"""Work of the main process: if it fails, all processes raise the error."""
 
 import errno
 import os
@@ -13,14 +13,14 @@ from readlet.training.processes import in_main
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (ReadletError("x.json: not written; free some space"), "x.json: not written; free some"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x.json"), "x.json: No space left .*;"),
     ],
 )
-def test_a_failure_is_that_of_all_processes(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, told: str
+def test_a_failure_is_raised_in_all_processes(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
 ) -> None:
     sent: list[Any] = []
 
@@ -35,5 +35,5 @@ def test_a_failure_is_that_of_all_processes(
 
     monkeypatch.setattr(module, "broadcast_object_list", broadcast)
     for is_main in (True, False):
-        with pytest.raises(ReadletError, match=told):
+        with pytest.raises(ReadletError, match=message):
             in_main(SimpleNamespace(is_main_process=is_main), fail)  # type: ignore[arg-type]

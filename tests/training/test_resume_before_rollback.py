@@ -1,4 +1,4 @@
-"""Law 6 at its edge: a run that is stopped and rolls back later ends as if it had not stopped."""
+"""Law 6 with rollbacks: a run that is stopped and rolls back later gives the same weights."""
 
 import math
 import signal
@@ -20,7 +20,7 @@ SETTINGS = [
     *("training.learning_rate=0.003", "training.warmup_steps=0", "training.schedule=constant"),
 ]
 STEPS = 30
-# Rolled back at 16, to the weights of the beginning, and at 28, to those of step 20.
+# Rolled back at 16, to the initial weights, and at 28, to those of step 20.
 BAD_STEPS = (15, 27)
 
 
@@ -77,7 +77,7 @@ def whole(make_loop: MakeLoop, tmp_path_factory: pytest.TempPathFactory) -> Trai
         ([27], 0, 20),
     ],
 )
-def test_goes_back_to_where_it_would_have_gone(
+def test_rolls_back_to_the_same_state(
     make_loop: MakeLoop,
     tmp_path: Path,
     whole: TrainingLoop,

@@ -1,4 +1,4 @@
-"""Learning rates against formulas written down a second time."""
+"""Learning rates against independently written formulas."""
 
 import math
 
@@ -11,7 +11,7 @@ TOTAL = 400
 
 
 def rates(total: int = TOTAL, **settings: object) -> list[float]:
-    """The rate of every step, the first at place 1."""
+    """The rate of every step, the first at index 1."""
     chosen = Training.model_validate(settings)
     return [math.nan, *(learning_rate(chosen, step, total) for step in range(1, total + 1))]
 
@@ -74,7 +74,7 @@ def test_final_decay(schedule: str) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])
-def test_what_falls_anyway_needs_no_final_decay(schedule: str) -> None:
+def test_decaying_schedules_ignore_the_final_decay(schedule: str) -> None:
     with pytest.raises(ValueError, match="final_decay needs a schedule"):
         rates(schedule=schedule, final_decay=0.1)
 

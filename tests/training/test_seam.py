@@ -1,4 +1,4 @@
-"""The engine knows no model: it trains whatever turns batches of tensors into a loss."""
+"""The engine works with any module that turns batches of tensors into a loss."""
 
 import ast
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ import readlet.training
 from readlet.errors import ReadletError
 from readlet.recipe.recipe import Training
 from readlet.training.batches import BatchPlan
-from readlet.training.evaluation import Exam
+from readlet.training.evaluation import Evaluator
 from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
 
@@ -57,8 +57,8 @@ class Squares(nn.Module):
 def test_a_straight_line_is_learned(tmp_path: Path) -> None:
     module = Squares()
     settings = Training(epochs=60, learning_rate=0.1, warmup_steps=0, ema=0.5, l2=0.0)
-    exam = Exam(lambda epoch: {"slope": module.line.weight.item()}, "slope", str)
-    loop = TrainingLoop(module, Line(), settings, tmp_path, exam, make_accelerator())
+    evaluator = Evaluator(lambda epoch: {"slope": module.line.weight.item()}, "slope", str)
+    loop = TrainingLoop(module, Line(), settings, tmp_path, evaluator, make_accelerator())
     assert loop.run().steps == 120
     assert module.line.weight.item() == pytest.approx(3, abs=0.05)
     assert module.line.bias.item() == pytest.approx(-1, abs=0.05)
@@ -77,12 +77,12 @@ def test_the_batches_of_each_step() -> None:
     assert together.of_step(10) == Line().epoch(9)
 
 
-def test_no_batch_is_refused() -> None:
+def test_no_batches_are_rejected() -> None:
     class Empty(Line):
         def epoch(self, number: int) -> list[tuple[int, list[float]]]:
             return []
 
-    with pytest.raises(ReadletError, match=r"data\.train: nothing to learn from; name other files"):
+    with pytest.raises(ReadletError, match=r"data\.train: no training examples; name other files"):
         BatchPlan(Empty(), accumulate=1)
 
 

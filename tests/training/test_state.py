@@ -1,4 +1,4 @@
-"""Everything that a step changes is in the state, and comes back to the bit."""
+"""Everything that a step changes is in the state, and is restored to the bit."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,13 +29,13 @@ def test_restored_steps_repeat_themselves(make_loop: MakeLoop, tmp_path: Path) -
     assert not same(at_three, at_seven)
     assert float(at_seven["adam_steps"]) == 7
 
-    loop.state.restore(at_three)  # into a loop that has its own memory already
+    loop.state.restore(at_three)  # into a loop whose optimiser has a state already
     assert same(loop.state.tensors(), at_three)
     loop.progress.step = 3
     assert advance(loop, 4) == losses
     assert same(loop.state.tensors(), at_seven)
 
-    fresh = make_loop(tmp_path, "training.seed=0")  # and into one that has none
+    fresh = make_loop(tmp_path, "training.seed=0")  # and into one without
     fresh.state.restore(at_three)
     fresh.progress.step = 3
     assert advance(fresh, 4) == losses
@@ -53,7 +53,7 @@ def test_state_before_the_first_step(make_loop: MakeLoop, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("part", ["weight.", "average.", "exp_avg.", "exp_avg_sq.", "adam_steps"])
 def test_every_part_matters(make_loop: MakeLoop, tmp_path: Path, part: str) -> None:
-    """A state without one of its parts would not go on in the same way."""
+    """Without one of the parts of the state, training would continue differently."""
     loop = make_loop(tmp_path)
     advance(loop, 3)
     at_three = loop.state.tensors()

@@ -1,4 +1,4 @@
-"""Rows to batches of few, fixed shapes, so that a compiled step is reused and little is padded."""
+"""Rows to batches of a few fixed shapes: compiled steps are reused and padding stays small."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class RowBatch:
-    """Some rows as tensors; a model adds what it reads. Filler rows have weight 0 and row -1."""
+    """Some rows as tensors; a model adds its own inputs. Filler rows have weight 0 and row -1."""
 
     rows: Tensor  # (B,) row numbers
     labels: Tensor  # (B, 2) first and last place of the answer; -1: no answer
@@ -25,15 +25,15 @@ class RowBatch:
 
     def to(self, device: torch.device) -> Self:
         tensors = vars(self)
-        if device.type == "cuda":  # from pageable memory a copy would wait for the last step
+        if device.type == "cuda":  # a copy from pageable memory would block on the previous step
             tensors = {name: t.pin_memory() for name, t in tensors.items()}
         moved = {name: t.to(device, non_blocking=True) for name, t in tensors.items()}
         return replace(self, **moved)
 
     def part(self, index: int, parts: int) -> Self:
-        """Every `parts`-th row: what one of several processes works on.
+        """Every `parts`-th row: the share of one of several processes.
 
-        The processes' gradients are averaged, so each part's weights grow by their number.
+        Gradients are averaged over the processes, so the weights are multiplied by their number.
         """
         rows = {name: t[index::parts] for name, t in vars(self).items()}
         return replace(self, **rows | {"weight": rows["weight"] * parts})
@@ -66,9 +66,9 @@ Batch = TypeVar("Batch")
 class Batches(Generic[Batch]):
     """Batches of a data set, in a shuffled order that depends on seed and epoch only.
 
-    `lengths` says what each row needs, (rows, dimensions); `shapes` are listed smallest first, and
-    the last one holds every row. `collate(shape, rows, size)` makes a batch: one with fewer rows
-    than its size is filled up with empty rows of weight 0, so that the shape never changes.
+    `lengths` are the lengths of each row, (rows, dimensions). `shapes` are listed smallest first;
+    every row fits into the last one. `collate(shape, rows, size)` makes a batch: if there are fewer
+    rows than `size`, it adds empty rows of weight 0, so that the shape never changes.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Batches(Generic[Batch]):
         seed: int = 0,
     ) -> None:
         self.batch_size = batch_size
-        self.guessing = guessing  # loss of a model that guesses
+        self.guessing = guessing  # loss of a model that guesses at random
         self._shapes = list(shapes)
         self._collate = collate
         self._trainable = trainable
@@ -92,14 +92,14 @@ class Batches(Generic[Batch]):
         self._shape_of_row: NDArray[np.int64] = np.argmax(fits, axis=0)  # (rows,)
 
     def epoch(self, number: int) -> list[tuple[Shape, Ints]]:
-        """The batches of an epoch: rows of one shape each, full but for the last of a shape."""
+        """The batches of an epoch: rows of one shape each, full except the last of each shape."""
         generator = np.random.default_rng((self._seed, number))
         rows = generator.permutation(self._trainable)
         batches = self._cut(rows)
         return [batches[i] for i in generator.permutation(len(batches))]
 
     def in_order(self) -> list[tuple[Shape, Ints]]:
-        """All rows, for prediction; long ones first, so that memory runs out early or never."""
+        """All rows, for prediction; long ones first, so that memory runs out at once or never."""
         return self._cut(np.arange(len(self._shape_of_row), dtype=np.int32))[::-1]
 
     def make(self, shape: Shape, rows: Ints, *, filled: bool = True) -> Batch:

@@ -1,6 +1,6 @@
-"""Arrays kept on disk under a key of everything that determined them, so never served stale.
+"""Arrays on disk under a key of everything that determines them, so entries are never stale.
 
-What was used last stays: with every new entry those unused for longest make room.
+The cache has a limited size: each new entry evicts the least recently used ones.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from readlet.storage.files import open_bytes
 
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
-_ROOM = 10 << 30  # bytes; SQuAD with its word vectors takes a hundredth
-_IN_USE = 3600  # seconds after which no other process is still at an entry
-# Entries and their drafts; whatever else lies in the folder is not ours.
+_MAX_BYTES = 10 << 30  # SQuAD with its word vectors takes a hundredth
+_IN_USE = 3600  # seconds after which no other process still uses an entry
+# Entries and their drafts; other files in the folder are not ours.
 _OURS = regex.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9a-f]+")
 
 
@@ -37,9 +37,9 @@ def cache_folder() -> Path:
 
 
 def cache_key(paths: list[Path], settings: dict[str, Any], maker: Callable[..., Any]) -> str:
-    """Digest of the files' content, the settings, and the code that makes what is stored.
+    """Digest of the files' content, the settings, and the code that makes the stored arrays.
 
-    That code is formats, encoding, and the module of `maker`, the function that makes it.
+    That code is `formats`, `encoding`, and the module of `maker`, the function that makes them.
     """
     digest = hashlib.sha256(_code_version().encode())
     digest.update(Path(inspect.getfile(maker)).read_bytes())
@@ -51,20 +51,20 @@ def cache_key(paths: list[Path], settings: dict[str, Any], maker: Callable[..., 
 
 
 def cached(key: str, build: Callable[[], Stored]) -> Stored:
-    """What was stored under the key, or what `build` makes, stored for the next time."""
+    """The entry stored under the key, or the result of `build`, stored for the next time."""
     folder = cache_folder() / key
     if folder.is_dir():
-        with suppress(OSError):  # it may be read by many and written by one
-            os.utime(folder)  # used now
+        with suppress(OSError):  # the cache may be read-only for this user
+            os.utime(folder)  # mark as used now
         try:
             return _load(folder)
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-            print(f"readlet: cache entry {key} is damaged ({error}); made anew", file=sys.stderr)
+            print(f"readlet: cache entry {key} is damaged ({error}); rebuilt", file=sys.stderr)
             shutil.rmtree(folder, ignore_errors=True)
     arrays, meta = build()
     try:
         _store(folder, arrays, meta)
-        _make_room(folder.parent)
+        _evict(folder.parent)
     except OSError as error:  # a full disk must not stop the training
         print(f"readlet: not cached: {error}", file=sys.stderr)
     return arrays, meta
@@ -77,8 +77,8 @@ def _load(folder: Path) -> Stored:
 
 
 def _store(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-    """Written beside its place and moved there when whole."""
-    # Not named by the process: in containers that share a cache all have the same number.
+    """Write to a draft folder and rename it when complete."""
+    # A UUID, not the process id: containers that share a cache may have the same process ids.
     draft = folder.with_name(f".{folder.name}.{uuid4().hex}")
     try:
         draft.mkdir(parents=True)
@@ -92,25 +92,25 @@ def _store(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) 
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _make_room(cache: Path) -> None:
-    """Remove what was unused for longest until the rest fits, and drafts of processes that died."""
+def _evict(cache: Path) -> None:
+    """Remove the least recently used entries until the rest fits, and drafts of dead processes."""
     found = []
     for path in cache.iterdir():
         is_draft = path.name.startswith(".")
         if _OURS.fullmatch(path.name) and (is_draft or (path / "meta.json").is_file()):
-            with suppress(OSError):  # another process makes room too
+            with suppress(OSError):  # another process may remove it at the same time
                 size = sum(file.stat().st_size for file in path.iterdir())
                 found.append((path.stat().st_mtime, size, path))
-    room = _ROOM
+    free = _MAX_BYTES
     for used, size, path in sorted(found, reverse=True):
-        room -= size
-        is_idle = time.time() - used > _IN_USE
-        if is_idle and (room < 0 or path.name.startswith(".")):
+        free -= size
+        is_unused = time.time() - used > _IN_USE
+        if is_unused and (free < 0 or path.name.startswith(".")):
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _code_version() -> str:
-    """Changes whenever the code does that reads and encodes, or the engine that finds words."""
+    """Digest of the code that reads and encodes, and of the version of `regex`."""
     package = Path(__file__).parent.parent
     rooms = [path for room in ("encoding", "formats") for path in (package / room).rglob("*.py")]
     digest = hashlib.sha256(regex.__version__.encode())

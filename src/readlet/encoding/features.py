@@ -1,7 +1,7 @@
-"""Examples to words as integers. Texts and forms are numbered once, however often they occur.
+"""Examples to word ids. Each distinct text and form is encoded once, however often it occurs.
 
-A *form* is a word as written. Texts are runs of form numbers in one long array; the tables say for
-each form its word number, its characters and its key (forms that match each other share it).
+A *form* is a word as written. Texts are runs of form numbers in one long array. Tables map each
+form to its word number, its characters and its key (forms that match each other share a key).
 """
 
 from collections import Counter
@@ -67,11 +67,11 @@ class _Texts:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        # Two forms come first: padding, and the null place. Neither text can be a word.
+        # Two forms come first: padding and the null place. Neither string can be a word.
         self._forms: dict[str, int] = {"": PADDING_FORM, " ": NULL_FORM}
         self.forms: list[list[int]] = []
         self.spans: list[list[tuple[int, int]]] = []
-        self.starts: list[int] = []  # the first word of each text among those of all
+        self.starts: list[int] = []  # index of each text's first word among all words
         self._words = 0
 
     def number(self, text: str) -> int:

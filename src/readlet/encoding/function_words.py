@@ -1,4 +1,4 @@
-"""The commonest words of some languages: they tell languages apart and carry no content."""
+"""The most frequent words of some languages: they identify the language and carry no content."""
 
 _COMMON_WORDS = {
     "en": "the of and to in is was that for it with as by on were are from at which this be his",

@@ -1,7 +1,7 @@
-"""Rows: what a span model reads at once, in any tokenisation: a question and a window of a context.
+"""Rows: the inputs of a span model, in any tokenisation: a question and a window of a context.
 
-A *place* is one unit of the context that the model scores: a word, a subword. Every place stands
-for characters of the original text, so answers travel between tokenisations as characters.
+A *place* is a token of the context that the model scores: a word or a subword. Every place has
+character offsets in the original text, so answers can be converted between tokenisations.
 """
 
 from collections.abc import Sequence
@@ -29,19 +29,19 @@ class Rows:
     row_example: Ints  # (rows,) which example a row belongs to
     row_window: Ints  # (rows, 2) first place in `offsets`, and number of places
     row_label: Ints  # (rows, 2) first and last place of the answer in the window, or NO_LABEL
-    row_impossible: NDArray[np.bool_]  # (rows,) the window holds no answer
-    notes: dict[str, list[str]] = field(default_factory=dict)  # ids by what was done to them
+    row_impossible: NDArray[np.bool_]  # (rows,) the window contains no answer
+    notes: dict[str, list[str]] = field(default_factory=dict)  # ids of changed examples by reason
 
     def __len__(self) -> int:
         return len(self.row_example)
 
     def places(self, row: int) -> Ints:
-        """The characters of each place of a row: (places, 2), half-open."""
+        """The character offsets of each place of a row: (places, 2), half-open."""
         first, count = self.row_window[row]
         return self.offsets[first : first + count]
 
     def trainable(self, *, can_refuse: bool) -> Ints:
-        """Rows with something to learn: an answer, or none if the model can say so."""
+        """Rows to train on: those with an answer, and those without if the model can refuse."""
         labelled = self.row_label[:, 0] != NO_LABEL  # (rows,)
         return np.flatnonzero(labelled | (self.row_impossible & can_refuse)).astype(np.int32)
 
@@ -57,7 +57,7 @@ class Rows:
 
 
 class RowBuilder:
-    """Cuts examples into rows and labels them by the first gold answer. Notes what it changed."""
+    """Cuts examples into rows, labelled with the first gold answer. Notes every change."""
 
     def __init__(self, windows: Windows) -> None:
         self.windows = windows
@@ -70,7 +70,10 @@ class RowBuilder:
     def add(
         self, number: int, example: Example, places: Sequence[tuple[int, int]], first_place: int
     ) -> int:
-        """The rows of one example, and how many: its places begin at `first_place` of all."""
+        """Add the rows of one example and return their number.
+
+        `first_place` is the index of its first place among the places of all texts.
+        """
         first, last = self._label_of(example, places)
         starts = self.windows.starts(len(places))
         if len(starts) > 1:
@@ -92,7 +95,7 @@ class RowBuilder:
         self.notes.setdefault(what, []).append(example.id)
 
     def arrays(self) -> dict[str, Any]:
-        """The fields of `Rows` but for `offsets`."""
+        """The fields of `Rows` except `offsets`."""
         return {
             "row_example": ints(self._example),
             "row_window": ints(self._window).reshape(-1, 2),

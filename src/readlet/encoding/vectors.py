@@ -25,7 +25,7 @@ def read_vectors(path: Path, max_words: int) -> tuple[list[str], Matrix]:
     else:
         width = promised[1]
     if width < 2:
-        raise bad_input(path, "line 1", "no word and numbers", "give GloVe or fastText text")
+        raise bad_input(path, "line 1", "not a word and its numbers", "give GloVe or fastText text")
     words: list[str] = []
     blocks: list[Matrix] = []
     line_number = 1 if promised is None else 2
@@ -38,14 +38,14 @@ def read_vectors(path: Path, max_words: int) -> tuple[list[str], Matrix]:
         fault = f"ends after {len(words)} of {promised[0]} words"
         raise bad_input(path, "", fault, "copy or download it again")
     if not words:
-        raise bad_input(path, "", "holds no word", "give GloVe or fastText text")
+        raise bad_input(path, "", "contains no words", "give GloVe or fastText text")
     return words, np.concatenate(blocks)
 
 
 def concatenate_vectors(paths: list[Path], max_words: int) -> tuple[list[str], Matrix]:
-    """One table from several files: a word of any of them; zeros where a file lacks it.
+    """One table from several files with the words of all; zeros where a file lacks a word.
 
-    Words come in the order of their best rank, so a limit cuts off the rare words of every file.
+    Words are sorted by their best rank, so a limit cuts off the rare words of every file.
     """
     tables = [read_vectors(path, max_words) for path in paths]
     rank: dict[str, int] = {}
@@ -76,15 +76,15 @@ def _blocks(lines: Iterator[str]) -> Iterator[list[str]]:
 
 
 def _parse(path: Path, block: list[str], width: int, first_line: int) -> tuple[list[str], Matrix]:
-    # From the right: a word may hold odd white space, a number never does.
+    # From the right: a word may contain unusual white space, a number never does.
     cut = [line.rstrip().rsplit(" ", width) for line in block]
     for number, cells in enumerate(cut, first_line):
-        # The last piece of a word is no number: if it is one, the line holds too many of them.
+        # If the last part of the word is a number, the line has too many numbers.
         too_many = " " in cells[0] and _is_number(cells[0].rsplit(" ", 1)[1])
         if len(cells) != width + 1 or too_many:
             count = f"more than {width}" if too_many else f"{len(cells) - 1}"
             fault = f"{count} numbers instead of {width}"
-            remedy = "every vector has the width of the first; is the file whole?"
+            remedy = "all vectors must be as wide as the first; check that the file is complete"
             raise bad_input(path, f"line {number}", fault, remedy)
     try:
         numbers = np.array([cells[1:] for cells in cut], dtype=np.float32)  # (block, width)
@@ -92,12 +92,13 @@ def _parse(path: Path, block: list[str], width: int, first_line: int) -> tuple[l
         for number, cells in enumerate(cut, first_line):
             for cell in cells[1:]:
                 if not _is_number(cell):
-                    fault, remedy = f"{cell!r:.40} is not a number", "is it a file of this width?"
+                    fault = f"{cell!r:.40} is not a number"
+                    remedy = f"check that the vectors have {width} numbers each"
                     raise bad_input(path, f"line {number}", fault, remedy) from None
         raise
     if not np.isfinite(numbers).all():
         line = first_line + int(np.argmin(np.isfinite(numbers).all(axis=1)))
-        raise bad_input(path, f"line {line}", "a number is not finite", "mend or remove it")
+        raise bad_input(path, f"line {line}", "a number is not finite", "fix or remove it")
     return [cells[0] for cells in cut], numbers
 
 

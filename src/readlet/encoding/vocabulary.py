@@ -1,7 +1,7 @@
-"""Which words and characters have a number of their own.
+"""The vocabulary: ids of words and characters.
 
-Word numbers: 0 padding, 1 unknown, 2 the null place, then words with trainable vectors, then words
-with frozen ones. Character numbers: 0 padding, 1 unknown, then the known characters.
+Word ids: 0 padding, 1 unknown, 2 the null place, then words with trainable vectors, then words
+with frozen vectors. Character ids: 0 padding, 1 unknown, then the known characters.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ SPECIAL_CHARACTERS = 2
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Lists in the order of their numbers, after the special ones."""
+    """Words and characters in the order of their ids, after the special ones."""
 
     trainable: tuple[str, ...]
     frozen: tuple[str, ...]
@@ -72,7 +72,7 @@ class Vocabulary:
 
 
 def composed(word: str) -> str:
-    """One spelling of é, whether it was written as one character or as e and an accent."""
+    """NFC: é is one character, even if it was written as e and a combining accent."""
     return word if word.isascii() else normalize("NFC", word)
 
 
@@ -113,5 +113,5 @@ def frozen_table(vocabulary: Vocabulary, vectors: Matrix | None, width: int) -> 
 
 
 def _ordered(counts: Counter[str]) -> Iterable[tuple[str, int]]:
-    """Most frequent first; ties by the word, so that the order never depends on the data's."""
+    """Most frequent first; ties alphabetically, so that the order of the data does not matter."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,4 +1,4 @@
-"""Batches of words: questions and contexts as places in a list of the batch's distinct forms."""
+"""Batches of words: questions and contexts as indices into the batch's distinct forms."""
 
 import math
 from dataclasses import dataclass, replace
@@ -16,40 +16,41 @@ from readlet.encoding.rows import Ints
 from readlet.encoding.windows import Windows
 
 PADDING = 0
-"""The place of padding among a batch's forms."""
+"""The index of padding among a batch's forms."""
 
-# Padded lengths. 32 words hold all but one question in a thousand.
+# Padded lengths. All but one question in a thousand have at most 32 words.
 _CONTEXT_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320)
 _QUESTION_LENGTH = 32
-_STEP_OF_LENGTH = 16  # fused attention is slow at odd lengths, and compiled again for them
-# The room for a batch's distinct forms grows in thirds of its places: few sizes, one a shape for
-# most data. A batch of 32 SQuAD questions repeats every form three times, one of 128 five times.
-_STEPS_OF_ROOM = 3
+_LENGTH_MULTIPLE = 16  # fused attention is slow at other lengths, and compiled again for them
+# The array of a batch's distinct forms is padded to thirds of the number of places: few sizes, and
+# mostly one per shape. A batch of 32 SQuAD questions repeats every form three times, one of 128
+# five times.
+_FORM_SIZES = 3
 
 
 @dataclass(frozen=True)
 class WordBatch(RowBatch):
-    """Texts as places in a list of distinct forms: what depends on the form is made once for each.
+    """Texts as indices into the distinct forms, so that each form is embedded once.
 
-    Place 0 is padding. With a null place, the context begins with a form of its own for "no
-    answer"; labels count words, so they do not count it.
+    Index 0 is padding. With a null place, the context begins with a special form for "no answer".
+    Labels count words only, not the null place.
     """
 
     forms: Tensor  # (U,) distinct forms, padded at the end
-    context: Tensor  # (B, Lc) places in `forms`
-    question: Tensor  # (B, Lq) places in `forms`
+    context: Tensor  # (B, Lc) indices into `forms`
+    question: Tensor  # (B, Lq) indices into `forms`
 
     def part(self, index: int, parts: int) -> Self:
         return replace(super().part(index, parts), forms=self.forms)
 
 
 class FormTables(torch.nn.Module):
-    """What the model reads for each form. It moves to the device with `.to`, like any module."""
+    """The model's inputs for each form. It moves to the device with `.to`, like any module."""
 
     words: Tensor
     characters: Tensor
     keys: Tensor
-    # What a model makes of the characters, (F, C): given once for all batches while answering.
+    # The model's vectors of the characters, (F, C): computed once for all batches at inference.
     character_vectors: Tensor | None = None
 
     def __init__(self, features: Features) -> None:
@@ -60,7 +61,7 @@ class FormTables(torch.nn.Module):
 
 
 def shapes(windows: Windows, *, null: bool) -> list[Shape]:
-    """Lengths of context and question, smallest first; the last one holds every row."""
+    """Lengths of context and question, smallest first; every row fits into the last one."""
     longest = _rounded(windows.max_context + null)
     longest_question = _rounded(windows.max_question)
     question = min(_QUESTION_LENGTH, longest_question)
@@ -72,7 +73,7 @@ def shapes(windows: Windows, *, null: bool) -> list[Shape]:
 
 
 def _rounded(length: int) -> int:
-    return -(-length // _STEP_OF_LENGTH) * _STEP_OF_LENGTH
+    return -(-length // _LENGTH_MULTIPLE) * _LENGTH_MULTIPLE
 
 
 def word_batches(
@@ -88,7 +89,7 @@ def word_batches(
         batch_size,
         partial(_collate, features, null),
         trainable=features.trainable(can_refuse=null),
-        # A first and a last word, each out of as many as the longest shape holds.
+        # A first and a last word, each of as many as the longest shape has.
         guessing=2 * math.log(max(context for context, _ in listed)),
         seed=seed,
     )
@@ -115,11 +116,11 @@ def _collate(features: Features, null: bool, shape: Shape, rows: Ints, size: int
 
 
 def _distinct(texts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The forms of the texts, each once, padding first; and the texts as places among them."""
+    """The distinct forms of the texts, padding first, and the texts as indices into them."""
     found, places = np.unique(texts, return_inverse=True)
     if found[0] != PADDING_FORM:
         found, places = np.insert(found, 0, PADDING_FORM), places + 1
-    step = -(-(texts.size + 1) // _STEPS_OF_ROOM)  # one more: padding may not be in the texts
+    step = -(-(texts.size + 1) // _FORM_SIZES)  # one more: padding may not be in the texts
     forms = np.full(-(-len(found) // step) * step, PADDING_FORM, np.int32)
     forms[: len(found)] = found
     return forms, places.reshape(texts.shape).astype(np.int32)

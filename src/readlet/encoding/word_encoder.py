@@ -1,4 +1,4 @@
-"""The encoder of word models: a vocabulary with its vectors, and how long texts are cut."""
+"""The encoder of word models: a vocabulary with its vectors, and the windows of long texts."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -14,16 +14,16 @@ _SINGLE = (
 _APOSTROPHE = "['’]"
 
 
-# Letters that the fast engine knows: Latin, Greek and Cyrillic, without marks and numerals.
+# Letters that the fast engine handles: Latin, Greek and Cyrillic, without marks and numerals.
 _EUROPEAN = "A-Za-zÀ-ÖØ-öø-ɏΆΈ-ΊΌΎ-ΡΣ-ώЀ-ҁҊ-ӿ"
-# Signs that stand alone wherever they stand.
+# Signs that are always a word of their own.
 _SIGNS = "–—‘’“”„‚«»‹›…¿¡€£¥§•"
 
 
 def _rules(first: str, letter: str, inside: str, marks: str, symbol: str) -> str:
-    """The rules as one pattern, given what a letter, the inside of a word and a symbol are.
+    """The rules as one pattern, given the patterns of a letter, a word's inside and a symbol.
 
-    Alternatives are tried in order: the first few catch most of a text.
+    Alternatives are tried in order: the first few match most of a text.
     """
     clitic = rf"(?:[sSdDmM]|re|ve|ll|RE|VE|LL)(?!{inside})"
     negation = rf"[nN]{_APOSTROPHE}[tT](?!{inside})"
@@ -34,7 +34,7 @@ def _rules(first: str, letter: str, inside: str, marks: str, symbol: str) -> str
     | [0-9#*]\ufe0f?\u20e3                                   # a keycap emoji
     | [0-9]++ (?:[.,][0-9]++)*+ (?:(?:st|nd|rd|th|s)(?!{inside}))? {marks}  # 3  1,250.5  19th
     | (?:{letter}\.){{2,}}                                   # U.S.  z.B.
-    | [aA]ujourd{_APOSTROPHE}hui (?!{inside})                # one word, in spite of its looks
+    | [aA]ujourd{_APOSTROPHE}hui (?!{inside})                # one word, despite the apostrophe
     | {letter}{inside}*? (?={negation})                      # do | n't
     | {negation}
     | {_APOSTROPHE}{clitic}                                  # Ada | 's
@@ -47,9 +47,9 @@ def _rules(first: str, letter: str, inside: str, marks: str, symbol: str) -> str
     """
 
 
-# Two engines, one set of rules: the standard library's is fast but knows no scripts, so it reads
-# what is written in the characters above only. There \s is meant as in ASCII: both engines take
-# \x1c to \x1f for symbols, as Unicode does, not for white space.
+# Two engines, one set of rules. The standard library's is fast but does not know scripts, so it
+# handles only text in the characters above. Its \s is ASCII: both engines treat \x1c to \x1f as
+# symbols, as Unicode does, not as white space.
 _SIMPLE = re.compile(
     _rules(
         first=rf"[{_EUROPEAN}]++ (?=[ ,;:)\]\n\"!?-])",  # a plain word
@@ -61,7 +61,7 @@ _SIMPLE = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _LETTER = rf"[\p{{L}}--[{_SINGLE}]]"
-# The joiners hold Persian and Indic words together.
+# Zero-width joiners are part of Persian and Indic words.
 _INSIDE = rf"[[\p{{L}}\p{{M}}\p{{N}}_\u200c\u200d]--[{_SINGLE}]]"
 _ANY_SCRIPT = regex.compile(
     _rules(
@@ -70,20 +70,20 @@ _ANY_SCRIPT = regex.compile(
         letter=_LETTER,
         inside=_INSIDE,
         marks=r"\p{M}*+",
-        # Digits of other scripts, or any other symbol: \X takes the whole of an emoji, and a mark
-        # with what it stands on; but it would also take the space after the few signs that lean on
-        # what follows them.
+        # Digits of other scripts, or any other symbol. \X matches a whole emoji, and a mark with
+        # its base character; but it would also match the space after the few characters that
+        # combine with the following one (Prepend).
         symbol=r"""\p{N}++ (?:[.,]\p{N}++)*+ \p{M}*+
             | (?=\S)(?!\p{GCB=Prepend}++\s)\X | \S""",
     ),
     regex.VERBOSE | regex.VERSION1,
 )
-_NEAR = 32  # characters; changing the engine costs about as much as reading them
+_NEAR = 32  # characters; switching the engine costs about as much as reading them
 _NOT_SIMPLE = re.compile(rf"[^\x00-\x7f{_EUROPEAN}{_SIGNS}]")
 
 
 class TokenSpan(NamedTuple):
-    """An answer in whole words: tokens[first:last + 1]. `moved` tells that it cut a word."""
+    """An answer in whole words: tokens[first:last + 1]. `moved`: the answer cut a word."""
 
     first: int
     last: int
@@ -91,12 +91,12 @@ class TokenSpan(NamedTuple):
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Half-open [start, end) of every word; what lies between two of them is white space."""
+    """Half-open [start, end) of every word; between two words there is only white space."""
     if text.isascii():
         return [match.span(1) for match in _SIMPLE.finditer(text)]
     spans: list[tuple[int, int]] = []
     done = 0
-    for start, end in _stretches(text):
+    for start, end in _other_scripts(text):
         spans += [match.span(1) for match in _SIMPLE.finditer(text, done, start)]
         spans += [match.span(1) for match in _ANY_SCRIPT.finditer(text, start, end)]
         done = end
@@ -104,10 +104,10 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _stretches(text: str) -> Iterator[tuple[int, int]]:
-    """What the slower engine must read: no word reaches over a space, so from space to space.
+def _other_scripts(text: str) -> Iterator[tuple[int, int]]:
+    """The parts that need the slower engine. No word contains a space, so they end at spaces.
 
-    The last space belongs to a stretch: signs may lean on it. Near stretches are read as one.
+    The final space is included: some signs combine with it. Parts close together are joined.
     """
     start = end = -1
     for odd in _NOT_SIMPLE.finditer(text):
@@ -123,14 +123,14 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 
 def words(text: str) -> list[str]:
-    """Only the words, for those who need no places."""
+    """The words without their offsets."""
     return [text[start:end] for start, end in word_spans(text)]
 
 
 def snap(spans: Sequence[tuple[int, int]], start: int, end: int) -> TokenSpan | None:
-    """The smallest run of words that covers [start, end), growing outwards where it cuts one.
+    """The smallest run of words that covers [start, end); a word that is cut is included whole.
 
-    None when the piece holds no word at all (white space, or outside the text).
+    None if the span contains no word (only white space, or outside the text).
     """
     first = bisect_right(spans, start, key=lambda span: span[1])  # first word that ends later
     last = bisect_left(spans, end, key=lambda span: span[0]) - 1  # last word that begins earlier

@@ -62,7 +62,7 @@ class Runner:
         versions()  # of the code that runs, not of what will lie on the disk when it has run
         self._out = out
         self._keep_readers = keep_readers
-        self._recent = RecentData(room=data_sets)
+        self._recent = RecentData(capacity=data_sets)
         self._programs: Any = None
         self._processes = make_accelerator()
 

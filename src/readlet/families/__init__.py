@@ -19,7 +19,7 @@ _FAMILIES: dict[str, Callable[[], Family]] = {"qacnn": _qacnn}
 def register_family(kind: str, make: Callable[[], Family]) -> None:
     """Add a kind of model; its recipe is registered by `recipe.kinds.register_recipe`."""
     if kind in _FAMILIES:
-        raise ReadletError(f"family {kind!r} is registered already; choose another name")
+        raise ReadletError(f"family {kind!r} is already registered; choose another name")
     _FAMILIES[kind] = make
 
 

@@ -1,8 +1,8 @@
-"""The two seams between a kind of model and the rest of the house.
+"""The two interfaces between a kind of model and the rest of the package.
 
-Reading: a `SpanScorer` turns Examples into rows and rows into scores; everything after is shared,
-and is NumPy. Training: a `Family` says how its kind is fitted, built, trained and loaded.
-Nothing here imports torch, so that a reader without it can stand behind the same protocol.
+Reading: a `SpanScorer` turns Examples into rows and rows into scores; the rest is shared code in
+NumPy. Training: a `Family` defines how its kind is fitted, built, trained and loaded.
+Nothing here imports torch, so that a reader without torch can implement the same protocol.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class SpanScores:
-    """Scores of the rows of a batch. A place may be padding, or part of no answer: `allowed`."""
+    """Scores of the rows of a batch. Only `allowed` places may be part of an answer."""
 
     start: Floats  # (B, L) score of each place as the first of the answer
     end: Floats  # (B, L) and as the last
@@ -39,21 +39,21 @@ class SpanScores:
 
 
 class Encoder(Protocol):
-    """Text to rows of integers: a vocabulary or a tokenizer, and how long texts are cut."""
+    """Text to rows of integers: a vocabulary or a tokenizer, and the windows of long texts."""
 
     def encode(self, examples: Sequence[Example]) -> Rows: ...
 
     def stored(self) -> Stored:
-        """What was fitted, for the cache."""
+        """The fitted vocabulary or tokenizer, for the cache."""
         ...
 
     def cut(self) -> dict[str, Any]:
-        """How texts are cut: what rows depend on besides."""
+        """The settings of windows, on which the rows depend too."""
         ...
 
 
 class SpanScorer(Protocol):
-    """A model with its encoder: all that a reader needs of its kind."""
+    """A model with its encoder: everything in a reader that depends on the kind of model."""
 
     @property
     def encoder(self) -> Encoder: ...
@@ -70,21 +70,21 @@ class SpanScorer(Protocol):
 
     @property
     def parameters(self) -> int:
-        """Trainable numbers."""
+        """The number of trainable parameters."""
         ...
 
     def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
-        """Row numbers (B,) and scores of one batch after the other, in any order."""
+        """Row numbers (B,) and scores, batch by batch, in any order."""
         ...
 
     def move_to(self, device: str) -> None: ...
 
     def save(self, folder: Path) -> list[str]:
-        """Write its own files: weights, vocabulary or tokenizer. Their names."""
+        """Write its files (weights, vocabulary or tokenizer) and return their names."""
         ...
 
     def config(self) -> dict[str, Any]:
-        """What its family's `load` needs besides recipe and files; a part of `config.json`."""
+        """What the family's `load` needs besides recipe and files; a part of `config.json`."""
         ...
 
     def facts(self) -> list[str]:
@@ -111,12 +111,12 @@ class Family(ABC):
     """One kind of model."""
 
     def can_refuse(self, recipe: Recipe) -> bool:
-        """Whether the recipe lets the model say that there is no answer, if it can learn that."""
+        """Whether the recipe lets the model learn to predict "no answer"."""
         return True
 
     @abstractmethod
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
-        """What `fit_encoder` depends on, besides the examples and the content of files."""
+        """The settings on which `fit_encoder` depends, besides the content of the files."""
 
     @abstractmethod
     def fit_encoder(self, recipe: Recipe, examples: Sequence[Example]) -> Encoder:
@@ -129,23 +129,23 @@ class Family(ABC):
     def restore_rows(self, stored: Stored) -> Rows: ...
 
     def with_encoder_of(self, recipe: Recipe, start: Recipe) -> Recipe:
-        """The recipe of a reader that was trained with the encoder of another one."""
+        """The recipe of a reader that was trained with the encoder of another reader."""
         return recipe
 
     @abstractmethod
     def build(self, recipe: Recipe, encoder: Encoder, *, can_refuse: bool) -> TrainableScorer:
-        """A model with fresh weights, drawn from torch's generator."""
+        """A model with random initial weights, drawn from torch's generator."""
 
     @abstractmethod
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> SpanScorer:
-        """The scorer whose files lie in a reader's folder; `damage_of` reports what is wrong."""
+        """The scorer stored in a reader's folder; `damage_of` reports damaged files."""
 
     def compile_ahead(self, recipe: Recipe, device: "torch.device") -> bool:
-        """On a GPU, compile what training will run, before the data are there; False: nothing."""
+        """On a GPU, compile what training will run while the data is encoded; False: nothing."""
         return False
 
     def compile(self, scorer: TrainableScorer) -> None:  # noqa: B027  most have nothing to do
-        """Use what was compiled ahead."""
+        """Use the programs that were compiled ahead."""
 
     def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:  # noqa: B027
-        """Warn of what this kind of model will not do well with these rows."""
+        """Warn if this kind of model will do badly on these rows."""

@@ -1,4 +1,4 @@
-"""QACNNnet as a family: words with frozen and trainable vectors, read by the small network."""
+"""The family of QACNNnet: words with frozen and trainable vectors, and the network on them."""
 
 import json
 import math
@@ -35,19 +35,19 @@ from readlet.storage.tensors import detached, in_precision, load_tensors, save_t
 from readlet.types import Example
 
 StoredAs = Literal["float32", "float16"]
-_VECTORS = "embedding.frozen"  # the weights that are word vectors from files
+_VECTORS = "embedding.frozen"  # the word vectors from files
 _WORDS = "vocabulary.json"
 
 
 @dataclass
 class QacnnScorer(TorchScorer):
-    """The network and the words that it knows."""
+    """The network and its vocabulary."""
 
     module: QACNN
     encoder: WordEncoder
     recipe: QacnnRecipe
-    # How the weights stand on disk. In half precision they must be rounded already (`slimmed` does
-    # it), or the saved reader would be another one.
+    # The dtype of the weights on disk. For float16 they must be rounded already (`slimmed` does
+    # that), or the loaded reader would differ from the saved one.
     stored: StoredAs = "float32"
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[WordBatch]:
@@ -62,7 +62,7 @@ class QacnnScorer(TorchScorer):
         return _OverTables(self.module, FormTables(rows))
 
     def scoring(self, rows: Rows) -> "_OverTables":
-        """Characters are read once for every form, not at every place."""
+        """The character vectors of every form are computed once, not at every place."""
         over = self.over(rows).to(self.device)
         self.module.read_characters(over.tables)
         return over
@@ -71,7 +71,7 @@ class QacnnScorer(TorchScorer):
         dtype = torch.float16 if self.stored == "float16" else torch.float32
         weights = in_precision(dtype, detached(dict(self.module.state_dict())))
         first = self.encoder.vocabulary.trainable_rows
-        weights[_VECTORS] = weights[_VECTORS][first:]  # (words, width): those above are zero
+        weights[_VECTORS] = weights[_VECTORS][first:]  # (words, width): the rows before are zero
         save_tensors(folder / WEIGHTS, weights)
         write_json(folder / _WORDS, self.encoder.vocabulary.to_json())
         return [WEIGHTS, _WORDS]
@@ -91,19 +91,20 @@ class QacnnScorer(TorchScorer):
 
     @property
     def words(self) -> int:
-        """Words with frozen vectors: what a slimmer copy has fewer of."""
+        """The number of words with frozen vectors, which a slim copy reduces."""
         return len(self.encoder.vocabulary.frozen)
 
     def bytes_of_words(self) -> list[int]:
-        """What each of these words takes on disk in a slim copy, at least."""
+        """The least number of bytes that each of these words takes in a slim copy."""
         width = self.encoder.vectors.shape[1]
         return [2 * width + _listed_bytes(word) for word in self.encoder.vocabulary.frozen]
 
     def slimmed(self, words: int) -> "QacnnScorer":
-        """With the vectors of the most frequent words only, all weights in half precision.
+        """A copy with the vectors of the most frequent words, all weights in half precision.
 
         Vector files list frequent words first, and a vocabulary keeps their order. Other words
-        become the unknown word, told apart by their characters; words with trainable vectors stay.
+        become the unknown word, distinguished by their characters only. Words with trainable
+        vectors are kept.
         """
         known = replace(self.encoder.vocabulary, frozen=self.encoder.vocabulary.frozen[:words])
         weights = dict(self.module.state_dict())
@@ -111,8 +112,8 @@ class QacnnScorer(TorchScorer):
         weights = in_precision(torch.float16, detached(weights))
         for name, tensor in weights.items():
             if not torch.isfinite(tensor).all():
-                fault = "holds a number too large for half precision"
-                raise bad_input(name, "", fault, "it cannot be slimmed; train the reader anew")
+                fault = "has a value too large for half precision, so it cannot be slimmed"
+                raise bad_input(name, "", fault, "train the reader again")
         return scorer_of(self.recipe, known, weights, null=self.can_refuse, stored="float16")
 
 
@@ -173,11 +174,11 @@ class QacnnFamily(Family):
             return scorer_of(recipe, known, weights, null=null, stored=stored)
 
     def compile_ahead(self, recipe: Recipe, device: torch.device) -> bool:
-        """Compile the blocks' programs with random numbers; the blocks that are trained find them.
+        """Compile the blocks on random inputs; the blocks that are trained reuse the programs.
 
-        False where this torch cannot, for want of a C compiler, say: training goes on without.
+        False if torch cannot compile, for example without a C compiler: training runs eagerly.
         """
-        from torch._dynamo.exc import TorchDynamoException  # two seconds, which a CPU need not wait
+        from torch._dynamo.exc import TorchDynamoException  # takes two seconds: only on a GPU
 
         from readlet.training.precision import MixedPrecision
 
@@ -197,7 +198,7 @@ class QacnnFamily(Family):
         except TorchDynamoException as error:
             cause = str(getattr(error, "inner_exception", error)).strip()
             reason = cause.splitlines()[0] if cause else type(error).__name__
-            warnings.warn(f"training without compiled programs: slower ({reason})", stacklevel=2)
+            warnings.warn(f"training runs slower, not compiled ({reason})", stacklevel=2)
             return False
         return True
 
@@ -206,13 +207,13 @@ class QacnnFamily(Family):
         scorer.module.compile_blocks()
 
     def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:
-        """NormSoftmax in the loss: the fewer the words of a window, the less sure it can be."""
+        """NormSoftmax in the loss bounds the confidence in windows of few words."""
         typed = _typed(recipe)
         if norm_gamma(typed.loss, typed.model.width) == math.inf:
             lengths = np.unique(rows.row_window[:, 1])
             places = [int(length) + can_refuse for length in lengths if length > 0]
-            least_sure = min(places, key=highest_confidence, default=1)
-            warn_of_bound(least_sure, "places, a short window,", "loss.gamma")
+            lowest = min(places, key=highest_confidence, default=1)
+            warn_of_bound(lowest, "places (a short window)", "loss.gamma")
 
 
 def scorer_of(
@@ -223,10 +224,10 @@ def scorer_of(
     null: bool,
     stored: StoredAs,
 ) -> QacnnScorer:
-    """The model with these weights, which may be in half precision and lack rows of zeros.
+    """The model with these weights, which may be in half precision and without the zero rows.
 
-    It computes in float32. Only the table of word vectors stays in half precision, if it is: the
-    rows that a batch needs are converted when they are looked up, which costs nothing.
+    It computes in float32. Only the table of word vectors may stay in half precision: its rows are
+    converted at lookup, which costs nothing.
     """
     typed = _typed(recipe)
     frozen = weights[_VECTORS]  # (words, width)
@@ -249,7 +250,7 @@ def _scorer(
 
 
 class _OverTables(nn.Module):
-    """The network with the tables of the training data: a batch in, scores out."""
+    """The network with the form tables of a data set: a batch in, scores out."""
 
     def __init__(self, network: QACNN, tables: FormTables) -> None:
         super().__init__()
@@ -267,6 +268,6 @@ def _typed(recipe: Recipe) -> QacnnRecipe:
 
 
 def _listed_bytes(word: str) -> int:
-    """A word in vocabulary.json: on a line of its own, after two spaces, with a comma."""
+    """Bytes of a word in vocabulary.json: on its own line, after two spaces, with a comma."""
     text = json.dumps(word, ensure_ascii=False)
     return len(text.encode("utf-8", errors="backslashreplace")) + len("  ,\n")

@@ -1,4 +1,4 @@
-"""What scorers with a torch module share: batches in, NumPy scores out, weights on disk."""
+"""The base of scorers with a torch module: batches in, NumPy scores out, weights on disk."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ WEIGHTS = "model.safetensors"
 
 @dataclass
 class TorchScorer(ABC):
-    """A module with its encoder. A subclass says how rows become batches."""
+    """A module with its encoder. A subclass defines how rows become batches."""
 
     module: nn.Module
     encoder: Encoder
@@ -38,7 +38,7 @@ class TorchScorer(ABC):
         return self.module
 
     def scoring(self, rows: Rows) -> Callable[[Any], SpanLogits]:
-        """The same for answering: here what all batches share can be computed once."""
+        """`over` for inference: here, work that all batches share can be done once."""
         return self.over(rows).to(self.device)
 
     def learner(self, rows: Rows, label_smoothing: float, teacher: Teacher | None) -> SpanLearner:
@@ -57,7 +57,7 @@ class TorchScorer(ABC):
         self.module.eval()
         score = self.scoring(rows)
         for shape, numbers in batches.in_order():
-            # Nothing is compiled for answering: it would cost more than it saves.
+            # Nothing is compiled for inference: it would cost more than it saves.
             batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
             with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
                 found = score(batch)

@@ -1,7 +1,7 @@
-"""Start-up on a GPU: one process fills the cache with encoded data while another compiles.
+"""Start-up on a GPU: a helper process encodes the data into the cache while this one compiles.
 
-Both keep a core busy for half a minute, and neither needs the other. The helper reads a recipe from
-its standard input: `python -m readlet.fitting.background < recipe.json`.
+Both take half a minute of one core and are independent. The helper reads a recipe from its
+standard input: `python -m readlet.fitting.background < recipe.json`.
 """
 
 import json
@@ -15,14 +15,14 @@ from readlet.recipe.recipe import Recipe
 
 @contextmanager
 def encoding_in_background(recipe: Recipe) -> Iterator[None]:
-    """Encode the recipe's data into the cache meanwhile; wait for it at the end.
+    """Encode the recipe's data into the cache in the background; wait for it at the end.
 
-    Whatever goes wrong there is nothing lost: `prepare` then does the work itself, and tells.
+    If the helper fails, `prepare` does the work itself and reports the error.
     """
     command = [sys.executable, "-m", "readlet.fitting.background"]
-    nowhere = subprocess.DEVNULL
+    null = subprocess.DEVNULL
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, text=True
+        command, stdin=subprocess.PIPE, stdout=null, stderr=null, text=True
     ) as helper:
         try:
             with suppress(BrokenPipeError):  # it has died already

@@ -1,4 +1,4 @@
-"""A run has a folder of its own, and goes on only with what it began with."""
+"""The folder of a run: one process at a time; resumed only with the same recipe and data."""
 
 import hashlib
 import json
@@ -26,18 +26,18 @@ _RECIPE, _LOCK = "recipe.json", ".lock"
 def claimed_folder(
     recipe: Recipe, folder: Path, accelerator: Accelerator, *, resume: bool
 ) -> Iterator[None]:
-    """The folder for a new run, or for one that goes on; no other process may train there."""
+    """Claim the folder for a new or resumed run; no other process may train there."""
     if resume:
-        _refuse_other_recipe(recipe, folder)
+        _reject_other_recipe(recipe, folder)
     else:
-        _refuse_used(folder)
+        _reject_used(folder)
     with ExitStack() as held:
         in_main(accelerator, lambda: _take(folder, held))
         if not resume:
             in_main(accelerator, lambda: _begin(folder, recipe))
         yield
         if accelerator.is_main_process:
-            (folder / _LOCK).unlink(missing_ok=True)  # it is no part of a reader
+            (folder / _LOCK).unlink(missing_ok=True)  # not a part of the reader
 
 
 def _begin(folder: Path, recipe: Recipe) -> None:
@@ -49,31 +49,31 @@ def _begin(folder: Path, recipe: Recipe) -> None:
 def _take(folder: Path, held: ExitStack) -> None:
     try:
         free = held.enter_context(locked(folder / _LOCK))
-    except OSError:  # some disks of a network hold no locks: then nothing guards against two
+    except OSError:  # some network disks have no locks: then two processes are not detected
         return
     if not free:
         remedy = "wait for it, or give another --out"
         raise bad_input(folder, "", "another process trains here", remedy)
 
 
-def _refuse_other_recipe(recipe: Recipe, folder: Path) -> None:
+def _reject_other_recipe(recipe: Recipe, folder: Path) -> None:
     stored = folder / _RECIPE
     if not stored.is_file():
         raise bad_input(folder, "", "no run to resume", "leave --resume out")
     changed = changed_fields(upgrade(_read_stored(stored)), recipe)
     if changed:
-        fault = f"the run began with another {', '.join(changed)}"
+        fault = f"the run was started with another {', '.join(changed)}"
         raise bad_input(folder, "", fault, "resume with the same recipe and --set")
 
 
-def _refuse_used(folder: Path) -> None:
+def _reject_used(folder: Path) -> None:
     if find_checkpoint(folder) or (folder / "config.json").exists():
-        remedy = "go on with --resume, or give another --out"
-        raise bad_input(folder, "", "holds a run already", remedy)
+        remedy = "continue with --resume, or give another --out"
+        raise bad_input(folder, "", "already contains a run", remedy)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        fault = f"cannot be a folder ({error.strerror})"
+        fault = f"cannot be created ({error.strerror})"
         raise bad_input(folder, "", fault, "give another --out") from None
 
 
@@ -81,23 +81,23 @@ def _read_stored(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        told = bad_input(path, "", f"is damaged ({error})", "train anew in another --out")
-        raise CannotResumeError(str(told)) from None
+        damage = bad_input(path, "", f"is damaged ({error})", "train again in another --out")
+        raise CannotResumeError(str(damage)) from None
     return values if isinstance(values, dict) else {}
 
 
 def check_data(recipe: Recipe, key: str, folder: Path, *, resume: bool) -> None:
-    """A run goes on only with the data and readers that it began with; `key` is of the data."""
+    """A run is resumed only with the same data and readers; `key` is the digest of the data."""
     stored = folder / "data.json"
     readers = [name for f in fields_with(recipe, SourceReader) for name in names_in(f.value)]
     now = {"key": key, "readers": [_digest_of_reader(name) for name in readers]}
     if resume and stored.is_file():
         if _read_stored(stored) != now:
-            fault = "the training data, the word vectors or the way to read them have changed"
+            fault = "the training data, the word vectors or the code that reads them have changed"
             if readers:
-                fault += ", or a reader to start or to learn from"
-            told = bad_input(folder, "", fault, "bring the old ones back, or give another --out")
-            raise CannotResumeError(str(told))
+                fault += ", or the start or teacher reader"
+            changed = bad_input(folder, "", fault, "restore the old ones, or give another --out")
+            raise CannotResumeError(str(changed))
     elif is_main_process():
         with atomic_text(stored) as stream:
             json.dump(now, stream)

@@ -1,4 +1,4 @@
-"""What training a reader of spans means: how it is scored on the way, and finished at the end."""
+"""Evaluation and calibration of a span model, during and after training."""
 
 from dataclasses import dataclass, replace
 
@@ -12,12 +12,12 @@ from readlet.reading.predictor import Predictor
 from readlet.training.evaluation import Scores
 from readlet.types import Prediction
 
-_TRACKED = 32  # rows: all scores of every head are held at once
+_TRACKED = 32  # rows: all attention scores of every head are in memory at once
 
 
 @dataclass(frozen=True)
-class SpanExam:
-    """Scores the weights as they are, before any calibration."""
+class SpanEvaluator:
+    """Scores the current weights, without calibration."""
 
     scorer: TrainableScorer
     batch_size: int
@@ -34,14 +34,14 @@ class SpanExam:
         return scores | (softmax_statistics(self.scorer, self.dev) if self.track_softmax else {})
 
     def calibrated(self, held_out: Part) -> tuple[Calibration, list[Prediction]]:
-        """The calibration fitted on held-out questions, and the predictions on dev with it."""
+        """The calibration fitted on held-out questions, and the calibrated predictions on dev."""
         fitted = calibrate(self.predictor, held_out.examples, held_out.rows)
         calibrated = replace(self.predictor, calibration=fitted)
         return fitted, calibrated.predict(self.dev.examples, self.dev.rows)
 
 
 def softmax_statistics(scorer: TrainableScorer, part: Part) -> Scores:
-    """Variance and entropy of every softmax of attention, for the largest batch of a few rows."""
+    """Variance and entropy of every attention softmax, on the largest batch of a few rows."""
     batches = scorer.scores(scorer.encoder.encode(part.examples[:_TRACKED]), _TRACKED)
     size, found = 0, []
     while True:
@@ -59,7 +59,7 @@ def softmax_statistics(scorer: TrainableScorer, part: Part) -> Scores:
 
 
 def unfitted(fitted: Calibration, *, can_refuse: bool) -> str:
-    """Why a calibration, or a part of it, was not fitted; empty if it was."""
+    """Why the calibration, or a part of it, was not fitted; empty if it was."""
     if not fitted.questions:
         return f"calibration not fitted: {TOO_FEW}"
     if can_refuse and not fitted.has_fitted_refusals:

@@ -1,4 +1,4 @@
-"""The reader that training begins with: fit for the recipe, and mixed in again at the end."""
+"""The reader that training starts from: checked against the recipe, interpolated at the end."""
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ from readlet.recipe.traits import OnlyInTraining, PartOfNetwork, changed_fields,
 
 
 def load_start(recipe: Recipe) -> Reader | None:
-    """The reader that training begins with; it must be built as the recipe says."""
+    """The reader that training starts from; its network must be that of the recipe."""
     if not recipe.training.start:
         return None
     start = Reader.load(recipe.training.start)
@@ -19,7 +19,7 @@ def load_start(recipe: Recipe) -> Reader | None:
 
 
 def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
-    """Complain if the recipe defines another network than that of the reader it starts from."""
+    """Raise an error if the recipe defines another network than that of the start reader."""
     network = {field.path for field in fields_with(recipe, PartOfNetwork)}
     network -= {field.path for field in fields_with(recipe, OnlyInTraining)}
     changed = changed_fields(start.model_dump(mode="json"), recipe)
@@ -32,9 +32,9 @@ def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
 
 @torch.no_grad()
 def mix_in(module: nn.Module, before: dict[str, Tensor], share: float) -> None:
-    """Weights between those before and after fine-tuning (WiSE-FT, Wortsman et al. 2022).
+    """Interpolate between the weights before and after fine-tuning (Wortsman et al. 2022, WiSE-FT).
 
-    Somewhat less of what is new for somewhat less forgotten; `share` says how much.
+    `share` is the weight of those before: less is learned, but less is forgotten.
     """
     after = dict(module.named_parameters())
     for name, weight in before.items():

@@ -1,7 +1,7 @@
-"""A teacher's probabilities for the training questions: those of a reader that was trained before.
+"""Distillation: a trained reader's probabilities for the training questions.
 
-They travel over characters, so that any kind of reader may teach any other: a word model learns
-from one that reads subwords, in windows of its own.
+They are mapped through character offsets, so any kind of reader may teach any other: a word model
+can learn from a subword model with other windows.
 """
 
 from collections import defaultdict
@@ -21,11 +21,11 @@ from readlet.training.processes import is_main_process
 from readlet.types import Example
 
 Floats = NDArray[np.float64]
-_CHUNK = 2048  # questions that the teacher reads at once: bounds the memory
+_CHUNK = 2048  # questions that the teacher encodes at once: bounds the memory
 
 
 class CharacterScores(NamedTuple):
-    """A reader's scores of the places of one context, by the characters they stand for."""
+    """A reader's scores of the places of one context, with their character offsets."""
 
     places: Ints  # (P, 2) characters, half-open
     start: Floats  # (P,)
@@ -33,7 +33,7 @@ class CharacterScores(NamedTuple):
 
 
 def ask_teacher(teacher: Reader, examples: Sequence[Example], rows: Rows, share: float) -> Teacher:
-    """Its probabilities for every row that holds an answer; it is not asked about the others."""
+    """The teacher's probabilities for every row with an answer; none for the other rows."""
     of_example: defaultdict[int, list[int]] = defaultdict(list)
     for row in np.flatnonzero(rows.row_label[:, 0] != NO_LABEL).tolist():
         of_example[int(rows.row_example[row])].append(row)
@@ -41,7 +41,7 @@ def ask_teacher(teacher: Reader, examples: Sequence[Example], rows: Rows, share:
     start, end = [nothing] * len(rows), [nothing] * len(rows)  # of each row
     scored = scores_of(teacher, {number: examples[number] for number in of_example})
     if is_main_process():
-        scored = track(scored, len(of_example), "asking the teacher")
+        scored = track(scored, len(of_example), "scoring with the teacher")
     for number, scores in scored:
         for row in of_example[number]:
             start[row], end[row] = probabilities(scores, rows.places(row))
@@ -53,10 +53,10 @@ def ask_teacher(teacher: Reader, examples: Sequence[Example], rows: Rows, share:
 def probabilities(
     scores: CharacterScores, places: Ints
 ) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-    """How probable each of these places is as first and as last of the answer: (places,) each.
+    """The probability of each place as the first and as the last of the answer: (places,) each.
 
-    A teacher's place counts for the place in which its answer would begin, or end. Both are empty
-    where the teacher has no place at all.
+    Each of the teacher's places is mapped to the place that contains its first, or last,
+    character. Both arrays are empty if the teacher has no places here.
     """
     theirs = scores.places
     inside = np.zeros(0, np.bool_)
@@ -64,8 +64,8 @@ def probabilities(
         inside = (theirs[:, 1] > places[0, 0]) & (theirs[:, 0] < places[-1, 1])  # (P,)
     if not inside.any():
         return np.zeros(0, np.float16), np.zeros(0, np.float16)
-    # The first place that ends behind the teacher's first character, the last that begins before
-    # its last one: they hold it, or stand next to the gap in which it lies.
+    # The first place that ends after the teacher's first character, and the last that begins
+    # before its last one: they contain it, or are next to the gap that contains it.
     first = np.searchsorted(places[:, 1], theirs[inside, 0], side="right")  # (P',)
     last = np.searchsorted(places[:, 0], theirs[inside, 1], side="left") - 1  # (P',)
     return (
@@ -80,7 +80,7 @@ def _summed(scores: Floats, at: Ints, count: int) -> NDArray[np.float16]:
 
 
 def scores_of(teacher: Reader, asked: dict[int, Example]) -> Iterator[tuple[int, CharacterScores]]:
-    """Each question's number and scores."""
+    """The number and the scores of each question."""
     numbers = list(asked)
     for begin in range(0, len(numbers), _CHUNK):
         chunk = numbers[begin : begin + _CHUNK]
@@ -101,7 +101,7 @@ def scores_of(teacher: Reader, asked: dict[int, Example]) -> Iterator[tuple[int,
 
 
 def _joined(windows: Sequence[CharacterScores]) -> CharacterScores:
-    """Windows overlap: a place has the highest score that any of them gives it."""
+    """Windows overlap: a place gets its highest score in any of them."""
     if len(windows) == 1:
         return windows[0]
     places, at = np.unique(

@@ -19,7 +19,7 @@ from readlet.families import family_of
 from readlet.families.family import Family, TrainableScorer
 from readlet.fitting.background import encoding_in_background
 from readlet.fitting.run_folder import check_data, claimed_folder
-from readlet.fitting.spans import SpanExam, unfitted
+from readlet.fitting.spans import SpanEvaluator, unfitted
 from readlet.fitting.starting import load_start, mix_in
 from readlet.fitting.teaching import ask_teacher
 from readlet.fitting.training_data import RecentData, TrainingData, prepare, read_split
@@ -28,7 +28,7 @@ from readlet.metrics.task import Task
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe, idle_fields
 from readlet.storage.files import atomic_text
-from readlet.training.evaluation import Exam, Scores
+from readlet.training.evaluation import Evaluator, Scores
 from readlet.training.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.training.precision import check_precision
 from readlet.training.processes import is_main_process, make_accelerator
@@ -46,7 +46,7 @@ class Trained:
 
 
 Watch = Callable[[float, Scores], None]
-"""Called with the epoch and the scores of every evaluation; what it raises ends the training."""
+"""Called with the epoch and the scores of every evaluation; an exception ends the training."""
 
 
 def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
@@ -77,15 +77,15 @@ def train(
     device = accelerator.device
     teacher = Reader.load(settings.teacher, device=str(device)) if settings.teacher else None
     check_precision(settings.precision, device)
-    with claimed_folder(recipe, folder, accelerator, resume=resume), _full_memory_reported():
-        is_compiled = _compile_meanwhile(
+    with claimed_folder(recipe, folder, accelerator, resume=resume), _out_of_memory_reported():
+        is_compiled = _compile_while_encoding(
             family, recipe, accelerator, prepares=questions is not None
         )
         with accelerator.main_process_first():  # the others find what it has cached
             data = recent.find(recipe) or recent.add(recipe, prepare(recipe, start, questions))
         check_data(recipe, data.key, folder, resume=resume)
         scorer = build_scorer(recipe, data, start)
-        began_with = _weights(scorer) if start is not None else {}
+        initial = _weights(scorer) if start is not None else {}
         if is_compiled:
             family.compile(scorer)
         if accelerator.is_main_process:
@@ -101,14 +101,14 @@ def train(
         rows, size = data.train.rows, settings.batch_size * accelerator.num_processes
         learner = scorer.learner(rows, settings.label_smoothing, taught)
         batches = scorer.batches(rows, size, seed=settings.seed)
-        asked_at_once = 256 if device.type == "cuda" else 32
-        exam = SpanExam(scorer, asked_at_once, data.dev, settings.track_softmax)
+        eval_batch_size = 256 if device.type == "cuda" else 32
+        evaluator = SpanEvaluator(scorer, eval_batch_size, data.dev, settings.track_softmax)
         loop = TrainingLoop(
             learner,
             batches,
             settings,
             folder,
-            _watched(exam, watch),
+            _watched(evaluator, watch),
             accelerator,
             began,
             how_to_resume,
@@ -116,21 +116,21 @@ def train(
         if resume:
             loop.resume()
         outcome = loop.run()
-        mix_in(scorer.module, began_with, settings.start_share)
-        return _finish(recipe, data, exam, outcome, start)
+        mix_in(scorer.module, initial, settings.start_share)
+        return _finish(recipe, data, evaluator, outcome, start)
 
 
 def build_scorer(
     recipe: Recipe, data: TrainingData, start: Reader | None = None
 ) -> TrainableScorer:
-    """The model to train: with fresh weights, drawn from the seed, or those of a start."""
+    """The model to train: with random weights, drawn from the seed, or those of a start reader."""
     family = family_of(recipe.model.kind)
     can_refuse = family.can_refuse(recipe) and data.has_impossible
     torch.manual_seed(recipe.training.seed)
     scorer = family.build(recipe, data.encoder, can_refuse=can_refuse)
     if start is not None:
-        began_with = cast(TrainableScorer, start.scorer)
-        scorer.module.load_state_dict(began_with.module.state_dict())
+        trained = cast(TrainableScorer, start.scorer)
+        scorer.module.load_state_dict(trained.module.state_dict())
     return scorer
 
 
@@ -139,7 +139,7 @@ def _weights(scorer: TrainableScorer) -> dict[str, torch.Tensor]:
 
 
 @contextmanager
-def _full_memory_reported() -> Iterator[None]:
+def _out_of_memory_reported() -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError:
@@ -147,33 +147,37 @@ def _full_memory_reported() -> Iterator[None]:
         raise FailedTrainingError(f"{fault}; lower training.batch_size") from None
 
 
-def _compile_meanwhile(
+def _compile_while_encoding(
     family: Family, recipe: Recipe, accelerator: Accelerator, *, prepares: bool
 ) -> bool:
-    """On a GPU, compile while another process encodes the data; whether that went well."""
+    """On a GPU, compile while another process encodes the data. Returns whether it compiled."""
     if accelerator.device.type != "cuda":
         return False
-    aside = prepares and accelerator.is_main_process
-    with encoding_in_background(recipe) if aside else nullcontext():
+    encodes = prepares and accelerator.is_main_process
+    with encoding_in_background(recipe) if encodes else nullcontext():
         return family.compile_ahead(recipe, accelerator.device)
 
 
-def _watched(exam: SpanExam, watch: Watch | None) -> Exam:
+def _watched(evaluator: SpanEvaluator, watch: Watch | None) -> Evaluator:
     def evaluate(epoch: float) -> Scores:
-        scores = exam()
+        scores = evaluator()
         if watch is not None:
             watch(epoch, scores)
         return scores
 
-    return Exam(evaluate, SPANS.decisive, SPANS.progress)
+    return Evaluator(evaluate, SPANS.decisive, SPANS.progress)
 
 
 def _finish(
-    recipe: Recipe, data: TrainingData, exam: SpanExam, outcome: Outcome, start: Reader | None
+    recipe: Recipe,
+    data: TrainingData,
+    evaluator: SpanEvaluator,
+    outcome: Outcome,
+    start: Reader | None,
 ) -> Trained:
     """Calibrate the trained model on the held-out questions, and score it on dev."""
-    fitted, predictions = exam.calibrated(data.held_out)
-    if is_main_process() and (fault := unfitted(fitted, can_refuse=exam.scorer.can_refuse)):
+    fitted, predictions = evaluator.calibrated(data.held_out)
+    if is_main_process() and (fault := unfitted(fitted, can_refuse=evaluator.scorer.can_refuse)):
         remedy = "raise data.held_out, or name a file in data.calibration"
         print(f"{fault}; {remedy}", file=sys.stderr)
     metrics: dict[str, Any] = {
@@ -183,10 +187,10 @@ def _finish(
         "rollbacks": outcome.rollbacks,
     }
     notice = ""
-    if start is not None:  # its encoder and its licence go with its weights
+    if start is not None:  # its encoder and its licence belong to its weights
         family = family_of(recipe.model.kind)
         recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
-    reader = Reader(exam.scorer, recipe, fitted, metrics, notice)
+    reader = Reader(evaluator.scorer, recipe, fitted, metrics, notice)
     return Trained(reader, data.dev.examples, predictions)
 
 
@@ -196,18 +200,18 @@ def _report_idle(recipe: Recipe) -> None:
 
 
 def _report_notes(recipe: Recipe, data: TrainingData, folder: Path, *, can_refuse: bool) -> None:
-    """Law 7: what was not taken as it stands is counted on the screen and listed in a file."""
+    """Every changed or skipped example is counted on the screen and listed in a file (law 7)."""
     notes = dict(data.train.rows.notes)
     if data.has_impossible and not can_refuse:
         impossible = [example.id for example in data.train.examples if not example.answers]
         notes["question without an answer: left out, as model.null_answer is false"] = impossible
-    asked = {"dev": data.dev.rows}
+    others = {"dev": data.dev.rows}
     if data.held_out.rows is not data.dev.rows:
-        asked["calibration"] = data.held_out.rows
-    for part, rows in asked.items():  # nothing is learned from them: answers may be anywhere
+        others["calibration"] = data.held_out.rows
+    for part, rows in others.items():  # not trained on: notes on answers do not matter
         if ids := rows.notes.get(LONG_QUESTION):
             notes[f"{part}: {LONG_QUESTION}"] = ids
     with atomic_text(folder / "notes.json") as stream:
         json.dump(notes, stream, ensure_ascii=False, indent=1)
-    for what, ids in notes.items():
-        print(f"{len(ids):,} × {what}", file=sys.stderr)
+    for reason, ids in notes.items():
+        print(f"{len(ids):,} × {reason}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The data of a recipe, read, split and encoded: all that training needs to know of text."""
+"""The data of a recipe: read, split into train, held-out and dev, and encoded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 class TrainingData:
     """The questions of a recipe in their three parts, encoded."""
 
-    key: str  # digest of all that the training rows depend on
+    key: str  # digest of everything that determines the training rows
     encoder: Encoder
     train: Part
     held_out: Part
@@ -39,22 +39,22 @@ class TrainingData:
 
     @property
     def has_impossible(self) -> bool:
-        """Some training question has no answer; windows without it do not count."""
+        """Whether some training question has no answer; windows without an answer do not count."""
         return any(not example.answers for example in self.train.examples)
 
 
 class RecentData:
     """The last few data sets of this process: runs that share their data prepare it once."""
 
-    def __init__(self, room: int = 4) -> None:
-        self._room = room
+    def __init__(self, capacity: int = 4) -> None:
+        self._capacity = capacity
         self._kept: dict[str, TrainingData] = {}
 
     def find(self, recipe: Recipe) -> TrainingData | None:
         return self._kept.get(self._key(recipe))
 
     def add(self, recipe: Recipe, data: TrainingData) -> TrainingData:
-        while len(self._kept) >= self._room:
+        while len(self._kept) >= self._capacity:
             del self._kept[next(iter(self._kept))]  # the oldest
         self._kept[self._key(recipe)] = data
         return data
@@ -74,7 +74,7 @@ class DataFiles(NamedTuple):
 
 
 class SplitQuestions(NamedTuple):
-    """The questions of a recipe as they were read, before any is encoded."""
+    """The questions of a recipe, before they are encoded."""
 
     files: DataFiles
     train: list[Example]
@@ -83,7 +83,7 @@ class SplitQuestions(NamedTuple):
 
 
 def data_files(recipe: Recipe) -> DataFiles:
-    """The files that a recipe names: all of them there, before any is read."""
+    """The files that a recipe names; an error if one does not exist, before any is read."""
     found: dict[str, list[Path]] = {}
     for field in fields_with(recipe, SourceFile):
         find = training_file if field.section == "data" else Path
@@ -97,11 +97,11 @@ def data_files(recipe: Recipe) -> DataFiles:
 
 
 def read_split(recipe: Recipe) -> SplitQuestions:
-    """Read and split the questions: faults in them are reported before anything slow begins."""
+    """Read and split the questions: errors in them are reported before any slow work."""
     files = data_files(recipe)
     examples = read_questions(*files.train)
     if not examples:
-        raise ReadletError("data.train: no question in these files; name others")
+        raise ReadletError("data.train: no questions in these files; name others")
     train, held_out = _split(recipe, examples, files.calibration)
     train = _share(train, recipe.data.share, recipe.training.seed)
     dev = _examples_of(files.dev, "data.dev") if files.dev else held_out
@@ -111,9 +111,9 @@ def read_split(recipe: Recipe) -> SplitQuestions:
 def prepare(
     recipe: Recipe, start: Reader | None = None, questions: SplitQuestions | None = None
 ) -> TrainingData:
-    """Read and encode all data of a recipe; the slow parts come from the cache the second time.
+    """Read and encode all data of a recipe; the slow parts are cached.
 
-    With a reader to start from, its encoder is used: the recipe's word vectors are not read.
+    With a start reader, its encoder is used: the recipe's word vectors are not read.
     """
     files, train, held_out, dev = questions or read_split(recipe)
     family = family_of(recipe.model.kind)
@@ -137,31 +137,31 @@ def prepare(
         return Part(examples, family.restore_rows(stored))
 
     calibration = [files.calibration] if files.calibration else []
-    aside = encoded("held-out", held_out, [*files.train, *calibration])
+    held_out_part = encoded("held-out", held_out, [*files.train, *calibration])
     return TrainingData(
         key=key,
         encoder=encoder,
         train=encoded("train", train, files.train),
-        held_out=aside,
-        dev=encoded("dev", dev, [files.dev]) if files.dev else aside,
+        held_out=held_out_part,
+        dev=encoded("dev", dev, [files.dev]) if files.dev else held_out_part,
     )
 
 
 def _split(
     recipe: Recipe, examples: list[Example], calibration: Path | None
 ) -> tuple[list[Example], list[Example]]:
-    """What is trained on, and what the calibration is fitted on."""
+    """The training questions, and the held-out ones on which the calibration is fitted."""
     if calibration:
         return examples, _examples_of(calibration, "data.calibration")
-    aside = held_out_contexts(examples, recipe.data.held_out, recipe.training.seed)
-    train = [e for e in examples if e.context not in aside]
+    held_out = held_out_contexts(examples, recipe.data.held_out, recipe.training.seed)
+    train = [e for e in examples if e.context not in held_out]
     if not train:
-        raise ReadletError("data.train: a single context; give at least two, one is held out")
-    return train, [e for e in examples if e.context in aside]
+        raise ReadletError("data.train: a single context; give at least two, as one is held out")
+    return train, [e for e in examples if e.context in held_out]
 
 
 def _share(train: list[Example], share: float, seed: int) -> list[Example]:
-    """Questions of a share of the contexts; a larger share has those of a smaller one too."""
+    """The questions of a share of the contexts; a larger share includes a smaller one."""
     contexts = _contexts(train)
     order = np.random.default_rng(seed).permutation(len(contexts))
     chosen = {contexts[int(i)] for i in order[: max(1, round(share * len(contexts)))]}
@@ -171,7 +171,7 @@ def _share(train: list[Example], share: float, seed: int) -> list[Example]:
 def _examples_of(path: Path, field: str) -> list[Example]:
     examples = read_questions(path)
     if not examples:
-        raise bad_input(path, field, "no question in this file", "name another")
+        raise bad_input(path, field, "no questions in this file", "name another")
     return examples
 
 

@@ -1,1 +1,1 @@
-"""Models: building blocks of `nn` put together."""
+"""Models, built from the blocks of `nn`."""

@@ -2,10 +2,9 @@
 
 model = use_norm_attention(AutoModel.from_pretrained("bert-base-uncased"))
 
-Or by name: `from_pretrained(..., attn_implementation=register_norm_attention())`. Then DeBERTa,
-XLNet and others that do not look at the name keep their own softmax without a word;
-`use_norm_attention` refuses them. transformers does not save the name with a model: choose the
-attention again after loading.
+Or by name: `from_pretrained(..., attn_implementation=register_norm_attention())`. But DeBERTa,
+XLNet and others ignore the name and silently keep their own softmax; `use_norm_attention` rejects
+them. transformers does not save the name with a model: choose the attention again after loading.
 """
 
 import inspect
@@ -20,17 +19,17 @@ from readlet.nn.norm_attention import materialised_norm_attention, norm_attentio
 from readlet.recipe.gamma import check_gamma
 
 M = TypeVar("M", bound=Any)
-# Models write -100, -1e4 or the lowest number of the type where nothing is to be seen.
+# Models mask with -100, -1e4 or the lowest number of the dtype.
 _MASKED_BELOW = -50.0
 
 
 def use_norm_attention(model: M, gamma: float | None = None) -> M:
-    """The same model with NormSoftmax in every attention, or an error where it cannot have it."""
+    """The same model with NormSoftmax in every attention, or an error if that is impossible."""
     from transformers import PreTrainedModel
 
     if not isinstance(model, PreTrainedModel):
         remedy = "give the encoder inside it"
-        raise ReadletError(f"{type(model).__name__} is no model of transformers; {remedy}")
+        raise ReadletError(f"{type(model).__name__} is not a model of transformers; {remedy}")
     kinds: set[type] = {type(part) for part in model.modules()}
     asks = {_asks_for_attention(kind) for kind in kinds}
     if True not in asks or False in asks:
@@ -40,10 +39,10 @@ def use_norm_attention(model: M, gamma: float | None = None) -> M:
 
 
 def register_norm_attention(gamma: float | None = None) -> str:
-    """Make NormSoftmax known to transformers; the name to give as `attn_implementation`.
+    """Register NormSoftmax with transformers; returns the name for `attn_implementation`.
 
-    `gamma` is what the model divides its scores by, mostly the square root of the head's width,
-    unless another cap is given: far above it, the model is what it was.
+    `gamma` is the cap on sigma. By default it is the number by which the model divides its scores,
+    mostly the square root of the head's width: where sigma is far above it, nothing changes.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
 
@@ -62,7 +61,7 @@ def register_norm_attention(gamma: float | None = None) -> str:
         position_bias: Tensor | None = None,
         **more: Any,
     ) -> tuple[Tensor, None]:
-        _refuse_what_is_not_done(module, query, attention_mask, more)
+        _reject_unsupported(module, query, attention_mask, more)
         groups = query.shape[1] // key.shape[1]
         if groups > 1:
             key, value = (t.repeat_interleave(groups, dim=1) for t in (key, value))
@@ -71,7 +70,7 @@ def register_norm_attention(gamma: float | None = None) -> str:
         named = {"gamma": 1 / scaling if gamma is None else gamma, "dropout": dropout}
         if bias is None:
             mixed = norm_attention(query, key, value, keep, **named)
-        else:  # made for scores that are scaled already
+        else:  # the bias is meant for scores that are already scaled
             bias = bias / scaling  # (B or 1, H or 1, 1 or Lq, Lk)
             mixed = materialised_norm_attention(query, key, value, keep, bias=bias, **named)
         return mixed.transpose(1, 2).contiguous(), None  # (B, Lq, H, E)
@@ -84,11 +83,11 @@ def register_norm_attention(gamma: float | None = None) -> str:
 def _mask(
     *, mask_function: Any, attention_mask: Tensor | None = None, config: Any = None, **named: Any
 ) -> Tensor | None:
-    """Padding as a mask of keys, (B, 1, 1, Lk); everything else as a mask of pairs."""
+    """Padding as a mask of keys, (B, 1, 1, Lk); all other masks as a mask of pairs."""
     from transformers.masking_utils import bidirectional_mask_function, sdpa_mask
 
     if not torch.compiler.is_compiling():
-        _refuse_config_without_choice(config)
+        _reject_config(config)
     if mask_function is bidirectional_mask_function:
         return None if attention_mask is None else attention_mask[:, None, None, :].bool()
     named |= {"mask_function": mask_function, "attention_mask": attention_mask}
@@ -97,14 +96,14 @@ def _mask(
 
 
 def _mask_and_bias(mask: Tensor | None, bias: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-    """What is kept, and what is added to the scores.
+    """The boolean mask, and the bias that is added to the scores.
 
-    A mask of numbers may be both: some models put their bias of places into it.
+    A mask of numbers may be both: some models add their position bias to it.
     """
     if mask is None or mask.dtype == torch.bool:
         return mask, bias
     if not mask.is_floating_point():
-        remedy = "give one of two dimensions, or True where it is kept"
+        remedy = "give one of two dimensions, or a boolean one (True means keep)"
         raise ReadletError(f"mask: {mask.dtype} of {mask.dim()} dimensions; {remedy}")
     keep = mask > _MASKED_BELOW  # (B or 1, H or 1, 1 or Lq, Lk)
     added = mask.masked_fill(~keep, 0.0)  # (B or 1, H or 1, 1 or Lq, Lk)
@@ -113,34 +112,30 @@ def _mask_and_bias(mask: Tensor | None, bias: Tensor | None) -> tuple[Tensor | N
     return keep, added if bias is None else added + bias
 
 
-def _refuse_config_without_choice(config: Any) -> None:
-    """Some models ask for a mask of the named kind, and then compute their own attention."""
+def _reject_config(config: Any) -> None:
+    """Some models request a mask for this attention, and then compute their own attention."""
     from transformers import MODEL_MAPPING
 
-    models = MODEL_MAPPING.get(type(config), ())
+    models: Any = MODEL_MAPPING.get(type(config), ())
     for model in models if isinstance(models, tuple) else (models,):
-        _refuse_without_choice(model)
-
-
-def _refuse_without_choice(model: Any) -> None:
-    if not model._can_set_attn_implementation():
-        raise _without_choice(model)
+        if not model._can_set_attn_implementation():
+            raise _without_choice(model)
 
 
 def _without_choice(model: type) -> ReadletError:
     remedy = "take one like BERT, RoBERTa, ALBERT, ELECTRA or ModernBERT"
-    return ReadletError(f"{model.__name__} has an attention that cannot be chosen; {remedy}")
+    return ReadletError(f"{model.__name__} has a fixed attention implementation; {remedy}")
 
 
 def _asks_for_attention(part: type) -> bool | None:
-    """Whether it takes the attention that is chosen (True) or one of its own (False); None: none.
+    """True: it uses the chosen attention; False: its own; None: it has no attention.
 
-    transformers can tell this of a whole file only, and some files have layers of both kinds.
+    transformers knows this per file only, and some files have layers of both kinds.
     """
     computing = next(kind for kind in part.__mro__ if "forward" in vars(kind))
     try:
         source = inspect.getsource(computing)
-    except (OSError, TypeError):  # made at run time: nothing to read
+    except (OSError, TypeError):  # created at run time: there is no source
         return None
     if "ALL_ATTENTION_FUNCTIONS" in source:
         return True
@@ -148,15 +143,15 @@ def _asks_for_attention(part: type) -> bool | None:
     return False if owns and "Attention" in part.__name__ else None
 
 
-def _refuse_what_is_not_done(
+def _reject_unsupported(
     module: nn.Module, query: Tensor, mask: Tensor | None, more: dict[str, Any]
 ) -> None:
     for name in ("softcap", "s_aux"):
         if more.get(name) is not None:
-            raise ReadletError(f"NormSoftmax knows no {name}; give this model another attention")
+            raise ReadletError(f"NormSoftmax does not support {name}; use another attention")
     asked = getattr(getattr(module, "config", None), "output_attentions", False)
     if more.get("output_attentions", asked) and not torch.compiler.is_compiling():
-        warnings.warn("output_attentions: NormSoftmax holds no weights to give", stacklevel=2)
+        warnings.warn("output_attentions: NormSoftmax does not return weights", stacklevel=2)
     is_causal = more.get("is_causal") or getattr(module, "is_causal", False)
     if mask is None and is_causal and query.shape[2] > 1:
         raise ReadletError("NormSoftmax got no mask for causal attention; pass an attention_mask")

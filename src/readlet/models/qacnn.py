@@ -1,4 +1,4 @@
-"""QACNNnet: QANet (Yu et al. 2018) made smaller. Convolutions, attention, no recurrence."""
+"""QACNNnet: a smaller QANet (Yu et al. 2018). Convolutions, attention, no recurrence."""
 
 import torch
 import torch.nn.functional as F
@@ -14,8 +14,8 @@ from readlet.nn.softmax import normalised
 from readlet.nn.trilinear import ContextQueryAttention
 from readlet.recipe.qacnn import QacnnModel, QacnnRecipe, norm_gamma
 
-# Fresh embeddings have a deviation of about 0.4, the positions added to them one of 0.7. What a
-# word is must outweigh where it stands, or attention begins by comparing places.
+# Initial embeddings have a deviation of about 0.4, the positions added to them one of 0.7. The word
+# must outweigh its position, or attention begins by comparing positions.
 _WORDS_OVER_POSITIONS = 4.0
 _FORMS_AT_ONCE = 4096  # bounds the memory of the character convolution
 
@@ -29,7 +29,7 @@ class Embedding(nn.Module):
         self, recipe: QacnnModel, frozen: Tensor, trainable_rows: int, character_count: int
     ) -> None:
         super().__init__()
-        # Rows of trainable words are zero here, and rows of frozen words are absent there.
+        # `frozen` has zero rows for trainable words; `trainable` has no rows for frozen words.
         self.register_buffer("frozen", frozen)  # (V, E)
         self.trainable = nn.Embedding(trainable_rows, frozen.shape[1], padding_idx=0)
         nn.init.normal_(self.trainable.weight, std=0.1)
@@ -43,7 +43,7 @@ class Embedding(nn.Module):
                 recipe.character_kernel,
                 recipe.character_dropout,
             )
-        # A feature more for context words: whether they stand in the question. Zero for questions.
+        # One more feature of context words: whether they occur in the question. 0 in questions.
         self.match_features = recipe.match_features
         inputs = frozen.shape[1] + recipe.character_filters + recipe.match_features
         self.project = nn.Linear(inputs, recipe.width, bias=False)
@@ -58,7 +58,7 @@ class Embedding(nn.Module):
         return torch.cat([vectors + self.trainable(row), characters], dim=-1)  # (U, E + C)
 
     def forward(self, of_forms: Tensor, places: Tensor, match: Tensor) -> Tensor:
-        """Vectors of forms (U, E + C), places among them (B, L), match (B, L) -> (B, L, D)."""
+        """Vectors of forms (U, E + C), indices into them (B, L), match (B, L) -> (B, L, D)."""
         batch, length = places.shape
         inputs = of_forms.index_select(0, places.flatten())  # (B * L, E + C)
         parts = [self.dropout(inputs).view(batch, length, -1)]  # (B, L, E + C)
@@ -71,7 +71,7 @@ class Embedding(nn.Module):
 class QACNN(nn.Module):
     """Question and context share the encoder; the model encoder runs three times (M0, M1, M2).
 
-    With `null`, contexts begin with a place of its own for "no answer": the first one of every row.
+    With `null`, the first place of every context represents "no answer".
     """
 
     def __init__(
@@ -113,13 +113,13 @@ class QACNN(nn.Module):
             block(sizes.convolutions, sizes.kernel, i, sizes.blocks) for i in range(sizes.blocks)
         )
         self.dropout = nn.Dropout(sizes.dropout)
-        # No bias: one number added to every position changes no probability.
+        # No bias: a constant added to every position changes no probability.
         self.start = nn.Linear(2 * sizes.width, 1, bias=False)
         self.end = nn.Linear(2 * sizes.width, 1, bias=False)
         self._initialise()
 
     def _initialise(self) -> None:
-        """Xavier's bounds. Torch's own are about half of them: words would drown in positions."""
+        """Xavier's bounds. Torch's default is about half: positions would outweigh the words."""
         for module in self.modules():
             if isinstance(module, SelfAttention):
                 for part in module.qkv.weight.chunk(3):  # query, key and value are three layers
@@ -127,7 +127,8 @@ class QACNN(nn.Module):
                 nn.init.xavier_uniform_(module.output.weight)
         for layer in (self.embedding.project, self.resize):
             nn.init.xavier_uniform_(layer.weight)
-        # The stream is long by then: small weights let training begin near the loss of guessing.
+        # The residual stream is large by then: with small weights, training starts near the loss
+        # of random guessing.
         for layer in (self.start, self.end):
             nn.init.normal_(layer.weight, std=0.01)
         characters = self.embedding.characters
@@ -136,7 +137,7 @@ class QACNN(nn.Module):
             nn.init.zeros_(characters.embedding.weight[0])  # padding
 
     def compile_blocks(self) -> None:
-        """Compile the blocks in place; worth its time for long runs on a GPU only."""
+        """Compile the blocks in place; this pays off only in long runs on a GPU."""
         for block in (self.encoder, *self.blocks):
             block.compile_parts()
 
@@ -160,7 +161,7 @@ class QACNN(nn.Module):
         return SpanLogits(start[:, 1:], end[:, 1:], context_keep[:, 1:], null)  # (B, Lc - 1)
 
     def _score(self, logits: Tensor, keep: Tensor) -> Tensor:
-        """Softmax of these is what the recipe asks for: the plain one, or NormSoftmax."""
+        """The softmax of the result is the softmax or the NormSoftmax of the logits (recipe)."""
         if self.loss_gamma is None:
             return logits.float()  # (B, Lc)
         return normalised(logits.float(), keep, -1, self.loss_gamma)  # (B, Lc)
@@ -175,7 +176,7 @@ class QACNN(nn.Module):
         match = F.pad(in_question, (0, batch.question.shape[1]))  # (B, Lc + Lq)
         places = torch.cat([batch.context, batch.question], dim=1)  # (B, Lc + Lq)
         embedded = self.embedding(of_forms, places, match)  # (B, Lc + Lq, D)
-        # The residual stream stays in float32: dozens of updates are added to it.
+        # The residual stream stays in float32: it accumulates dozens of updates.
         embedded = embedded.float() * _WORDS_OVER_POSITIONS  # (B, Lc + Lq, D)
         length = batch.context.shape[1]
         return embedded[:, :length].contiguous(), embedded[:, length:].contiguous()
@@ -188,7 +189,7 @@ class QACNN(nn.Module):
 
     @torch.inference_mode()
     def read_characters(self, tables: FormTables) -> None:
-        """Read the characters of every form once, not at every place: for answering only."""
+        """Compute the character vectors of every form once for all batches; inference only."""
         parts = torch.split(tables.characters, _FORMS_AT_ONCE)  # of (<= 4096, W)
         tables.character_vectors = torch.cat([self.embedding.characters(p) for p in parts])
 
@@ -200,6 +201,6 @@ class QACNN(nn.Module):
 
 
 def _match(context_keys: Tensor, question_keys: Tensor) -> Tensor:
-    """Which context words stand in the question. Keys 0 and 1, padding and null, match nothing."""
+    """Which context words occur in the question. Keys 0 and 1, padding and null, never match."""
     same = context_keys.unsqueeze(2) == question_keys.unsqueeze(1)  # (B, Lc, Lq)
     return (same & (question_keys > 1).unsqueeze(1)).any(dim=2)  # (B, Lc)

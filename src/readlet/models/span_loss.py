@@ -1,7 +1,7 @@
-"""What training minimises: the cross entropy of the first and the last place of the answer.
+"""The span loss: the cross entropy of the first and the last place of the answer.
 
-The gold answer is one target. A teacher, a reader that was trained before, can be another: the
-probabilities it gives say more than the one answer that was marked (Hinton et al. 2015).
+The target is the gold answer, and with a teacher (a reader that was trained before) also its
+probabilities, which carry more information than one label (distillation, Hinton et al. 2015).
 """
 
 from typing import NamedTuple, Protocol
@@ -15,7 +15,7 @@ from readlet.nn.softmax import masked_log_softmax
 
 
 class SpanBatch(Protocol):
-    """What the loss needs of a batch, whatever else the model reads."""
+    """The fields of a batch that the loss uses."""
 
     @property
     def rows(self) -> Tensor: ...  # (B,) row numbers; -1: filler
@@ -34,7 +34,7 @@ class Targets(NamedTuple):
 
 
 class Teacher(nn.Module):
-    """A teacher's probabilities for every row of the training data, one row after the other."""
+    """A teacher's probabilities for all rows of the training data, concatenated."""
 
     start: Tensor
     end: Tensor
@@ -51,7 +51,7 @@ class Teacher(nn.Module):
 
     def forward(self, rows: Tensor, width: int) -> Targets:
         """Row numbers (B,) and the padded width L."""
-        known = rows.clamp(min=0)  # (B,) filler rows have no number, and no weight either
+        known = rows.clamp(min=0)  # (B,) filler rows have the number -1, and weight 0
         place = torch.arange(width, device=rows.device)  # (L,)
         length = self.length[known]  # (B,)
         inside = place < length.unsqueeze(1)  # (B, L)
@@ -63,7 +63,7 @@ class Teacher(nn.Module):
 
 
 class SpanLearner(nn.Module):
-    """What training needs: a module that turns a batch into a loss."""
+    """A module that turns a batch into a loss, for training."""
 
     def __init__(
         self, model: nn.Module, label_smoothing: float, teacher: Teacher | None = None
@@ -90,10 +90,10 @@ def span_loss(
 ) -> Tensor:
     """Weighted sum of -log p_start - log p_end over the rows.
 
-    With a teacher, `share` of it is the cross entropy with its probabilities.
+    With a teacher, the cross entropy with its probabilities has the weight `share`.
     """
     loss = batch.weight.new_zeros(())  # ()
-    # "No answer" is one more outcome, before all places: label -1 is its index 0.
+    # "No answer" is one more class, before all places: label -1 becomes index 0.
     before = int(scores.null is not None)
     keep = F.pad(scores.allowed, (before, 0), value=True)  # (B, 1 + L), or (B, L)
     labels = (batch.labels + before).clamp(min=0)  # (B, 2)

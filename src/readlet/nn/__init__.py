@@ -1,1 +1,1 @@
-"""Building blocks on tensors: they know masks and shapes, and nothing of text."""
+"""Building blocks on tensors: they use masks and shapes, and know nothing about text."""

@@ -7,10 +7,10 @@ from readlet.nn.norm_attention import norm_attention
 
 
 class SelfAttention(nn.Module):
-    """Every kept position looks at every kept position; padded positions come out as zeros.
+    """Every kept position attends to every kept position; padded positions give zeros.
 
     The inner width is `heads * head_width` and need not equal `width`: the small reader of 96
-    features uses 5 heads of 96 each. With `norm_gamma`, NormSoftmax takes the place of softmax.
+    features uses 5 heads of 96 each. With `norm_gamma`, NormSoftmax replaces softmax.
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class SelfAttention(nn.Module):
         """x (B, L, D), keep (B, L) -> (B, L, D)."""
         query, key, value = self.of_heads(x)  # 3 of (B, H, L, E)
         dropout = self.dropout if self.training else 0.0
-        # An example that keeps nothing attends to everything: any answer will do, since it is
-        # zeroed below, as long as neither the answer nor its gradient is NaN.
+        # An example that keeps nothing attends to everything. The result does not matter, since
+        # it is zeroed below, but neither it nor its gradient may be NaN.
         safe = keep | ~keep.any(dim=1, keepdim=True)  # (B, L)
         if self.norm_gamma is not None:
             mixed = norm_attention(

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 class SeparableConvolution(nn.Module):
     """A filter per feature along the sequence, then a mix of the features, then ReLU.
 
-    The sequence keeps its length. What stands in the padding never reaches a kept position: it is
-    set to the same zeros that the convolution sees beyond either end of an unpadded sequence.
+    The sequence keeps its length. Values in the padding never reach a kept position: they are set
+    to the same zeros with which the convolution pads either end of a sequence.
     """
 
     def __init__(self, width_in: int, width_out: int, kernel: int) -> None:
@@ -24,14 +24,14 @@ class SeparableConvolution(nn.Module):
         nn.init.kaiming_normal_(self.pointwise.weight, nonlinearity="relu")
 
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
-        """x (B, L, D), keep (B, L) -> (B, L, width_out); padded positions hold no meaning."""
+        """x (B, L, D), keep (B, L) -> (B, L, width_out); padded positions are undefined."""
         clean = torch.where(keep.unsqueeze(-1), x, 0.0)  # (B, L, D)
         return F.relu(self.pointwise(self._filter(clean)))  # (B, L, width_out)
 
     def _filter(self, x: Tensor) -> Tensor:
-        """The depthwise part, (B, L, D) -> (B, L, D), without moving the features in memory."""
+        """The depthwise part, (B, L, D) -> (B, L, D), without copying the features in memory."""
         if torch.compiler.is_compiling():
-            # A sum of shifted copies: the compiler makes one kernel of it and of its neighbours.
+            # A sum of shifted copies: the compiler fuses it with the operations around it.
             kernel, length = self.depthwise.kernel_size[1], x.shape[1]
             weight = self.depthwise.weight.view(-1, kernel)  # (D, K)
             padded = F.pad(x, (0, 0, kernel // 2, kernel // 2))  # (B, L + K - 1, D)
@@ -39,7 +39,7 @@ class SeparableConvolution(nn.Module):
             for k in range(1, kernel):
                 total = total + padded[:, k : k + length] * weight[:, k]  # (B, L, D)
             return total
-        # An image of height 1 whose features lie last in memory: the fastest layout by far.
+        # An image of height 1 in channels-last memory format: by far the fastest layout.
         image = x.transpose(1, 2).unsqueeze(2)  # (B, D, 1, L)
         filtered: Tensor = self.depthwise(image)  # (B, D, 1, L)
         return filtered.squeeze(2).transpose(1, 2)  # (B, L, D)

@@ -10,7 +10,7 @@ from readlet.nn.convolution import SeparableConvolution
 from readlet.nn.position import PositionalEncoding
 from readlet.nn.stochastic_depth import StochasticDepth, survival_at
 
-# Above the longest context of the recipes, 400; longer sequences make the table grow.
+# More than the longest context of the recipes, 400; the table grows for longer sequences.
 POSITIONS = 512
 
 
@@ -43,7 +43,7 @@ class ConvolutionPair(nn.Module):
         """x (B, L, D), keep (B, L) -> (B, L, D)."""
         for i, (convolution, depth) in enumerate(zip(self.convolutions, self.depths, strict=True)):
             update = convolution(self.norm(x), keep)  # (B, L, D)
-            # QANet drops between every two layers, not after each convolution.
+            # QANet applies dropout between every two layers, not after each convolution.
             x = depth(x, self.dropout(update) if i else update)  # (B, L, D)
         return x
 
@@ -87,8 +87,8 @@ class EncoderBlock(nn.Module):
     """Positions are added, then pairs of convolutions, then attention and feed-forward.
 
     `first_sublayer` is the number of this block's first sublayer in the whole stack, counted from
-    1, and `total_sublayers` the size of that stack: an update deep in the stack is left out more
-    often, down to a survival of `last_survival` for the very last one.
+    1, and `total_sublayers` the size of that stack: deeper updates are dropped more often, down to
+    a survival probability of `last_survival` for the last one.
     """
 
     def __init__(
@@ -139,14 +139,14 @@ class EncoderBlock(nn.Module):
         """x (B, L, D), keep (B, L) -> (B, L, D), zero at padded positions."""
         x = self.position(x)  # (B, L, D)
         for part in (*self.pairs, self.rest):
-            if self._is_compiled:  # for all lengths at once, but for one batch size
+            if self._is_compiled:  # dynamic in the length, static in the batch size
                 torch._dynamo.maybe_mark_dynamic(x, 1)
                 torch._dynamo.maybe_mark_dynamic(keep, 1)
             x = part(x, keep)  # (B, L, D)
         return x
 
     def compile_parts(self) -> None:
-        """Compile in place, once for all lengths; parts that look alike share one program.
+        """Compile in place, once for all lengths; parts of the same structure share one program.
 
         Two sublayers at a time: whole blocks took more than a minute to compile.
         """
@@ -156,5 +156,5 @@ class EncoderBlock(nn.Module):
 
 
 def _norm(width: int, dropout: float) -> nn.Sequential:
-    """Without scale and shift: the product that follows has a scale, and each costs a reduction."""
+    """LayerNorm and dropout. No scale and shift: the next layer has weights, and each is slow."""
     return nn.Sequential(nn.LayerNorm(width, elementwise_affine=False), nn.Dropout(dropout))

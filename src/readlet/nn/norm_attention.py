@@ -1,16 +1,16 @@
-"""Attention with NormSoftmax (paper 002) that never holds the matrix of scores.
+"""Attention with NormSoftmax (paper 002) that never materialises the matrix of scores.
 
-NormSoftmax divides the scores q.k of a query by their deviation over the keys. That deviation needs
+NormSoftmax divides the scores q.k of a query by their standard deviation over the keys. That needs
 no scores: with the keys' covariance C = 1/n sum_j (k_j - mean)(k_j - mean)', it is sqrt(q' C q). So
 the query is rescaled, and torch's fused attention does the rest with a scale of 1: exact, and in
-O(n d^2). C is of the centred keys, since E[kk'] - mean mean' would lose half of the digits.
+O(n d^2). C is computed from centred keys, since E[kk'] - mean mean' would lose half of the digits.
 
 q' C q cancels where q is nearly orthogonal to the directions in which the keys vary. That is rare
-among many keys, but common among two or three. So the deviation over at most d kept keys is the
-norm of their centred scores: a product of the same size, with the rounding that all scores have.
-Two keys are a case of their own. Divided by their deviation, their scores are +1 and -1 about the
-mean, whatever the query. The part of q across the keys' difference has no influence, but would be
-multiplied by 1 / sigma, and its rounding with it: the rescaled query has none of it.
+with many keys, but common with two or three. So for at most d kept keys the deviation is the norm
+of their centred scores: a product of the same size, with the usual rounding error of scores.
+Two keys are a special case. Divided by their deviation, their scores are +1 and -1 about the mean,
+for any query. The component of q orthogonal to the keys' difference has no influence, but it and
+its rounding error would be multiplied by 1 / sigma: the rescaled query leaves it out.
 """
 
 import math
@@ -44,9 +44,9 @@ def norm_attention(
 ) -> Tensor:
     """query (B, H, Lq, E), key and value (B, H, Lk, E), keep -> (B, H, Lq, E).
 
-    `keep` is boolean, True means keep: of keys, (B, Lk), or of pairs, (B or 1, H or 1, Lq, Lk),
-    which needs all scores. `gamma` is sqrt(E) unless another cap is given. Queries all of whose
-    keys are masked get zeros.
+    `keep` is boolean, True means keep. It masks keys, (B, Lk), or pairs, (B or 1, H or 1, Lq, Lk);
+    a mask of pairs needs all scores. `gamma` is the cap on sigma, by default sqrt(E). Queries all
+    of whose keys are masked get zeros.
     """
     gamma = math.sqrt(query.shape[-1]) if gamma is None else gamma
     check_gamma(gamma)
@@ -56,7 +56,7 @@ def norm_attention(
     query, key, value = _as_autocast(query, key, value)
     if keep is not None and keep.dim() == 4:
         if keep.shape[-2] > 1 or keep.shape[1] > 1:
-            _tell_once("a mask of pairs")
+            _warn_once("a mask of pairs")
             return materialised_norm_attention(
                 query, key, value, keep, gamma=gamma, dropout=dropout
             )
@@ -74,11 +74,11 @@ def norm_attention(
     attended = F.scaled_dot_product_attention(
         scaled, key, value, attn_mask=keep[:, None, None, :], dropout_p=dropout, scale=1.0
     )  # (B, H, Lq, E)
-    # Where nothing is kept, torch gives zeros, but a mean of the values through cuDNN.
+    # Where nothing is kept, torch gives zeros, but with cuDNN a mean of the values.
     if torch.compiler.is_compiling():
         return torch.where(nothing, 0.0, attended)  # (B, H, Lq, E)
-    # Put right behind autograd's back, which would hold a second copy: the scaled query is zero
-    # there, so of the gradients only the value's could be wrong.
+    # Fixed in place and hidden from autograd, which would keep a second copy. The scaled query is
+    # zero there, so only the gradient of the value could be wrong.
     attended.data.masked_fill_(nothing, 0.0)
     return attended
 
@@ -88,7 +88,7 @@ def rescaled_query(
 ) -> tuple[Tensor, Tensor]:
     """q / min(sigma, gamma), where sigma is the deviation of q.k over the kept keys; and the key.
 
-    0 when all kept keys score the same: then the weights are equal, and nothing is learned.
+    0 if all kept keys have the same score: then the weights are equal, without a gradient.
     """
     if gpu is not None and gpu.fits(query, key):
         return gpu.rescaled_query(query, key, keep, gamma)
@@ -97,12 +97,12 @@ def rescaled_query(
 
 
 class _RescaledQuery(torch.autograd.Function):
-    """With its own gradient, which saves neither the query nor the centred keys.
+    """The rescaled query; its custom gradient saves neither the query nor the centred keys.
 
     With s = 1 / sigma, q' = s q and the keys' covariance C, dq = s (dq' - (q'.dq') C q'); C gets
-    -1/2 sum_i (q'_i.dq'_i) q'_i q'_i^T, which the keys get as 2/n (k - mean) dC. In float32 at
-    least: where a query is nearly orthogonal to most of C, half precision would lose sigma. Two
-    keys whose scores are not capped give the query no gradient; theirs cancels that of attention.
+    -1/2 sum_i (q'_i.dq'_i) q'_i q'_i^T, which the keys get as 2/n (k - mean) dC. In at least
+    float32: where a query is nearly orthogonal to most of C, half precision would lose sigma. With
+    two keys below the cap the query gets no gradient; theirs cancels that of attention.
     """
 
     @staticmethod
@@ -133,7 +133,7 @@ class _RescaledQuery(torch.autograd.Function):
 
 
 class _ValueUnlessNothing(torch.autograd.Function):
-    """The value; examples that keep no key give it no gradient."""
+    """The identity; the value gets no gradient from examples that keep no key."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, nothing: Tensor) -> Tensor:
@@ -150,7 +150,7 @@ class _ValueUnlessNothing(torch.autograd.Function):
 def _centred(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
     """(k - mean) / sqrt(n) of the kept keys, zero for the others, and n.
 
-    C is the product of the first with itself.
+    C is X' X of this matrix X.
     """
     precise = key.to(torch.promote_types(key.dtype, torch.float32))  # (B, H, Lk, E)
     if keep is None:
@@ -158,7 +158,7 @@ def _centred(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
     else:
         count = keep.sum(dim=1).clamp(min=1)[:, None, None, None].to(precise)  # (B, 1, 1, 1)
     centred = precise
-    for _ in range(2):  # the second time for the rounding of the first mean: equal keys give zeros
+    for _ in range(2):  # again, to remove the rounding error of the mean: equal keys give zeros
         if keep is not None:
             centred = torch.where(keep[:, None, :, None], centred, 0.0)  # (B, H, Lk, E)
         centred = centred - centred.sum(dim=-2, keepdim=True) / count  # (B, H, Lk, E)
@@ -182,10 +182,10 @@ def _first_kept(centred: Tensor, keep: Tensor | None) -> Tensor:
 def _rescale(
     query: Tensor, covariance: Tensor, few: Tensor, count: Tensor, gamma: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """q -> q s, s and whether sigma depends on q and C: not at the cap, nor for equal scores.
+    """q s, s, and whether sigma depends on q and C: not at the cap, nor for equal scores.
 
-    `few` has the centred keys / sqrt(n) where they are at most E. For two keys below the cap q s is
-    the shortest query with the same scores, and s is 0, since it does not change with q.
+    `few` has the centred keys / sqrt(n), for up to E keys. For two keys below the cap, q s is the
+    shortest query with the same scores; s is 0, since the scores do not depend on q.
     """
     precise = query.to(covariance.dtype)  # (B, H, Lq, E)
     are_few = count <= query.shape[-1]  # (B or 1, 1, 1, 1)
@@ -208,7 +208,7 @@ def _rescale(
 
 
 def _as_autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """In an autocast region, in its type, as torch's own attention does it."""
+    """Cast to the autocast dtype if autocast is enabled, as torch's own attention does."""
     kind = tensors[0].device.type
     if not torch.is_autocast_enabled(kind) or tensors[0].dtype == torch.float64:
         return tensors
@@ -225,17 +225,17 @@ def materialised_norm_attention(
     gamma: float | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """The same by its definition, with all scores: also for masks of pairs and added biases.
+    """`norm_attention` by definition, with all scores: also for masks of pairs and added biases.
 
-    Scores are in float32 at least: in half precision large ones overflow, and their differences,
-    which are all that counts here, are lost.
+    Scores are at least float32: in half precision large scores overflow, and their differences,
+    on which the result depends, are lost.
     """
     gamma = math.sqrt(query.shape[-1]) if gamma is None else gamma
     precise = torch.promote_types(query.dtype, torch.float32)
     with torch.autocast(query.device.type, enabled=False):
         scores = query.to(precise) @ key.to(precise).transpose(-1, -2)  # (B, H, Lq, Lk)
     if bias is not None:
-        _tell_once("a bias added to the scores")
+        _warn_once("a bias added to the scores")
         scores = scores + bias  # (B, H, Lq, Lk)
     if keep is None:
         keep = torch.ones(1, dtype=torch.bool, device=query.device)  # (1,)
@@ -256,14 +256,15 @@ def _check(key: Tensor, keep: Tensor | None) -> None:
         raise ReadletError(f"mask: {tuple(keep.shape)} instead of {wanted}; one for each key")
 
 
-def _tell_once(what: str) -> None:
-    if not torch.compiler.is_compiling():  # a warning would break the program in two
-        _tell(what)
+def _warn_once(what: str) -> None:
+    if not torch.compiler.is_compiling():  # a warning would cause a graph break
+        _warn(what)
 
 
 @cache
-def _tell(what: str) -> None:
+def _warn(what: str) -> None:
     warnings.warn(
-        f"NormSoftmax with {what} needs the whole matrix of scores: exact, but slower and larger",
+        f"NormSoftmax with {what} needs the whole matrix of scores: exact, but slower, and it "
+        "takes more memory",
         stacklevel=4,
     )

@@ -1,12 +1,12 @@
 """Triton kernels for the rescaled query of NormSoftmax: keys' statistics, queries, gradients.
 
 `norm_attention` explains the mathematics. One program works on one head of one example, or on a
-share of its positions; all sums are float32. Products of bfloat16 inputs go through bfloat16 tensor
-cores. What decides about sigma, centred keys and the covariance, is there the sum of two bfloat16
-numbers, with 16 binary digits together; what only gradients need is rounded to one. Products of
-other inputs have the digits of float32: `tf32x3` for sums over keys, `ieee` where a product with a
-query decides about sigma. Heads that keep at most as many keys as they are wide are `few`: the
-deviation is that of their scores.
+part of its positions; all sums are float32. Products of bfloat16 inputs use bfloat16 tensor cores.
+There, the values that determine sigma (centred keys and the covariance) are sums of two bfloat16
+numbers, with 16 bits of precision together; values used only by gradients are rounded to one.
+Products of other inputs have the precision of float32: `tf32x3` for sums over keys, `ieee` where a
+product with a query determines sigma. Heads with at most as many kept keys as their width are
+`few`: sigma is the deviation of their scores.
 """
 
 import os
@@ -21,7 +21,7 @@ _HALF_LIMIT = tl.constexpr(HALF_LIMIT)
 _FLOOR = tl.constexpr(SIGMA_FLOOR**2)
 _IS_INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
 _TINY = tl.constexpr(1e-37)
-_SCANNED = tl.constexpr(1024)  # positions of a mask looked at together
+_SCANNED = tl.constexpr(1024)  # positions of a mask read at once
 
 
 @triton.jit
@@ -33,8 +33,7 @@ def key_statistics(
 ):  # fmt: skip
     """Count, mean and sum of squares of the kept keys in one chunk of a head; the keys, if few.
 
-    Keys are taken relative to the head's first kept one, its origin: equal keys then give zeros,
-    not roundings.
+    Keys are relative to the head's first kept key, the origin: equal keys then give exact zeros.
     """
     head, part = tl.program_id(0), tl.program_id(1)
     parts = tl.num_programs(1)
@@ -106,7 +105,7 @@ def rescale_queries(
     heads, length, width, cap, key_parts,
     BLOCK: tl.constexpr, ROWS: tl.constexpr, HALF: tl.constexpr, BF16: tl.constexpr,
 ):  # fmt: skip
-    """q / min(sigma, gamma) of every n-th block of a head's queries; and the chunks' sum."""
+    """q / min(sigma, gamma) of every n-th block of a head's queries; sums the keys' chunks."""
     head, part = tl.program_id(0), tl.program_id(1)
     parts = tl.num_programs(1)
     batch, head_of = (head // heads).to(tl.int64), (head % heads).to(tl.int64)
@@ -186,7 +185,7 @@ def query_gradients(
     heads, length, width,
     BLOCK: tl.constexpr, ROWS: tl.constexpr, BF16: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of every n-th block of a head's queries; their share of C's gradient."""
+    """The gradient of every n-th block of a head's queries, and their part of C's gradient."""
     head, part = tl.program_id(0), tl.program_id(1)
     parts = tl.num_programs(1)
     batch, head_of = (head // heads).to(tl.int64), (head % heads).to(tl.int64)
@@ -234,7 +233,7 @@ def key_gradients(
     heads, length, width, query_parts,
     BLOCK: tl.constexpr, ROWS: tl.constexpr, MASKED: tl.constexpr, BF16: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of every n-th block of keys: what they had, and what C's gradient adds."""
+    """The gradient of every n-th block of keys: that of attention plus that through C."""
     head, part = tl.program_id(0), tl.program_id(1)
     parts = tl.num_programs(1)
     batch, head_of = (head // heads).to(tl.int64), (head % heads).to(tl.int64)
@@ -269,17 +268,17 @@ def key_gradients(
 
 @triton.jit
 def _dot(left, right, sums):
-    """Of bfloat16 numbers, added to float32 sums."""
+    """The product of bfloat16 matrices, added to float32 sums."""
     if (
         _IS_INTERPRETED
-    ):  # without a GPU Triton multiplies the bits of bfloat16 as if they were whole
+    ):  # Triton's interpreter multiplies the bits of bfloat16 as if they were integers
         left, right = left.to(tl.float32), right.to(tl.float32)
     return tl.dot(left, right, sums)
 
 
 @triton.jit
 def _dot_of_two(left, large, small):
-    """With a float32 matrix in two parts."""
+    """The product with a float32 matrix in two bfloat16 parts."""
     sums = tl.zeros((left.shape[0], large.shape[1]), tl.float32)
     return _dot(left, large, _dot(left, small, sums))
 

@@ -1,9 +1,9 @@
 """Cross entropy with NormSoftmax (paper 002) for classes, and the bound on its confidence.
 
-Scores of deviation 1 cannot lie far apart when there are few of them, so without a cap the
-confidence is bounded: with n classes, p <= 1 / (1 + (n - 1) exp(-n / sqrt(n - 1))). That is 0.88
-for two classes, 0.76 for ten and above 0.99 from about 80 on. A gamma below the deviation of the
-scores lifts it; a larger one changes nothing. The same holds for the words of a context.
+A few scores with a standard deviation of 1 cannot be far apart, so without a cap the confidence
+is bounded: with n classes, p <= 1 / (1 + (n - 1) exp(-n / sqrt(n - 1))). That is 0.88 for two
+classes, 0.76 for ten and above 0.99 from about 80 on. A gamma below the deviation of the scores
+raises the bound; a larger one changes nothing. The same is true for the words of a context.
 """
 
 import math
@@ -17,12 +17,12 @@ from torch import Tensor
 from readlet.errors import ReadletError
 from readlet.nn.softmax import norm_log_softmax
 
-IGNORED = -100  # torch's label for what is left out
-_LOW = 0.99  # a bound below this keeps the loss from going to zero
+IGNORED = -100  # torch's `ignore_index`
+_LOW = 0.99  # below this bound the loss stays far from zero
 
 
 def norm_cross_entropy(logits: Tensor, labels: Tensor, gamma: float = math.inf) -> Tensor:
-    """Mean of -log p over the rows: logits (B, C), labels (B,) -> (). Label -100: no row of it."""
+    """Mean of -log p over the rows: logits (B, C), labels (B,) -> (). Label -100 is ignored."""
     if logits.dim() != 2 or labels.shape != logits.shape[:1]:
         shapes = f"logits {tuple(logits.shape)}, labels {tuple(labels.shape)}"
         raise ReadletError(f"{shapes}; give (rows, classes) and (rows,)")
@@ -41,8 +41,8 @@ def highest_confidence(classes: int) -> float:
 
 
 def warn_of_bound(count: int, what: str, name: str) -> None:
-    """Once for each count of classes or words; `name` is what the cap is called there."""
-    if not torch.compiler.is_compiling():  # a warning would break the program in two
+    """Once for each count of classes or words; `name` is the name of the cap there."""
+    if not torch.compiler.is_compiling():  # a warning would cause a graph break
         _warn(count, what, name)
 
 
@@ -51,7 +51,7 @@ def _warn(count: int, what: str, name: str) -> None:
     bound = highest_confidence(count)
     if bound < _LOW:
         warnings.warn(
-            f"NormSoftmax over {count} {what} without a cap is never surer than {bound:.2f}; "
-            f"a {name} below the deviation of the scores, 1 say, lifts that",
+            f"NormSoftmax over {count} {what} without a cap has a confidence of at most "
+            f"{bound:.2f}; set {name} below the deviation of the scores, for example to 1",
             stacklevel=4,
         )

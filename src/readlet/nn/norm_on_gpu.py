@@ -1,9 +1,9 @@
-"""The rescaled query of NormSoftmax on a GPU: the kernels as operations that torch knows.
+"""The rescaled query of NormSoftmax on a GPU: the kernels as custom operators of torch.
 
-torch's own operations take some twenty passes over queries and keys, in float32. The kernels read
-them once or twice in their own dtype, and write the result and what their gradient needs. As
-operations they can be compiled around; like all kernels they can be captured in a graph once they
-have run.
+torch's own operations take about twenty passes over queries and keys, in float32. The kernels read
+them once or twice in their own dtype, and write the result and the inputs of the gradient. As
+custom operators they work in compiled programs; like all kernels they can be captured in a CUDA
+graph once they have run.
 """
 
 import warnings
@@ -17,20 +17,20 @@ from torch.autograd.function import once_differentiable
 from readlet.nn import norm_kernels as kernels
 
 _WIDEST_HEAD, _WIDEST_HEAD_BF16 = 64, 128
-"""Wider covariances do not fit into the fast memory of usual GPUs, beside a block of keys."""
+"""Wider covariances do not fit into the shared memory of common GPUs next to a block of keys."""
 _PROGRAMS = 264
-"""Two for each processor of a large GPU: few long heads are shared among so many..."""
-_MOST_PARTS = 16
-"""...but not among too many: the parts of a head have to be summed up."""
+"""Two for each multiprocessor of a large GPU: a few long heads are split into so many programs."""
+_MAX_PARTS = 16
+"""The parts of a head have to be summed, so there must not be too many."""
 
 
 def fits(query: Tensor, key: Tensor) -> bool:
-    """Whether the kernels can be used: a recent GPU, up to float32, heads of usual width."""
-    return query.is_cuda and known(query, key) and _works(query.device.index)
+    """Whether the kernels can be used: a recent GPU, at most float32, heads of common width."""
+    return query.is_cuda and supported(query, key) and _works(query.device.index)
 
 
-def known(query: Tensor, key: Tensor) -> bool:
-    """Whether the kernels know such tensors, wherever they lie."""
+def supported(query: Tensor, key: Tensor) -> bool:
+    """Whether the kernels support such tensors, on any device."""
     widest = _WIDEST_HEAD_BF16 if query.dtype == torch.bfloat16 else _WIDEST_HEAD
     return (
         query.dim() == key.dim() == 4
@@ -51,7 +51,7 @@ def _works(device: int) -> bool:
 
 @cache
 def _tried(device: int) -> bool:
-    """Tried once: Triton needs a GPU since Ampere, a C compiler, and versions that go together."""
+    """Tried once: Triton needs a GPU since Ampere, a C compiler, and compatible versions."""
     if torch.version.hip is not None or torch.cuda.get_device_capability(device) < (8, 0):
         return False
     try:
@@ -60,7 +60,7 @@ def _tried(device: int) -> bool:
         return bool(_rescale(few, few, None, 1.0)[0].isfinite().all())
     except Exception as error:
         reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
-        warnings.warn(f"NormSoftmax without its kernels: slower ({reason[0]})", stacklevel=2)
+        warnings.warn(f"NormSoftmax runs slower, without its kernels ({reason[0]})", stacklevel=2)
         return False
 
 
@@ -69,8 +69,8 @@ def rescaled_query(
 ) -> tuple[Tensor, Tensor]:
     """query (B, H, Lq, E), key (B, H, Lk, E), keep (B, Lk) -> the rescaled query, and the key.
 
-    The key has not changed. But if attention uses this one, its gradient comes through here, where
-    the other one is added to it on the way.
+    The key is unchanged. But if attention uses the returned one, its gradient passes through here,
+    and the kernel that computes the key's other gradient adds the two.
     """
     scaled, same = _RescaledQuery.apply(  # type: ignore[no-untyped-call]
         query, key, keep, float(min(gamma, 1e18))
@@ -102,17 +102,17 @@ class _RescaledQuery(torch.autograd.Function):
 
 
 def _with_dense_rows(tensor: Tensor) -> Tensor:
-    """The features of a position side by side, as the kernels read them."""
+    """The tensor with a stride of 1 in the last dimension, as the kernels require."""
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
-def _room_like(tensor: Tensor) -> Tensor:
-    """For a result that lies as the tensor does, the features of a position side by side.
+def _empty_like(tensor: Tensor) -> Tensor:
+    """An empty tensor of the same layout, with a stride of 1 in the last dimension.
 
-    Where rows overlap, as those of `unfold` do, torch would lay it out in another way.
+    For overlapping rows, as `unfold` makes them, torch would choose another layout.
     """
-    room = torch.empty_like(tensor)
-    return room if room.stride(-1) == 1 else tensor.new_empty(tensor.shape)
+    empty = torch.empty_like(tensor)
+    return empty if empty.stride(-1) == 1 else tensor.new_empty(tensor.shape)
 
 
 def _rescale(query: Tensor, key: Tensor, keep: Tensor | None, cap: float) -> tuple[Tensor, Tensor]:
@@ -123,13 +123,13 @@ def _rescale(query: Tensor, key: Tensor, keep: Tensor | None, cap: float) -> tup
     chunk = _quotient(_quotient(keys, block.parts(rows, keys)), block.rows) * block.rows
     parts = _quotient(keys, chunk)
     shares = rows * parts
-    scaled = _room_like(query)
-    # Few pieces of memory, not one for each: short sequences wait for the processor to get them.
+    scaled = _empty_like(query)
+    # Two allocations, not one for each: with short sequences the GPU waits for the CPU.
     statistics = query.new_empty(sum(_sizes(query)), dtype=torch.float32)
     covariance, mean, factor, total = statistics.split_with_sizes(_sizes(query))
     sizes = (shares * width * width, shares * width, rows * width, shares, rows * width * width)
-    room = statistics.new_empty(sum(sizes))
-    squares, shift, origin, count, few = room.split_with_sizes(sizes)
+    workspace = statistics.new_empty(sum(sizes))
+    squares, shift, origin, count, few = workspace.split_with_sizes(sizes)
     with torch.cuda.device_of(query):  # type: ignore[no-untyped-call]
         kernels.key_statistics[(rows, parts)](
             key, keep, origin, shift, squares, count, few,
@@ -148,14 +148,14 @@ def _rescale(query: Tensor, key: Tensor, keep: Tensor | None, cap: float) -> tup
     return scaled, statistics
 
 
-# Compiled programs call the kernels as operations of torch, which it does not look into. Outside
-# them that would only take time.
+# Compiled programs call the kernels as custom operators, opaque to the compiler. In eager mode
+# these would only add overhead.
 rescale_operation = torch.library.custom_op("readlet::norm_rescale", _rescale, mutates_args=())
 
 
 @rescale_operation.register_fake
 def _(query: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-    return _room_like(query), query.new_empty(sum(_sizes(query)), dtype=torch.float32)
+    return _empty_like(query), query.new_empty(sum(_sizes(query)), dtype=torch.float32)
 
 
 def _gradients(
@@ -166,13 +166,13 @@ def _gradients(
     keep: Tensor | None,
     statistics: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Those of the query and of the key; the latter is `of_key` and more, or empty without it."""
+    """Gradients of the query and the key; the latter includes `of_key`, or is empty without it."""
     batch, heads, length, width = scaled.shape
     rows, keys = batch * heads, key.shape[2]
     block = _Block.of(width, scaled.dtype)
     parts = block.parts(rows, length)
     covariance, mean, factor, total = statistics.split_with_sizes(_sizes(scaled))
-    of_query = _room_like(scaled)
+    of_query = _empty_like(scaled)
     of_covariance = statistics.new_empty(rows, parts, width, width)
     with torch.cuda.device_of(scaled):  # type: ignore[no-untyped-call]
         kernels.query_gradients[(rows, parts)](
@@ -184,7 +184,7 @@ def _gradients(
         )  # fmt: skip
         if of_key is None:
             return of_query, key.new_empty(0)
-        result = _room_like(key)
+        result = _empty_like(key)
         kernels.key_gradients[(rows, block.parts(rows, keys))](
             of_key, key, keep, mean, total, of_covariance, result,
             *of_key.stride()[:3], *key.stride()[:3], *result.stride()[:3],
@@ -205,14 +205,14 @@ gradient_operation = torch.library.custom_op(
 def _(
     of_scaled: Tensor, of_key: Tensor | None, scaled: Tensor, key: Tensor, *_: Any
 ) -> tuple[Tensor, Tensor]:
-    return _room_like(scaled), key.new_empty(0) if of_key is None else _room_like(key)
+    return _empty_like(scaled), key.new_empty(0) if of_key is None else _empty_like(key)
 
 
 def _sizes(query: Tensor) -> tuple[int, int, int, int]:
-    """Of what the gradient needs to know, in this order, each of float32 numbers:
+    """Sizes of the statistics for the gradient, all float32.
 
-    the kept keys' covariance (B, H, E, E) and mean (B, H, E); the factors (B, H, Lq), negative
-    where they do not depend on the query; the number of kept keys (B, H).
+    In this order: the kept keys' covariance (B, H, E, E) and mean (B, H, E); the factors
+    (B, H, Lq), negative where they do not depend on the query; the number of kept keys (B, H).
     """
     batch, heads, length, width = query.shape
     rows = batch * heads
@@ -220,12 +220,12 @@ def _sizes(query: Tensor) -> tuple[int, int, int, int]:
 
 
 def _quotient(whole: int, part: int) -> int:
-    """Rounded up. Triton's own function is meant for kernels, and slow outside them."""
+    """Rounded up. Triton's own function is made for kernels, and slow outside them."""
     return -(-whole // part)
 
 
 class _Block(NamedTuple):
-    """How much one program works on at once."""
+    """The block that one program processes at once."""
 
     width: int  # tensor cores multiply blocks of at least 16
     rows: int
@@ -240,5 +240,5 @@ class _Block(NamedTuple):
         return cls(block, rows, bf16, {"num_warps": 4 if block <= 64 else 8, "num_stages": 1})
 
     def parts(self, heads: int, length: int) -> int:
-        """Into how many programs the positions of a head are divided."""
-        return max(1, min(_quotient(length, self.rows), _PROGRAMS // heads, _MOST_PARTS))
+        """The number of programs that share the positions of a head."""
+        return max(1, min(_quotient(length, self.rows), _PROGRAMS // heads, _MAX_PARTS))

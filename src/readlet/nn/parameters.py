@@ -4,5 +4,5 @@ from torch import nn
 
 
 def count_parameters(module: nn.Module) -> int:
-    """Trainable numbers only: frozen word vectors do not count."""
+    """Trainable parameters only: frozen word vectors do not count."""
     return sum(p.numel() for p in module.parameters() if p.requires_grad)

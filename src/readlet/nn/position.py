@@ -1,4 +1,4 @@
-"""Sinusoidal positions (Vaswani et al. 2017): where a token stands, without parameters."""
+"""Sinusoidal position encoding (Vaswani et al. 2017), without parameters."""
 
 import torch
 from torch import Tensor, nn
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 def sinusoids(length: int, width: int) -> Tensor:
     """P[p, 2i] = sin(p / 10000^(2i / D)), P[p, 2i + 1] = cos of the same angle; (L, D) float32."""
-    # float64 inside: an angle of several hundred in float32 has already lost three digits.
+    # Computed in float64: an angle of several hundred loses three digits in float32.
     position = torch.arange(length, dtype=torch.float64).unsqueeze(1)  # (L, 1)
     even = torch.arange(0, width, 2, dtype=torch.float64)  # (ceil(D / 2),)
     angle = position * 10000.0 ** (-even / width)  # (L, ceil(D / 2))
@@ -30,8 +30,8 @@ class PositionalEncoding(nn.Module):
             self._grow(length)
         return x + self.table[:length].to(x.dtype)  # (B, L, D)
 
-    # A table that grows while answering must remain fit for training afterwards.
+    # A table that grows at inference must remain usable in training.
     @torch.inference_mode(mode=False)
     def _grow(self, length: int) -> None:
-        # Rare: `max_length` is meant to cover all of training. Rows already there do not change.
+        # Rare: `max_length` should cover all of training. Existing rows do not change.
         self.table = sinusoids(length, self.table.shape[1]).to(self.table)  # (length, D)

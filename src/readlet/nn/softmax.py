@@ -17,11 +17,11 @@ MASKED = -1e30
 """The log-probability of a masked position.
 
 Below every score a model can produce, yet finite, and so far from the end of the float32 range
-that sums of such values (a start plus an end, say) stay finite as well. It does not fit into
-float16: log-probabilities are float32 and are meant to remain so.
+that sums of such values (for example a start plus an end) stay finite as well. It does not fit
+into float16: log-probabilities are float32 and must stay so.
 """
 HALF_LIMIT = 6e4
-"""What float16 is cut off at; its largest number is 65504."""
+"""Values are clamped to this in float16; its largest number is 65504."""
 
 
 def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
@@ -29,12 +29,11 @@ def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
 
     `keep` is boolean, True means keep, and broadcasts to the shape of `scores`. Masked positions
     get zero, and so does every position of a row that keeps nothing. A score of minus infinity, or
-    of its finite stand-ins, is masked as well, here and below.
+    a finite substitute for it, is masked as well, here and below.
     """
     keep = kept(scores, keep)  # (...,)
     probabilities = _fill(scores, keep).softmax(dim)  # (...,)
-    # A row that keeps nothing is uniform up to here. The second fill makes it zero, and makes the
-    # gradient that flows back into it zero too.
+    # A row that keeps nothing is uniform here. The second fill makes it and its gradient zero.
     return torch.where(keep, probabilities, 0.0).to(scores.dtype)  # (...,)
 
 
@@ -50,8 +49,8 @@ def masked_log_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
 def norm_softmax(scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = math.inf) -> Tensor:
     """NormSoftmax (paper 002): softmax(x / min(sigma, gamma)), in the dtype of `scores`.
 
-    sigma is the deviation of the kept scores along `dim`. A row that keeps one position gives 1
-    there, a row of equal scores is uniform, and a row that keeps nothing gives zeros.
+    sigma is the standard deviation of the kept scores along `dim`. A row that keeps one position
+    gives 1 there, a row of equal scores is uniform, and a row that keeps nothing gives zeros.
     """
     keep = kept(scores, keep)  # (...,)
     return masked_softmax(normalised(scores, keep, dim, gamma), keep, dim).to(scores.dtype)
@@ -76,7 +75,7 @@ def normalised(scores: Tensor, keep: Tensor, dim: int, gamma: float) -> Tensor:
     count = keep.sum(dim, keepdim=True).clamp(min=1)  # (..., 1, ...)
     mean = torch.where(keep, precise, 0.0).sum(dim, keepdim=True) / count  # (..., 1, ...)
     centred = torch.where(keep, precise - mean, 0.0)  # (...,)
-    # Once more, for the rounding of the mean: scores that are equal then give zeros.
+    # Again, to remove the rounding error of the mean: equal scores then give zeros.
     left = centred.sum(dim, keepdim=True) / count  # (..., 1, ...)
     centred = torch.where(keep, centred - left, 0.0)  # (...,)
     variance = centred.square().sum(dim, keepdim=True) / count  # (..., 1, ...)
@@ -86,28 +85,28 @@ def normalised(scores: Tensor, keep: Tensor, dim: int, gamma: float) -> Tensor:
 def one_over_sigma(variance: Tensor, gamma: float) -> Tensor:
     """1 / min(sigma, gamma); 0 for scores that are all equal, which makes their row uniform.
 
-    Equal but for rounding, that is. Dividing by such a sigma would blow the rounding up.
+    Equal up to rounding: dividing by such a small sigma would amplify the rounding errors.
     """
-    # Clamped under the root: the root of zero has no gradient.
+    # Clamped before the root: the gradient of the root at zero is infinite.
     inside = variance.clamp(SIGMA_FLOOR**2, min(gamma, 1e18) ** 2)  # (...,)
     return torch.where(variance > SIGMA_FLOOR**2, inside.rsqrt(), 0.0)  # (...,)
 
 
 def kept(scores: Tensor, keep: Tensor) -> Tensor:
-    """The mask in the shape of the scores, without scores that stand for minus infinity.
+    """The mask in the shape of the scores, without scores that represent minus infinity.
 
-    Torch's habit is to mask with it, transformers' with the lowest number of the dtype, others'
-    with half of it: a row of nothing else would be NaN, and so would a deviation over such numbers.
+    Torch masks with minus infinity, transformers with the lowest number of the dtype, others with
+    half of that: a row of only such scores would be NaN, and so would their deviation.
     """
     if not scores.is_floating_point():
         raise ReadletError(f"scores: {scores.dtype}; give floating-point numbers")
     check_keep(keep, scores)
     lowest = max(MASKED, torch.finfo(scores.dtype).min / 2)
-    return keep & ~(scores <= lowest)  # (...,), where NaN is kept, to be seen
+    return keep & ~(scores <= lowest)  # (...,); NaN is kept, so that it is noticed
 
 
 def check_keep(keep: Tensor, scores: Tensor) -> None:
-    """A mask of numbers, or one that fits nothing, would give wrong answers without a word."""
+    """Reject masks of numbers or of a wrong shape, which would silently give wrong results."""
     if keep.dtype != torch.bool:
         raise ReadletError(f"mask: {keep.dtype} instead of bool; True means keep")
     try:
@@ -115,14 +114,6 @@ def check_keep(keep: Tensor, scores: Tensor) -> None:
     except RuntimeError:
         shapes = f"{tuple(keep.shape)} for scores of {tuple(scores.shape)}"
         raise ReadletError(f"mask: {shapes}; give one that broadcasts to them") from None
-
-
-def masked_log_sum(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
-    """Log of the sum of exp(score) over the kept positions along `dim`, in at least float32.
-
-    For a row that keeps nothing it is about `MASKED`: finite, and below every other.
-    """
-    return _fill(scores, kept(scores, keep)).logsumexp(dim)  # (...,) without `dim`
 
 
 def _fill(scores: Tensor, keep: Tensor) -> Tensor:

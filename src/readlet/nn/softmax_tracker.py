@@ -1,7 +1,7 @@
-"""What goes into every softmax of attention and what comes out, as paper 002 looks at it.
+"""Statistics of the softmax of every self-attention, as in paper 002.
 
-The variance of the inputs and the entropy of the outputs, of every self-attention of a model. The
-scores are computed a second time for it, so it is meant for one batch now and then.
+They are the variance of its inputs and the entropy of its outputs. The scores are computed a
+second time for them, so track single batches only.
 """
 
 import math
@@ -20,25 +20,25 @@ from readlet.nn.softmax import masked_softmax, normalised
 
 @dataclass(frozen=True)
 class SoftmaxStatistics:
-    """Of one softmax: means over all queries of all heads."""
+    """Statistics of one softmax: means over all queries of all heads."""
 
     layer: str  # name of the module
     variance: float  # of the inputs of one query, over the keys
-    entropy: float  # of the weights, from 0 (one key has all) to 1 (all keys have the same)
+    entropy: float  # of the weights, from 0 (all on one key) to 1 (uniform)
 
 
 @contextmanager
 def tracked_softmax(model: nn.Module) -> Iterator[list[SoftmaxStatistics]]:
-    """Inside the `with`, every call of a self-attention is noted, in order.
+    """Inside the `with`, every call of a self-attention is recorded, in order.
 
     with tracked_softmax(model) as found:
         model(batch)
 
-    What is compiled runs uncompiled there: a compiled program knows of no hooks.
+    Compiled modules run eagerly there: compiled programs do not call hooks.
     """
     found: list[SoftmaxStatistics] = []
 
-    def note(name: str) -> Any:
+    def record(name: str) -> Any:
         def hook(module: SelfAttention, inputs: tuple[Tensor, Tensor], _: Tensor) -> None:
             with torch.no_grad():
                 found.append(_statistics(name, module, *inputs))
@@ -46,7 +46,7 @@ def tracked_softmax(model: nn.Module) -> Iterator[list[SoftmaxStatistics]]:
         return hook
 
     hooks = [
-        module.register_forward_hook(note(name))
+        module.register_forward_hook(record(name))
         for name, module in model.named_modules()
         if isinstance(module, SelfAttention)
     ]

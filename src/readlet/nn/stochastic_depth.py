@@ -1,11 +1,11 @@
-"""Stochastic depth (Huang et al. 2016): now and then a residual update is left out."""
+"""Stochastic depth (Huang et al. 2016): residual updates are dropped at random."""
 
 import torch
 from torch import Tensor, nn
 
 
 def survival_at(sublayer: int, total: int, last: float) -> float:
-    """p_l = 1 - (l / L) (1 - p_L): deeper updates are left out more often.
+    """p_l = 1 - (l / L) (1 - p_L): deeper updates are dropped more often.
 
     `sublayer` l counts from 1, so that the last of `total` survives with exactly `last`.
     """
@@ -17,7 +17,7 @@ def survival_at(sublayer: int, total: int, last: float) -> float:
 class StochasticDepth(nn.Module):
     """residual + b * update, with b ~ Bernoulli(survival) for each example and each call.
 
-    As in the paper nothing is rescaled during training; evaluation uses the expectation of b.
+    As in the paper, updates are not rescaled in training; evaluation uses the expectation of b.
     """
 
     survival: Tensor
@@ -32,9 +32,9 @@ class StochasticDepth(nn.Module):
     def forward(self, residual: Tensor, update: Tensor) -> Tensor:
         """residual (B, L, D), update (B, L, D) -> (B, L, D)."""
         if not self.training:
-            # One pass over memory, not two.
+            # Fused: one pass over memory, not two.
             return torch.addcmul(residual, update, self.survival)  # (B, L, D)
-        # Drawn and applied by tensor operations alone: a captured CUDA graph replays the draw
-        # with fresh numbers, where a Python `if` would freeze its first outcome for the run.
+        # Drawn and applied by tensor operations only: a captured CUDA graph then draws new numbers
+        # at every replay, where a Python `if` would repeat its first outcome.
         draw = torch.rand(update.shape[0], 1, 1, device=update.device)  # (B, 1, 1), in [0, 1)
         return residual + update.masked_fill(draw >= self.survival, 0.0)  # (B, L, D)

@@ -7,21 +7,21 @@ from readlet.nn.softmax import masked_softmax
 
 
 class ContextQueryAttention(nn.Module):
-    """What each context word learns from the question: [c; a; c * a; c * b].
+    """Question-aware vectors of the context words: [c; a; c * a; c * b].
 
     S = w . [c; q; c * q] scores every pair of words. S1 is its softmax over the question, S2 over
-    the context; A = S1 Q and B = S1 S2' C. Dropout acts on what S sees, not on what is mixed.
+    the context; A = S1 Q and B = S1 S2' C. Dropout applies to the inputs of S, not to C and Q.
     """
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
-        # The three parts of w. No bias: it would be added to every score and softmax ignores it.
+        # The three parts of w. No bias: it would be added to every score, which softmax ignores.
         self.context_weight = nn.Parameter(torch.empty(width))  # (D,)
         self.question_weight = nn.Parameter(torch.empty(width))  # (D,)
         self.product_weight = nn.Parameter(torch.empty(width))  # (D,)
         self.dropout = nn.Dropout(dropout)
-        # A fresh S is the scaled product of attention: a word looks at the words that are like it.
-        # Random signs would hide that likeness, and training might never find it.
+        # Initially S is the scaled dot product: a word attends to similar words. Random signs
+        # would hide that similarity, and training might never find it.
         nn.init.constant_(self.product_weight, width**-0.5)
         nn.init.normal_(self.context_weight, std=0.01)
         nn.init.normal_(self.question_weight, std=0.01)
@@ -38,12 +38,12 @@ class ContextQueryAttention(nn.Module):
         over_question = masked_softmax(scores, keep, dim=2)  # S1 (B, Lc, Lq)
         over_context = masked_softmax(scores, keep, dim=1)  # S2 (B, Lc, Lq)
         a = over_question @ question  # (B, Lc, D)
-        # S1 (S2' C), not (S1 S2') C: the (B, Lc, Lc) matrix is never made.
+        # S1 (S2' C), not (S1 S2') C: the (B, Lc, Lc) matrix is never materialised.
         b = over_question @ (over_context.transpose(1, 2) @ context)  # (B, Lc, D)
         return torch.cat([context, a, context * a, context * b], dim=-1)  # (B, Lc, 4 D)
 
     def similarity(self, context: Tensor, question: Tensor) -> Tensor:
-        """S, part by part, so that the (B, Lc, Lq, 3 D) array of all pairs is never made."""
+        """S, part by part: the (B, Lc, Lq, 3 D) array of all pairs is never materialised."""
         from_context = (context @ self.context_weight).unsqueeze(2)  # (B, Lc, 1)
         from_question = (question @ self.question_weight).unsqueeze(1)  # (B, 1, Lq)
         pairs = (context * self.product_weight) @ question.transpose(1, 2)  # (B, Lc, Lq)

@@ -1,1 +1,1 @@
-"""From scores to predictions: decoding, windows joined, calibration, and the Reader."""
+"""From scores to predictions: decoding, joining of windows, calibration, and the Reader."""

@@ -1,8 +1,8 @@
-"""The lexical baseline: no training, no model, an honest floor under every later table.
+"""The lexical baseline: no training, no model, a lower bound to compare readers with.
 
-The best window is the sentence whose words, weighted by how rare they are in the passage (idf),
-overlap most with the question's. The span is the piece of that window whose kind the question
-asks for, nearest to the shared words.
+The best sentence has the largest overlap with the words of the question, weighted by idf. The
+answer is the span of that sentence that fits the type of the question (a date for "when") and is
+nearest to the shared words.
 """
 
 import math
@@ -17,8 +17,8 @@ from readlet.encoding.words import word_spans
 from readlet.metrics.question_types import question_type
 from readlet.types import N_BEST, Candidate, Prediction, check_n_best
 
-# Below this share of the question's weight found in one sentence, the baseline says "no answer".
-# Low on purpose: a higher bar gains points only by refusing nearly every question.
+# If no sentence has this share of the question's weight, the baseline predicts "no answer".
+# Low on purpose: a higher threshold gains points only by refusing nearly every question.
 MIN_COVERAGE = 0.2
 
 _FUNCTION = frozenset().union(*FUNCTION_WORDS.values()) | frozenset(
@@ -43,7 +43,7 @@ _REASON = frozenset(
 _MANNER = frozenset("by with through using mediante con par avec en durch mit indem".split())
 _PLACE = frozenset("in at from near to into around on en desde à dans de bei aus nach".split())
 _JOINS_NAMES = frozenset("of de la von der du del and &".split())
-# "What year" asks when, "which city" asks where.
+# "What year" means when, "which city" means where.
 _ASKED_KIND = {
     "when": "year date century month day decade año siglo année siècle jahr jahrhundert",
     "where": "city country town place continent region ciudad país ville pays stadt land ort",
@@ -51,14 +51,14 @@ _ASKED_KIND = {
     "how many": "number percentage percent share height length distance age",
 }
 _SENTENCE_END = frozenset(".!?。！？…।؟۔")
-# A text without sentence ends is cut here: the time for a sentence grows faster than its length.
+# Longer sentences are cut: the time for a sentence grows faster than its length.
 _MAX_SENTENCE = 500
 _YEAR = re.compile(r"1\d{3}s?|20\d\ds?")
 
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """The words of a context, one spelling of é for all of them; their stems; the sentences."""
+    """The words of a context in NFC, their stems, and the sentences."""
 
     text: str
     spans: Sequence[tuple[int, int]]
@@ -68,7 +68,7 @@ class _Passage:
 
 
 class LexicalBaseline:
-    """Answers like any reader, by counting words. It keeps the last passage it has read."""
+    """Answers like any reader, by counting words. It caches the last passage."""
 
     name = "baseline"
     no_answer_threshold = 1.0 - MIN_COVERAGE
@@ -102,7 +102,7 @@ def _read(context: str) -> _Passage:
 
 
 def _stem(word: str) -> str:
-    """Six letters are enough to see that "invented" and "inventor" belong together."""
+    """The first six letters: "invented" and "inventor" have the same stem."""
     return word.casefold()[:6]
 
 
@@ -136,10 +136,10 @@ def _weights(question: str, passage: _Passage) -> dict[str, float]:
     )
     count = len(passage.sentences)
     # A dict, not a set: it keeps the order of the question, in every process.
-    said = dict.fromkeys(question[start:end].casefold() for start, end in word_spans(question))
+    words = dict.fromkeys(question[start:end].casefold() for start, end in word_spans(question))
     return {
         _stem(word): math.log1p(count / in_sentences.get(_stem(word), 0.5))
-        for word in said
+        for word in words
         if word not in _FUNCTION and word[0].isalnum()
     }
 
@@ -157,7 +157,7 @@ def _kind(question: str) -> str:
 def _candidates(
     kind: str, sentence: range, passage: _Passage, asked: dict[str, float]
 ) -> Iterator[tuple[range, float]]:
-    """Pieces of a sentence that could answer this kind of question, each with a prior."""
+    """Spans of a sentence that could answer this type of question, each with a prior."""
     words = passage.words
     if kind in ("why", "how"):
         markers = _REASON if kind == "why" else _MANNER
@@ -176,7 +176,7 @@ def _candidates(
     if test is not None:
         for run in _runs(sentence, words, test, asked):
             before = words[run.start - 1].casefold() if run.start > sentence.start else ""
-            opens = run.start == sentence.start and len(run) == 1  # any word is capital there
+            opens = run.start == sentence.start and len(run) == 1  # always capitalised there
             yield run, 2.0 - opens + (kind == "where" and before in _PLACE)
     for run in _runs(sentence, words, lambda word: word.casefold() not in _FUNCTION, asked):
         yield run, 0.5 * (len(run) <= 4)
@@ -185,7 +185,7 @@ def _candidates(
 def _runs(
     sentence: range, words: Sequence[str], test: Callable[[str], bool], asked: dict[str, float]
 ) -> Iterator[range]:
-    """Maximal runs of fitting words that the question does not already hold."""
+    """Maximal runs of matching words that are not in the question."""
     first = None
     for i in (*sentence, sentence.stop):
         fits = (
@@ -202,7 +202,7 @@ def _runs(
 
 
 def _joins(i: int, sentence: range, words: Sequence[str], test: Callable[[str], bool]) -> bool:
-    """A small word inside a name: University *of* Paris."""
+    """A function word inside a name: University *of* Paris."""
     return words[i] in _JOINS_NAMES and i + 1 < sentence.stop and test(words[i + 1])
 
 
@@ -214,7 +214,7 @@ def _clause(first: int, sentence: range, words: Sequence[str]) -> range:
 
 
 def _nearness(span: range, shared: Sequence[tuple[int, float]]) -> float:
-    """Shared words (place, weight) pull more the nearer they stand."""
+    """The weights of shared words (index, weight), each divided by its distance to the span."""
     return sum(
         weight / (1 + min(abs(i - span.start), abs(i - span.stop + 1))) for i, weight in shared
     )
@@ -223,7 +223,7 @@ def _nearness(span: range, shared: Sequence[tuple[int, float]]) -> float:
 def _n_best(
     found: list[tuple[float, range]], passage: _Passage, coverage: float, count: int
 ) -> tuple[Candidate, ...]:
-    """The best candidates without duplicates; their scores share out the coverage."""
+    """The best candidates without duplicates; their scores sum to the coverage."""
     found.sort(key=lambda item: (-item[0], item[1].start, len(item[1])))
     best: dict[tuple[int, int], float] = {}
     for score, span in found:
@@ -232,7 +232,7 @@ def _n_best(
             best[place] = score
         if len(best) == count:
             break
-    # Relative to the best: the exponent of a long question's score would overflow.
+    # Relative to the best: exp of a long question's score would overflow.
     top = next(iter(best.values()), 0.0)
     powers = {place: math.exp(score - top) for place, score in best.items()}
     total = sum(powers.values())

@@ -1,4 +1,4 @@
-"""Confidence that means something: how scores become probabilities, fitted and stored."""
+"""Calibration: how scores become probabilities. It is fitted and stored with the reader."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 Floats = NDArray[np.float64]
-_RANGE = (0.25, 8.0)  # temperatures that are tried
-_MIN_GAIN = 1e-3  # nats a question
-_MIN_SLOPE = 1e-3  # a larger lead never makes "no answer" less likely
+_RANGE = (0.25, 8.0)  # of the temperature
+_MIN_GAIN = 1e-3  # nats per question
+_MIN_SLOPE = 1e-3  # positive: a larger lead never makes "no answer" less likely
 
 
 class Calibration(BaseModel):
@@ -26,7 +26,7 @@ class Calibration(BaseModel):
     no_answer_bias: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     """Added to that: log-odds of "no answer" when both have the same score."""
     no_answer_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
-    """Above this no-answer probability the reader says that there is no answer."""
+    """Above this no-answer probability the reader predicts "no answer"."""
     questions: int = 0
     """Held-out questions on which it was fitted."""
     error_before: float | None = None
@@ -48,7 +48,7 @@ def fit_temperature(
     confidences: Callable[[float], Sequence[float]], correct: Sequence[float]
 ) -> float:
     """The temperature at which confidence best predicts whether the answer is right (log loss)."""
-    from scipy.optimize import minimize_scalar  # only training needs it, and it is slow to load
+    from scipy.optimize import minimize_scalar  # used only in training, and slow to import
 
     truth = np.asarray(correct, np.float64)
 
@@ -58,12 +58,12 @@ def fit_temperature(
 
     low, high = np.log(_RANGE)
     found = minimize_scalar(log_loss, bounds=(low, high), method="bounded")
-    # A gain in the fourth digit is chance: then the scores are best left alone.
+    # A smaller gain is not significant: then the scores are not changed.
     return float(np.exp(found.x)) if log_loss(0.0) - found.fun > _MIN_GAIN else 1.0
 
 
 def logit(probability: float) -> float:
-    """Log-odds; a probability that rounding made 0 or 1 counts as the nearest other one."""
+    """Log-odds; a probability rounded to 0 or 1 is replaced by the nearest number inside."""
     inside = min(max(probability, 1e-300), 1.0 - 2.0**-53)
     return math.log(inside) - math.log1p(-inside)
 
@@ -71,13 +71,13 @@ def logit(probability: float) -> float:
 def fit_no_answer(leads: Sequence[float], impossible: Sequence[bool]) -> tuple[float, float]:
     """Slope and bias (Platt 1999) with which leads best predict which questions are impossible.
 
-    A reader that was trained on easy impossible questions leads by too little on hard ones: it
-    may tell them apart well, and yet never reach a probability of a half by itself.
+    A reader trained on easy impossible questions has too small a lead on hard ones: it may rank
+    them well, and yet never reach a probability of a half without this fit.
     """
     from scipy.optimize import minimize
 
     x = np.asarray(leads, np.float64)
-    # Platt's targets: a little away from 0 and 1, so that clean data gives no infinite slope.
+    # Platt's targets: not quite 0 and 1, so that separable data does not give an infinite slope.
     positive = sum(impossible)
     high, low = (positive + 1) / (positive + 2), 1 / (len(impossible) - positive + 2)
     truth = np.where(impossible, high, low)

@@ -1,4 +1,4 @@
-"""The best spans of a row, in order: exact, without listing all spans."""
+"""The best spans of a row, in order: exact, without ranking all spans."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from readlet.families.family import Floats
 from readlet.reading.masked import NOTHING, masked
 
-_FIRST = 32  # spans ranked at first; most callers need no more
+_FIRST = 32  # spans ranked at first; most callers need only these
 
 
 class PlaceSpan(NamedTuple):
@@ -22,7 +22,7 @@ class PlaceSpan(NamedTuple):
 def spans_in_order(
     start: Floats, end: Floats, allowed: NDArray[np.bool_], max_places: int
 ) -> Iterator[PlaceSpan]:
-    """Every span i <= j < i + max_places of allowed ends, by start[i] + end[j], best first.
+    """Every span i <= j < i + max_places with allowed ends, by start[i] + end[j], best first.
 
     All three are (L,). Equal scores go to the earliest span, then to the shortest, whatever the
     padding. Only the band of `max_places` diagonals is computed.
@@ -34,14 +34,14 @@ def spans_in_order(
     starts = masked(start[:places], allowed[:places])  # (L,)
     beyond = np.full(band - 1, NOTHING, np.float32)  # (K - 1,)
     reach = np.concatenate([masked(end[:places], allowed[:places]), beyond])  # (L + K - 1,)
-    ends = sliding_window_view(reach, band)  # (L, K): row i holds places i, i + 1, ...
+    ends = sliding_window_view(reach, band)  # (L, K): row i has places i, i + 1, ...
     scores = (starts[:, None] + ends).ravel()  # (L * K,) by first place, then by length
     count = int((scores > NOTHING).sum())
     given, wanted = 0, _FIRST
     while given < count:
         wanted = min(wanted, count)
         lowest = np.partition(scores, -wanted)[-wanted]
-        # All that are as good as the last one: so the order does not depend on where it is cut.
+        # Includes all ties with the last one, so that the order does not depend on the cut.
         chosen = np.flatnonzero(scores >= lowest)
         ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
         for index in ranked[given:].tolist():

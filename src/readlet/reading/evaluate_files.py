@@ -43,26 +43,26 @@ def evaluate_questions(
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
-    With `always_answer` a reader's best answer counts even where it would refuse.
+    With `always_answer`, a reader's best answer counts even where it would refuse.
     """
     if always_answer and reader is None:
-        raise ReadletError("--always-answer: the predictions are given; name a reader instead")
+        raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
     if na_threshold is not None and always_answer:
         raise ReadletError("--na-threshold: not with --always-answer; leave one of them out")
     if na_threshold is not None and math.isnan(na_threshold):
-        raise ReadletError("--na-threshold: not a number; give one from 0 to 1")
+        raise ReadletError("--na-threshold: NaN; give a number from 0 to 1")
     if save is not None:
         check_place(save)
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     if na_threshold is not None and na_probs is None and reader is None:
-        raise ReadletError("--na-threshold: there is nothing to compare it with; add --na-probs")
+        raise ReadletError("--na-threshold: no probabilities to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
     as_read = list(read_examples(data, columns or {}))
     examples = with_own_ids(as_read)
     numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
     if reader is None and not any(number in given for number in numbers):
-        # By their own ids, as the official scripts do it.
+        # By the original ids, as in the official scripts.
         warn_of_repeated_ids(as_read, "one prediction for several questions")
         examples = as_read
     else:
@@ -70,20 +70,22 @@ def evaluate_questions(
         probabilities = probabilities and _with_numbers(probabilities, numbers)
         other = other and _with_numbers(other, numbers)
     if not examples:
-        raise bad_input(data, "", "holds no question", "give data with questions")
+        raise bad_input(data, "", "contains no questions", "give data with questions")
     confidences = None
     threshold = 1.0 if na_threshold is None else na_threshold
     if reader is not None:
         loaded = load_reader(reader)
-        said = predict(loaded, examples)
-        given = {key: _best(p).text for key, p in said.items()}
+        predicted = predict(loaded, examples)
+        given = {key: _best(p).text for key, p in predicted.items()}
         if probabilities is None:
-            probabilities = {key: p.no_answer for key, p in said.items()}
+            probabilities = {key: p.no_answer for key, p in predicted.items()}
             if na_threshold is None and not always_answer:
-                # Refusing comes last, so that the best threshold is sought among all answers.
+                # Applied at the end, so that the best threshold is sought among all answers.
                 threshold = loaded.no_answer_threshold
-        refused = {key for key in said if probabilities.get(key, 0.0) > threshold}
-        confidences = {k: p.no_answer if k in refused else _best(p).score for k, p in said.items()}
+        refused = {key for key in predicted if probabilities.get(key, 0.0) > threshold}
+        confidences = {
+            key: p.no_answer if key in refused else _best(p).score for key, p in predicted.items()
+        }
         if save is not None:
             write_predictions(save, {k: "" if k in refused else v for k, v in given.items()})
     return evaluate(
@@ -100,34 +102,34 @@ def evaluate_questions(
 def evaluate_sentences(
     data: str, task: Task, predictions: Path, *, against: Path | None = None
 ) -> ClassEvaluation:
-    """Score a file of predicted classes on a GLUE file; missing ones count as wrong."""
+    """Score a file of predicted classes on a GLUE file; missing predictions count as wrong."""
     given = read_classes(predictions)
     other = read_classes(against) if against else None
     sentences = list(read_sentences(data))
     if not sentences:
-        raise bad_input(data, "", "holds no sentence", "give data with sentences")
+        raise bad_input(data, "", "contains no sentences", "give data with sentences")
     return evaluate_classes(task, sentences, given, against=other)
 
 
 def read_classes(path: Path) -> dict[str, int]:
     def is_class(value: Any) -> bool:
-        return not isinstance(value, bool) and value in (0, 1)  # true equals 1, and is no class
+        return not isinstance(value, bool) and value in (0, 1)  # True == 1, but is not a class
 
     found = _read_json_object(path, "0 or 1 for every id", is_class)
     return {identity: int(value) for identity, value in found.items()}
 
 
 def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str, T]:
-    """Values of files that know nothing of numbers put behind ids: those of the ids themselves."""
+    """Files without the numbers appended to repeated ids: use the values of the original ids."""
     old = {number: values[own] for number, own in numbers.items() if own in values}
     return old | values
 
 
 def predict(reader: Answerer, examples: Sequence[Example]) -> dict[str, Prediction]:
-    """What the reader says to every question, by id, under a progress bar."""
+    """The reader's prediction for every question, by id, with a progress bar."""
     answers = reader.answer_batch((e.question, e.context) for e in examples)
-    said = track(answers, len(examples), reader.name)
-    return {e.id: prediction for e, prediction in zip(examples, said, strict=True)}
+    predictions = track(answers, len(examples), reader.name)
+    return {e.id: prediction for e, prediction in zip(examples, predictions, strict=True)}
 
 
 def _best(prediction: Prediction) -> Prediction | Candidate:
@@ -140,7 +142,7 @@ def read_predictions(path: Path) -> dict[str, str]:
 
 def read_probabilities(path: Path) -> dict[str, float]:
     def is_number(value: Any) -> bool:
-        # NaN compares with nothing: it would silently spoil the thresholds. True is an int.
+        # Comparisons with NaN are false: it would silently spoil the thresholds. True is an int.
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
         return abs(value) <= sys.float_info.max
@@ -160,7 +162,7 @@ def _read_json_object(path: Path, wanted: str, is_right: Callable[[Any], bool]) 
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise bad_input(path, place, error.msg, "write one JSON object") from None
-    except (RecursionError, ValueError):  # nested a thousandfold, or a number of 5,000 digits
+    except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
         raise bad_input(path, "", f"is not {wanted}", "write one JSON object") from None
     if not isinstance(values, dict):
         raise bad_input(path, "", f"is a {type(values).__name__}", f"write an object: {wanted}")

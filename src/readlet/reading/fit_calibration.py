@@ -18,20 +18,20 @@ from readlet.reading.masked import NOTHING, log_sums
 from readlet.reading.predictor import Predictor, log_total
 from readlet.types import Example, Prediction
 
-# More questions change the second digit of the temperature at most, and cost memory.
+# More questions change at most the second digit of the temperature, and take memory.
 MAX_QUESTIONS = 2000
-# With fewer questions of a kind the fit would follow chance: the defaults are better.
+# With fewer questions of a kind the fit would be noise: the defaults are better.
 MIN_QUESTIONS = 30
 TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
 TOO_FEW_OF_A_KIND = f"fewer than {MIN_QUESTIONS} questions with, or without, an answer"
-"""Why nothing was fitted, or no refusals, for messages."""
+"""Reasons in messages why the calibration, or its refusals, were not fitted."""
 
 
 def calibrate(predictor: Predictor, examples: Sequence[Example], rows: Rows) -> Calibration:
-    """Temperature by the answerable questions, refusals by all of them."""
+    """Fit the temperature on the answerable questions, and refusals on all questions."""
     predictor = replace(predictor, calibration=Calibration(no_answer_threshold=1.0))
     predictions = predictor.predict(examples, rows)
-    # A passage without words or an empty question is refused whatever the temperature.
+    # A passage without words or an empty question is refused at any temperature.
     answerable = [n for n, e in enumerate(examples) if e.answers and predictions[n].n_best]
     if len(answerable) < MIN_QUESTIONS:
         return Calibration()
@@ -57,42 +57,42 @@ def calibrate(predictor: Predictor, examples: Sequence[Example], rows: Rows) -> 
 
 
 def _with_refusals(
-    usual: Calibration, examples: Sequence[Example], predictions: Sequence[Prediction]
+    base: Calibration, examples: Sequence[Example], predictions: Sequence[Prediction]
 ) -> Calibration:
-    """The no-answer probability, and the one above which refusing gives the best F1.
+    """Fit the no-answer probability, and the threshold for refusals with the best F1.
 
-    From predictions made before a temperature was known: none of this depends on it.
+    The predictions were made before the temperature was fitted: none of this depends on it.
     """
     impossible = [not example.answers for example in examples]
     if min(sum(impossible), len(examples) - sum(impossible)) < MIN_QUESTIONS:
-        return usual
+        return base
     slope, bias = fit_no_answer([logit(p.no_answer) for p in predictions], impossible)
-    fitted = usual.model_copy(update={"no_answer_slope": slope, "no_answer_bias": bias})
+    fitted = base.model_copy(update={"no_answer_slope": slope, "no_answer_bias": bias})
     pairs = list(zip(examples, predictions, strict=True))
     answers = {example.id: prediction.text for example, prediction in pairs}
     na_probs = {e.id: fitted.no_answer(logit(p.no_answer)) for e, p in pairs}
     best = best_thresholds(score_questions(examples, answers, "2.0"), na_probs)
-    # It is the probability of the last question that is answered: the next one like it may lie a
-    # hair above. The middle of the gap to the first that is refused does as well here.
+    # This is the probability of the last question that is answered: a similar question may be
+    # slightly above it. The middle of the gap to the first refused question is as good here.
     last = best["best_f1_thresh"]
     refused = min((p for p in na_probs.values() if p > last), default=1.0)
     return fitted.model_copy(update={"no_answer_threshold": (last + refused) / 2})
 
 
 class _Evidence(NamedTuple):
-    """What one question's confidence depends on."""
+    """The scores that determine the confidence in the answer to one question."""
 
     best: float  # score of the best span
     windows: list[tuple[Floats, Floats]]  # start and end scores of the places of each, (places,)
-    null: tuple[float, float] | None  # as the predictor counts: that of the window surest of one
+    null: tuple[float, float] | None  # the lowest of all windows, as in the predictor
 
     def joined(self, other: "_Evidence") -> "_Evidence":
-        """That of one more window."""
+        """The evidence of two groups of windows together."""
         null = min((n for n in (self.null, other.null) if n is not None), key=sum, default=None)
         return _Evidence(max(self.best, other.best), [*self.windows, *other.windows], null)
 
     def confidence(self, temperature: float) -> float:
-        """The probability that the predictor gives its first answer at this temperature."""
+        """The probability of the predictor's best answer at this temperature."""
         places = [
             (_log_sum(start / temperature), _log_sum(end / temperature))
             for start, end in self.windows
@@ -114,7 +114,7 @@ def _evidence(predictor: Predictor, rows: Rows, wanted: Sequence[int]) -> dict[i
             if example not in chosen:
                 continue
             start, end, allowed = scores.start[i], scores.end[i], scores.allowed[i]  # (L,)
-            # Window by window: a span must not reach from one into another.
+            # Window by window: a span must not cross windows.
             best = next(spans_in_order(start, end, allowed, scorer.max_answer), None)
             null = None
             if scores.null is not None:
@@ -127,9 +127,9 @@ def _evidence(predictor: Predictor, rows: Rows, wanted: Sequence[int]) -> dict[i
 
 
 def held_out_contexts(examples: Sequence[Example], share: float, seed: int) -> set[str]:
-    """Contexts kept aside: whole contexts, so that no passage is on both sides.
+    """Held-out contexts: whole contexts, so that no passage is in both parts.
 
-    No more than are of use: what exceeds MAX_QUESTIONS is better trained on.
+    At most MAX_QUESTIONS questions (but one context at least): more are better used in training.
     """
     questions = Counter(example.context for example in examples)
     contexts = sorted(questions)

@@ -1,4 +1,4 @@
-"""Masked scores in NumPy: what `nn/softmax.py` is for tensors. True means keep."""
+"""Masked scores in NumPy, like `nn/softmax.py` for tensors. True means keep."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from readlet.families.family import Floats
 
 NOTHING = -np.inf
-"""The score of a place that may not be part of an answer: below every other, with a weight of 0."""
+"""The score of a place that may not be part of an answer: its probability is 0."""
 
 
 def masked(scores: Floats, keep: NDArray[np.bool_]) -> Floats:
@@ -22,6 +22,6 @@ def log_sums(scores: Floats, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
     values = masked(scores, keep).astype(np.float64)  # (B, L)
     highest = values.max(axis=1, keepdims=True, initial=NOTHING)  # (B, 1)
     shifted = values - np.where(np.isfinite(highest), highest, 0.0)  # (B, L)
-    with np.errstate(divide="ignore"):  # the log of nothing is NOTHING
+    with np.errstate(divide="ignore"):  # log(0) is NOTHING
         sums: NDArray[np.float64] = np.log(np.exp(shifted).sum(axis=1)) + highest[:, 0]
     return sums

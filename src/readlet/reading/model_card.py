@@ -1,4 +1,4 @@
-"""The README.md of a reader's folder, made by the program."""
+"""The model card: the generated README.md of a reader's folder."""
 
 import platform
 import subprocess
@@ -12,14 +12,14 @@ _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
 
 
 def model_card(reader: "Reader") -> str:
-    """Data, recipe, scores, versions, seed and commit, for people."""
+    """Data, recipe, scores, versions, seed and commit as Markdown."""
     notice = ["## Licence and data", "", reader.notice.strip(), ""] if reader.notice else []
     lines = [
         f"# {reader.name}: a small reader",
         "",
         "Finds the answer to a question inside a passage"
         + (
-            ", or says that there is none."
+            ", or reports that there is none."
             if reader.scorer.can_refuse
             else "; it always gives an answer."
         ),
@@ -80,12 +80,12 @@ def _calibration(reader: "Reader") -> str:
     source = reader.recipe.data.calibration or "the training data, held out"
     fit = f"Fitted on {fitted.questions:,} questions of {source}"
     if not fitted.questions:
-        fit = f"Not fitted ({TOO_FEW} of {source}); the usual values"
+        fit = f"Not fitted ({TOO_FEW} of {source}); default values"
     measured = "not measured"
     if fitted.error_before is not None and fitted.error_after is not None:
         measured = f"{fitted.error_before:.3f} before, {fitted.error_after:.3f} after"
     if reader.scorer.can_refuse and fitted.questions and not fitted.has_fitted_refusals:
-        measured += f". No-answer probability and threshold are the usual ones: {TOO_FEW_OF_A_KIND}"
+        measured += f". No-answer probability and threshold are the defaults: {TOO_FEW_OF_A_KIND}"
     return (
         f"{fit}: temperature {fitted.temperature:.3f}, no-answer threshold "
         f"{fitted.no_answer_threshold:.3f}; expected calibration error {measured}."
@@ -110,7 +110,7 @@ def _version(package: str) -> str:
 
 
 def _commit() -> str:
-    """The commit of the project in whose folder the reader was made, if it is one."""
+    """The git commit of the current folder, if it is in a repository."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)

@@ -1,6 +1,6 @@
 """From scores to answers: rows are scored in batches, and the windows of a context are joined.
 
-Memory is bounded by the batch and by the number of answers kept, never by the scores.
+Memory grows with the batch size and the number of answers kept, not with all scores.
 """
 
 import math
@@ -27,7 +27,7 @@ class ScoredSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class WindowAnswers:
-    """What is kept of a window: its best spans, one for each text, and its totals."""
+    """The result of one window: its best spans, one for each text, and its totals."""
 
     spans: list[ScoredSpan]
     null: tuple[float, float] | None  # scores of "no answer" as a start and as an end
@@ -37,7 +37,7 @@ class WindowAnswers:
 
 @dataclass(frozen=True)
 class Predictor:
-    """A scorer with all that is needed to turn its scores into predictions."""
+    """A scorer with the settings that turn its scores into predictions."""
 
     scorer: SpanScorer
     calibration: Calibration
@@ -78,7 +78,7 @@ class Predictor:
 
     def _join(self, example: Example, windows: list[WindowAnswers]) -> Prediction:
         temperature = self.calibration.temperature
-        # Overlapping windows may give the same place twice, and a text may stand in two places.
+        # Overlapping windows may give the same span twice, and a text may occur twice.
         best: dict[str, ScoredSpan] = {}
         found = {span for window in windows for span in window.spans}
         for span in sorted(found, key=lambda span: (-span.score, span.start, span.end)):
@@ -88,8 +88,8 @@ class Predictor:
         if not best or not example.question.strip():
             return Prediction("", 0, 0, 1.0, 1.0)
         nulls = [window.null for window in windows if window.null is not None]
-        # The question has no answer only if every window says so: the surest of an answer decides,
-        # and counts once, or confidence would fall with every window that has none.
+        # A question has no answer only if no window has one, so the lowest null score decides. It
+        # counts once, or the confidence would fall with every window that has no answer.
         null = min(nulls, key=sum, default=None)
         total = log_total([(w.log_start, w.log_end) for w in windows], null, temperature)
         candidates = tuple(
@@ -116,7 +116,7 @@ def best_spans(
     max_places: int,
     n: int,
 ) -> list[ScoredSpan]:
-    """The n best spans of a row with different texts, in characters; fewer only if there are."""
+    """The n best spans of a row with distinct texts, in characters; fewer if there are fewer."""
     best: dict[str, ScoredSpan] = {}
     for score, first, last in spans_in_order(start, end, allowed, max_places):
         span = ScoredSpan(score, int(places[first, 0]), int(places[last, 1]))
@@ -131,9 +131,9 @@ def log_total(
     null: tuple[float, float] | None,
     temperature: float,
 ) -> float:
-    """Log of what all spans weigh: from a place of a window to another, or to "no answer".
+    """Log of the total weight of all spans: between places of a window, or with "no answer".
 
-    Not across windows, where no span is: they would count the more, the longer the text.
+    Not across windows, where there are no spans: their weight would grow with the text.
     """
     if null is None:
         return _log_sum([start + end for start, end in windows])

@@ -1,4 +1,4 @@
-"""Reader: load, answer, save. The one object that most users touch."""
+"""Reader: load, answer, save. The one object that most users need."""
 
 import warnings
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from readlet.reading.reader_names import (
     BUNDLED,
     Answerer,
     reader_folder,
-    warn_of_namesake,
+    warn_of_same_named_folder,
 )
 from readlet.types import N_BEST, Example, Prediction, check_n_best
 
@@ -30,16 +30,16 @@ _BATCH_SIZES = {"cpu": 32, "cuda": 256}
 
 @dataclass
 class Reader:
-    """A trained reader: a scorer of any kind, its calibration, and where it runs."""
+    """A trained reader: a scorer of any kind, its calibration, and its device."""
 
     scorer: "SpanScorer"
     recipe: "Recipe"
     calibration: "Calibration"
     metrics: dict[str, Any] = field(default_factory=dict)
-    # Licences and authors of what it was made from: whoever passes the reader on passes it on too.
+    # Licences and authors of the data and word vectors: distributed with every copy of the reader.
     notice: str = ""
     device: str = "cpu"
-    # Rows that are scored at once; 0: the usual number for the device.
+    # Rows that are scored at once; 0: the default for the device.
     batch_size: int = 0
 
     def __post_init__(self) -> None:
@@ -52,11 +52,11 @@ class Reader:
 
     @property
     def no_answer_threshold(self) -> float:
-        """Above this no-answer probability it refuses."""
+        """Above this no-answer probability the reader refuses to answer."""
         return self.calibration.no_answer_threshold
 
     def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction:
-        """The answer to a question, with its place in the context, or "no answer"."""
+        """The answer to a question, with its offsets in the context, or "no answer"."""
         (prediction,) = self.answer_batch([(question, context)], n_best)
         return prediction
 
@@ -83,14 +83,14 @@ class Reader:
             warnings.warn(f"{cut:,} × {LONG_QUESTION}", stacklevel=2)
 
     def save(self, folder: str | Path) -> None:
-        """Write the reader's folder. `config.json` comes last: with it the folder is whole."""
+        """Write the reader's folder. `config.json` comes last: with it the folder is complete."""
         from readlet.reading.model_card import model_card
         from readlet.storage.files import write_text
         from readlet.storage.json_files import write_json
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("config.json", "NOTICE.md"):  # of a reader that was here before
+        for name in ("config.json", "NOTICE.md"):  # of an earlier reader in this folder
             (folder / name).unlink(missing_ok=True)
         files = self.scorer.save(folder)
         write_json(folder / "calibration.json", self.calibration.model_dump())
@@ -109,7 +109,7 @@ class Reader:
         """Read a reader's folder, or the `bundled` one; nothing in it is executed.
 
         `device` is where it computes ("cpu", "cuda", "cuda:1"); `batch_size` is how many rows are
-        scored at once, by default what suits the device.
+        scored at once, by default a number that suits the device.
         """
         from readlet.families import family_of
         from readlet.reading.calibration import Calibration
@@ -121,7 +121,7 @@ class Reader:
         _check_device(device, batch_size)
         path = reader_folder(folder)
         if folder == BUNDLED:
-            warn_of_namesake(BUNDLED)
+            warn_of_same_named_folder(BUNDLED)
         config = read_json(path / "config.json")
         if config.get("format") != FORMAT:
             fault = f"format {config.get('format')} of {config.get('architecture')!r}"
@@ -143,11 +143,11 @@ class Reader:
 
 
 def load_reader(name: str) -> Answerer:
-    """A reader by name or folder; `baseline` needs no training, `bundled` comes trained."""
+    """A reader by name or folder; `baseline` needs no training, `bundled` is already trained."""
     if name == BASELINE:
         from readlet.reading.baseline import LexicalBaseline
 
-        warn_of_namesake(BASELINE)
+        warn_of_same_named_folder(BASELINE)
         return LexicalBaseline()
     if name != BUNDLED and not (Path(name) / "config.json").is_file():
         remedy = f"give a reader's folder, `{BUNDLED}` or `{BASELINE}`"
@@ -157,7 +157,7 @@ def load_reader(name: str) -> Answerer:
 
 def _check_device(device: str, batch_size: int) -> None:
     if batch_size < 0:
-        raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the usual number")
+        raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
     if device == "cpu":
         return
     import torch

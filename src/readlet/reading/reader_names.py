@@ -1,4 +1,4 @@
-"""What may stand where a reader is asked for: a folder, `bundled`, or `baseline`."""
+"""How readers are named: a folder, `bundled`, or `baseline`."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,12 +11,12 @@ from readlet.storage.json_files import read_json
 from readlet.types import N_BEST, Prediction
 
 BUNDLED, BASELINE = "bundled", "baseline"
-# Of readers whose config.json does not list them.
-_FIRST_FILES = ("model.safetensors", "vocabulary.json")
+# The files of readers whose config.json does not list them.
+_DEFAULT_FILES = ("model.safetensors", "vocabulary.json")
 
 
 class Answerer(Protocol):
-    """What commands and pages need of a reader."""
+    """The interface of readers for commands and the web page."""
 
     @property
     def name(self) -> str: ...
@@ -32,26 +32,27 @@ class Answerer(Protocol):
 
 
 def reader_folder(name: str | Path) -> Path:
-    """Where a reader lies: its folder, or that of the `bundled` one."""
+    """The folder of a reader, or of the `bundled` one."""
     if name != BUNDLED:
         return Path(name)
     folder = bundled_reader()
     if folder is None:
-        fault = "this copy of Readlet has no reader inside"
-        remedy = f"name a reader's folder (one of this name: ./{BUNDLED}), or `{BASELINE}`"
+        fault = "this copy of Readlet comes without a reader"
+        remedy = f"name a reader's folder (./{BUNDLED} for one of this name), or `{BASELINE}`"
         raise bad_input(BUNDLED, "", fault, remedy)
     return folder
 
 
 def reader_files(name: str | Path) -> list[Path]:
-    """The files that make a reader what it is: recipe, weights, vocabulary or tokenizer."""
+    """The files that define a reader: recipe, weights, vocabulary or tokenizer."""
     folder = reader_folder(name)
     config = read_json(folder / "config.json")
-    return [folder / "config.json", *(folder / file for file in config.get("files", _FIRST_FILES))]
+    files = config.get("files", _DEFAULT_FILES)
+    return [folder / "config.json", *(folder / file for file in files)]
 
 
-def warn_of_namesake(name: str) -> None:
-    """A folder that happens to have the name is not taken for the reader."""
+def warn_of_same_named_folder(name: str) -> None:
+    """A folder in the current directory that has this name too is not used."""
     if (Path(name) / "config.json").is_file():
         what = f"`{name}` is the reader that comes with Readlet"
         print(f"readlet: {what}; for the folder here write ./{name}", file=sys.stderr)

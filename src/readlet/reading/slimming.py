@@ -1,4 +1,4 @@
-"""A smaller reader, to be passed on: its most frequent words only, in half precision."""
+"""A smaller copy of a reader: only its most frequent words, in half precision."""
 
 import math
 import tempfile
@@ -19,14 +19,14 @@ from readlet.storage.files import text_chunks
 
 MEGABYTE = 1_000_000
 _BEFORE = ", before slimming"
-# Bytes left free for new scores, which are known only when the number of words is.
-_ROOM_FOR_SCORES = 1024
-_BESIDE = ("calibration.json", "metrics.json", "NOTICE.md", "README.md")
+# Bytes reserved for new scores, which can be measured only when the number of words is fixed.
+_RESERVED_FOR_SCORES = 1024
+_OTHER_FILES = ("calibration.json", "metrics.json", "NOTICE.md", "README.md")
 
 
 @dataclass(frozen=True)
 class Slimmed:
-    """What a reader was and what it has become: words with frozen vectors, bytes of its files."""
+    """A reader before and after: words with frozen vectors, bytes of its files."""
 
     words_before: int
     words: int
@@ -35,7 +35,7 @@ class Slimmed:
 
 
 class Slimmable(Protocol):
-    """A scorer that can do with fewer words."""
+    """A scorer whose words can be reduced."""
 
     @property
     def words(self) -> int: ...
@@ -56,13 +56,13 @@ def slim(reader: Reader, words: int) -> Reader:
 
 
 def slim_to(reader: Reader, limit: int) -> Reader:
-    """The slim reader with as many words as go into a folder of `limit` bytes."""
+    """The slim reader with as many words as fit into a folder of `limit` bytes."""
     least = _bytes_when_saved(slim(reader, 0))
     if least > limit:
-        fault = f"even without any word vector the reader takes {least:,}"
+        fault = f"even without word vectors the reader takes {least:,}"
         raise bad_input(f"{limit:,} bytes", "", fault, "allow more")
-    # At least so many bytes: some numbers in the files get more digits. So it is never too few
-    # words to begin with, and hardly ever more than one too many.
+    # The costs are lower bounds: some numbers in the files get more digits. So the first number of
+    # words is never too small, and rarely more than one too large.
     costs = _slimmable(reader).bytes_of_words()
     words = bisect_right(list(accumulate(costs)), limit - least)
     while _bytes_when_saved(made := slim(reader, words)) > limit:
@@ -72,7 +72,7 @@ def slim_to(reader: Reader, limit: int) -> Reader:
 
 def _slimmable(reader: Reader) -> Slimmable:
     if not hasattr(reader.scorer, "slimmed"):
-        fault = f"a reader of kind {reader.recipe.model.kind!r} has no word vectors to leave out"
+        fault = f"a reader of kind {reader.recipe.model.kind!r} has no word vectors to remove"
         raise bad_input(reader.name, "", fault, "give one of kind 'qacnn'")
     return cast(Slimmable, reader.scorer)
 
@@ -86,16 +86,16 @@ def slim_folder(
     dev: str = "",
     notice: Path | None = None,
 ) -> Slimmed:
-    """Write a slim copy of a reader: of so many words, or of as many as fit.
+    """Write a slim copy of a reader: with so many words, or as many as fit.
 
-    With `dev` it is scored anew on these questions; `notice` goes along with it.
+    With `dev`, the copy is scored again on these questions; `notice` is stored with it.
     """
     if (words is None) == (max_megabytes is None):
         raise ReadletError("give either a number of words or a size in megabytes")
     if words is not None and words < 0:
-        raise ReadletError(f"{words} words: less than none; give 0 or more")
+        raise ReadletError(f"{words} words: negative; give 0 or more")
     if max_megabytes is not None and not 0 < max_megabytes < math.inf:
-        raise ReadletError(f"{max_megabytes} MB: no size; give a number above 0")
+        raise ReadletError(f"{max_megabytes} MB: not a valid size; give a number above 0")
     _require_empty(out)
     given = load_reader(name)
     if not isinstance(given, Reader):
@@ -103,9 +103,9 @@ def slim_folder(
     reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
     examples = read_questions(dev) if dev else []
     if dev and not examples:
-        raise bad_input(dev, "", "holds no question", "give data with questions")
+        raise bad_input(dev, "", "contains no questions", "give data with questions")
     if max_megabytes is not None:
-        made = slim_to(reader, int(max_megabytes * MEGABYTE) - _ROOM_FOR_SCORES * bool(dev))
+        made = slim_to(reader, int(max_megabytes * MEGABYTE) - _RESERVED_FOR_SCORES * bool(dev))
     else:
         made = slim(reader, words or 0)
     if examples:
@@ -124,7 +124,7 @@ def slim_folder(
 def _require_empty(out: Path) -> None:
     remedy = "give another --out"
     if (out / "config.json").exists():
-        raise bad_input(out, "", "holds a reader already", remedy)
+        raise bad_input(out, "", "already contains a reader", remedy)
     if out.exists() and not out.is_dir():
         raise bad_input(out, "", "is a file", remedy)
     if out.is_dir() and any(out.iterdir()):
@@ -132,7 +132,7 @@ def _require_empty(out: Path) -> None:
 
 
 def _save_whole(reader: Reader, out: Path) -> None:
-    """The folder appears under its name only when all of it is written."""
+    """Write to a temporary folder and rename it when complete."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as draft:
@@ -151,6 +151,6 @@ def _bytes_when_saved(reader: Reader) -> int:
 
 
 def _bytes_of(folder: Path) -> int:
-    """Of the reader itself: the folder of a run holds checkpoints and logs too."""
-    paths = [*reader_files(folder), *(folder / name for name in _BESIDE)]
+    """The size of the reader alone: the folder of a run contains checkpoints and logs too."""
+    paths = [*reader_files(folder), *(folder / name for name in _OTHER_FILES)]
     return sum(path.stat().st_size for path in paths if path.is_file())

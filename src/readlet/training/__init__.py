@@ -1,1 +1,1 @@
-"""Training knows batches and a module that turns a batch into a loss; not which model it is."""
+"""The training engine: batches and a module that turns a batch into a loss, of any model."""

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 class Average:
     """shadow = d * shadow + (1 - d) * weight, with d = min(decay, (1 + t) / (10 + t)).
 
-    The warm-up of the decay lets the first steps be forgotten quickly. Without a decay there is no
-    shadow: the weights themselves are kept.
+    With the warm-up of the decay, the first steps are forgotten quickly. With a decay of 0 there is
+    no shadow: the weights themselves are kept.
     """
 
     def __init__(self, parameters: dict[str, nn.Parameter], decay: float) -> None:
@@ -30,7 +30,7 @@ class Average:
 
     @torch.no_grad()
     def update(self, rate: Tensor) -> None:
-        """shadow += rate * (weight - shadow); `rate` is a tensor so that a graph can replay it."""
+        """shadow += rate * (weight - shadow); `rate` is a tensor, for capture in a CUDA graph."""
         if not self.decay:
             return
         shadow = list(self.shadow.values())
@@ -40,7 +40,7 @@ class Average:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """The model has the averaged weights inside, and its own again afterwards."""
+        """Inside the `with`, the model has the averaged weights; afterwards its own again."""
         if not self.decay:
             yield
             return

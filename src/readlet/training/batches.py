@@ -1,4 +1,4 @@
-"""What the engine asks of data: batches of tensors, and a source that makes them epoch by epoch."""
+"""The engine's interface to data: batches of tensors, and a source of batches for each epoch."""
 
 from collections.abc import Sequence
 from dataclasses import Field, fields
@@ -10,9 +10,9 @@ from torch import Tensor
 from readlet.errors import ReadletError
 
 Shape = Any
-"""Hashable. Batches of one shape have tensors of few sizes; only the source knows what it means."""
+"""Hashable, otherwise opaque to the engine. Batches of one shape have tensors of few sizes."""
 Rows = Any
-"""The examples of a batch. Only their number, `len(rows)`, matters to the engine."""
+"""The examples of a batch. The engine uses only their number, `len(rows)`."""
 
 
 class Batch(Protocol):
@@ -23,7 +23,7 @@ class Batch(Protocol):
     def to(self, device: torch.device) -> Self: ...
 
     def part(self, index: int, parts: int) -> Self:
-        """What one of several processes works on; the mean of their losses is that of the whole."""
+        """The share of one of several processes; the mean of their losses is the whole loss."""
         ...
 
 
@@ -36,7 +36,7 @@ class BatchSource(Protocol):
 
     @property
     def guessing(self) -> float:
-        """The loss, in nats, of a model that guesses."""
+        """The loss, in nats, of a model that guesses at random."""
         ...
 
 
@@ -49,7 +49,7 @@ class BatchPlan:
         self._epochs: dict[int, Sequence[tuple[Shape, Rows]]] = {}  # only the current epoch's
         batches = len(self._of_epoch(0))
         if not batches:
-            raise ReadletError("data.train: nothing to learn from; name other files")
+            raise ReadletError("data.train: no training examples; name other files")
         self.steps_per_epoch = -(-batches // accumulate)
 
     def of_step(self, step: int) -> Sequence[tuple[Shape, Rows]]:

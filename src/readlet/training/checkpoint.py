@@ -1,4 +1,4 @@
-"""Checkpoints: written beside their place, moved there when whole, so that one is always valid."""
+"""Checkpoints: written to a draft folder and renamed when complete, so one is always valid."""
 
 import json
 import os
@@ -21,9 +21,9 @@ _GOOD = "good."
 
 @dataclass
 class Progress:
-    """Where training stands. All randomness is drawn from seed and step, so none is stored."""
+    """Training progress. Random numbers depend on seed and step only: no generator is stored."""
 
-    step: int = 0  # optimiser steps that are done
+    step: int = 0  # completed optimiser steps
     mean_loss: float | None = None  # running mean, for the guard
     window_loss: float = 0.0  # sum of the losses since the last check of the guard
     window_steps: int = 0
@@ -32,15 +32,15 @@ class Progress:
     rollbacks_in_a_row: int = 0
     best_score: float | None = None
     evaluations_since_best: int = 0
-    seconds: float = field(default=0.0, compare=False)  # since training was asked for
+    seconds: float = field(default=0.0, compare=False)  # training time, without interruptions
 
 
 @dataclass
 class Checkpoint:
-    """The state at a step. A rollback goes back to `good`, or to this very state if that is None.
+    """The state at a step. A rollback restores `good`, or this state if that is None.
 
-    A checkpoint that is written because training is stopped carries the last regular state: after
-    the resume a rollback goes where it would have gone.
+    A checkpoint written because training was stopped also has the last regular state: after a
+    resume, a rollback restores the same state as without the stop.
     """
 
     progress: Progress
@@ -49,11 +49,11 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str) -> None:
-    """Afterwards this is the only checkpoint; if the disk is full, the previous one is."""
+    """Replaces the previous checkpoint; if the disk is full, that one is kept."""
     final = folder / f"{_PREFIX}{checkpoint.progress.step:08d}"
     draft = folder / f"{_DRAFT}{final.name}"
     try:
-        _remove(folder.glob(f"{_DRAFT}{_PREFIX}*"))  # of runs that were killed while they saved
+        _remove(folder.glob(f"{_DRAFT}{_PREFIX}*"))  # of runs that were killed while saving
         draft.mkdir(parents=True)
         good = {_GOOD + name: tensor for name, tensor in (checkpoint.good or {}).items()}
         save_file(checkpoint.tensors | good, draft / "state.safetensors")
@@ -76,19 +76,19 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str)
 
 
 def find_checkpoint(folder: Path) -> Path | None:
-    """The newest whole checkpoint."""
+    """The newest complete checkpoint."""
     found = sorted(folder.glob(f"{_PREFIX}*"))
     return found[-1] if found else None
 
 
 def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
-    """Read a checkpoint and make sure that it is one of this very model."""
+    """Read a checkpoint and check that it is one of this model."""
     try:
         stored = load_file(path / "state.safetensors")
         progress = Progress(**json.loads((path / "progress.json").read_text()))
     except (OSError, SafetensorError, ValueError, TypeError) as error:
-        fault = f"a damaged checkpoint ({error})"
-        damage = bad_input(path, "", fault, "remove it and train anew")
+        fault = f"damaged checkpoint ({error})"
+        damage = bad_input(path, "", fault, "remove it and train again")
         raise CannotResumeError(str(damage)) from None
     tensors = {name: t for name, t in stored.items() if not name.startswith(_GOOD)}
     good = {name.removeprefix(_GOOD): t for name, t in stored.items() if name.startswith(_GOOD)}
@@ -100,8 +100,8 @@ def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
 def _check_version(path: Path, tensors: dict[str, Tensor], like: dict[str, Tensor]) -> None:
     for name, tensor in like.items():
         if name not in tensors or tensors[name].shape != tensor.shape:
-            fault = f"has no {name!r} of shape {tuple(tensor.shape)}: of another version"
-            remedy = "train anew in another --out, or use that version"
+            fault = f"has no {name!r} of shape {tuple(tensor.shape)}: from another version"
+            remedy = "train again in another --out, or use that version"
             raise CannotResumeError(str(bad_input(path, "", fault, remedy)))
 
 

@@ -1,4 +1,4 @@
-"""Evaluation during training: of the averaged weights, and the best of them kept."""
+"""Evaluation during training: scores the averaged weights and keeps the best of them."""
 
 import math
 from collections.abc import Callable
@@ -20,20 +20,20 @@ Scores = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Exam:
-    """How weights are judged: what is measured is not the engine's to know."""
+class Evaluator:
+    """How the current weights are scored. The engine does not know the metrics."""
 
-    scores: Callable[[float], Scores]  # asked at an epoch
-    decisive: str  # the score by which one evaluation is better than another: the higher the better
-    summary: Callable[[Scores], str]  # what the user reads of them
+    scores: Callable[[float], Scores]  # called with the epoch
+    decisive: str  # the score that decides which evaluation is best: higher is better
+    summary: Callable[[Scores], str]  # the scores as text for the user
 
 
 class Evaluation:
-    """Holds the exam. With patience, the best weights go to a file, and training may stop early."""
+    """Runs the evaluator. With patience, saves the best weights and may stop training early."""
 
     def __init__(
         self,
-        exam: Exam,
+        evaluator: Evaluator,
         module: nn.Module,
         average: Average,
         accelerator: Accelerator,
@@ -42,7 +42,7 @@ class Evaluation:
         patience: int,
         how_to_resume: str,
     ) -> None:
-        self._exam = exam
+        self._evaluator = evaluator
         self._module = module
         self._average = average
         self._accelerator = accelerator
@@ -51,24 +51,24 @@ class Evaluation:
         self._how_to_resume = how_to_resume
 
     def scores(self, epoch: float) -> Scores:
-        """Scores of the averaged weights; none in other processes than the main one."""
+        """Scores of the averaged weights; empty except in the main process."""
         if not self._accelerator.is_main_process:
             return {}
         self._module.eval()
         with self._average.applied(), torch.no_grad():
-            return self._exam.scores(epoch)
+            return self._evaluator.scores(epoch)
 
     def summary(self, scores: Scores) -> str:
-        return self._exam.summary(scores)
+        return self._evaluator.summary(scores)
 
     def compare(self, scores: Scores, progress: Progress) -> None:
-        """Note whether these scores are the best so far, and keep their weights."""
-        own = scores[self._exam.decisive] if scores else 0.0
+        """Record whether these scores are the best so far, and save their weights."""
+        own = scores[self._evaluator.decisive] if scores else 0.0
         decisive = torch.tensor(own, device=self._accelerator.device)  # ()
         score = float(self._accelerator.reduce(decisive, "sum"))  # only the main process has one
         if not math.isfinite(score):
-            remedy = "lower training.learning_rate"
-            raise FailedTrainingError(f"evaluation gave {self._exam.decisive} {score}; {remedy}")
+            fault = f"evaluation gave {self._evaluator.decisive} {score}"
+            raise FailedTrainingError(f"{fault}; lower training.learning_rate")
         if progress.best_score is not None and score <= progress.best_score:
             progress.evaluations_since_best += 1
             return
@@ -77,11 +77,11 @@ class Evaluation:
             in_main(self._accelerator, self._save_best)
 
     def is_exhausted(self, progress: Progress) -> bool:
-        """Whether the last evaluations brought nothing better."""
+        """Whether the last evaluations brought no improvement."""
         return bool(self._patience) and progress.evaluations_since_best >= self._patience
 
     def final_weights(self) -> dict[str, Tensor]:
-        """The averaged weights; those of the best evaluation when training may stop early."""
+        """The averaged weights; with patience, those of the best evaluation."""
         return load_file(self._best) if self._patience else self._average.weights()
 
     def _save_best(self) -> None:

@@ -1,4 +1,4 @@
-"""The log of a run: a line of JSON for every check of the losses and for every evaluation."""
+"""The log of a run: a line of JSON for every check of the loss and for every evaluation."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from readlet.storage.files import atomic_text
 
 
 class TrainingLog:
-    """Lines with their step. A run that goes on makes the later ones again."""
+    """A line of values per step. A resumed run writes later lines again."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "log.jsonl"
@@ -22,7 +22,7 @@ class TrainingLog:
             stream.write(line + "\n")
 
     def cut_after(self, step: int) -> None:
-        """Later steps will be made again: their lines would stand twice."""
+        """Remove the lines of later steps: these will run again and write new lines."""
         if not self._path.exists():
             return
         lines = self._path.read_text().splitlines(keepends=True)
@@ -33,7 +33,7 @@ class TrainingLog:
 
 
 def _step_of(line: str) -> int:
-    """A line cut off by a crash counts as too late."""
+    """An incomplete line, after a crash, counts as too late."""
     try:
         return int(json.loads(line)["step"])
     except (ValueError, KeyError):
@@ -41,11 +41,11 @@ def _step_of(line: str) -> int:
 
 
 def memory_mib(device: torch.device) -> float | None:
-    """The most that this process has held so far, on its GPU or else in all."""
+    """Peak memory of this process so far: on the GPU if it uses one, otherwise in total."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     try:
         import resource
-    except ImportError:  # Windows has none
+    except ImportError:  # not on Windows
         return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10

@@ -1,4 +1,4 @@
-"""The training loop: it can be stopped at any moment, and goes on as if it had not been."""
+"""The training loop. It can be stopped at any time; a resumed run gives the same weights."""
 
 import math
 import time
@@ -21,7 +21,7 @@ from readlet.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from readlet.training.evaluation import Evaluation, Exam
+from readlet.training.evaluation import Evaluation, Evaluator
 from readlet.training.guard import Guard
 from readlet.training.log import TrainingLog, memory_mib
 from readlet.training.loss_meter import LossMeter
@@ -32,19 +32,19 @@ from readlet.training.signals import stop_signals
 from readlet.training.state import TrainingState
 from readlet.training.step import EagerStep, GraphStep, make_optimizer
 
-WITH_RESUME = "go on with --resume"  # how `readlet train` does it
+WITH_RESUME = "continue with --resume"  # the option of `readlet train`
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run; the module holds the averaged weights."""
+    """A finished run; the module has the averaged weights."""
 
     steps: int
     rollbacks: int
 
 
 class TrainingLoop:
-    """Runs `module(batch) -> loss` over the epochs. The exam is of the averaged weights."""
+    """Runs `module(batch) -> loss` over the epochs. Evaluates the averaged weights."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class TrainingLoop:
         batches: BatchSource,
         settings: Training,
         folder: Path,
-        exam: Exam,
+        evaluator: Evaluator,
         accelerator: Accelerator,
         began: float | None = None,  # on the clock of time.perf_counter
-        how_to_resume: str = WITH_RESUME,  # printed when it is stopped
+        how_to_resume: str = WITH_RESUME,  # printed when training is stopped
     ) -> None:
         self._how_to_resume = how_to_resume
         self._clock = time.perf_counter() if began is None else began
@@ -74,7 +74,7 @@ class TrainingLoop:
         self.state = TrainingState(parameters, self.optimizer, self.average, self.precision.scaler)
         self.take_step = self._make_step()
         self.evaluation = Evaluation(
-            exam,
+            evaluator,
             module,
             self.average,
             accelerator,
@@ -94,7 +94,7 @@ class TrainingLoop:
         self.window = LossMeter(self.accelerator.device, progress)
 
     def _make_step(self) -> EagerStep:
-        """Captured where that is possible: on a GPU of its own, a batch a step."""
+        """A CUDA graph where possible: on one GPU, with one batch per step."""
         module = self.accelerator.prepare_model(self.module)
         parts = (module, self.optimizer, self.average, self.precision, self.settings.clip)
         alone = self.accelerator.num_processes == 1 and self.settings.accumulate == 1
@@ -103,7 +103,7 @@ class TrainingLoop:
         return EagerStep(*parts)
 
     def resume(self) -> None:
-        """Go on from the newest checkpoint, if there is one."""
+        """Continue from the newest checkpoint, if there is one."""
         path = find_checkpoint(self.folder)
         if path is not None:
             checkpoint = load_checkpoint(path, self.state.tensors())
@@ -132,7 +132,7 @@ class TrainingLoop:
                     bar.say(f"stopped at step {self.progress.step}; {self._how_to_resume}")
                     raise KeyboardInterrupt
         self._keep_weights()
-        self.accelerator.wait_for_everyone()  # the first to go on may remove the folder
+        self.accelerator.wait_for_everyone()  # the first to continue may remove the folder
         return Outcome(self.progress.step, self.progress.rollbacks)
 
     def _keep_weights(self) -> None:
@@ -143,24 +143,24 @@ class TrainingLoop:
                     parameter.copy_(kept[name])
 
     def warm_up(self) -> None:
-        """Prepare the step for every shape of batch, so that training then has an even pace."""
+        """Prepare the step for every shape of batch, so that no later step is slow."""
         for shape, rows in self._plan.one_of_each_shape():
             self.take_step.prepare(self._batch(shape, rows))
 
     def advance(self) -> tuple[torch.Tensor, int]:
-        """Take one step. The loss, still on the device, and the questions of all processes."""
+        """Take one step. Returns the loss, still on the device, and the number of examples."""
         step = self.progress.step + 1
         self.module.train()
         listed = self._plan.of_step(step)
         batches = [self._batch(shape, rows) for shape, rows in listed]
         for batch in batches:
             self.take_step.prepare(batch)
-        # Every step draws its own random numbers from its number: nothing to save, or to lose.
-        # After the preparation, which draws some too.
+        # Every step seeds the generator with its number: no generator state has to be saved.
+        # After the preparation, which draws random numbers too.
         torch.manual_seed(_mix(self.settings.seed, step, self.accelerator.process_index))
         loss = self.take_step(batches, self._rate(step), step)
         self.progress.step = step
-        return loss, sum(len(rows) for _, rows in listed)  # filler rows are no questions
+        return loss, sum(len(rows) for _, rows in listed)  # without filler rows
 
     def _rate(self, step: int) -> float:
         return learning_rate(self.settings, step, self.total_steps)
@@ -175,20 +175,20 @@ class TrainingLoop:
         return is_last or self.evaluation.is_exhausted(self.progress)
 
     def _is_due(self, every: int) -> bool:
-        """What is done every so many steps, and after the last one."""
+        """Whether this step is a multiple of `every`, or the last one."""
         return self.progress.step % every == 0 or self.progress.step == self.total_steps
 
     def _is_halted(self, stopped: list[int]) -> bool:
-        """Whether to stop now: all processes at the same step, or they would wait for ever."""
+        """Whether to stop now: all processes at the same step, or they would deadlock."""
         if self.accelerator.num_processes == 1:
             return bool(stopped)
-        if self.progress.step % self.settings.log_every:  # asking the others takes time
+        if self.progress.step % self.settings.log_every:  # communication takes time
             return False
         own = torch.tensor(float(bool(stopped)), device=self.accelerator.device)  # ()
         return float(self.accelerator.reduce(own, "sum")) > 0
 
     def _check(self, bar: TrainingBar) -> None:
-        """Read the losses since the last check; roll back if something went wrong."""
+        """Check the mean loss since the last check; roll back if it is bad."""
         loss, scaling = self._window_loss(), self._scaling()
         if self.guard.is_bad(loss):
             self._roll_back(loss, scaling, bar)
@@ -211,9 +211,9 @@ class TrainingLoop:
         mean = self.progress.mean_loss
         finite = loss if math.isfinite(loss) else None  # JSON has no NaN
         self._log({"rollback": True, "loss": finite, "mean_loss": mean} | scaling)
-        usual = "" if mean is None else f", usually {mean:.3f}"
+        expected = "" if mean is None else f", running mean {mean:.3f}"
         bar.say(
-            f"step {self.progress.step}: loss {loss:.3f}{usual}: "
+            f"step {self.progress.step}: loss {loss:.3f}{expected}: "
             "rolled back to the last good weights"
         )
 
@@ -223,7 +223,7 @@ class TrainingLoop:
         return total / max(self.window.steps, 1)
 
     def _scaling(self) -> dict[str, float]:
-        """In float16: steps since the last check that an overflow made skip, and the loss's scale.
+        """In float16: steps skipped by an overflow since the last check, and the loss scale.
 
         Every skipped step halves the scale.
         """
@@ -241,7 +241,7 @@ class TrainingLoop:
         self.evaluation.compare(scores, self.progress)
 
     def _save(self, *, is_regular: bool) -> None:
-        """A checkpoint of here; not of a state that the next check will roll back."""
+        """Save a checkpoint; not of a state that the next check would roll back."""
         if self.guard.is_bad(self._window_loss()):
             return
         here = Checkpoint(self.progress, self.state.tensors())
@@ -265,7 +265,7 @@ class TrainingLoop:
             self.log.add(place | values)
 
     def _seconds(self) -> float:
-        """How long the run has taken; while it was stopped, no time passed."""
+        """The duration of the run so far; time while it was stopped does not count."""
         now = time.perf_counter()
         self.progress.seconds += now - self._clock
         self._clock = now

@@ -1,4 +1,4 @@
-"""What happened since the last check of the guard."""
+"""Losses, steps and time since the last check of the guard."""
 
 import time
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from readlet.training.checkpoint import Progress
 
 
 class LossMeter:
-    """Losses and time since the last check. The sum stays on the device until the next one."""
+    """Losses and time since the last check. The sum stays on the device until the next check."""
 
     def __init__(self, device: torch.device, progress: Progress) -> None:
         self.total = torch.zeros((), device=device)  # ()
         self.clear()
-        # A run that was stopped between two checks goes on with what it had seen.
+        # A run that was stopped between two checks continues with the losses so far.
         self.total += progress.window_loss
         self.steps = progress.window_steps
 
@@ -26,7 +26,7 @@ class LossMeter:
         self.start()
 
     def start(self) -> None:
-        """Time before this is not training."""
+        """Start the clock: earlier time does not count."""
         self._since = time.perf_counter()
 
     def add(self, loss: torch.Tensor, examples: int) -> None:
@@ -36,7 +36,7 @@ class LossMeter:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Time inside is not training."""
+        """Stop the clock: time inside the `with` does not count."""
         began = time.perf_counter()
         yield
         self._since += time.perf_counter() - began

@@ -17,32 +17,32 @@ _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def check_precision(precision: Precision, device: torch.device) -> None:
-    """Some builds of torch lack operations of short numbers on some processors: tell it at once."""
+    """Some builds of torch lack half-precision operations on some CPUs: report it at once."""
     if device.type == "cpu" and precision in _DTYPES and not _works_on_cpu(precision):
-        fault = f"training.precision={precision}: torch cannot do that on this processor"
+        fault = f"training.precision={precision}: not supported by torch on this CPU"
         raise ReadletError(f"{fault}; set training.precision=float32")
 
 
 @cache
 def _works_on_cpu(precision: Precision) -> bool:
-    # -P: the files beside it are no modules that torch should find.
+    # -P: the script's folder must not be on sys.path, or torch would import our modules.
     command = [sys.executable, "-P", precision_trial.__file__, precision]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 class MixedPrecision:
-    """Weights and optimiser stay in float32; products run in the chosen type."""
+    """Weights and optimiser stay in float32; products run in the chosen dtype."""
 
     def __init__(self, precision: Precision, device: torch.device) -> None:
         self._dtype = _DTYPES.get(precision)
         self._device = device.type
-        # float16 has no room for small gradients: the loss is scaled up, the gradients back down.
+        # Small gradients underflow in float16: the loss is scaled up, the gradients back down.
         self.scaler = GradScaler(device.type, enabled=precision == "float16")
 
     def autocast(self) -> AbstractContextManager[None]:
         if self._dtype is None:
             return nullcontext()
-        # No cache of cast weights: inside a captured graph it would outlive its memory.
+        # No cache of cast weights: in a captured graph it would outlive its memory.
         return torch.autocast(self._device, self._dtype, cache_enabled=False)
 
     def backward(self, loss: Tensor) -> None:
@@ -54,7 +54,7 @@ class MixedPrecision:
         torch.nn.utils.clip_grad_norm_(weights, norm)
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
-        """A step; left out by the scaler when a gradient overflowed, and the scale is lowered."""
+        """A step; if a gradient overflowed, the scaler skips it and lowers the scale."""
         self.scaler.step(optimizer)
         self.scaler.update()
 
@@ -63,5 +63,5 @@ class MixedPrecision:
         return self.scaler.is_enabled()
 
     def scale(self) -> float:
-        """What the loss is multiplied by. Waits for the device."""
+        """The factor of the loss. Synchronises with the device."""
         return float(self.scaler.get_scale())

@@ -1,9 +1,8 @@
-"""What a network is made of, once forward and backward in short numbers on the processor.
+"""Tries the layers of a network forward and backward in half precision on the CPU.
 
     python precision_trial.py bfloat16
 
-A program of its own: where torch takes the processor for one that it is not, a missing instruction
-ends the whole process.
+A program of its own: if torch misdetects the CPU, an illegal instruction ends the whole process.
 """
 
 import sys

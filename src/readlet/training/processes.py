@@ -1,4 +1,4 @@
-"""One process or several: which of them this is, and what only one of them does."""
+"""One process or several: which one this is, and work that only the main process does."""
 
 import atexit
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from readlet.errors import ReadletError, disk_fault
 
 
 def make_accelerator() -> Accelerator:
-    """One process or many, whatever `accelerate launch` has set up. Precision is our own."""
-    # The frozen word vectors are the same everywhere: no need to send them before every step.
+    """One process or many, as `accelerate launch` has set it up. Mixed precision is our own."""
+    # The frozen word vectors are the same everywhere: no need to broadcast them at every step.
     kwargs = DistributedDataParallelKwargs(broadcast_buffers=False)
     accelerator = Accelerator(mixed_precision="no", kwargs_handlers=[kwargs])
     if accelerator.num_processes > 1:
@@ -33,23 +33,23 @@ def _leave_group() -> None:
 
 
 def is_main_process() -> bool:
-    """Whether this is the only process, or the one that writes and tells."""
+    """Whether this is the only process, or the one that writes files and messages."""
     return bool(make_accelerator().is_main_process)
 
 
 def in_main(accelerator: Accelerator, work: Callable[[], object]) -> None:
-    """Done by the main process while the others wait; its failure is that of all of them.
+    """Run `work` in the main process while the others wait; an error is raised in all of them.
 
-    Else the others would wait for ever for one that has gone on to something else.
+    Otherwise the others would wait for ever for a process that has failed.
     """
-    told: list[str | None] = [None]
+    error_message: list[str | None] = [None]
     if accelerator.is_main_process:
         try:
             work()
         except ReadletError as error:
-            told = [str(error)]
+            error_message = [str(error)]
         except OSError as error:
-            told = [disk_fault(error)]
-    broadcast_object_list(told)
-    if told[0] is not None:
-        raise ReadletError(told[0])
+            error_message = [disk_fault(error)]
+    broadcast_object_list(error_message)
+    if error_message[0] is not None:
+        raise ReadletError(error_message[0])

@@ -1,4 +1,4 @@
-"""The learning rate at a step, as a factor of the highest one. A function: nothing to save."""
+"""The learning rate as a function of the step, so that no scheduler state has to be saved."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Signals that ask the training to stop."""
+"""Signals that stop training."""
 
 import signal
 import sys
@@ -9,27 +9,27 @@ from types import FrameType
 
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
-    """Ctrl-C and termination are noted, and acted upon between two steps."""
+    """SIGINT (Ctrl-C) and SIGTERM are recorded; the training loop stops between two steps."""
     received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        if received:  # the second time they mean it
+        if received:  # the second signal exits at once
             sys.exit(128 + number)
         received.append(number)
 
     watched = (signal.SIGINT, signal.SIGTERM)
     try:
         before = {number: signal.signal(number, note) for number in watched}
-    except ValueError:  # not in the main thread: nothing to watch
+    except ValueError:  # not in the main thread: signals cannot be handled here
         before = {}
-    heeded = False
+    handled = False
     try:
         yield received
     except (KeyboardInterrupt, SystemExit):
-        heeded = True
+        handled = True
         raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if received and not heeded:  # no step came to act upon it: now it has its usual effect
+        if received and not handled:  # training ended before the next step: send it again
             signal.raise_signal(received[0])

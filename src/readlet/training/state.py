@@ -1,4 +1,4 @@
-"""Everything that a step changes, as named tensors: weights, their average, Adam's memory."""
+"""The state of training as named tensors: weights, their average, Adam's moments."""
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ _MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 class TrainingState:
-    """Reads and restores the state of a training run to the bit."""
+    """Reads and restores the state of a training run, exactly."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class TrainingState:
             self._scaler.load_state_dict(state)
 
     def updates(self) -> int:
-        """How often the weights were changed, all of them equally often. Waits for the device."""
+        """The number of updates of the weights. Synchronises with the device."""
         memory = self._optimizer.state[next(iter(self._parameters.values()))]
         return int(memory.get("step", 0))
 
     def _step_device(self, parameter: nn.Parameter) -> torch.device:
-        # Adam counts on the CPU unless its steps run entirely on the device.
+        # Adam counts steps on the CPU unless it is fused or capturable.
         group = self._optimizer.param_groups[0]
         on_device = group.get("capturable") or group.get("fused")
         return parameter.device if on_device else torch.device("cpu")

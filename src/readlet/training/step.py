@@ -1,7 +1,7 @@
-"""One optimiser step: gradients of some batches, clipped, applied, averaged.
+"""One optimiser step: accumulate gradients, clip them, update the weights and their average.
 
-On a GPU this network is bound by kernel launches, not by arithmetic. So there the whole step is
-captured once for every shape of batch as a CUDA graph, and replayed with one launch.
+On a GPU small networks are bound by kernel launches, not by arithmetic. So the whole step is
+captured as a CUDA graph, once for every shape of batch, and replayed with one launch.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ def make_optimizer(parameters: list[nn.Parameter], settings: Training) -> torch.
     on_gpu = parameters[0].is_cuda
     return torch.optim.Adam(
         parameters,
-        # A tensor, so that a captured step reads the rate anew.
+        # A tensor, so that a captured step reads the current rate.
         lr=torch.tensor(settings.learning_rate, device=parameters[0].device),
         fused=on_gpu,
         capturable=on_gpu,
@@ -34,7 +34,7 @@ def make_optimizer(parameters: list[nn.Parameter], settings: Training) -> torch.
 
 
 class EagerStep:
-    """The plain way to take a step; it runs everywhere."""
+    """A step in eager mode; it runs on every device."""
 
     def __init__(
         self,
@@ -53,13 +53,13 @@ class EagerStep:
         self._average_rate = torch.zeros_like(self._rate)  # ()
 
     def __call__(self, batches: list[Batch], learning_rate: float, step: int) -> Tensor:
-        """The mean loss of prepared batches, still on the device: reading it would wait for it."""
+        """The mean loss of prepared batches, still on the device: reading it would block."""
         self._rate.fill_(learning_rate)
         self._average_rate.fill_(self.average.rate(step))
         return self._compute(batches)
 
     def prepare(self, batch: Batch) -> None:
-        """Get ready for steps with batches of this shape."""
+        """Prepare for steps with batches of this shape."""
 
     def _compute(self, batches: list[Batch]) -> Tensor:
         total = torch.zeros_like(self._rate)  # ()
@@ -76,9 +76,9 @@ class EagerStep:
 
 
 class GraphStep(EagerStep):
-    """The same step as a CUDA graph per shape. Needs one batch a step.
+    """The same step as a CUDA graph per shape. Needs one batch per step.
 
-    Loss scaling can be captured too: fused Adam skips a step on the device, where the scale is.
+    Loss scaling can be captured too: fused Adam skips a step on the device.
     """
 
     def __init__(
@@ -104,14 +104,14 @@ class GraphStep(EagerStep):
         self._rate.fill_(learning_rate)
         self._average_rate.fill_(self.average.rate(step))
         graph.replay()
-        return loss.clone()  # the next replay writes over it
+        return loss.clone()  # the next replay overwrites it
 
     def prepare(self, batch: Batch) -> None:
         if _sizes(batch) not in self._captured:
             self._captured[_sizes(batch)] = self._capture(batch)
 
     def _capture(self, batch: Batch) -> tuple[Batch, torch.cuda.CUDAGraph, Tensor]:
-        """Record a step. The steps that warm it up leave no trace in the weights."""
+        """Capture a step. The state is restored after the warm-up steps."""
         before = self._state.tensors()
         inputs = replace(batch, **{name: t.clone() for name, t in tensors_of(batch).items()})
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
