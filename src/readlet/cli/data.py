@@ -12,7 +12,9 @@ from readlet.types import Example, Sentence
 
 app = typer.Typer(help="Check, inspect, repair and augment data.", no_args_is_help=True)
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Data files, or hub:NAME@SPLIT.")]
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE", help="Data files, hub:NAME@SPLIT or bundled:SPLIT.")
+]
 ColumnPairs = Annotated[
     list[str],
     typer.Option(
@@ -65,7 +67,9 @@ def check(
 
 @app.command()
 def show(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A data file, or hub:NAME@SPLIT.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A data file, hub:NAME@SPLIT or bundled:SPLIT.")
+    ],
     n: Annotated[int, typer.Option("--n", min=1, help="Number of examples to show.")] = 3,
     identity: Annotated[
         list[str], typer.Option("--id", help="Show the question with this id instead; repeatable.")
