@@ -16,7 +16,7 @@ def altered(question: str, *others: str, paragraph: str = PARAGRAPH) -> set[str]
     passage = read_passage(paragraph)
     names = Names({ARTICLE: [passage, *map(read_passage, others)]})
     pieces = (names.replace(question, passage, ARTICLE, random.Random(n)) for n in range(40))
-    return {piece.put_into(question) for piece in pieces if piece is not None}
+    return {piece.apply_to(question) for piece in pieces if piece is not None}
 
 
 def test_name_used_alike() -> None:

@@ -8,7 +8,7 @@ from readlet.augment.passages import read_passage
 
 def altered(question: str, paragraph: str = "Ada Brook lit the lamp.") -> str | None:
     piece = negate(question, read_passage(paragraph))
-    return piece and piece.put_into(question)
+    return piece and piece.apply_to(question)
 
 
 @pytest.mark.parametrize(

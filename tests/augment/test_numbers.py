@@ -16,7 +16,7 @@ def altered(question: str, paragraph: str, *others: str) -> set[str]:
     passage = read_passage(paragraph)
     numbers = Numbers({ARTICLE: [passage, *map(read_passage, others)]})
     pieces = (numbers.replace(question, passage, ARTICLE, random.Random(n)) for n in range(60))
-    return {piece.put_into(question) for piece in pieces if piece is not None}
+    return {piece.apply_to(question) for piece in pieces if piece is not None}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from readlet.augment.passages import read_passage
 
 def altered(question: str, paragraph: str) -> str | None:
     piece = replace_by_opposite(question, read_passage(paragraph), random.Random(0))
-    return piece and piece.put_into(question)
+    return piece and piece.apply_to(question)
 
 
 def test_table_is_symmetric_and_without_duplicates() -> None:

@@ -18,7 +18,7 @@ from readlet.augment.unanswerable_questions import (
     BEST_FEW,
     NO_TITLE,
     ONLY_PARAGRAPH,
-    beside_their_paragraphs,
+    grouped_by_paragraph,
     how_many,
     pair_up,
 )
@@ -139,7 +139,7 @@ def test_everything_is_written_once_beside_its_paragraph(
 ) -> None:
     added = pair_with_other_paragraphs(examples, share, 0).added
     assume(added)
-    merged = list(beside_their_paragraphs(examples, added))
+    merged = list(grouped_by_paragraph(examples, added))
     assert Counter(merged) == Counter([*examples, *added])
     assert [e for e in merged if e in set(examples)] == examples
     for before, new in pairwise(merged):
