@@ -1,4 +1,4 @@
-"""Where a "not" goes, and where none does."""
+"""Where a "not" is inserted, and where not."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_negation(question: str, new: str) -> None:
         "Why?",
     ],
 )
-def test_question_that_stays(question: str) -> None:
+def test_question_that_is_not_negated(question: str) -> None:
     assert altered(question) is None
 
 

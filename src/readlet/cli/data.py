@@ -94,7 +94,7 @@ def show(
         fault = f"no id {', '.join(map(repr, absent))}"
         raise bad_input(file, "", fault, "check the ids given with --id")
     if not shown:
-        raise bad_input(file, "", "nothing to show", "check how the file was made")
+        raise bad_input(file, "", "nothing to show", "check how the file was created")
 
 
 def _show_item(item: Example | Sentence) -> None:

@@ -18,7 +18,7 @@ def read_squad(path: Path) -> Iterator[Example]:
     for number, article in enumerate(stream_list(path, text_chunks(path), "data"), 1):
         place = f"article {number}"
         if not isinstance(article, dict):
-            raise bad_input(path, place, "is not an object", "'data' must be a list of articles")
+            raise bad_input(path, place, "is not an object", "give a list of articles under 'data'")
         title = str(article.get("title") or "")
         language = str(article.get("language") or "")
         for index, paragraph in enumerate(list_field(path, place, article, "paragraphs"), 1):
