@@ -12,7 +12,7 @@ from readlet.augment.passages import (
     Passage,
     find_names,
     initials,
-    stands_in,
+    occurs_in,
     stem,
     word_list,
 )
@@ -134,7 +134,7 @@ class Names:
             if (
                 _is_name(name.text)
                 and name.text in self._profiles
-                and stands_in(name.text, passage.text)
+                and occurs_in(name.text, passage.text)
                 and not _EXCLUDING.search(question[: name.start])
                 and not _OWNER.match(question, name.end)
                 and not _OWNED.search(question[: name.start])

@@ -59,7 +59,7 @@ def find_names(text: str) -> Iterator[Found]:
         yield Found(match.start(), match[0], not before or before[-1] in _SENTENCE_ENDS)
 
 
-def stands_in(name: str, text: str) -> bool:
+def occurs_in(name: str, text: str) -> bool:
     """Whether the text contains exactly this name, and not only inside a longer word."""
     place = text.find(name)
     while place >= 0:
