@@ -67,7 +67,7 @@ class Prediction:
     text: str
     start: int
     end: int
-    # Calibrated confidence in this answer, between 0 and 1.
+    # Confidence in this answer, between 0 and 1.
     score: float
     # Estimated probability that the passage has no answer, regardless of `text`.
     no_answer: float

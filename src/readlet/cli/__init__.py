@@ -50,9 +50,7 @@ def main() -> None:
         sys.argv = [word for word in sys.argv if word != "--debug"]
     warnings.showwarning = lambda message, *_, **__: print(f"readlet: {message}", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, io.TextIOWrapper
-        ):  # characters that the terminal cannot encode are escaped
+        if isinstance(stream, io.TextIOWrapper):  # escape what the terminal cannot encode
             stream.reconfigure(errors="backslashreplace")
     try:
         try:

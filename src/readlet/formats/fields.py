@@ -26,7 +26,7 @@ def list_field(source: str | Path, place: str, record: Mapping[str, Any], name: 
     value = record.get(name)
     if not isinstance(value, list):
         fault = f"{name!r} is missing" if value is None else f"{name!r} is not a list"
-        raise bad_input(source, place, fault, f"add a list {name!r}; it may be empty")
+        raise bad_input(source, place, fault, f"add a list {name!r} (it may be empty)")
     return value
 
 
@@ -34,9 +34,7 @@ def offset(source: str | Path, place: str, value: Any) -> int:
     """A character offset. Not a bool, not 3.5, not NaN: those would shift answers silently."""
     if type(value) is int:
         return value
-    if (
-        isinstance(value, float) and value.is_integer()
-    ):  # columns with missing values turn 3 into 3.0
+    if isinstance(value, float) and value.is_integer():  # missing values turn 3 into 3.0
         return int(value)
     fault = f"'answer_start' is {value!r:.40}, not a whole number"
     raise bad_input(source, place, fault, "give the answer's character offset in the context")
@@ -52,7 +50,7 @@ def spans(source: str | Path, place: str, values: Any) -> tuple[Span, ...]:
             raise bad_input(source, place, fault, "give one start for every text")
         values = [{"text": t, "answer_start": s} for t, s in zip(texts, starts, strict=True)]
     if not isinstance(values, list):
-        raise bad_input(source, place, "'answers' is not a list", "give a list; it may be empty")
+        raise bad_input(source, place, "'answers' is not a list", "give a list (it may be empty)")
     found = []
     for number, value in enumerate(values, 1):
         if not isinstance(value, Mapping):

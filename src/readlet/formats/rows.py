@@ -54,9 +54,8 @@ def read_jsonl(path: Path, columns: Columns) -> Iterator[Example]:
         if line.isspace():
             continue
         try:
-            row = json.loads(
-                line.rstrip("\r\n")
-            )  # otherwise an error at the end is reported on the next line
+            # Without its newline: else an error at the end is reported on the next line.
+            row = json.loads(line.rstrip("\r\n"))
         except json.JSONDecodeError as error:
             place = f"line {number}, column {error.colno}"
             remedy = "write one whole JSON object on each line"
