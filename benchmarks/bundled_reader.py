@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from readlet.augment.unanswerable_questions import beside_their_paragraphs, make_unanswerable
+from readlet.augment.unanswerable_questions import grouped_by_paragraph, make_unanswerable
 from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
 from readlet.formats import read_examples, write_examples
@@ -59,7 +59,7 @@ def refusing_questions(train: Sequence[Example], real: Sequence[Example]) -> lis
         for example in real
         for time in range(TIMES_REAL)
     ]
-    return [*beside_their_paragraphs(train, added), *often]
+    return [*grouped_by_paragraph(train, added), *often]
 
 
 def articles_aside(examples: Sequence[Example]) -> set[str]:

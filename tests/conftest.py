@@ -1,4 +1,4 @@
-"""What the tests share: random states, data in memory and in files, and ways to run `readlet`."""
+"""Shared fixtures: random seeds, data in memory and in files, and ways to run `readlet`."""
 
 import json
 import os
@@ -19,23 +19,23 @@ from torch import Tensor, nn
 
 from readlet.types import Example, Span
 
-# A shared machine is now and then slow: time is asserted where it is the point, and nowhere else.
+# Shared machines may be slow: hypothesis sets no deadline; tests of speed measure it themselves.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-# Some virtual machines announce AMX and then kill the process that uses it, which bfloat16
-# products do. oneDNN reads this limit at its first product, after all conftests are loaded.
+# Some virtual machines advertise AMX but kill a process that uses it, as bfloat16 matrix products
+# do. oneDNN reads this limit at its first product, after all conftests are loaded.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
-# Tests run side by side: threads that wait for each other would cost more than they bring.
+# Tests run in parallel processes: more threads would only slow them down.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 torch.set_num_threads(1)
 
-# Without a GPU its kernels are interpreted; Triton reads this when it is imported.
+# Without a GPU, Triton kernels are interpreted; Triton reads this when it is imported.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-# Results are compared to the bit, which only a processor gives; unset it to train elsewhere.
+# Tests compare results bitwise, which is only reliable on the CPU.
 os.environ.setdefault("ACCELERATE_USE_CPU", "true")
 
 
@@ -46,7 +46,7 @@ def _seed() -> None:
 
 @pytest.fixture
 def every_parameter_learns() -> Callable[[nn.Module, Tensor], None]:
-    """A check that a loss on `output` reaches every parameter, with finite numbers."""
+    """Check that a loss on `output` gives every parameter a finite, non-zero gradient."""
 
     def check(module: nn.Module, output: Tensor) -> None:
         # Random weights: a plain sum has no gradient through a softmax or a LayerNorm.
@@ -61,16 +61,16 @@ def every_parameter_learns() -> Callable[[nn.Module, Tensor], None]:
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of public datasets beside the repository; most machines do not have it."""
+    """The folder of public datasets next to the repository; most machines do not have it."""
     folder = Path(__file__).parents[2] / "shared" / "data"
     if not folder.is_dir():
-        pytest.skip("the public datasets are not beside this repository")
+        pytest.skip("the public datasets are not next to this repository")
     return folder
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended and what it printed."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -84,12 +84,12 @@ class Outcome:
 def readlet(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Outcome]:
-    """Run `readlet WORDS...` in this process, through the same entry as the real command."""
+    """Run `readlet WORDS...` in this process, through the entry point of the command."""
     from readlet.cli import main
 
     def run(*words: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["readlet", *map(str, words)])
-        capsys.readouterr()  # what was printed before is not this command's
+        capsys.readouterr()  # discard earlier output
         with pytest.raises(SystemExit) as ending:
             main()
         printed = capsys.readouterr()
@@ -100,7 +100,7 @@ def readlet(
 
 @pytest.fixture(scope="session")
 def readlet_process() -> Callable[..., Outcome]:
-    """Run `readlet WORDS...` as its own process; slower, and exactly what a user gets."""
+    """Run `readlet WORDS...` in its own process: slower, but exactly what a user gets."""
 
     def run(*words: object, **options: Any) -> Outcome:
         command = [sys.executable, "-m", "readlet", *map(str, words)]
@@ -114,7 +114,7 @@ def readlet_process() -> Callable[..., Outcome]:
 
 @pytest.fixture(scope="session")
 def sound() -> list[Example]:
-    """A few examples with which nothing is wrong: titles, languages, several golds, no answer."""
+    """A few valid examples: with titles, languages, several golds, and no answer."""
     lamp = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
     puente = "El puente viejo une las dos orillas del río. Se abrió en 1904."
     return [
@@ -141,7 +141,7 @@ def sound() -> list[Example]:
 
 @st.composite
 def _texts(draw: DrawFn) -> str:
-    """Text with what breaks careless readers: quotes, odd line ends, invisible characters."""
+    """Text that is hard to parse: quotes, unusual line ends, invisible characters."""
     invisible = ["\x00", "\x1f", "\x85", "\u2028", "\ufeff", "\ufffd", "\r", "\n", "\t", " "]
     visible = ['"', "\\", '"data": [', "NaN", ",", "e\u0301", "👩🏽\u200d🚀", "🇫🇷", "水", "don't"]
     odd = st.sampled_from([*invisible, *visible])
@@ -150,7 +150,7 @@ def _texts(draw: DrawFn) -> str:
 
 @st.composite
 def _spans(draw: DrawFn, context: str) -> Span:
-    """A piece of the context; or one that is shifted, or foreign, or empty."""
+    """A span of the context; or a shifted, foreign or empty one."""
     start = draw(st.integers(0, len(context)))
     end = draw(st.integers(start, len(context)))
     kind = draw(st.sampled_from(["right", "right", "right", "shifted", "foreign"]))
@@ -188,7 +188,7 @@ def _example_lists(draw: DrawFn) -> list[Example]:
 
 @pytest.fixture(scope="session")
 def example_lists() -> SearchStrategy[list[Example]]:
-    """Arbitrary lists of examples, sound or not: repeated ids and contexts, misplaced answers."""
+    """Arbitrary lists of examples, valid or not: repeated ids and contexts, misplaced answers."""
     return _example_lists()
 
 
@@ -205,7 +205,7 @@ def squad_text() -> Callable[..., str]:
 
 @pytest.fixture(scope="session")
 def random_reader() -> Callable[..., Any]:
-    """Readers of tiny width that know the words of the given texts and have learnt nothing."""
+    """Builds tiny untrained readers with the vocabulary of the given texts."""
     from readlet.encoding.vocabulary import build_vocabulary, frozen_table
     from readlet.encoding.word_encoder import WordEncoder
     from readlet.encoding.words import words
@@ -242,7 +242,7 @@ def random_reader() -> Callable[..., Any]:
         encoder = WordEncoder(known, frozen_table(known, vectors, 6), recipe.data.windows)
         scorer = QacnnFamily().build(recipe, encoder, can_refuse=null)
         scorer.module.eval()
-        with torch.no_grad():  # scores of an untrained model are nearly equal
+        with torch.no_grad():  # otherwise the scores of an untrained model are nearly equal
             scorer.module.start.weight *= 4
             scorer.module.end.weight *= 4
         return Reader(scorer, recipe, Calibration())
@@ -252,7 +252,7 @@ def random_reader() -> Callable[..., Any]:
 
 @pytest.fixture
 def bundle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Path]:
-    """Have the package carry this reader, whatever it carries; or none."""
+    """Replace the bundled reader by this one, or remove it."""
 
     def put(reader: Any = None) -> Path:
         folder = tmp_path / "inside the package"
@@ -266,13 +266,13 @@ def bundle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Pat
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Nothing is read from, or left in, the user's cache; processes that are started inherit it."""
+    """Keep the tests, and processes that they start, away from the user's cache."""
     os.environ["READLET_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")
 def short_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Bundled questions about the beginnings of their passages: a training of seconds."""
+    """Bundled questions about the beginnings of their passages: training takes seconds."""
     from readlet.bundled import corpus
     from readlet.formats import read_examples, write_examples
 
@@ -289,7 +289,7 @@ def short_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_training(short_corpus: Path) -> list[str]:
-    """Changes to the recipe `tiny`: a very small model, with everything random turned on."""
+    """Changes to the recipe `tiny`: a very small model, with all kinds of dropout enabled."""
     return [
         f'data.train=["{short_corpus}"]',
         f"data.dev={short_corpus}",
@@ -303,7 +303,7 @@ def small_training(short_corpus: Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def small_table() -> str:
-    """A table file over a network that trains in seconds: three rows, two seeds."""
+    """A table file for a network that trains in seconds: three rows, two seeds."""
     return """
 name = "quick"
 title = "Two widths"

@@ -34,7 +34,7 @@ def test_commands_that_need_no_tensors_load_none() -> None:
 
 
 def test_every_requirement_is_used() -> None:
-    """What nothing imports is not asked for: parts come with the code that uses them."""
+    """Every dependency is imported somewhere."""
     root = Path(__file__).parents[1]
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
 

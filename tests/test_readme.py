@@ -1,4 +1,4 @@
-"""Law 9: every command in the README runs, in its order, as a reader would type it."""
+"""Law 9: every command in the README runs, in order, as a user would type it."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def test_every_command_runs(tmp_path: Path) -> None:
         check=False,
     )
     assert answered.returncode == 0, answered.stderr
-    assert len(answered.stdout.split()) >= 4  # place, score and no-answer probability at least
+    assert len(answered.stdout.split()) >= 4  # at least position, score and no-answer probability
 
 
 def test_the_two_commands_come_first() -> None:

@@ -1,4 +1,4 @@
-"""Public datasets, where they are at hand: counts, and the time that reading takes."""
+"""Public datasets, if available: counts, and the time to read them."""
 
 import time
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_squad_counts(
 def test_train_file_is_read_and_validated_quickly(real_data: Path) -> None:
     path = real_data / "squad" / "train-v1.1.json.gz"
     seconds = []
-    for _ in range(2):  # the better of two: other programs may be in the way
+    for _ in range(2):  # the better of two: other programs may interfere
         start = time.process_time()
         examples = answers = 0
         for example in read_examples(path):
@@ -51,12 +51,12 @@ def test_train_file_is_read_and_validated_quickly(real_data: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "es", "de", "ro"])
-def test_every_answer_of_xquad_is_in_its_place(real_data: Path, language: str) -> None:
+def test_every_answer_of_xquad_is_at_its_offset(real_data: Path, language: str) -> None:
     report = check([str(real_data / "xquad" / f"xquad.{language}.json.gz")], {})
     (file,) = report.files
     assert (file.questions, file.contexts) == (1_190, 240)
     assert file.languages.most_common(1)[0][0] == language
-    # Some translated texts begin with a byte order mark; nothing worse is in them.
+    # Some translated texts begin with a byte order mark; there are no other faults.
     assert {f.fault for f in file.findings if f.fault.is_wrong} <= {Fault.CONTROL}
 
 

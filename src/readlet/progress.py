@@ -1,4 +1,4 @@
-"""Progress of long work: a bar in a terminal, plain lines elsewhere, always on standard error."""
+"""Progress of long tasks: a bar in a terminal, plain lines elsewhere; always on stderr."""
 
 import sys
 import time
@@ -18,12 +18,12 @@ from rich.progress import (
 Item = TypeVar("Item")
 
 _SECONDS_BETWEEN_LINES = 10.0
-# One for all: bars of one console can stand below each other.
+# Shared by all bars, so that rich can stack them.
 CONSOLE = Console(stderr=True)
 
 
 def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    """Pass items on under a progress bar; plain lines now and then when nobody watches."""
+    """Yield the items and show progress: a bar in a terminal, an occasional line elsewhere."""
     if sys.stderr.isatty():
         columns = (
             TextColumn("{task.description}"),
@@ -43,7 +43,7 @@ def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
 
 
 class TrainingBar:
-    """Where training stands: a bar with the latest numbers, or a plain line now and then."""
+    """Progress of training: a bar with the latest metrics, or an occasional plain line."""
 
     def __init__(self, total: int, done: int, *, shown: bool) -> None:
         self._total = total
@@ -83,7 +83,7 @@ class TrainingBar:
             print(f"step {step} of {self._total}: {text}", file=sys.stderr)
 
     def say(self, text: str) -> None:
-        """Something worth a line of its own."""
+        """Print a message on its own line, above the bar."""
         if self._bar is not None:
             self._bar.console.print(text)
         elif self._shown:

@@ -1,11 +1,11 @@
-"""The nouns that every room speaks: Span, Example, Sentence, Prediction."""
+"""The types that all rooms share: Span, Example, Sentence, Prediction."""
 
 from collections.abc import Set
 from dataclasses import dataclass, field
 
 from readlet.errors import ReadletError
 
-N_BEST = 5  # answers that a reader keeps, unless more are asked for
+N_BEST = 5  # default number of answers that a reader returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +20,21 @@ class Span:
         return self.start + len(self.text)
 
     def is_in(self, context: str) -> bool:
-        """Law 1: the span's text stands in the context at exactly this place."""
+        """Law 1: the context has the span's text at exactly this offset."""
         return self.start >= 0 and context.startswith(self.text, self.start)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question about a context, with every gold answer; none when it cannot be answered."""
+    """A question about a context with all its gold answers; none if it is unanswerable."""
 
     id: str
     question: str
     context: str
     answers: tuple[Span, ...] = ()
-    # What the data itself says; `data check` compares it with `answers`.
+    # The flag of the data file; `data check` compares it with `answers`.
     is_impossible: bool = False
-    # Wrong answers that tempt a reader (SQuAD 2.0 lists them for impossible questions).
+    # Plausible but wrong answers (SQuAD 2.0 lists them for impossible questions).
     plausible_answers: tuple[Span, ...] = ()
     title: str = ""
     language: str = ""
@@ -42,7 +42,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, or a pair of them, with its class: a row of a GLUE task."""
+    """A sentence or sentence pair with its label: a row of a GLUE task."""
 
     id: str
     text: str
@@ -52,7 +52,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of the answers that a reader considered: a piece of the context, never empty."""
+    """One of the n-best answers: a span of the context, never empty."""
 
     text: str
     start: int
@@ -62,14 +62,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a reader says: `context[start:end] == text`, or no answer (empty text, place 0)."""
+    """A reader's answer: `context[start:end] == text`, or no answer (empty text, start 0)."""
 
     text: str
     start: int
     end: int
-    # Probability-like confidence in this very answer, between 0 and 1.
+    # Confidence in this answer, between 0 and 1.
     score: float
-    # Probability-like belief that the passage holds no answer, whatever `text` says.
+    # Estimated probability that the passage has no answer, regardless of `text`.
     no_answer: float
     n_best: tuple[Candidate, ...] = field(default=())
 
@@ -79,15 +79,15 @@ class Prediction:
 
 
 def check_n_best(n_best: int) -> None:
-    """Readers call it: without any candidate there would be no answer to give."""
+    """Reject values below 1: a reader needs at least one candidate."""
     if n_best < 1:
-        raise ReadletError(f"n_best: {n_best}; ask for at least 1")
+        raise ReadletError(f"n_best: {n_best}; must be at least 1")
 
 
-def free_id(wish: str, taken: Set[str]) -> str:
-    """An id for a new Example: the one wished for, or with a number behind it if that is taken."""
-    identity, number = wish, 2
+def free_id(preferred: str, taken: Set[str]) -> str:
+    """An unused id for a new Example: the preferred one, with a number appended if it is taken."""
+    identity, number = preferred, 2
     while identity in taken:
-        identity = f"{wish}-{number}"
+        identity = f"{preferred}-{number}"
         number += 1
     return identity

@@ -1,4 +1,4 @@
-"""Changed questions: one piece differs, the paragraph lacks it, and the draw is repeatable."""
+"""Altered questions: one piece differs, the paragraph lacks it, and the draw is reproducible."""
 
 import re
 import time
@@ -30,7 +30,7 @@ TOWNS = ["Wick", "Lerwick", "Bergen", "Oslo", "Tromso", "Narvik"]
 
 @st.composite
 def articles(draw: DrawFn) -> list[Example]:
-    """Paragraphs that name a few people, towns and years, and questions that every rule likes."""
+    """Paragraphs with a few people, towns and years, and questions to which all rules apply."""
     examples: list[Example] = []
     for title in draw(st.lists(st.sampled_from(["", "Lamps", "Mills"]), min_size=1, max_size=3)):
         for _ in range(draw(st.integers(1, 4))):
@@ -62,7 +62,7 @@ def articles(draw: DrawFn) -> list[Example]:
 
 
 def changed(old: str, new: str) -> tuple[str, str]:
-    """What differs, in whole words: the piece of the old question and the piece of the new one."""
+    """The difference in whole words: the pieces of the old and the new question."""
     before, after = old.split(" "), new.split(" ")
     while before and after and before[0] == after[0]:
         del before[0], after[0]
@@ -101,9 +101,9 @@ def test_one_piece_differs_and_the_paragraph_lacks_it(
             assert gone
             assert came
             assert old.question.replace(gone, came, 1) == new.question
-            # As words: Wick may come where Lerwick stands.
+            # As words: Wick is allowed where Lerwick occurs.
             assert not re.search(rf"\b{re.escape(came)}\b", old.context, re.IGNORECASE)
-    # Nothing is asked twice of a paragraph.
+    # No paragraph has the same question twice.
     asked = [(e.title, e.context, e.question) for e in [*examples, *result.added]]
     assert all(Counter(asked)[e.title, e.context, e.question] == 1 for e in result.added)
 
@@ -137,7 +137,7 @@ def test_ids_are_distinct_whatever_the_data(
     data: DataObject, wanted: int, example_lists: SearchStrategy[list[Example]]
 ) -> None:
     examples = [*data.draw(example_lists), *data.draw(articles())]
-    # Ids may repeat in bad data; those of the new questions never do.
+    # Ids may repeat in invalid data; those of the new questions never do.
     renamed = [replace(e, id=f"{e.id}-altered") for e in examples[-2:]]
     added = alter_questions([*examples, *renamed], wanted, 0).added
     assert len({e.id for e in added}) == len(added)
@@ -166,14 +166,14 @@ def test_another_seed_another_rule() -> None:
     }
 
 
-def test_questions_that_no_rule_changes_are_told() -> None:
+def test_questions_that_no_rule_changes_are_reported() -> None:
     examples = [replace(LAMP, question="Why?"), replace(LAMP, id="es", language="es")]
     result = alter_questions(examples, 2, 0)
     assert result.added == []
     assert result.left == {NO_RULE: ["lamp"], NOT_ENGLISH: ["es"]}
 
 
-def test_language_is_guessed_where_none_is_told() -> None:
+def test_missing_language_is_guessed() -> None:
     spanish = (
         "La primera lámpara de la isla se encendió en el año 1881 por Ada Brook y es de los reyes."
     )
@@ -191,7 +191,7 @@ def test_names_of_the_translated_article_are_not_used() -> None:
 
 
 def test_the_new_question_is_not_one_that_exists() -> None:
-    """ "What was the last lamp?" would be the opposite, but it is asked already."""
+    """ "What was the last lamp?" would be the opposite, but it exists already."""
     asked = replace(LAMP, id="asked", question="Who  lit the LAST lamp in Wick?")
     result = alter_questions([LAMP, replace(asked, answers=())], 1, 0)
     assert result.left == {NO_RULE: ["lamp"]}
@@ -218,7 +218,7 @@ def test_squad_train(real_data: Path) -> None:
     assert time.process_time() - start < 60
     assert len(result.added) == result.wanted == len({new.id for new in result.added})
     for kind, part in MIX.items():
-        # Negations are the fewest that the data allows; names and numbers make up for them.
+        # The data allows the fewest negations; names and numbers fill in.
         assert len(result.kinds[kind]) / 30_000 == pytest.approx(part, abs=0.05)
     old_ids = {example.id: example for example in examples}
     kinds = {identity: kind for kind, ids in result.kinds.items() for identity in ids}

@@ -1,4 +1,4 @@
-"""Other names: used alike, and in no form in the paragraph."""
+"""Other names: similar in use, and in no form in the paragraph."""
 
 import random
 
@@ -16,10 +16,10 @@ def altered(question: str, *others: str, paragraph: str = PARAGRAPH) -> set[str]
     passage = read_passage(paragraph)
     names = Names({ARTICLE: [passage, *map(read_passage, others)]})
     pieces = (names.replace(question, passage, ARTICLE, random.Random(n)) for n in range(40))
-    return {piece.put_into(question) for piece in pieces if piece is not None}
+    return {piece.apply_to(question) for piece in pieces if piece is not None}
 
 
-def test_name_used_alike() -> None:
+def test_similar_name() -> None:
     others = ("It stood in Bergen for years.", "It was sold by Tom Hale again.")
     assert altered("Who lit a lamp in Oslo?", *others) == {"Who lit a lamp in Bergen?"}
     assert altered("What did Ada Brook do?", *others) == {"What did Tom Hale do?"}
@@ -36,7 +36,7 @@ def test_name_at_the_start() -> None:
     ["Osloans", "Adaline", "Norway", "Norwegian", "Brookland", "Ads"],
     ids=["of the name", "of the paragraph", "title", "form of it", "longer word", "shorter word"],
 )
-def test_related_name_is_not_taken(other: str) -> None:
+def test_related_name_is_not_used(other: str) -> None:
     paragraph = PARAGRAPH + " Adalines and adsorbers were there."
     assert altered("Who lit a lamp in Oslo?", f"It stood in {other}.", paragraph=paragraph) == set()
 
@@ -50,7 +50,7 @@ def test_related_name_is_not_taken(other: str) -> None:
     ],
     ids=["other word for it", "initials", "initials of it"],
 )
-def test_alias_is_not_taken(paragraph: str, other: str) -> None:
+def test_alias_is_not_used(paragraph: str, other: str) -> None:
     assert altered("Who lit a lamp in Oslo?", f"It stood in {other}.", paragraph=paragraph) == set()
 
 
@@ -72,7 +72,7 @@ def test_longer_form_is_not_another_name() -> None:
     ],
     ids=["not in the paragraph", "left out", "left out, too", "no name"],
 )
-def test_name_that_stays(question: str) -> None:
+def test_name_that_is_not_replaced(question: str) -> None:
     assert altered(question, "It stood in Bergen for years.") == set()
 
 
@@ -85,7 +85,7 @@ def test_name_that_stays(question: str) -> None:
         ("an Indian", "an Afghan", "a Scot"),
     ],
 )
-def test_article_goes_with_the_name(name: str, fits: str, other: str) -> None:
+def test_name_agrees_with_the_article(name: str, fits: str, other: str) -> None:
     paragraph = f"A lamp was lit by {name} in May."
     others = (f"It was lit by {fits} in July.", f"It was lit by {other} in June.")
     assert altered(f"What did {name} light?", *others, paragraph=paragraph) == {

@@ -1,4 +1,4 @@
-"""Where a "not" goes, and where none does."""
+"""Where a "not" is inserted, and where not."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from readlet.augment.passages import read_passage
 
 def altered(question: str, paragraph: str = "Ada Brook lit the lamp.") -> str | None:
     piece = negate(question, read_passage(paragraph))
-    return piece and piece.put_into(question)
+    return piece and piece.apply_to(question)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_negation(question: str, new: str) -> None:
         "Why?",
     ],
 )
-def test_question_that_stays(question: str) -> None:
+def test_question_that_is_not_negated(question: str) -> None:
     assert altered(question) is None
 
 

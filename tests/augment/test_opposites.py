@@ -10,7 +10,7 @@ from readlet.augment.passages import read_passage
 
 def altered(question: str, paragraph: str) -> str | None:
     piece = replace_by_opposite(question, read_passage(paragraph), random.Random(0))
-    return piece and piece.put_into(question)
+    return piece and piece.apply_to(question)
 
 
 def test_table_is_symmetric_and_without_duplicates() -> None:
@@ -20,9 +20,9 @@ def test_table_is_symmetric_and_without_duplicates() -> None:
     for one, other in PAIRS:
         assert OPPOSITES[one].text == other
         assert OPPOSITES[other].text == one
-        # What tells of one side does not tell of it by the other side's word.
-        assert other in OPPOSITES[one].absent
-        assert one in OPPOSITES[other].absent
+        # The words of one side do not include those of the other.
+        assert other in OPPOSITES[one].forbidden
+        assert one in OPPOSITES[other].forbidden
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_opposite(question: str, paragraph: str, new: str) -> None:
         ("Which high end shop is it?", "It ends there."),
     ],
 )
-def test_word_that_stays(question: str, paragraph: str) -> None:
+def test_word_that_is_not_replaced(question: str, paragraph: str) -> None:
     assert altered(question, paragraph) is None

@@ -1,4 +1,4 @@
-"""New impossible questions: truly without their answer, as many as asked for, and repeatable."""
+"""New impossible questions: without an answer, as many as wanted, and reproducible."""
 
 import time
 from collections import Counter
@@ -18,7 +18,7 @@ from readlet.augment.unanswerable_questions import (
     BEST_FEW,
     NO_TITLE,
     ONLY_PARAGRAPH,
-    beside_their_paragraphs,
+    grouped_by_paragraph,
     how_many,
     pair_up,
 )
@@ -36,7 +36,7 @@ def pair_with_other_paragraphs(examples: list[Example], share: float, seed: int)
 
 @st.composite
 def articles(draw: DrawFn) -> list[Example]:
-    """Articles of a few paragraphs from few words, so that answers often stand in several."""
+    """Articles of a few paragraphs from few words, so that answers often occur in several."""
     paragraphs = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
     examples = []
     for title in draw(st.lists(st.sampled_from(["", "Mill", "Cape"]), min_size=1, max_size=3)):
@@ -60,7 +60,7 @@ def articles(draw: DrawFn) -> list[Example]:
 
 
 def letters(text: str) -> str:
-    """Independent of the code under test: no case, and all white space alike."""
+    """Case-folded with normalised white space, independent of the code under test."""
     squeezed = "".join(" " if letter.isspace() else letter for letter in text.casefold())
     while "  " in squeezed:
         squeezed = squeezed.replace("  ", " ")
@@ -87,7 +87,7 @@ def test_new_questions_have_no_answer(examples: list[Example], share: float, see
         assert new.context in {e.context for e in examples if e.title == old.title != ""}
         for answer in old.answers:
             assert letters(answer.text) not in letters(new.context)
-        # Nor is the same asked there with an answer.
+        # The paragraph does not have the same question with an answer.
         rivals = [e.question for e in examples if (e.title, e.context) == (old.title, new.context)]
         assert letters(new.question) not in map(letters, rivals)
 
@@ -109,7 +109,7 @@ def test_share_is_reached_or_every_question_was_tried(
         assert len(left) + len(pairing.added) == len(answerable)
         assert after < share
     else:
-        # One question more or less would not be nearer than half a question.
+        # The share is as close as whole questions allow.
         assert abs(after - share) <= 0.5 / (len(examples) + len(pairing.added))
 
 
@@ -134,12 +134,12 @@ def test_ids_are_distinct_whatever_the_data(
 
 
 @given(examples=articles(), share=shares)
-def test_everything_is_written_once_beside_its_paragraph(
+def test_everything_is_written_once_with_its_paragraph(
     examples: list[Example], share: float
 ) -> None:
     added = pair_with_other_paragraphs(examples, share, 0).added
     assume(added)
-    merged = list(beside_their_paragraphs(examples, added))
+    merged = list(grouped_by_paragraph(examples, added))
     assert Counter(merged) == Counter([*examples, *added])
     assert [e for e in merged if e in set(examples)] == examples
     for before, new in pairwise(merged):
@@ -156,7 +156,7 @@ LIT = lamp("lit", "The lamp of Cape Wick was lit by Ada Brook.", "Ada Brook")
 
 
 def elsewhere(*contexts: str, old: Example = LIT, seeds: int = 1) -> set[str]:
-    """Where the question goes, with other seeds, when it alone can be paired."""
+    """Paragraphs that the question is paired with over several seeds, if only it can be paired."""
     others = [
         Example(str(n), f"Is this {n}?", context, is_impossible=True, title="Cape Wick")
         for n, context in enumerate(contexts)
@@ -176,7 +176,7 @@ def elsewhere(*contexts: str, old: Example = LIT, seeds: int = 1) -> set[str]:
     ],
     ids=["other case and spaces", "other order", "inside a longer word"],
 )
-def test_paragraph_with_the_answer_is_not_taken(other: str) -> None:
+def test_paragraph_with_the_answer_is_not_used(other: str) -> None:
     assert elsewhere(other) == set()
     assert elsewhere(other, "A road leads there.") == {"A road leads there."}
 
@@ -191,7 +191,7 @@ def test_any_of_several_answers_counts() -> None:
     assert elsewhere("Old Brook left.", old=replace(LIT, answers=golds)) == set()
 
 
-def test_draws_among_the_most_tempting_paragraphs() -> None:
+def test_draws_among_the_most_similar_paragraphs() -> None:
     tempting = [
         "A second lamp was lit at Cape Wick.",
         "Cape Wick has a lamp.",
@@ -200,7 +200,7 @@ def test_draws_among_the_most_tempting_paragraphs() -> None:
     dull = ["Goats are kept here.", "A road leads there. Who knows how many did?"]
     assert len(tempting) == BEST_FEW
     assert elsewhere(*dull, *tempting, seeds=40) == set(tempting)
-    # Among equals no place is preferred.
+    # Ties are broken without preference for a position.
     equal = [f"Goat number {n}." for n in range(2, 9)]
     assert elsewhere(*equal, seeds=120) == set(equal)
 
@@ -226,8 +226,8 @@ def cape(context: str, identity: str) -> Example:
     return Example(identity, f"{context[-9:]}?", context, (answer,), title="Cape")
 
 
-def test_language_of_an_article_is_guessed_where_none_is_told() -> None:
-    """As in translations of one file, titles and ids are the same and no language is given."""
+def test_missing_language_of_an_article_is_guessed() -> None:
+    """As in translations of one file: same titles and ids, and no language."""
     english = [cape(text, f"q{n}") for n, text in enumerate(ENGLISH)]
     spanish = [cape(text, f"q{n}") for n, text in enumerate(SPANISH)]
     for seed in range(10):
@@ -242,14 +242,14 @@ def test_language_of_an_article_is_guessed_where_none_is_told() -> None:
 
 def test_paragraph_of_unknown_language_where_an_article_has_several() -> None:
     short = cape("Brook, Hale, Stone.", "short")
-    told = [cape(ENGLISH[0], "en"), cape(SPANISH[1], "es"), short]
-    (left,) = pair_with_other_paragraphs(told, 0.5, 0).left.items()
+    examples = [cape(ENGLISH[0], "en"), cape(SPANISH[1], "es"), short]
+    (left,) = pair_with_other_paragraphs(examples, 0.5, 0).left.items()
     assert (left[0], sorted(left[1])) == (ONLY_PARAGRAPH, ["en", "es", "short"])
     added = pair_with_other_paragraphs([cape(ENGLISH[0], "en"), short], 0.5, 0).added
     assert {new.id for new in added} == {"en-elsewhere", "short-elsewhere"}
 
 
-def test_translation_into_an_unknown_language_is_known_by_its_ids() -> None:
+def test_translation_into_an_unknown_language_is_recognised_by_its_ids() -> None:
     own, translated = cape("Tohle je maják.", "q1"), cape("Bu bir fener.", "q1")
     pairing = pair_with_other_paragraphs([own, translated], 0.5, 0)
     assert pairing.left == {ANSWER_EVERYWHERE: ["q1", "q1"]}
@@ -257,15 +257,15 @@ def test_translation_into_an_unknown_language_is_known_by_its_ids() -> None:
 
 
 def test_id_that_is_taken() -> None:
-    """As in data that was paired before; the ids of the second time are other ones."""
+    """As in data that was paired before: the second run uses other ids."""
     goat = Example("lit-elsewhere", "Is it?", "Goats.", is_impossible=True, title="Cape Wick")
     road = Example("lit-elsewhere-2", "Is it?", "A road.", is_impossible=True, title="Cape Wick")
     (new,) = pair_with_other_paragraphs([LIT, goat, road], 0.75, 0).added
     assert new.id == "lit-elsewhere-3"
 
 
-def test_the_same_question_goes_to_a_paragraph_once() -> None:
-    """Two paragraphs are asked the same; only one of the two questions finds the third free."""
+def test_the_same_question_is_paired_with_a_paragraph_once() -> None:
+    """Two paragraphs have the same question; only one of them can be paired with the third."""
     other = lamp("other", "The lamp of Cape Wick was mended by Tom Hale.", "Tom Hale")
     goats = Example("goats", "What is kept?", "Goats are kept.", (Span(0, "Goats"),))
     examples = [LIT, other, replace(goats, title="Cape Wick")]
@@ -276,7 +276,7 @@ def test_the_same_question_goes_to_a_paragraph_once() -> None:
     assert pairing.left.keys() == {ANSWER_EVERYWHERE}
 
 
-def test_questions_that_find_no_paragraph_are_told() -> None:
+def test_questions_without_a_suitable_paragraph_are_reported() -> None:
     examples = [
         LIT,
         lamp("same", "Ada Brook left.", "Ada Brook"),
@@ -327,7 +327,7 @@ def test_squad_train(real_data: Path, tmp_path: Path) -> None:
     assert time.process_time() - start < 60
     assert summary.added == summary.wanted
     old = {example.id: example for example in read_examples(source)}
-    written = list(read_examples(out))  # which insists on law 1
+    written = list(read_examples(out))  # which checks law 1
     assert len(written) == len({e.id for e in written}) == summary.questions
     assert share_of(written) == pytest.approx(0.33, abs=1e-5)
     assert [e for e in written if not e.is_impossible] == list(old.values())

@@ -19,7 +19,7 @@ def passage(tmp_path: Path) -> Path:
     return path
 
 
-def test_answer_is_a_piece_of_the_passage(readlet: Run, passage: Path) -> None:
+def test_answer_is_a_span_of_the_passage(readlet: Run, passage: Path) -> None:
     done = readlet("ask", "Who built the kiln?", passage, *BASELINE, "--json", "--n-best", 3)
     assert done.code == 0
     answer = done.json()
@@ -29,7 +29,7 @@ def test_answer_is_a_piece_of_the_passage(readlet: Run, passage: Path) -> None:
     assert 1 < len(answer["n_best"]) <= 3
 
 
-def test_answer_is_marked_in_the_passage(readlet: Run, passage: Path) -> None:
+def test_answer_is_highlighted_in_the_passage(readlet: Run, passage: Path) -> None:
     done = readlet("ask", "Who built the kiln?", passage, *BASELINE)
     assert done.code == 0
     assert "[Ada Brook] built it" in " ".join(done.out.split())
@@ -37,9 +37,7 @@ def test_answer_is_marked_in_the_passage(readlet: Run, passage: Path) -> None:
     assert "  2. " in several.out
 
 
-def test_of_a_long_text_only_what_stands_around_the_answer_is_shown(
-    readlet: Run, tmp_path: Path
-) -> None:
+def test_a_long_text_is_cropped_around_the_answer(readlet: Run, tmp_path: Path) -> None:
     path = tmp_path / "passage.txt"
     path.write_text("Nobody came by.\n" * 2000 + PASSAGE + "Nobody came by.\n" * 2000)
     done = readlet("ask", "Who built the kiln?", path, *BASELINE)
@@ -69,7 +67,7 @@ def test_passage_from_standard_input(readlet_process: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "content", "complaint"),
+    ("question", "content", "message"),
     [
         (" ", b"Some text.", "the question or the passage is empty"),
         ("Who?", b" \n", "the question or the passage is empty"),
@@ -78,14 +76,14 @@ def test_passage_from_standard_input(readlet_process: Run) -> None:
     ],
 )
 def test_bad_input(
-    readlet: Run, tmp_path: Path, question: str, content: bytes, complaint: str
+    readlet: Run, tmp_path: Path, question: str, content: bytes, message: str
 ) -> None:
     path = tmp_path / "passage.txt"
     path.write_bytes(content)
     done = readlet("ask", question, path)
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
-    assert complaint in line
+    assert message in line
 
 
 def test_invalid_utf8_on_standard_input(readlet_process: Run, tmp_path: Path) -> None:
@@ -104,16 +102,16 @@ def test_unknown_reader(readlet: Run, passage: Path) -> None:
     assert "nobody" in done.err
 
 
-def test_the_bundled_reader_answers_unless_another_is_named(
+def test_the_bundled_reader_is_the_default(
     readlet: Run, passage: Path, bundle: Callable[..., Path], random_reader: Callable[..., Any]
 ) -> None:
     inside = random_reader(PASSAGE)
     bundle(inside)
-    said = inside.answer("Who built the kiln?", PASSAGE)
+    prediction = inside.answer("Who built the kiln?", PASSAGE)
     for words in ((), ("--reader", "bundled")):
         done = readlet("ask", "Who built the kiln?", passage, "--json", *words)
         assert (done.code, done.err) == (0, "")
-        assert (done.json()["text"], done.json()["score"]) == (said.text, said.score)
+        assert (done.json()["text"], done.json()["score"]) == (prediction.text, prediction.score)
 
 
 def test_no_bundled_reader(readlet: Run, passage: Path, bundle: Callable[..., Path]) -> None:
@@ -124,7 +122,7 @@ def test_no_bundled_reader(readlet: Run, passage: Path, bundle: Callable[..., Pa
     assert line.startswith("readlet: bundled: this copy of Readlet comes without a reader; ")
 
 
-def test_a_refusal_tells_what_it_would_have_said(
+def test_a_refusal_shows_the_best_candidate(
     readlet: Run, passage: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Timid:
@@ -136,12 +134,12 @@ def test_a_refusal_tells_what_it_would_have_said(
 
     monkeypatch.setattr("readlet.reading.reader.load_reader", lambda name: Timid())
     done = readlet("ask", "Who built the kiln?", passage)
-    assert "no answer here  (probability 0.70; if there is one: Ada Brook [sic])" in done.out
+    assert "no answer here  (probability 0.70; best candidate: Ada Brook [sic])" in done.out
     done = readlet("ask", "Who sold it?", passage)
     assert "no answer here  (probability 0.70)" in done.out
 
 
-def test_a_question_that_is_cut_is_told(
+def test_a_truncated_question_is_reported(
     readlet_process: Run, passage: Path, bundle: Callable[..., Path]
 ) -> None:
     question = "Tell me please " * 30 + "who built it?"

@@ -1,4 +1,4 @@
-"""Bad input: exit code 2, one line that names the file, the place and a remedy, and no output."""
+"""Invalid input: exit code 2, one line with file, place and remedy, and no output."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ CUT_GZIP = gzip.compress(GOOD_SQUAD.encode())[:-9]
 
 MEBI = 1 << 20
 
-# The content of a file, and how the complaint about it goes on after the file's name.
+# The content of a file, and the error message after the file's name.
 CASES: dict[str, tuple[bytes, str]] = {
     "truncated JSON": (GOOD_SQUAD[:90].encode(), "line 1, column "),
     "truncated JSON, at the very end": (
@@ -66,7 +66,7 @@ CASES: dict[str, tuple[bytes, str]] = {
     "a gz that ends early": (CUT_GZIP, f"byte {len(CUT_GZIP)}: the gzip data is damaged"),
     "CSV without the column": (
         b"id,question,passage\n1,Who?,Ada came.\n",
-        "header: no column 'context' (it has id, question, passage); name the right one",
+        "header: no column 'context' (it has id, question, passage); name the column",
     ),
     "a ragged CSV row": (
         b"question,context,answer\nWho?,Ada came.,Ada\nWho?,Ada, came.,Ada\n",
@@ -77,32 +77,32 @@ CASES: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.fixture
-def is_refused(tmp_path: Path) -> Callable[[Any, str, str], None]:
+def check_rejected(tmp_path: Path) -> Callable[[Any, str, str], None]:
     before = set(tmp_path.iterdir())
 
-    def check(done: Any, source: str, complaint: str) -> None:
+    def check(done: Any, source: str, message: str) -> None:
         assert done.code == 2
         (line,) = done.err.splitlines()  # exactly one
-        assert line.startswith(f"readlet: {source}: {complaint}")
+        assert line.startswith(f"readlet: {source}: {message}")
         assert "; " in line.removeprefix(f"readlet: {source}: ")  # a remedy follows
         assert done.out == ""
         left = {path.name for path in set(tmp_path.iterdir()) - before}
-        assert left <= {Path(source).name}  # neither an output nor a part of one
+        assert left <= {Path(source).name}  # no output, not even a partial one
 
     return check
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_bad_file(
-    readlet: Run, tmp_path: Path, case: str, is_refused: Callable[[Any, str, str], None]
+    readlet: Run, tmp_path: Path, case: str, check_rejected: Callable[[Any, str, str], None]
 ) -> None:
-    content, complaint = CASES[case]
+    content, message = CASES[case]
     path, out = tmp_path / "given", tmp_path / "out.json"
     path.write_bytes(content)
-    is_refused(readlet("data", "check", path), str(path), complaint)
-    is_refused(readlet("data", "check", path, "--fix", out, "--json"), str(path), complaint)
-    is_refused(
-        readlet("evaluate", "baseline", path, "--save-predictions", out), str(path), complaint
+    check_rejected(readlet("data", "check", path), str(path), message)
+    check_rejected(readlet("data", "check", path, "--fix", out, "--json"), str(path), message)
+    check_rejected(
+        readlet("evaluate", "baseline", path, "--save-predictions", out), str(path), message
     )
 
 
@@ -111,43 +111,47 @@ def test_directory_and_missing_file(
     readlet: Run,
     tmp_path: Path,
     command: list[str],
-    is_refused: Callable[[Any, str, str], None],
+    check_rejected: Callable[[Any, str, str], None],
 ) -> None:
     missing = tmp_path / "missing.json"
-    is_refused(readlet(*command, missing), str(missing), "no such file; check the path")
-    is_refused(readlet(*command, tmp_path), str(tmp_path), "is a directory; name a file inside it")
+    check_rejected(readlet(*command, missing), str(missing), "no such file; check the path")
+    check_rejected(
+        readlet(*command, tmp_path), str(tmp_path), "is a directory; name a file inside it"
+    )
 
 
 def test_answer_that_is_not_in_the_context(
-    readlet: Run, tmp_path: Path, is_refused: Callable[[Any, str, str], None]
+    readlet: Run, tmp_path: Path, check_rejected: Callable[[Any, str, str], None]
 ) -> None:
-    """To score against a wrong answer is refused; to check is to be told, with exit code 1."""
+    """`evaluate` rejects misplaced answers; `data check` reports them, with exit code 1."""
     path, out = tmp_path / "off.json", tmp_path / "predictions.json"
     path.write_text(SQUAD.replace("START", "2"))
     done = readlet("evaluate", "baseline", path, "--save-predictions", out)
-    is_refused(done, str(path), "question 'q1': answer 'Ada' is not at 2 (nearest at 0); repair")
+    check_rejected(
+        done, str(path), "question 'q1': answer 'Ada' is not at 2 (nearest at 0); repair"
+    )
     done = readlet("data", "check", path)
     assert (done.code, done.err) == (1, "")
     assert "'Ada' at 2, is at 0" in done.out
 
 
 @pytest.mark.parametrize("command", [["evaluate", "baseline"], ["data", "unanswerable"]])
-def test_answers_of_a_question_that_is_marked_impossible(
+def test_answers_of_an_impossible_question(
     readlet: Run,
     tmp_path: Path,
     command: list[str],
-    is_refused: Callable[[Any, str, str], None],
+    check_rejected: Callable[[Any, str, str], None],
 ) -> None:
-    """Whether flag or answers are right is for whoever repairs it; the flag, says `--fix`."""
+    """A contradiction is rejected; `--fix` trusts the flag."""
     path, out = tmp_path / "both.json", tmp_path / "out.json"
     path.write_text(GOOD_SQUAD.replace('"answers"', '"is_impossible": true, "answers"'))
     words = ["--out", out] if command[0] == "data" else ["--save-predictions", out]
-    complaint = "question 'q1': is marked impossible but has answers; repair it with `readlet data"
-    is_refused(readlet(*command, path, *words), str(path), complaint)
+    message = "question 'q1': is marked impossible but has answers; repair it with `readlet data"
+    check_rejected(readlet(*command, path, *words), str(path), message)
     assert readlet("data", "check", path).code == 1
     assert readlet("data", "check", path, "--fix", out).code == 0
-    (mended,) = read_examples(out)
-    assert (mended.answers, mended.plausible_answers) == ((), (Span(0, "Ada"),))
+    (repaired,) = read_examples(out)
+    assert (repaired.answers, repaired.plausible_answers) == ((), (Span(0, "Ada"),))
 
 
 def test_bad_column(readlet: Run, tmp_path: Path) -> None:
@@ -174,18 +178,18 @@ def test_output_that_cannot_be_written(readlet: Run, tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize("case", ["truncated JSON", "a gz that ends early", "NaN offset in CSV"])
-def test_as_a_process(
-    readlet_process: Run, tmp_path: Path, case: str, is_refused: Callable[[Any, str, str], None]
+def test_bad_file_as_a_process(
+    readlet_process: Run, tmp_path: Path, case: str, check_rejected: Callable[[Any, str, str], None]
 ) -> None:
-    """What the interpreter itself might add on its way out is seen only from outside."""
-    content, complaint = CASES[case]
+    """Output of the interpreter at exit is only visible from another process."""
+    content, message = CASES[case]
     path = tmp_path / "given"
     path.write_bytes(content)
     done = readlet_process("data", "check", path, "--fix", tmp_path / "out.json.gz")
-    is_refused(done, str(path), complaint)
+    check_rejected(done, str(path), message)
 
 
-def test_traceback_only_for_debugging(readlet_process: Run, tmp_path: Path) -> None:
+def test_traceback_only_with_debug(readlet_process: Run, tmp_path: Path) -> None:
     path = tmp_path / "missing.json"
     for words in (["--debug", "data", "check", path], ["data", "check", path, "--debug"]):
         done = readlet_process(*words)
@@ -196,7 +200,7 @@ def test_traceback_only_for_debugging(readlet_process: Run, tmp_path: Path) -> N
 
 @pytest.fixture
 def huge(tmp_path: Path) -> Iterator[Callable[[str, str], Path]]:
-    """A real file of 200 MB that never ends what it begins; removed soon, for the disk's sake."""
+    """A file of 200 MB with one unfinished value; removed early to save disk space."""
     path = tmp_path / "huge"
 
     def write(beginning: str, filling: str) -> Path:
@@ -212,7 +216,7 @@ def huge(tmp_path: Path) -> Iterator[Callable[[str, str], Path]]:
 
 
 @pytest.mark.parametrize(
-    ("beginning", "filling", "complaint"),
+    ("beginning", "filling", "message"),
     [
         (ROW + '{"context": "', "long ", "line 2: longer than 64 MiB; put one record on each line"),
         (
@@ -233,8 +237,8 @@ def test_200_megabytes_in_one_piece(
     huge: Callable[[str, str], Path],
     beginning: str,
     filling: str,
-    complaint: str,
-    is_refused: Callable[[Any, str, str], None],
+    message: str,
+    check_rejected: Callable[[Any, str, str], None],
 ) -> None:
     path = huge(beginning, filling)
 
@@ -242,4 +246,4 @@ def test_200_megabytes_in_one_piece(
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
     done = readlet_process("data", "check", path, preexec_fn=limit_memory, timeout=30)
-    is_refused(done, str(path), complaint)
+    check_rejected(done, str(path), message)

@@ -22,7 +22,7 @@ def clean(tmp_path: Path, sound: list[Example]) -> Path:
 
 @pytest.fixture
 def faulty(tmp_path: Path, sound: list[Example]) -> Path:
-    """Every kind of fault that one file can have, and five answers that are shifted by one."""
+    """Every kind of fault that one file can have, and five answers with offsets shifted by one."""
     first = sound[0]
     shifted = [
         replace(first, id=f"shift-{n}", question=f"Number {n}?", answers=(Span(34, "Ada Brook"),))
@@ -47,7 +47,7 @@ def test_clean_file(readlet: Run, clean: Path) -> None:
     done = readlet("data", "check", clean)
     assert done.code == 0
     assert done.err == ""
-    assert "Nothing wrong." in done.out
+    assert "No problems found." in done.out
     assert "3 on 2 contexts" in done.out
     assert "1 (33.3%)" in done.out
 
@@ -55,9 +55,9 @@ def test_clean_file(readlet: Run, clean: Path) -> None:
 def test_faulty_file(readlet: Run, faulty: Path) -> None:
     done = readlet("data", "check", faulty)
     assert done.code == 1
-    assert "Something is wrong" in done.out
+    assert "Problems found" in done.out
     assert "misplaced answer" in done.out
-    # Three of a kind are shown, all of them on request.
+    # Three findings per kind are shown by default, all of them with --list.
     assert [f"shift-{n}" in done.out for n in range(5)] == [True, True, True, False, False]
     listed = readlet("data", "check", faulty, "--list")
     assert all(f"shift-{n}" in listed.out for n in range(5))
@@ -118,14 +118,14 @@ def test_fix(readlet: Run, tmp_path: Path, faulty: Path, name: str) -> None:
     assert by_id["shift-4"].answers == (Span(33, "Ada Brook"),)
 
 
-def test_fix_tells_what_it_did(readlet: Run, tmp_path: Path, faulty: Path) -> None:
+def test_fix_reports_what_it_did(readlet: Run, tmp_path: Path, faulty: Path) -> None:
     done = readlet("data", "check", faulty, "--fix", tmp_path / "out.json")
-    told = " ".join(done.out.split())
+    shown = " ".join(done.out.split())
     assert (
         "changed: 5 × answer moved to the nearest place (shift-0, shift-1, shift-2 and 2 more)"
-        in told
+        in shown
     )
-    assert "left out: 1 × empty question (blank)" in told
+    assert "dropped: 1 × empty question (blank)" in shown
 
 
 def test_fix_takes_one_file(readlet: Run, tmp_path: Path, clean: Path, faulty: Path) -> None:
@@ -137,10 +137,11 @@ def test_fix_takes_one_file(readlet: Run, tmp_path: Path, clean: Path, faulty: P
 
 
 @pytest.mark.parametrize(
-    ("out", "fault"), [("out.txt", "end it in .json or .jsonl"), ("absent/out.json", "its folder")]
+    ("out", "fault"),
+    [("out.txt", "end the name in .json or .jsonl"), ("absent/out.json", "its folder")],
 )
-def test_the_target_is_looked_at_first(readlet: Run, tmp_path: Path, out: str, fault: str) -> None:
-    """Before the file is: that may take long."""
+def test_the_target_is_checked_first(readlet: Run, tmp_path: Path, out: str, fault: str) -> None:
+    """Before the file is read, which may take long."""
     for command in (["check", "absent.json", "--fix"], ["unanswerable", "absent.json", "--out"]):
         done = readlet("data", *command, tmp_path / out)
         assert (done.code, done.out) == (2, "")
@@ -172,17 +173,17 @@ def test_show_by_id(readlet: Run, clean: Path) -> None:
     assert "lamp-1" not in done.out
 
 
-def test_show_names_the_ids_that_are_not_there(readlet: Run, clean: Path) -> None:
+def test_show_reports_missing_ids(readlet: Run, clean: Path) -> None:
     words = ("--id", "lamp-9", "--id", "lamp-2", "--id", "[b]", "--id", "lamp-9")
     done = readlet("data", "show", clean, *words)
     assert done.code == 2
     assert "Who sold the oil?" in done.out
-    complaint = f"{clean}: no id 'lamp-9', '[b]'; check the ids given with --id"
-    assert done.err == f"readlet: {complaint}\n"
+    message = f"{clean}: no id 'lamp-9', '[b]'; check the ids given with --id"
+    assert done.err == f"readlet: {message}\n"
 
 
 def test_show_all_questions_of_an_id(readlet: Run, tmp_path: Path, sound: list[Example]) -> None:
-    """A repeated id is a fault to look at, and pushes no other question out."""
+    """All questions with a repeated id are shown, and no other question is suppressed."""
     path = tmp_path / "twice.json"
     write_examples(path, [sound[0], replace(sound[0], question="Who came?"), sound[2]])
     shown = readlet("data", "show", path, "--id", "lamp-1", "--id", "puente-1").out
@@ -194,8 +195,8 @@ def test_nothing_to_show(readlet: Run, tmp_path: Path) -> None:
     path = tmp_path / "none.json"
     write_examples(path, [])
     done = readlet("data", "show", path)
-    complaint = f"{path}: nothing to show; check how the file was made"
-    assert (done.code, done.err) == (2, f"readlet: {complaint}\n")
+    message = f"{path}: nothing to show; check how the file was created"
+    assert (done.code, done.err) == (2, f"readlet: {message}\n")
 
 
 def test_show_sentences(readlet: Run, tmp_path: Path) -> None:
@@ -204,8 +205,8 @@ def test_show_sentences(readlet: Run, tmp_path: Path) -> None:
     assert "1  a [/b] day :snake:" in readlet("data", "show", path).out
 
 
-def test_text_is_shown_as_it_stands(readlet: Run, tmp_path: Path) -> None:
-    """Square brackets are common in encyclopedias, and are markup to the library that prints."""
+def test_text_is_printed_unchanged(readlet: Run, tmp_path: Path) -> None:
+    """Square brackets are common in encyclopedias, and are markup for rich."""
     context = "The bell [note 1] rang :bell: twice [/b] at noon."
     example = Example(
         "[red]7[/x]",
@@ -235,10 +236,10 @@ def test_text_is_shown_as_it_stands(readlet: Run, tmp_path: Path) -> None:
     assert "answer not in context removed ([red]7[/x])" in " ".join(fixed.out.split())
 
 
-def test_half_a_surrogate_pair_is_found_and_mended(
+def test_an_unpaired_surrogate_is_found_and_repaired(
     readlet_process: Run, tmp_path: Path, squad_text: Callable[..., str]
 ) -> None:
-    """It cannot be printed or written as UTF-8, and must not end in a traceback."""
+    """It cannot be encoded as UTF-8, and must not cause a traceback."""
     question = {"id": "q\ud83d", "question": "What\ud83d?", "is_impossible": True}
     path, out = tmp_path / "half.json", tmp_path / "out.json"
     path.write_text(squad_text("Half \ude00.", [question]))

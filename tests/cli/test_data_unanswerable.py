@@ -1,4 +1,4 @@
-"""`readlet data unanswerable`: the file, the counts, and what it refuses."""
+"""`readlet data unanswerable`: the written file, the counts and the errors."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ Run = Callable[..., Any]
 
 
 def keepers(count: int, title: str = "Cape Wick") -> list[Example]:
-    """One question about each keeper of a lamp, each with a paragraph of its own."""
+    """One question about each keeper of a lamp, each with its own paragraph."""
     return [
         Example(
             f"keeper-{letter}",
@@ -37,12 +37,12 @@ def test_old_and_new_questions_are_written(readlet: Run, tmp_path: Path, source:
     out = tmp_path / "out.json"
     done = readlet("data", "unanswerable", source, "--out", out)
     assert (done.code, done.err) == (0, "")
-    told = " ".join(done.out.split())
-    assert "12 questions, 4 (33.3%) without an answer." in told
-    # None of them holds anything that a rule could change, so all are paired.
-    assert "new: 4 4 asked of another paragraph of its article" in told
-    assert "not altered: 8 without a name, number or word that a rule could change (" in told
-    assert "wanted" not in told
+    shown = " ".join(done.out.split())
+    assert "12 questions, 4 (33.3%) unanswerable." in shown
+    # No rule applies to any of them, so all are paired.
+    assert "new: 4 4 paired with another paragraph of its article" in shown
+    assert "not altered: 8 without a name, number or word that a rule can change (" in shown
+    assert "needed" not in shown
     written = list(read_examples(out))
     assert [e for e in written if not e.is_impossible] == keepers(8)
     new = [e for e in written if e.is_impossible]
@@ -112,15 +112,15 @@ def test_kinds_are_counted(readlet: Run, tmp_path: Path, altered: float) -> None
     assert sum(kinds.values()) == len(written) == summary["added"] == summary["wanted"] == 4
     assert kinds.get("other paragraph", 0) == counts["elsewhere"] == 4 - counts["altered"]
     assert counts["altered"] == round(4 * altered)
-    told = readlet(*words).out
+    shown = readlet(*words).out
     for kind, phrase in (
         ("name", "with another name"),
         ("number", "with another number"),
-        ("opposite", "with a word turned into its opposite"),
-        ("negation", 'with a "not"'),
-        ("other paragraph", "asked of another paragraph"),
+        ("opposite", "with a word replaced by its opposite"),
+        ("negation", 'with an added "not"'),
+        ("other paragraph", "paired with another paragraph"),
     ):
-        assert (f" {kinds.get(kind)} {phrase}" in told) == (kind in kinds)
+        assert (f" {kinds.get(kind)} {phrase}" in shown) == (kind in kinds)
     assert all(e.plausible_answers for e in written if e.id.endswith("altered"))
     assert readlet("data", "check", out).code == 0
 
@@ -128,8 +128,8 @@ def test_kinds_are_counted(readlet: Run, tmp_path: Path, altered: float) -> None
 def test_other_languages_are_not_altered(readlet: Run, tmp_path: Path) -> None:
     source, out = tmp_path / "lamps.jsonl", tmp_path / "out.jsonl"
     write_examples(source, lamps("de"))
-    told = readlet("data", "unanswerable", source, "--out", out, "--share", 0.2).out
-    assert "not altered: 10 not in English, the only language with rules" in " ".join(told.split())
+    shown = readlet("data", "unanswerable", source, "--out", out, "--share", 0.2).out
+    assert "not altered: 10 not in English, the only supported language" in " ".join(shown.split())
     assert not any(e.id.endswith("altered") for e in read_examples(out))
 
 
@@ -139,11 +139,11 @@ def test_bad_altered(readlet: Run, tmp_path: Path, source: Path, altered: str) -
     done = readlet(*words)
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
-    assert f"altered {float(altered)}: not from 0 to 1; give a share such as 0.5" in line
+    assert f"altered {float(altered)}: not from 0 to 1; give a fraction such as 0.5" in line
     assert list(tmp_path.iterdir()) == [source]
 
 
-def test_share_out_of_reach_is_told(readlet: Run, tmp_path: Path, source: Path) -> None:
+def test_unreachable_share_is_reported(readlet: Run, tmp_path: Path, source: Path) -> None:
     lone = tmp_path / "lone.jsonl"
     text = "No one lit it."
     write_examples(
@@ -151,21 +151,21 @@ def test_share_out_of_reach_is_told(readlet: Run, tmp_path: Path, source: Path) 
         [Example(f"[lone]{n}", f"Who {n}?", text, (Span(0, "No one"),), title="X") for n in "abcd"],
     )
     words = ("data", "unanswerable", source, lone, "--out", tmp_path / "out.json", "--share", 0.75)
-    told = " ".join(readlet(*words).out.split())
-    assert "20 questions, 8 (40.0%) without an answer." in told
-    assert "not paired: 4 of an article with one paragraph ([lone]" in told
-    assert "and 1 more)" in told
-    assert "36 were wanted: no question is altered or paired twice" in told
+    shown = " ".join(readlet(*words).out.split())
+    assert "20 questions, 8 (40.0%) unanswerable." in shown
+    assert "not paired: 4 of an article with only one paragraph ([lone]" in shown
+    assert "and 1 more)" in shown
+    assert "36 would be needed: no question is altered or paired twice" in shown
     listed = readlet(*words, "--list").out
     assert all(f"[lone]{n}" in listed for n in "abcd")
 
 
-def test_share_that_the_data_has(readlet: Run, tmp_path: Path) -> None:
-    """A quarter of the bundled questions cannot be answered."""
+def test_share_that_the_data_already_has(readlet: Run, tmp_path: Path) -> None:
+    """A quarter of the bundled questions are unanswerable."""
     out = tmp_path / "out.json"
     done = readlet("data", "unanswerable", "bundled:dev", "--out", out, "--share", 0.2)
     assert done.code == 0
-    assert "none was wanted: 25.0% is as near to 20.0% as adding gets" in done.out
+    assert "no question was added: 25.0% is the nearest possible to 20.0%" in done.out
     assert list(read_examples(out)) == list(read_examples("bundled:dev"))
 
 
@@ -185,7 +185,7 @@ def test_bad_share(readlet: Run, tmp_path: Path, source: Path, share: str) -> No
     done = readlet("data", "unanswerable", source, "--out", tmp_path / "o.json", "--share", share)
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
-    assert f"share {float(share)}: not between 0 and 1; give a share such as 0.33" in line
+    assert f"share {float(share)}: not between 0 and 1; give a fraction such as 0.33" in line
     assert list(tmp_path.iterdir()) == [source]
 
 
@@ -194,9 +194,12 @@ def test_bad_share(readlet: Run, tmp_path: Path, source: Path, share: str) -> No
     [
         (
             [replace(keepers(1)[0], id=f"again-{n}") for n in range(3)],
-            "no question to pair (3 of an article with one paragraph)",
+            "no question can be paired (3 of an article with only one paragraph)",
         ),
-        (keepers(3, title=""), "no question to pair (3 without a title, so of an unknown article)"),
+        (
+            keepers(3, title=""),
+            "no question can be paired (3 without a title, so the article is unknown)",
+        ),
     ],
     ids=["one paragraph", "no titles"],
 )
@@ -208,21 +211,21 @@ def test_no_article_with_two_paragraphs(
     done = readlet("data", "unanswerable", source, "--out", tmp_path / "out.json")
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
-    assert line.startswith(f"readlet: {source}: {reason}; give articles that have a title")
+    assert line.startswith(f"readlet: {source}: {reason}; give articles with a title")
     assert list(tmp_path.iterdir()) == [source]
 
 
 def test_bad_names(readlet: Run, tmp_path: Path, source: Path) -> None:
     done = readlet("data", "unanswerable", source, "--out", tmp_path / "out.txt")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "end it in .json or .jsonl" in done.err
+    assert "end the name in .json or .jsonl" in done.err
     done = readlet("data", "unanswerable", tmp_path / "absent", "--out", tmp_path / "out.json")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "no such file" in done.err
     assert list(tmp_path.iterdir()) == [source]
 
 
-def test_ids_that_repeat_are_told(readlet: Run, tmp_path: Path) -> None:
+def test_repeated_ids_are_reported(readlet: Run, tmp_path: Path) -> None:
     source = "bundled:train"
     done = readlet("data", "unanswerable", source, source, "--out", tmp_path / "more.json")
     assert done.code == 0

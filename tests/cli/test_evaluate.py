@@ -1,4 +1,4 @@
-"""Exit codes of `readlet evaluate`; the scores themselves are tested where they are made."""
+"""Exit codes and errors of `readlet evaluate`; scores are tested in test_evaluate_scores.py."""
 
 import json
 from collections.abc import Callable
@@ -28,17 +28,17 @@ def saved(folder: Path, content: object) -> Path:
     return path
 
 
-def test_a_reader_is_scored_by_place_where_ids_repeat(
+def test_a_reader_is_scored_by_position_if_ids_repeat(
     readlet: Run, tmp_path: Path, sound: list[Example]
 ) -> None:
-    """Translations keep the ids of the original, and rows without ids are numbered anew."""
+    """Translations keep the ids of the original, and rows without ids are numbered per file."""
     known, other = tmp_path / "known.json", tmp_path / "other.json"
     write_examples(known, sound)
     write_examples(other, [replace(example, id="same") for example in sound])
     one = readlet("evaluate", "baseline", known, "--json")
-    out = tmp_path / "said.json"
+    out = tmp_path / "answers.json"
     two = readlet("evaluate", "baseline", other, "--json", "--save-predictions", out)
-    assert "readlet: 2 × repeated id: a number is put behind it\n" in two.err
+    assert "readlet: 2 × repeated id: a number is appended\n" in two.err
     again = readlet("evaluate", other, "--predictions", out, "--json")
     assert (again.json()["f1"], again.json()["total"]) == (two.json()["f1"], 3)
     probabilities = tmp_path / "none.json"
@@ -52,7 +52,7 @@ def test_a_reader_is_scored_by_place_where_ids_repeat(
     }
 
 
-def test_one_prediction_for_several_questions_is_told(
+def test_one_prediction_for_several_questions_is_reported(
     readlet: Run, tmp_path: Path, sound: list[Example]
 ) -> None:
     write_examples(tmp_path / "same.json", [replace(example, id="same") for example in sound])
@@ -63,7 +63,7 @@ def test_one_prediction_for_several_questions_is_told(
 
 
 def test_reader(readlet: Run, tmp_path: Path, data: Path) -> None:
-    out = tmp_path / "said.json"
+    out = tmp_path / "answers.json"
     done = readlet("evaluate", "baseline", data, "--json", "--save-predictions", out)
     assert done.code == 0
     assert isinstance(done.json(), dict)
@@ -89,12 +89,12 @@ def test_missing_predictions(readlet: Run, tmp_path: Path, data: Path) -> None:
 
 def test_missing_predictions_to_compare_with(readlet: Run, tmp_path: Path, data: Path) -> None:
     other = tmp_path / "other.json"
-    for given, told in ((RIGHT, False), ({"lamp-1": "Ada Brook"}, True)):
+    for given, reported in ((RIGHT, False), ({"lamp-1": "Ada Brook"}, True)):
         other.write_text(json.dumps(given))
         words = ("--predictions", saved(tmp_path, RIGHT), "--against", other)
         shown = " ".join(readlet("evaluate", data, *words).out.split())
         line = "2 of the other predictions are missing (counted as wrong)"
-        assert (line in shown) == told
+        assert (line in shown) == reported
 
 
 def test_square_brackets_in_a_missing_id(
@@ -127,14 +127,14 @@ def test_glue_file(readlet: Run, tmp_path: Path) -> None:
         *(["--rules", "1.1"], ["--na-probs", "p.json"]),
     ],
 )
-def test_options_of_questions_are_refused_for_sentences(
+def test_options_for_questions_are_rejected_for_sentences(
     readlet: Run, tmp_path: Path, option: list[str]
 ) -> None:
     rows = tmp_path / "dev.tsv"
     rows.write_text("sentence\tlabel\nfine\t1\npoor\t0\n")
     done = readlet("evaluate", rows, "--predictions", saved(tmp_path, {"1": 1, "2": 0}), *option)
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"readlet: {rows}: a GLUE file; leave {option[0]} out\n"
+    assert done.err == f"readlet: {rows}: a GLUE file; omit {option[0]}\n"
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,7 @@ def test_bad_predictions(
     assert line.startswith(f"readlet: {path}: {fault}")
 
 
-def test_neither_or_both_of_reader_and_predictions(
-    readlet: Run, tmp_path: Path, data: Path
-) -> None:
+def test_reader_and_predictions_are_exclusive(readlet: Run, tmp_path: Path, data: Path) -> None:
     for words in ([data], ["baseline", data, "--predictions", saved(tmp_path, RIGHT)]):
         done = readlet("evaluate", *words)
         assert done.code == 2
@@ -181,13 +179,13 @@ def test_bundled_reader(
 ) -> None:
     inside = random_reader(*(example.context for example in sound))
     bundle(inside)
-    out = tmp_path / "said.json"
+    out = tmp_path / "answers.json"
     assert readlet("evaluate", "bundled", data, "--save-predictions", out).code == 0
-    said = {e.id: inside.answer(e.question, e.context).text for e in sound}
-    assert json.loads(out.read_text()) == said
+    expected = {e.id: inside.answer(e.question, e.context).text for e in sound}
+    assert json.loads(out.read_text()) == expected
 
 
-def test_saved_answers_are_those_that_are_scored(
+def test_saved_predictions_are_those_that_are_scored(
     readlet: Run,
     tmp_path: Path,
     data: Path,
@@ -200,7 +198,7 @@ def test_saved_answers_are_those_that_are_scored(
     doubts = sorted(inside.answer(e.question, e.context).no_answer for e in sound)
     assert doubts[0] < doubts[-1]
     line = ("--na-threshold", (doubts[0] + doubts[-1]) / 2)
-    out = tmp_path / "said.json"
+    out = tmp_path / "answers.json"
     scored = readlet("evaluate", "bundled", data, *line, "--save-predictions", out, "--json")
     refused = [text for text in json.loads(out.read_text()).values() if not text]
     assert 0 < len(refused) < len(sound)
@@ -210,17 +208,17 @@ def test_saved_answers_are_those_that_are_scored(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--na-threshold", "nan"), "--na-threshold: not a number; "),
         (("--na-threshold", "0.5", "--always-answer"), "--na-threshold: not with --always-answer"),
-        (("--save-predictions", "no-such-folder/said.json"), "its folder does not exist"),
+        (("--save-predictions", "no-such-folder/answers.json"), "its folder does not exist"),
     ],
 )
-def test_told_before_anything_is_answered(
-    readlet: Run, data: Path, words: tuple[str, ...], told: str
+def test_bad_options_are_reported_before_prediction(
+    readlet: Run, data: Path, words: tuple[str, ...], message: str
 ) -> None:
     done = readlet("evaluate", "baseline", data, *words)
     assert done.code == 2
-    assert told in done.err
-    assert len(done.err.splitlines()) == 1  # no progress
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1  # no progress output

@@ -1,4 +1,4 @@
-"""What `readlet evaluate` prints, keeps and refuses, as a user meets it."""
+"""Output of `readlet evaluate`: scores, saved predictions and errors."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def evaluate(*words: str) -> Result:
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """The real program: its exit code and what it says on standard error."""
+    """Run the command in a process, for its exit code and standard error."""
     command = [sys.executable, "-m", "readlet", "evaluate", *words]
     return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
 
@@ -85,7 +85,7 @@ def test_probabilities_add_their_keys(write: Write) -> None:
     assert others <= set(shown)
 
 
-def test_a_threshold_refuses(write: Write) -> None:
+def test_no_answer_threshold(write: Write) -> None:
     na_probs = {key: 0.1 if text else 0.9 for key, text in golds().items()}
     result = evaluate(
         *("--predictions", write("p.json", dict.fromkeys(golds(), "x")), TEST, "--json"),
@@ -106,7 +106,7 @@ def test_against_other_predictions(write: Write) -> None:
     assert "p = 1.0000" in evaluate("--predictions", good, TEST, "--against", good).stdout
 
 
-def test_tables_for_people(write: Write) -> None:
+def test_printed_tables(write: Write) -> None:
     na_probs = write("n.json", dict.fromkeys(golds(), 0.5))
     result = evaluate("--predictions", write("p.json", golds()), "--na-probs", na_probs, TEST)
     assert result.exit_code == 0
@@ -119,10 +119,10 @@ def test_tables_for_people(write: Write) -> None:
 def test_rules_can_be_chosen(write: Write) -> None:
     row = {"id": "a", "question": "?", "context": "The end"}
     rows = write("rows.jsonl", row | {"answers": [{"text": "The", "answer_start": 0}]})
-    said = write("p.json", {"a": ""})
+    predictions = write("p.json", {"a": ""})
 
     def f1_by(rules: str) -> float:
-        result = evaluate("--predictions", said, rows, "--rules", rules, "--json")
+        result = evaluate("--predictions", predictions, rows, "--rules", rules, "--json")
         return float(json.loads(result.stdout)["f1"])
 
     assert (f1_by("1.1"), f1_by("2.0")) == (0.0, 100.0)
@@ -186,8 +186,8 @@ def test_glue_predictions_are_compared(write: Write) -> None:
     assert "other predictions: Matthews correlation +200.00 (-100.00 there), p = 0.0" in shown
 
 
-def complaint(*words: str) -> str:
-    """The one line of a run that was given bad input."""
+def error_line(*words: str) -> str:
+    """The single line on standard error for invalid input."""
     done = run(*words)
     assert done.returncode == 2, done
     assert done.stdout == ""
@@ -202,28 +202,28 @@ def complaint(*words: str) -> str:
     ids=["not JSON", "empty", "not a text"],
 )
 def test_bad_predictions(write: Write, content: Any, expected: str) -> None:
-    assert expected in complaint("--predictions", write("p.json", content), TEST)
+    assert expected in error_line("--predictions", write("p.json", content), TEST)
 
 
 def test_bad_probabilities(write: Write) -> None:
-    said = write("p.json", golds())
-    sure = dict.fromkeys(golds(), 0.5)
+    answers = write("p.json", golds())
+    na_probs = dict.fromkeys(golds(), 0.5)
     first, second = list(golds())[:2]
-    nan = write("nan.json", sure | {first: float("nan")})
-    assert f"{first!r}: is nan" in complaint("--predictions", said, "--na-probs", nan, TEST)
-    del sure[second]
-    fewer = write("fewer.json", sure)
-    shown = complaint("--predictions", said, "--na-probs", fewer, TEST)
+    nan = write("nan.json", na_probs | {first: float("nan")})
+    assert f"{first!r}: is nan" in error_line("--predictions", answers, "--na-probs", nan, TEST)
+    del na_probs[second]
+    fewer = write("fewer.json", na_probs)
+    shown = error_line("--predictions", answers, "--na-probs", fewer, TEST)
     assert f"1 questions have none, the first is {second!r}" in shown
 
 
 def test_other_bad_input(write: Write, tmp_path: Path) -> None:
     glue = write("dev.tsv", SST2)
-    assert "a GLUE file; give --predictions" in complaint("baseline", glue)
-    assert "give READER DATA" in complaint("baseline", TEST, TEST)
-    assert "no such file" in complaint("--predictions", str(tmp_path / "none.json"), TEST)
+    assert "a GLUE file; give --predictions" in error_line("baseline", glue)
+    assert "give READER DATA" in error_line("baseline", TEST, TEST)
+    assert "no such file" in error_line("--predictions", str(tmp_path / "none.json"), TEST)
     into = str(tmp_path / "no" / "folder.json")
-    assert "its folder does not exist" in complaint("baseline", TEST, "--save-predictions", into)
+    assert "its folder does not exist" in error_line("baseline", TEST, "--save-predictions", into)
 
 
 def test_debug_shows_the_traceback(write: Write) -> None:
@@ -234,13 +234,13 @@ def test_debug_shows_the_traceback(write: Write) -> None:
 
 @pytest.mark.skipif(not SQUAD_DEV.exists(), reason="the SQuAD 1.1 dev set is not here")
 def test_the_whole_dev_set(write: Write) -> None:
-    said = {e.id: e.answers[-1].text for e in read_examples(SQUAD_DEV)}
-    predictions = write("p.json", said)
+    last_golds = {e.id: e.answers[-1].text for e in read_examples(SQUAD_DEV)}
+    predictions = write("p.json", last_golds)
     start = time.perf_counter()
     done = run("--predictions", predictions, str(SQUAD_DEV), "--json")
     print(f"the command took {time.perf_counter() - start:.2f} s, start and reading included")
     shown = json.loads(done.stdout)
     assert done.returncode == 0
-    assert (shown["exact"], shown["total"]) == (100.0, len(said))
-    # One gold is a full stop, which normalises to nothing: by the rules of 1.1 it has no F1.
-    assert shown["f1"] == pytest.approx(100.0 * (1 - 1 / len(said)))
+    assert (shown["exact"], shown["total"]) == (100.0, len(last_golds))
+    # One gold is a full stop, which normalises to empty text: by the 1.1 rules its F1 is 0.
+    assert shown["f1"] == pytest.approx(100.0 * (1 - 1 / len(last_golds)))

@@ -1,4 +1,4 @@
-"""`readlet experiment` as a user meets it."""
+"""`readlet experiment` from the command line."""
 
 import json
 import os
@@ -53,9 +53,9 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     planned = readlet("experiment", "run", table, "--dry-run")
     assert "2 of 2 runs done in runs/quick; time left: none" in planned.out
 
-    told = readlet("experiment", "report", table, "--format", "md, html,tex,json,md")
-    assert told.code == 0, told.err
-    listed = [Path(line) for line in told.out.splitlines()]
+    done = readlet("experiment", "report", table, "--format", "md, html,tex,json,md")
+    assert done.code == 0, done.err
+    listed = [Path(line) for line in done.out.splitlines()]
     assert [path.name for path in listed] == [
         *("quick.md", "quick.html", "quick.tex", "quick.json", "quick-curves.svg")
     ]
@@ -67,7 +67,7 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
 
 
 def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) -> None:
-    """Runs copied from a machine that has them."""
+    """As with runs that were copied from another machine."""
     data = tmp_path / "data"
     data.mkdir()
     for split in ("train", "dev"):
@@ -79,14 +79,14 @@ def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) 
     shutil.rmtree(data)
     lost = readlet("experiment", "run", table)
     assert "my-train.json: no such file; name its folder with --data" in lost.err
-    told = readlet("experiment", "report", table, "--format", "json")
-    assert told.code == 0, told.err
+    done = readlet("experiment", "report", table, "--format", "json")
+    assert done.code == 0, done.err
     values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
     assert [row["finished"] for row in values["rows"]] == [0, 1]
     assert any("`my-dev.json` is not at hand" in remark for remark in values["remarks"])
 
 
-def test_a_file_that_has_changed_is_known_as_the_newest_run_knew_it(
+def test_a_missing_data_file_is_identified_by_the_newest_run(
     readlet: Run, table: str, tmp_path: Path
 ) -> None:
     data = tmp_path / "my-dev.json"
@@ -105,16 +105,16 @@ def test_a_file_that_has_changed_is_known_as_the_newest_run_knew_it(
         result = result.model_copy(update={"digest": result.own_digest()})
         path.write_text(result.model_dump_json())
 
-    def told() -> Any:
+    def reported() -> Any:
         assert readlet("experiment", "report", table, "--format", "json").code == 0
         values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
         remarks = [remark for remark in values["remarks"] if "newest" in remark]
         return values["rows"][1]["seconds"], remarks
 
-    assert told() == (2031, [])  # the file as it is here
+    assert reported() == (2031, [])  # the file as it is here
     data.unlink()
     remark = "Shown are runs of the newest `my-dev.json`: earlier ones had other contents."
-    assert told() == (2032, [remark])
+    assert reported() == (2032, [remark])
 
 
 def test_search(readlet: Run, table: str, tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_readers_of_finished_runs_cannot_be_kept(readlet: Run, table: str, tmp_p
     words = ("experiment", "run", table, "--only", "width 12")
     assert readlet(*words).code == 0
     (result,) = (tmp_path / "runs/quick").glob("*/result.json")
-    told = readlet(*words, "--keep-readers").err
+    done = readlet(*words, "--keep-readers").err
     folder = result.parent.relative_to(tmp_path)
-    assert f"so no reader is kept: width 12, seed 0 ({folder}); remove these folders" in told
+    assert f"so no reader is kept: width 12, seed 0 ({folder}); remove these folders" in done
     assert "no reader" not in readlet(*words).err
     shutil.rmtree(folder)
     assert "no reader" not in readlet(*words, "--keep-readers").err
@@ -168,16 +168,16 @@ def launch_two(*words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) -> None:
-    patient = ("--set", "training.patience=1")  # the best weights are read by both
+    patient = ("--set", "training.patience=1")  # both processes load the best weights
     done = launch_two(table, "--only", "width 12", *patient)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("1 of 1 done: ") == 1
     (result,) = (json.loads(p.read_text()) for p in tmp_path.glob("runs/quick/*/result.json"))
     assert result["recipe"]["training"]["batch_size"] == 64
-    assert result["steps"] == 5  # as many as one process would take
+    assert result["steps"] == 5  # as many as with one process
 
 
-def test_what_fails_in_two_processes_is_told_once(table: str) -> None:
+def test_failure_in_two_processes_is_reported_once(table: str) -> None:
     done = launch_two(table, "--only", "width 12", "--set", "training.batch_size=63")
     fault = "width 12, seed 0: 2 processes cannot share a batch of 63; change training.batch_size"
     assert f"readlet: 1 of 1 runs failed; the first: {fault}\n" in done.stderr
@@ -185,7 +185,7 @@ def test_what_fails_in_two_processes_is_told_once(table: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["run", "quick.toml", "--only", "width 13"], "did you mean 'width 12'"),
         (["run", "quick.toml", "--data", "nowhere"], "nowhere: --data: no such folder"),
@@ -202,10 +202,10 @@ def test_what_fails_in_two_processes_is_told_once(table: str) -> None:
         (["report", "quick.toml", "--format", ","], "--format: names none; give md, html"),
     ],
 )
-def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], told: str) -> None:
+def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], message: str) -> None:
     result = readlet("experiment", *words)
     assert result.code == 2
-    assert told in result.err
+    assert message in result.err
     assert len(result.err.strip().splitlines()) == 1
 
 
@@ -224,7 +224,7 @@ def test_several_rows(readlet: Run, table: str, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in shipped_tables() if load_table(n).missing])
-def test_a_table_that_waits_for_a_part_is_shown(readlet: Run, name: str) -> None:
+def test_a_table_with_a_missing_part_is_shown(readlet: Run, name: str) -> None:
     from readlet.experiments.grid import expand
 
     planned = readlet("experiment", "run", name, "--dry-run")
@@ -234,7 +234,7 @@ def test_a_table_that_waits_for_a_part_is_shown(readlet: Run, name: str) -> None
     assert planned.out.splitlines()[-1] == f"(1) needs {load_table(name).missing}"
 
 
-def test_what_rows_need_is_told_once_below_the_grid(
+def test_missing_parts_are_listed_once_below_the_grid(
     readlet: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -263,7 +263,7 @@ def test_list(readlet: Run) -> None:
 
 @pytest.mark.parametrize("name", shipped_tables())
 def test_the_small_variant_of_every_table_runs(readlet: Run, name: str, tmp_path: Path) -> None:
-    """Two rows of each are enough here: all of them are checked before the first begins."""
+    """Two rows of each are enough: all rows are validated before the first run."""
     rows = _runnable(name)[:2]
     only = [word for row in rows for word in ("--only", row)]
     made = readlet(
@@ -273,8 +273,8 @@ def test_the_small_variant_of_every_table_runs(readlet: Run, name: str, tmp_path
     assert made.code == 0, made.err
     assert f"{len(rows)} of {len(rows)} done" in made.err
     words = ("--small", "--out", tmp_path, "--seeds", 1, "--set", "training.epochs=1")
-    told = readlet("experiment", "report", name, *words)
-    assert told.code == 0, told.err
+    done = readlet("experiment", "report", name, *words)
+    assert done.code == 0, done.err
     assert (tmp_path / f"{name}-small.html").is_file()
 
 

@@ -33,7 +33,7 @@ def grid() -> Grid:
 
 
 def shown_by(view: GridView, monkeypatch: pytest.MonkeyPatch, height: int, width: int) -> Shown:
-    """What a terminal of this size shows of the live table."""
+    """The lines of the live table in a terminal of this size."""
     console = Console(file=io.StringIO(), height=height, width=width)
     monkeypatch.setattr(module, "CONSOLE", console)
 
@@ -47,7 +47,7 @@ def shown_by(view: GridView, monkeypatch: pytest.MonkeyPatch, height: int, width
 
 @pytest.mark.parametrize("width", [80, 30])
 @pytest.mark.parametrize("height", [8, 14, 24])
-def test_a_table_taller_than_the_terminal_shows_what_is_at_work(
+def test_a_table_taller_than_the_terminal_shows_the_current_run(
     grid: Grid, monkeypatch: pytest.MonkeyPatch, height: int, width: int
 ) -> None:
     view = GridView(grid)
@@ -57,7 +57,7 @@ def test_a_table_taller_than_the_terminal_shows_what_is_at_work(
     view.failed(of_row["rate 3"], ReadletError("no"))
     view.begun(of_row["rate 30"])
     lines = shown()
-    assert len(lines) <= height - 2  # the bars of a training stand below
+    assert len(lines) <= height - 2  # the progress bars of training are below
     text = " ".join(" ".join(lines).split())
     assert "0 of 78 done;" in text
     rows = re.findall(r"rate (\d+) ", text)
@@ -69,7 +69,7 @@ def test_a_table_taller_than_the_terminal_shows_what_is_at_work(
         assert set(rows) - {"3"} <= {str(n) for n in range(40) if abs(n - 30) < len(rows)}
     with view:
         pass
-    whole = " ".join(shown())  # what stays when all is over
+    whole = " ".join(shown())  # what remains at the end
     assert all(f"{row.name} " in whole for row in grid.rows)
     assert "(1) needs a part" in whole
 
@@ -82,7 +82,7 @@ def test_a_table_that_fits_is_shown_whole(grid: Grid, monkeypatch: pytest.Monkey
     assert lines[-1] == "0 of 78 done; 39 of 40 rows shown"
 
 
-def test_hardly_any_room_is_for_the_count(grid: Grid, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_small_terminal_shows_the_count(grid: Grid, monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = shown_by(GridView(grid), monkeypatch, 4, 80)()
     assert line == "0 of 78 done"
 
@@ -98,10 +98,10 @@ def test_the_count_names_the_metrics_that_are_shown(
     assert shown() == ["0 of 78 done; F1 or Matthews correlation in percent"]
 
 
-def test_a_trial_that_is_no_recipe_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_with_an_invalid_recipe_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     console = Console(file=io.StringIO(), width=20)
     monkeypatch.setattr(module, "CONSOLE", console)
     with console.capture() as captured:
         show_trial(Trying(3, 20, {"model.kernel": 4}, refused="model.kernel: must be odd"))
-    told = "trial 3 of 20: model.kernel=4: no recipe (model.kernel: must be odd)\n"
-    assert captured.get() == told
+    expected = "trial 3 of 20: model.kernel=4: invalid recipe (model.kernel: must be odd)\n"
+    assert captured.get() == expected

@@ -1,4 +1,4 @@
-"""The command as a whole, and the demonstration."""
+"""The command as a whole, and the demo."""
 
 import re
 from collections.abc import Callable
@@ -15,20 +15,20 @@ Run = Callable[..., Any]
 def test_demo(readlet_process: Run) -> None:
     done = readlet_process("demo")
     assert done.code == 0, done.err
-    assert "examples/s" in done.err  # training shows how far it is
-    told = done.out
-    assert "Nothing wrong." in told
-    assert "with answer" in told
-    assert told.count("gold: ") == 6
-    # By heart: nearly all of its training questions, and a chosen one of them.
-    learnt = re.search(r"train: EM ([\d.]+)", told)
-    assert learnt is not None
-    assert float(learnt[1]) > 90
-    assert "A Ferdinand de Lesseps" in told
+    assert "examples/s" in done.err  # training reports its progress
+    shown = done.out
+    assert "No problems found." in shown
+    assert "with answer" in shown
+    assert shown.count("gold: ") == 6
+    # Memorised: nearly all training questions, including a chosen one.
+    memorised = re.search(r"train: EM ([\d.]+)", shown)
+    assert memorised is not None
+    assert float(memorised[1]) > 90
+    assert "A Ferdinand de Lesseps" in shown
 
 
 @pytest.mark.parametrize("has_reader", [False, True])
-def test_demo_begins_with_the_reader_if_there_is_one(
+def test_demo_starts_with_the_bundled_reader_if_available(
     has_reader: bool,
     readlet: Run,
     bundle: Callable[..., Path],
@@ -41,8 +41,8 @@ def test_demo_begins_with_the_reader_if_there_is_one(
     done = readlet("demo")
     assert done.code == 0, done.err
     titles = {
-        True: ["What does a reader say?", "How good is it?", "Is the data sound?"],
-        False: ["Is the data sound?", "How far does counting words get?"],
+        True: ["What does the reader answer?", "How good is it?", "Is the data valid?"],
+        False: ["Is the data valid?", "How good is the lexical baseline?"],
     }
     listed = [*titles[has_reader], "Does training work?"]
     assert re.findall(r"^(\d\. .*\?)", done.out, re.MULTILINE) == [

@@ -1,4 +1,4 @@
-"""`readlet slim` as a user meets it."""
+"""`readlet slim` from the command line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,10 +31,10 @@ def given(tmp_path: Path, random_reader: Callable[..., Reader]) -> Path:
     return tmp_path / "given"
 
 
-def test_it_tells_words_and_sizes(readlet: Run, tmp_path: Path, given: Path) -> None:
+def test_it_reports_words_and_sizes(readlet: Run, tmp_path: Path, given: Path) -> None:
     out = tmp_path / "slim"
     before, words = size(given), len(known_words(given).frozen)
-    (given / "log.jsonl").write_text("x" * 100_000)  # of the run, not of the reader
+    (given / "log.jsonl").write_text("x" * 100_000)  # belongs to the run, not to the reader
     done = readlet("slim", given, "--out", out, "--words", 3)
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines() == [
@@ -44,19 +44,19 @@ def test_it_tells_words_and_sizes(readlet: Run, tmp_path: Path, given: Path) -> 
     assert len(known_words(out).frozen) == 3
 
 
-def test_a_size_is_kept_to(readlet: Run, tmp_path: Path, given: Path) -> None:
+def test_the_size_limit_is_respected(readlet: Run, tmp_path: Path, given: Path) -> None:
     readlet("slim", given, "--out", tmp_path / "five", "--words", 5)
     limit = size(tmp_path / "five")
-    (tmp_path / "slim").mkdir()  # an empty folder may be there
+    (tmp_path / "slim").mkdir()  # an empty folder is allowed
     done = readlet("slim", given, "--out", tmp_path / "slim", "--max-mb", limit / 1e6)
     assert done.code == 0, done.err
     assert len(known_words(tmp_path / "slim").frozen) == 5
-    whole = readlet("slim", given, "--out", tmp_path / "whole")  # 12 MB are plenty
+    whole = readlet("slim", given, "--out", tmp_path / "whole")  # the default of 12 MB is enough
     assert whole.code == 0
     assert known_words(tmp_path / "whole") == known_words(given)
 
 
-def test_the_bundled_reader_too(
+def test_the_bundled_reader(
     readlet: Run, tmp_path: Path, given: Path, bundle: Callable[..., Path]
 ) -> None:
     inside = bundle(Reader.load(given))
@@ -66,7 +66,7 @@ def test_the_bundled_reader_too(
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "message"),
     [
         (["--max-mb", "0.001"], "1,000 bytes: even without word vectors the reader takes"),
         (["--max-mb", "0"], "0.0 MB: not a valid size"),
@@ -78,39 +78,39 @@ def test_the_bundled_reader_too(
         (["--notice", "none.md"], "none.md: no such file"),
     ],
 )
-def test_bad_words(
-    readlet: Run, tmp_path: Path, given: Path, words: list[str], complaint: str
+def test_bad_options(
+    readlet: Run, tmp_path: Path, given: Path, words: list[str], message: str
 ) -> None:
-    check_refused(readlet("slim", given, "--out", tmp_path / "slim", *words), complaint)
+    check_rejected(readlet("slim", given, "--out", tmp_path / "slim", *words), message)
     assert set(tmp_path.iterdir()) == {given}
 
 
-def check_refused(done: Any, complaint: str) -> None:
+def check_rejected(done: Any, message: str) -> None:
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
-    assert line.startswith(f"readlet: {complaint}")
+    assert line.startswith(f"readlet: {message}")
 
 
-def test_what_is_no_reader(readlet: Run, tmp_path: Path) -> None:
+def test_not_a_reader(readlet: Run, tmp_path: Path) -> None:
     out = tmp_path / "slim"
     done = readlet("slim", tmp_path / "nothing", "--out", out)
-    check_refused(done, f"{tmp_path / 'nothing'}: no reader there; ")
+    check_rejected(done, f"{tmp_path / 'nothing'}: no reader there; ")
     done = readlet("slim", "baseline", "--out", out)
-    check_refused(done, "baseline: has no weights to slim; ")
+    check_rejected(done, "baseline: has no weights to slim; ")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_stays_there(readlet: Run, tmp_path: Path, given: Path) -> None:
+def test_existing_files_are_kept(readlet: Run, tmp_path: Path, given: Path) -> None:
     before = {path: path.read_bytes() for path in given.iterdir()}
     done = readlet("slim", given, "--out", given)
-    check_refused(done, f"{given}: already contains a reader; give another --out")
+    check_rejected(done, f"{given}: already contains a reader; give another --out")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter").write_text("dear Ada")
     done = readlet("slim", given, "--out", tmp_path / "full")
-    check_refused(done, f"{tmp_path / 'full'}: is not empty; give another --out")
+    check_rejected(done, f"{tmp_path / 'full'}: is not empty; give another --out")
     letter = tmp_path / "full" / "letter"
-    check_refused(readlet("slim", given, "--out", letter), f"{letter}: is a file; ")
+    check_rejected(readlet("slim", given, "--out", letter), f"{letter}: is a file; ")
     below = letter / "slim"
-    check_refused(readlet("slim", given, "--out", below), f"{below}: cannot be written (")
+    check_rejected(readlet("slim", given, "--out", below), f"{below}: cannot be written (")
     assert {path: path.read_bytes() for path in given.iterdir()} == before
     assert list((tmp_path / "full").iterdir()) == [letter]

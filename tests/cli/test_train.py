@@ -1,4 +1,4 @@
-"""`readlet train` as a user meets it: complaints, interruption, several processes."""
+"""`readlet train` from the command line: errors, interruption, several processes."""
 
 import json
 import os
@@ -25,12 +25,12 @@ from readlet.recipe.recipe_files import load_recipe
 
 Run = Callable[..., Any]
 
-# 60 steps, 15 an epoch; no checkpoint falls on the end of an epoch.
+# 60 steps, 15 per epoch; no checkpoint coincides with the end of an epoch.
 KILLED = [
     *("training.batch_size=8", "training.epochs=4", "training.evaluate_every=2"),
     *("training.checkpoint_every=7", "training.log_every=2"),
 ]
-# 48 steps, 8 an epoch, of two batches each but for the last of an epoch.
+# 48 steps, 8 per epoch, of two batches each except for the last of an epoch.
 INTERRUPTED = [
     *("training.batch_size=8", "training.epochs=6", "training.accumulate=2"),
     *("training.checkpoint_every=5", "training.log_every=3", "training.evaluate_every=3"),
@@ -47,10 +47,10 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
-def lasting(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without what depends on the machine's pace."""
-    passing = ("examples_per_second", "memory_mib", "seconds")
-    return [{k: v for k, v in line.items() if k not in passing} for line in lines]
+def reproducible(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The log without values that depend on the speed of the machine."""
+    timings = ("examples_per_second", "memory_mib", "seconds")
+    return [{k: v for k, v in line.items() if k not in timings} for line in lines]
 
 
 def checkpoints(folder: Path) -> list[int]:
@@ -78,19 +78,19 @@ def wait_for(process: subprocess.Popen[str], condition: Callable[[], bool]) -> N
         time.sleep(0.005)
 
 
-def same_as_never_stopped(folder: Path, changes: list[str], reference: Path) -> None:
+def check_same_as_uninterrupted(folder: Path, changes: list[str], reference: Path) -> None:
     train_reader(load_recipe("tiny", changes), reference, resume=False)
-    assert lasting(read_log(folder)) == lasting(read_log(reference))
+    assert reproducible(read_log(folder)) == reproducible(read_log(reference))
     steps = [line["step"] for line in read_log(folder) if "loss" in line]
     assert len(set(steps)) == len(steps)  # no line twice
     for name in ("model.safetensors", "metrics.json", "calibration.json"):
         assert (folder / name).read_bytes() == (reference / name).read_bytes(), name
     left = {path.name for path in folder.iterdir()}
-    assert left == {path.name for path in reference.iterdir()}  # and no drafts
+    assert left == {path.name for path in reference.iterdir()}  # and no temporary files
 
 
 def test_killed_and_resumed(readlet: Run, tmp_path: Path, small_training: list[str]) -> None:
-    """Law 6, the hard way: SIGKILL in the middle of an epoch."""
+    """Law 6 with SIGKILL in the middle of an epoch."""
     folder, changes = tmp_path / "killed", [*small_training, *KILLED]
 
     def is_between_checkpoints() -> bool:
@@ -106,7 +106,7 @@ def test_killed_and_resumed(readlet: Run, tmp_path: Path, small_training: list[s
     assert not (folder / "config.json").exists()
     done = readlet("train", "tiny", "--out", folder, "--resume", *sets(changes))
     assert done.code == 0
-    same_as_never_stopped(folder, changes, tmp_path / "reference")
+    check_same_as_uninterrupted(folder, changes, tmp_path / "reference")
 
 
 def test_interrupted_and_resumed(readlet: Run, tmp_path: Path, small_training: list[str]) -> None:
@@ -126,7 +126,7 @@ def test_interrupted_and_resumed(readlet: Run, tmp_path: Path, small_training: l
     assert refused.code == 2
     assert "already contains a run; continue with --resume" in refused.err
     assert readlet("train", "tiny", "--out", folder, "--resume", *sets(changes)).code == 0
-    same_as_never_stopped(folder, changes, tmp_path / "reference")
+    check_same_as_uninterrupted(folder, changes, tmp_path / "reference")
 
 
 def test_two_processes_equal_one_with_the_double_batch(
@@ -136,15 +136,15 @@ def test_two_processes_equal_one_with_the_double_batch(
         *small_training,
         *("model.dropout=0", "model.character_dropout=0", "model.last_survival=1"),
         *("training.epochs=1", "training.log_every=5", "training.checkpoint_every=6"),
-        # Adam divides by the size of a gradient: with a tiny epsilon, gradients that are zero but
-        # for rounding would move their weights as far as any other.
+        # Adam normalises gradients: with a tiny epsilon, gradients that are zero up to rounding
+        # would move their weights as far as any other.
         "training.epsilon=0.001",
     ]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    # `--cpu` would start a single process; so the flag is the one for several devices, and the
-    # environment says that the devices are processors.
+    # `--cpu` would start a single process; so the flag is the one for several devices, and an
+    # environment variable selects the CPU.
     launch = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
     launch += ["--mixed_precision", "no", "--dynamo_backend", "no"]
     launch += ["--main_process_port", str(port)]
@@ -160,7 +160,7 @@ def test_two_processes_equal_one_with_the_double_batch(
         env={**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("the reader is in") == 1  # told once, not by every process
+    assert done.stdout.count("the reader is in") == 1  # reported once, not by every process
 
     one = tmp_path / "one"
     recipe = load_recipe("tiny", [*changes, "training.batch_size=8"])
@@ -178,14 +178,14 @@ def test_two_processes_equal_one_with_the_double_batch(
     assert Reader.load(two).metrics["steps"] == 15
 
 
-def test_trains_and_tells(
+def test_trains_and_reports(
     readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_training: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     few = ["training.epochs=1", "training.batch_size=64", "name=mine"]
     done = readlet("train", "tiny", *sets([*small_training, *few]))
     assert done.code == 0
-    folder = tmp_path / "runs" / "mine"  # where it goes unless told otherwise
+    folder = tmp_path / "runs" / "mine"  # the default folder
     scores = json.loads((folder / "metrics.json").read_text())["dev"]
     (line,) = [line for line in done.out.splitlines() if line.startswith("EM ")]
     assert line.startswith(f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f} on ")
@@ -195,7 +195,7 @@ def test_trains_and_tells(
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "message"),
     [
         (["tinny"], "tinny: no such recipe; did you mean 'tiny'?"),
         (["tiny", "--set", "training.epoch=3"], "did you mean 'epochs'?"),
@@ -206,24 +206,24 @@ def test_trains_and_tells(
         (["tiny", "--set", "data.dev=missing.json"], "missing.json: data.dev: no such file"),
         (["tiny", "--set", 'words.vectors=["no.vec"]'], "no.vec: words.vectors: no such file"),
         (["tiny", "--resume"], "no run to resume; leave --resume out"),
-        (["tiny", "--set", "name=../evil"], "name the folder with --out"),
-        (["tiny", "--set", "name=.."], "name the folder with --out"),
-        (["tiny", "--set", "name='/tmp'"], "name the folder with --out"),
+        (["tiny", "--set", "name=../evil"], "give the folder with --out"),
+        (["tiny", "--set", "name=.."], "give the folder with --out"),
+        (["tiny", "--set", "name='/tmp'"], "give the folder with --out"),
     ],
 )
-def test_bad_words(
+def test_bad_arguments(
     readlet: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     words: list[str],
-    complaint: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = readlet("train", *words)
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
     assert line.startswith("readlet: ")
-    assert complaint in line
+    assert message in line
     assert list(tmp_path.iterdir()) == []
 
 
@@ -242,9 +242,9 @@ def test_fields_are_explained(readlet: Run) -> None:
 
 
 def test_fields_of_a_kind_are_explained(readlet: Run) -> None:
-    usual = readlet("train", "--fields").out
+    default = readlet("train", "--fields").out
     for words in (["--fields", "--kind", "qacnn"], ["--kind", "qacnn", "--fields"]):
-        assert readlet("train", *words).out == usual
+        assert readlet("train", *words).out == default
     done = readlet("train", "--fields", "--kind", "qacn")
     assert (done.code, done.out) == (2, "")
     assert done.err == (
@@ -252,11 +252,14 @@ def test_fields_of_a_kind_are_explained(readlet: Run) -> None:
     )
     alone = readlet("train", "tiny", "--kind", "qacnn")
     assert alone.code == 2
-    assert "--kind goes with --fields; to train a kind: --set model.kind=KIND" in alone.err
+    assert (
+        "--kind needs --fields; to train another kind of model, use --set model.kind=KIND"
+        in alone.err
+    )
     assert "--kind" in readlet("train", "--help").out
 
 
-def test_other_column_names_are_told_with_a_remedy_that_works(
+def test_the_remedy_for_other_column_names_works(
     readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -269,7 +272,7 @@ def test_other_column_names_are_told_with_a_remedy_that_works(
     assert (example.question, example.answers[0].text) == ("Who?", "Ada")
 
 
-def test_bad_recipe_is_told_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+def test_bad_recipe_is_reported_before_torch_is_imported(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "sys.argv[1:1] = ['train', 'tiny', '--set', 'training.epochs=0']\n"

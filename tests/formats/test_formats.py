@@ -1,4 +1,4 @@
-"""What holds for all formats: picked by content, and written files read back the same."""
+"""Properties of all formats: detected by content, and written files are read back unchanged."""
 
 import json
 from dataclasses import replace
@@ -34,7 +34,7 @@ def test_csv_under_a_json_name(tmp_path: Path) -> None:
     assert (example.question, example.context) == ("Who?", "Nobody came.")
 
 
-def test_rows_that_quote_squad_are_still_rows(tmp_path: Path) -> None:
+def test_rows_that_contain_squad_json_are_still_rows(tmp_path: Path) -> None:
     example = Example(
         "1", 'What does "data": [ mean?', 'It says "data": [1].', (Span(8, '"data"'),)
     )
@@ -52,7 +52,7 @@ def test_read_write_read_is_the_identity(
 ) -> None:
     examples = data.draw(example_lists)
     if not examples and "jsonl" in name:
-        return  # no row is no text, and an empty file is refused
+        return  # no rows give an empty file, which is rejected
     path = tmp_path_factory.getbasetemp() / name
     write_examples(path, examples)
     once = list(read(path))
@@ -63,8 +63,8 @@ def test_read_write_read_is_the_identity(
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
-def test_half_a_surrogate_pair_survives(tmp_path: Path, name: str) -> None:
-    """JSON can spell it and UTF-8 cannot; programs that cut text in UTF-16 leave it behind."""
+def test_an_unpaired_surrogate_survives(tmp_path: Path, name: str) -> None:
+    """JSON can encode it and UTF-8 cannot; programs that truncate UTF-16 text produce it."""
     example = Example("\udc00", "Q\ud83d", "C \ud83d", (Span(2, "\ud83d"),))
     write_examples(tmp_path / name, [example])
     assert list(read(tmp_path / name)) == [example]
@@ -82,8 +82,8 @@ def test_failed_reading_leaves_no_output(tmp_path: Path, sound: list[Example]) -
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out", "out.json.zip", "out.gz"])
-def test_unknown_name_is_not_written(tmp_path: Path, sound: list[Example], name: str) -> None:
-    with pytest.raises(ReadletError, match=r"end it in \.json or \.jsonl"):
+def test_unknown_suffix_is_not_written(tmp_path: Path, sound: list[Example], name: str) -> None:
+    with pytest.raises(ReadletError, match=r"end the name in \.json or \.jsonl"):
         write_examples(tmp_path / name, sound)
     assert list(tmp_path.iterdir()) == []
 
@@ -113,10 +113,10 @@ def test_nearest_place_equals_brute_force(context: str, text: str, start: int) -
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("spelling", ["NFC", "NFD"])
-def test_nearest_place_of_a_text_with_other_accents(
+def test_nearest_place_of_a_text_in_another_normalisation(
     form: Literal["NFC", "NFD"], spelling: Literal["NFC", "NFD"]
 ) -> None:
-    """The place is one in the context as it stands, and in its own spelling (law 1)."""
+    """The span refers to the original context, in its own spelling (law 1)."""
     context = normalize(spelling, "Café Zoé, café Noé, 한국 und Zoé.")
     for text in ("Zoé", "한국", "café Noé"):
         near = nearest_place(context, Span(0, normalize(form, text)))
@@ -133,7 +133,7 @@ def test_an_accent_is_part_of_its_letter() -> None:
     assert nearest_place("e\u0323\u0301", Span(0, "\u1eb9\u0301")) == Span(0, "e\u0323\u0301")
 
 
-def test_every_question_gets_an_id_of_its_own(tmp_path: Path, sound: list[Example]) -> None:
+def test_every_question_gets_a_unique_id(tmp_path: Path, sound: list[Example]) -> None:
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     write_examples(one, [replace(e, id=i) for e, i in zip(sound, ("a", "a", "a-2"), strict=True)])
     write_examples(two, [replace(e, id=i) for e, i in zip(sound, ("a", "b", "a-2"), strict=True)])

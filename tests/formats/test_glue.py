@@ -41,10 +41,10 @@ MRPC = (
         ),
     ],
 )
-def test_a_quote_is_just_a_quote(
+def test_a_quote_is_an_ordinary_character(
     tmp_path: Path, text: str, task: str, rows: list[Sentence]
 ) -> None:
-    path = tmp_path / "file.csv"  # the name lies
+    path = tmp_path / "file.csv"  # the suffix is wrong
     path.write_bytes(text.encode())
     assert task_of(path) == task
     assert list(read(path)) == list(read_sentences(path)) == rows
@@ -69,11 +69,11 @@ def test_bad_line(tmp_path: Path, text: str, fault: str) -> None:
 def test_sentences_are_not_questions(tmp_path: Path) -> None:
     path = tmp_path / "dev.tsv"
     path.write_text(SST2)
-    with pytest.raises(ReadletError, match="holds sentences, not questions"):
+    with pytest.raises(ReadletError, match="contains sentences, not questions"):
         list(read_examples(path))
     path.write_text(
         '{"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "i","question": "q"}]}]}]}'
     )
     assert task_of(path) is None
-    with pytest.raises(ReadletError, match="holds questions, not sentences"):
+    with pytest.raises(ReadletError, match="contains questions, not sentences"):
         list(read_sentences(path))

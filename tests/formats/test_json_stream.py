@@ -73,7 +73,7 @@ def test_any_document_in_any_chunks(
     assert streamed(text, size) == items
 
 
-def test_items_come_before_the_end_is_read() -> None:
+def test_items_are_yielded_before_the_end_is_read() -> None:
     def chunks() -> Iterator[str]:
         yield '{"data": [{"a": 1}, '
         raise AssertionError("read too far")
@@ -87,7 +87,7 @@ def test_items_come_before_the_end_is_read() -> None:
     [
         ('{"data": [1, 2', 1, 15),
         ('{"data": [{"a": ]}]}', 1, 17),
-        # Places are told from the start of the line, however much of it is read already.
+        # Columns count from the start of the line, even if part of it was dropped from the window.
         ('{"data": [{"a": 1}, {"b": 2}, {"c" 3}]}', 1, 36),
         ('{"data": [\n{"a": 1},\n{"b": 2} {"c": 3}]}', 3, 10),
         ('{"data": [\n{"a": 1},\n{"b": "open', 3, 7),
@@ -97,23 +97,23 @@ def test_items_come_before_the_end_is_read() -> None:
         ('{"data": {"a": 1}}', 1, 10),
     ],
 )
-def test_fault_is_told_by_line_and_column(text: str, line: int, column: int, size: int) -> None:
+def test_error_has_line_and_column(text: str, line: int, column: int, size: int) -> None:
     with pytest.raises(ReadletError) as caught:
         streamed(text, size)
     assert str(caught.value).startswith(f"some.json: line {line}, column {column}: ")
 
 
-def test_every_cut_of_a_document_is_a_fault() -> None:
+def test_every_truncated_document_is_an_error() -> None:
     text = DOCUMENTS[6].rstrip()
     for end in range(1, len(text)):
         with pytest.raises(ReadletError, match=r"some\.json: line 1, column \d+: .+; .+"):
             streamed(text[:end], 4)
 
 
-def test_real_fault_is_told_without_reading_on() -> None:
+def test_definite_error_is_reported_without_reading_on() -> None:
     def chunks() -> Iterator[str]:
         yield '{"data": [{"a": oops, "b": "' + "x" * 100
-        raise AssertionError("read on although the fault is certain")
+        raise AssertionError("read on after a definite error")
 
     with pytest.raises(ReadletError, match="line 1, column 17: Expecting value"):
         list(stream_list(FILE, chunks(), "data"))

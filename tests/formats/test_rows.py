@@ -99,7 +99,7 @@ def test_answer_without_start_needs_a_single_occurrence(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
     starts = [example.answers[0].start for example in read_jsonl(path, {})]
-    assert starts == [5, -1, -1]  # -1 is found by the check, and can be repaired
+    assert starts == [5, -1, -1]  # `data check` finds -1, and can repair it
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_parquet(tmp_path: Path) -> None:
 
 
 def test_parquet_starts_with_gaps(tmp_path: Path) -> None:
-    """A column of whole numbers with a gap becomes floats: 4.0 is 4, NaN beside an answer not."""
+    """Missing values turn integers into floats: 4.0 is read as 4; NaN is an error."""
     arrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -175,7 +175,7 @@ def test_an_empty_answer_is_none_in_every_format(tmp_path: Path, name: str) -> N
     found = [(example.answers, example.is_impossible) for example in read_examples(tmp_path / name)]
     assert found == [((Span(0, "Ada"),), False), ((), True)]
     write_rows(tmp_path / name, [asked | {"answer": "", "answer_start": "0"}])
-    (example,) = read_examples(tmp_path / name)  # where no answer stands does not matter
+    (example,) = read_examples(tmp_path / name)  # the start of an empty answer is ignored
     assert (example.answers, example.is_impossible) == ((), True)
 
 
@@ -221,21 +221,21 @@ def test_bad_column_pair(pair: str) -> None:
         parse_columns([pair])
 
 
-def test_a_named_column_must_be_there(tmp_path: Path) -> None:
+def test_a_named_column_must_exist(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("question,context,answer\nWho?,Ada wrote it.,Ada\n")
     with pytest.raises(ReadletError, match=r"rows\.csv: header: no column 'nope' .*answer=NAME"):
         list(read(path, {"answer": "nope"}))
 
 
-def test_a_start_without_an_answer_is_told(tmp_path: Path) -> None:
+def test_a_start_without_an_answer_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("question,context,answer,answer_start\nWho?,Ada wrote it.,,4\n")
     with pytest.raises(ReadletError, match="row 1: 'answer_start' without 'answer'"):
         list(read(path))
 
 
-def test_unlabelled_rows_are_not_taken_for_impossible_ones(tmp_path: Path) -> None:
+def test_unlabelled_rows_are_not_impossible(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("question,context,ans\nWho?,Ada wrote it.,Ada\n")
     assert [example.is_impossible for example in read(path)] == [False]
@@ -243,8 +243,8 @@ def test_unlabelled_rows_are_not_taken_for_impossible_ones(tmp_path: Path) -> No
         list(read_examples(path))
 
 
-def test_a_line_means_the_same_in_every_order(tmp_path: Path) -> None:
-    """Answers that are empty say that there are none; a line without the field says nothing."""
+def test_the_order_of_lines_does_not_matter(tmp_path: Path) -> None:
+    """Empty answers mark an impossible question; a line without the field is unlabelled."""
     rows: list[dict[str, Any]] = [
         {"id": "none", "question": "Who?", "context": "Ada wrote it."},
         {"id": "empty", "question": "Who?", "context": "Ada wrote it.", "answers": []},
@@ -258,72 +258,74 @@ def test_a_line_means_the_same_in_every_order(tmp_path: Path) -> None:
         assert impossible == {"none": False, "empty": True, "null": True, "ada": False}
 
 
-def test_who_cannot_name_columns_is_told_another_remedy(tmp_path: Path) -> None:
+def test_commands_without_column_option_suggest_another_remedy(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("query,context,answer\nWho?,Ada wrote it.,Ada\n")
-    with pytest.raises(ReadletError, match=r"; name the right one with --column question=NAME$"):
+    with pytest.raises(ReadletError, match=r"; name the column with --column question=NAME$"):
         list(read_examples(path, {}))
     with pytest.raises(ReadletError) as caught:
         list(read_examples(path))
     assert str(caught.value) == (
-        f"{path}: header: no column 'question' (it has query, context, answer); write it with the "
-        f"right ones: readlet data check {path} --column question=NAME --fix OUT.jsonl"
+        f"{path}: header: no column 'question' (it has query, context, answer); "
+        f"rename the columns: readlet data check {path} --column question=NAME --fix OUT.jsonl"
     )
 
 
 def test_columns_are_for_flat_files(tmp_path: Path) -> None:
     path = tmp_path / "squad.json"
     path.write_text('{"data": []}')
-    with pytest.raises(ReadletError, match="no columns to name; leave --column out"):
+    with pytest.raises(ReadletError, match="no named columns; omit --column"):
         list(read(path, {"answer": "gold"}))
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "error"),
     [
         ('{"data": {}}', r"expected '\['"),
         ('{"data": null}', r"expected '\['"),
         ("{}", "row 1: no column 'question' .it has none."),
     ],
 )
-def test_objects_that_are_neither(tmp_path: Path, text: str, complaint: str) -> None:
+def test_objects_that_are_neither(tmp_path: Path, text: str, error: str) -> None:
     path = tmp_path / "odd.json"
     path.write_text(text)
-    with pytest.raises(ReadletError, match=complaint):
+    with pytest.raises(ReadletError, match=error):
         list(read(path))
 
 
-def test_a_row_may_have_data_of_its_own(tmp_path: Path) -> None:
+def test_a_row_may_have_a_field_named_data(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"question": "Q", "context": "c", "answers": [], "data": [1]}\n')
     assert [example.question for example in read(path)] == ["Q"]
 
 
-def test_squad_is_known_by_a_late_key(tmp_path: Path) -> None:
+def test_squad_is_detected_by_a_late_key(tmp_path: Path) -> None:
     path = tmp_path / "late.json"
     path.write_text('{"meta": {"note": "%s"}, "data": []}' % ("x" * 100_000))
     assert list(read(path)) == []
 
 
-def test_old_line_ends_are_told(tmp_path: Path) -> None:
+def test_old_line_endings_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "mac.csv"
     path.write_bytes(b"question,context,answer\rWho?,Ada came.,Ada\r")
-    with pytest.raises(ReadletError, match=r"mac.csv: header: its lines end in CR alone.*; save"):
+    with pytest.raises(ReadletError, match=r"mac.csv: header: lines end in CR only.*; save"):
         list(read(path))
 
 
-def test_two_columns_of_one_name_are_told(tmp_path: Path) -> None:
+def test_two_columns_of_the_same_name_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "twice.csv"
     path.write_text("question,context,context\nWho?,Ada came.,Bob came.\n")
-    with pytest.raises(ReadletError, match=r"twice.csv: header: 2 columns 'context'; give each"):
+    with pytest.raises(
+        ReadletError, match=r"twice.csv: header: 2 columns are named 'context'; give each"
+    ):
         list(read(path))
 
 
-def test_an_answer_beside_other_answers_is_told(tmp_path: Path) -> None:
+def test_an_answer_that_contradicts_the_answers_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "both.jsonl"
     row = {"question": "Who?", "context": "Ada came.", "answer": "Ada"}
     path.write_text(json.dumps(row | {"answers": []}) + "\n")
-    with pytest.raises(ReadletError, match=r"row 1: 'answer' is none of its 'answers'; leave one"):
+    with pytest.raises(ReadletError, match=r"row 1: 'answer' is not one of its 'answers'; remove"):
         list(read(path))
     listed = [{"text": "Ada", "answer_start": 0}, {"text": "Ada came", "answer_start": 0}]
     path.write_text(json.dumps(row | {"answers": listed}) + "\n")
@@ -332,16 +334,18 @@ def test_an_answer_beside_other_answers_is_told(tmp_path: Path) -> None:
     assert [span.text for span in example.answers] == ["Ada", "Ada came"]
 
 
-def test_complaints_speak_of_the_columns_of_the_file(tmp_path: Path) -> None:
+def test_errors_name_the_columns_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     rows = [{"question": "Who?", "passage": "Ada came."}, {"question": "Who?"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(ReadletError, match=r"row 2: 'passage' is missing; give every record a 'pa"):
+    with pytest.raises(
+        ReadletError, match=r"row 2: 'passage' is missing; give every record a text"
+    ):
         list(read(path, {"context": "passage"}))
 
 
 @pytest.mark.parametrize("start", [0, -1, None])
-def test_no_answer_that_stands_somewhere_is_none(tmp_path: Path, start: int | None) -> None:
+def test_the_start_of_an_empty_answer_is_ignored(tmp_path: Path, start: int | None) -> None:
     path = tmp_path / "none.jsonl"
     row = {"question": "Who?", "context": "Ada came.", "answer": "", "answer_start": start}
     path.write_text(json.dumps(row) + "\n")

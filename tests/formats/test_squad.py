@@ -88,23 +88,23 @@ def test_gzip_under_any_name(tmp_path: Path) -> None:
     assert list(read_squad(plain)) == list(read_squad(zipped)) == list(read_squad(odd)) != []
 
 
-def test_keys_that_only_others_use(tmp_path: Path) -> None:
-    """Languages are kept; ids that are numbers become text; null is no title."""
+def test_optional_keys(tmp_path: Path) -> None:
+    """Languages are kept, numeric ids become text, and a null title is empty."""
     qas = [{"id": 7, "question": "Q", "answers": []}]
     article = {"title": None, "language": "de", "paragraphs": [{"context": "C", "qas": qas}]}
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"note": {"data": 1}, "data": [article], "made": 2024.5}))
-    # Without a flag, no answers means: impossible.
+    # Without a flag, a question without answers is impossible.
     assert list(read_squad(path)) == [Example("7", "Q", "C", is_impossible=True, language="de")]
 
 
-def test_file_that_we_write_is_official_in_form(tmp_path: Path, sound: list[Example]) -> None:
+def test_written_file_has_the_official_form(tmp_path: Path, sound: list[Example]) -> None:
     path = tmp_path / "out.json"
     write_examples(path, sound)
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["version"] == "v2.0"
     assert [article["title"] for article in document["data"]] == ["Cape Wick", ""]
-    # Questions about one context stand in one paragraph.
+    # Questions about one context are in one paragraph.
     assert [len(p["qas"]) for article in document["data"] for p in article["paragraphs"]] == [2, 1]
     assert document["data"][0]["paragraphs"][0]["qas"][0]["answers"][0] == {
         "text": "Ada Brook",
@@ -129,7 +129,7 @@ GOOD: dict[str, Any] = {"id": "q", "question": "Q", "answers": []}
         ([{"paragraphs": [{"context": "c"}]}], "article 1, paragraph 1", "'qas' is missing"),
     ],
 )
-def test_wrong_shape_is_told_by_place(
+def test_wrong_shape_is_reported_with_its_place(
     tmp_path: Path, data: list[Any], place: str, fault: str
 ) -> None:
     path = tmp_path / "odd.json"
@@ -154,7 +154,7 @@ def test_wrong_shape_is_told_by_place(
         ({"is_impossible": "no"}, "question 'q'", "'is_impossible' is 'no'"),
     ],
 )
-def test_wrong_value_is_told_by_question(
+def test_wrong_value_is_reported_with_its_question(
     tmp_path: Path, squad_text: Callable[..., str], change: dict[str, Any], place: str, fault: str
 ) -> None:
     path = tmp_path / "odd.json"
@@ -163,9 +163,7 @@ def test_wrong_value_is_told_by_question(
         list(read_squad(path))
 
 
-def test_answer_must_stand_where_the_file_says(
-    tmp_path: Path, squad_text: Callable[..., str]
-) -> None:
+def test_answer_must_be_at_its_offset(tmp_path: Path, squad_text: Callable[..., str]) -> None:
     path = tmp_path / "off.json"
     answers = [{"text": "Arn", "answer_start": 25}]
     path.write_text(squad_text(CONTEXT, [GOOD | {"answers": answers}]))
@@ -175,5 +173,5 @@ def test_answer_must_stand_where_the_file_says(
         list(read_examples(path))
     answers[0]["text"] = "Nile"
     path.write_text(squad_text(CONTEXT, [GOOD | {"answers": answers}]))
-    with pytest.raises(ReadletError, match="it is nowhere in the context"):
+    with pytest.raises(ReadletError, match="it is not in the context"):
         list(read_examples(path))

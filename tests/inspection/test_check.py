@@ -16,7 +16,7 @@ def with_answer(start: int, text: str) -> Example:
     return replace(GOOD, answers=(Span(start, text),))
 
 
-def test_nothing_is_found_in_sound_data(sound: list[Example]) -> None:
+def test_nothing_is_found_in_valid_data(sound: list[Example]) -> None:
     report = check_file("sound", [GOOD, *sound], {})
     assert report.findings == []
     assert (report.questions, report.contexts, report.answers) == (4, 3, 4)
@@ -81,14 +81,14 @@ def test_nearest_of_several_places_is_named() -> None:
     assert finding.detail == "'bell' at 11, is at 9"
 
 
-def test_an_answer_with_other_accents_is_found() -> None:
+def test_an_answer_in_another_normalisation_is_found() -> None:
     example = Example("n", "Who?", "Here works Zoe\u0301.", (Span(11, "Zoé"),))
     (finding,) = check_file("memory", [example], {}).findings
     assert finding.fault is Fault.MISPLACED
-    assert finding.detail == "'Zoé' at 11, is at 11, its accents written in another way"
+    assert finding.detail == "'Zoé' at 11, is at 11, in another Unicode normalisation"
 
 
-def test_fault_of_a_context_is_told_once() -> None:
+def test_fault_of_a_context_is_reported_once() -> None:
     bad = replace(GOOD, context=GOOD.context + "\x00")
     again = replace(bad, id="h", question="Is there a kiln?")
     assert check_file("memory", [bad, again], {}).counts() == {Fault.CONTROL: 1}
@@ -140,7 +140,7 @@ def test_sentences() -> None:
     ]
 
 
-def test_pairs_are_judged_by_both_sentences(tmp_path: Path) -> None:
+def test_pairs_are_compared_by_both_sentences(tmp_path: Path) -> None:
     """Neither repeated nor shared: only their first sentences are the same."""
     for name, second in (("train.tsv", "It shone."), ("dev.tsv", "It went out.")):
         header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"

@@ -18,7 +18,7 @@ from readlet.inspection.languages import guess_language
         ("Ο μύλος είναι στο ποτάμι.", "el"),
         (f"{'Ada Brook, ' * 60}: the keepers of the lamp and of the mill.", "en"),
         ("Zyx qwv.", "?"),
-        ("the", "?"),  # one word tells nothing
+        ("the", "?"),  # one word is not enough
         ("", "?"),
         ("1881 / 1904", "?"),
     ],

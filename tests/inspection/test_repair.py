@@ -23,7 +23,7 @@ def repaired(*examples: Example) -> tuple[list[Example], Changes]:
 
 
 @given(data=st.data())
-def test_nothing_wrong_is_left(
+def test_repaired_data_has_no_faults(
     data: DataObject, example_lists: SearchStrategy[list[Example]]
 ) -> None:
     written, _ = repaired(*data.draw(example_lists))
@@ -111,7 +111,7 @@ def test_nothing_is_dropped_or_changed_silently(
         ),
     ],
 )
-def test_what_is_mended(example: Example, expected: Example, reason: str) -> None:
+def test_repairs(example: Example, expected: Example, reason: str) -> None:
     written, changes = repaired(example)
     assert written == [expected]
     assert dict(changes.changed) == {reason: ["g"]}
@@ -127,14 +127,14 @@ def test_what_is_mended(example: Example, expected: Example, reason: str) -> Non
         (replace(GOOD, answers=(Span(0, "Mill"),)), "none of its answers is in the context"),
     ],
 )
-def test_what_is_left_out(example: Example, reason: str) -> None:
+def test_dropped_examples(example: Example, reason: str) -> None:
     written, changes = repaired(example)
     assert written == []
     assert dict(changes.dropped) == {reason: ["g"]}
 
 
 def test_offsets_follow_removed_characters() -> None:
-    """Answers move left by what was removed before them, not by what was inside or after."""
+    """Answers move left by the characters removed before them, not inside or after them."""
     context = "\ufeffThe\x00 kiln \x07is in Hol\ufffdlow Lane\x1b."
     golds = ["kiln", "Hol\ufffdlow", "Lane", "\x07is", "Lane\x1b."]
     spans = tuple(Span(context.index(gold), gold) for gold in golds)
@@ -146,7 +146,7 @@ def test_offsets_follow_removed_characters() -> None:
 
 
 @pytest.mark.parametrize("space", "\x0b\x0c\x1c\x1d\x1e\x1f\x85")
-def test_control_character_that_parts_words_becomes_a_space(space: str) -> None:
+def test_control_character_between_words_becomes_a_space(space: str) -> None:
     parted = replace(
         GOOD,
         question=f"Where is{space}the kiln?",
@@ -182,7 +182,7 @@ def test_repair_of_a_file_onto_itself(tmp_path: Path) -> None:
     assert [example.answers[0].start for example in read_examples(path)] == [4, 15]
 
 
-def test_source_that_breaks_off_leaves_no_output(tmp_path: Path) -> None:
+def test_failing_source_leaves_no_output(tmp_path: Path) -> None:
     source, out = tmp_path / "data.jsonl", tmp_path / "out.json"
     write_examples(source, [GOOD])
     source.write_text(source.read_text() + '{"id": ')
@@ -194,6 +194,6 @@ def test_source_that_breaks_off_leaves_no_output(tmp_path: Path) -> None:
 def test_sentences_are_not_repaired(tmp_path: Path) -> None:
     source = tmp_path / "dev.tsv"
     source.write_text("sentence\tlabel\nfine\t1\n")
-    with pytest.raises(ReadletError, match="only question data is repaired"):
+    with pytest.raises(ReadletError, match="only question data can be repaired"):
         repair_file(str(source), tmp_path / "out.json", {})
     assert list(tmp_path.iterdir()) == [source]

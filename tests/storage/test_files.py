@@ -13,7 +13,7 @@ def whole(path: Path) -> str:
     return "".join(text_chunks(path))
 
 
-def test_gzip_is_told_by_content(tmp_path: Path) -> None:
+def test_gzip_is_detected_by_content(tmp_path: Path) -> None:
     path = tmp_path / "plain-name.txt"
     path.write_bytes(gzip.compress("naïve ☕".encode()))
     assert whole(path) == "naïve ☕"
@@ -21,7 +21,7 @@ def test_gzip_is_told_by_content(tmp_path: Path) -> None:
     assert whole(path) == "not zipped"
 
 
-def test_byte_order_mark_goes_only_at_the_start(tmp_path: Path) -> None:
+def test_byte_order_mark_is_removed_only_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "marked"
     path.write_text("\ufeffone\ufeff", encoding="utf-8")
     assert whole(path) == "one\ufeff"
@@ -47,23 +47,23 @@ def test_file_without_text_is_empty(tmp_path: Path, content: bytes) -> None:
         ("€".encode() + b"\x80", 3),
         (b"ends inside \xe2\x82", 12),
         (b"a" * (CHUNK + 5) + b"\xff", CHUNK + 5),
-        # A whole character over the boundary must not disturb the count.
+        # A valid character across the boundary must not change the count.
         (b"a" * (CHUNK - 1) + "€uro ".encode() + b"\xfe", CHUNK - 1 + 7),
-        # A broken one over the boundary begins in the chunk before.
+        # An invalid one across the boundary begins in the previous chunk.
         (b"a" * (CHUNK - 2) + b"\xe2\x82" + b"A", CHUNK - 2),
         (b"a" * (CHUNK - 1) + b"\xf0\x9f\x92", CHUNK - 1),
         (b"a" * (3 * CHUNK - 1) + b"\xe2" + b"z", 3 * CHUNK - 1),
     ],
     ids=lambda value: len(value) if isinstance(value, bytes) else f"at {value}",
 )
-def test_invalid_utf8_is_told_by_its_byte(tmp_path: Path, content: bytes, byte: int) -> None:
+def test_invalid_utf8_is_reported_with_its_byte(tmp_path: Path, content: bytes, byte: int) -> None:
     path = tmp_path / "latin"
     path.write_bytes(content)
     with pytest.raises(ReadletError, match=rf"latin: byte {byte}: not UTF-8 text; convert"):
         whole(path)
 
 
-def test_gzip_that_ends_early(tmp_path: Path) -> None:
+def test_truncated_gzip(tmp_path: Path) -> None:
     path = tmp_path / "cut.gz"
     zipped = gzip.compress(os.urandom(4000).hex().encode())
     path.write_bytes(zipped[:-400])
@@ -80,7 +80,7 @@ def test_gzip_with_a_damaged_middle(tmp_path: Path) -> None:
         whole(path)
 
 
-def test_path_that_goes_through_a_file(tmp_path: Path) -> None:
+def test_path_below_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(ReadletError, match=r"inside: cannot be read \(Not a directory\); check"):
         whole(tmp_path / "file" / "inside")
@@ -99,7 +99,7 @@ def test_lines_across_chunks(tmp_path: Path) -> None:
     assert list(text_lines(path)) == lines
 
 
-def test_endless_line_is_refused_by_its_number(tmp_path: Path) -> None:
+def test_endless_line_is_rejected_with_its_number(tmp_path: Path) -> None:
     path = tmp_path / "endless.gz"
     member = gzip.compress(b"z" * CHUNK)  # gzip files may be joined: this makes 65 MiB cheaply
     path.write_bytes(gzip.compress(b"first\nsecond\n") + member * ((MAX_PIECE // CHUNK) + 1))
@@ -109,7 +109,7 @@ def test_endless_line_is_refused_by_its_number(tmp_path: Path) -> None:
         next(lines)
 
 
-def test_atomic_text_appears_whole(tmp_path: Path) -> None:
+def test_atomic_text_appears_when_complete(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     path.write_text("old")
     with atomic_text(path) as stream:
@@ -143,15 +143,15 @@ def test_atomic_gzip_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert whole(tmp_path / "a.gz") == "the same"
 
 
-def test_atomic_text_gives_the_usual_permissions(tmp_path: Path) -> None:
-    usual = tmp_path / "usual"
-    usual.touch()
+def test_atomic_text_has_default_permissions(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.touch()
     with atomic_text(tmp_path / "ours") as stream:
         stream.write("x")
-    assert stat.S_IMODE((tmp_path / "ours").stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+    assert stat.S_IMODE((tmp_path / "ours").stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 
-def test_atomic_text_into_no_folder_or_onto_one(tmp_path: Path) -> None:
+def test_atomic_text_into_a_missing_folder_or_onto_a_folder(tmp_path: Path) -> None:
     with (
         pytest.raises(ReadletError, match="its folder does not exist; create "),
         atomic_text(tmp_path / "no" / "out.json"),

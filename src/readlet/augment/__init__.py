@@ -1,1 +1,1 @@
-"""Examples to more Examples: what the data lacks, made of what it has."""
+"""Data augmentation: new Examples made from existing ones."""

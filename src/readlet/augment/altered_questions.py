@@ -1,7 +1,7 @@
-"""Questions without an answer, made by changing a question so that its paragraph answers no more.
+"""Unanswerable questions, made by altering a question so that its paragraph has no answer.
 
-English only. One piece of the question changes: a name, a number, a word into its opposite, or a
-"not" is put in. What the paragraph answered before becomes the tempting wrong answer.
+English only. One piece of the question changes: another name, another number, the opposite of a
+word, or an added "not". The answers of the original question become plausible wrong answers.
 """
 
 import random
@@ -21,22 +21,22 @@ from readlet.inspection.languages import UNKNOWN
 from readlet.types import Example, free_id
 
 NAME, NUMBER, OPPOSITE, NEGATION = "name", "number", "opposite", "negation"
-# How the kinds are mixed as far as the data allows; what one lacks, the others make up for.
+# Target proportions of the kinds; where one falls short, the others fill in.
 MIX: Mapping[str, float] = {NAME: 0.5, NUMBER: 0.15, OPPOSITE: 0.25, NEGATION: 0.1}
-# How soon a kind is tried, against the others. Few questions hold a number or a word that has an
-# opposite, so these come before the names, which would take most such questions otherwise.
-_EAGERNESS: Mapping[str, float] = {NAME: 1, NUMBER: 6, OPPOSITE: 12, NEGATION: 2}
+# Priority of a kind. Few questions contain a number or a word with an opposite, so these kinds
+# are tried before names, which would otherwise use most of such questions.
+_PRIORITY: Mapping[str, float] = {NAME: 1, NUMBER: 6, OPPOSITE: 12, NEGATION: 2}
 
-NOT_ENGLISH = "not in English, the only language with rules"
-NO_RULE = "without a name, number or word that a rule could change"
+NOT_ENGLISH = "not in English, the only supported language"
+NO_RULE = "without a name, number or word that a rule can change"
 
 Rule = Callable[[Example, Passage, random.Random], Piece | None]
 
 
 def alter_questions(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions:
-    """At most one impossible question from each answerable one, `wanted` of them if possible.
+    """Up to `wanted` impossible questions, at most one from each answerable one.
 
-    What is drawn depends on the seed and on the questions, not on their order.
+    The result depends on the seed and on the questions, not on their order.
     """
     maker = _Maker(examples)
     quota = {kind: round(wanted * part) for kind, part in MIX.items()}
@@ -62,7 +62,7 @@ def alter_questions(examples: Sequence[Example], wanted: int, seed: int) -> NewQ
 
 
 class _Maker:
-    """Makes new questions, and knows all that exist."""
+    """Makes new questions and keeps track of all existing ones."""
 
     def __init__(self, examples: Sequence[Example]) -> None:
         self.added: list[Example] = []
@@ -77,31 +77,31 @@ class _Maker:
         }
         names, numbers = Names(articles), Numbers(articles)
         self._rules: dict[str, Rule] = {
-            NAME: lambda e, p, chance: names.replace(e.question, p, article_of(e), chance),
-            NUMBER: lambda e, p, chance: numbers.replace(e.question, p, article_of(e), chance),
-            OPPOSITE: lambda e, p, chance: replace_by_opposite(e.question, p, chance),
-            NEGATION: lambda e, p, chance: negate(e.question, p),
+            NAME: lambda e, p, rng: names.replace(e.question, p, article_of(e), rng),
+            NUMBER: lambda e, p, rng: numbers.replace(e.question, p, article_of(e), rng),
+            OPPOSITE: lambda e, p, rng: replace_by_opposite(e.question, p, rng),
+            NEGATION: lambda e, p, rng: negate(e.question, p),
         }
 
     def is_english(self, example: Example) -> bool:
         _, language = self._article_of(example)
-        # A text that is too short to tell its language gets the benefit of the doubt.
+        # A text that is too short for a guess is assumed to be English.
         return language in ("en", UNKNOWN)
 
     def make(self, example: Example, kinds: Sequence[str], number: bytes) -> bool:
-        """One new question by the first of these kinds that can, in an order of chance."""
+        """Make one new question by the first kind that applies, in a weighted random order."""
         passage = self._passages[self._article_of(example)][example.context]
         order = random.Random(number)
-        eager = {kind: order.random() ** (1 / _EAGERNESS[kind]) for kind in MIX}
-        for kind in sorted(kinds, key=eager.__getitem__, reverse=True):
-            chance = random.Random(number + kind.encode())
-            piece = self._rules[kind](example, passage, chance)
-            if piece is None or is_asked(passage, piece.put_into(example.question)):
+        rank = {kind: order.random() ** (1 / _PRIORITY[kind]) for kind in MIX}
+        for kind in sorted(kinds, key=rank.__getitem__, reverse=True):
+            rng = random.Random(number + kind.encode())
+            piece = self._rules[kind](example, passage, rng)
+            if piece is None or is_asked(passage, piece.apply_to(example.question)):
                 continue
             new = replace(
                 example,
                 id=free_id(f"{example.id}-altered", self._taken),
-                question=piece.put_into(example.question),
+                question=piece.apply_to(example.question),
                 answers=(),
                 is_impossible=True,
                 plausible_answers=example.answers,

@@ -1,4 +1,4 @@
-"""Which article a question is of: its title and its language."""
+"""The article that a question belongs to, identified by title and language."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,15 +10,16 @@ Article = tuple[str, str]
 
 
 class Articles:
-    """The articles of some questions, with languages guessed where the data does not tell them.
+    """The articles of some questions; missing languages are guessed.
 
-    A translated article often keeps its title; a change of language would give a pair away, and
-    the translation of a question's own paragraph answers it.
+    The language matters because a translated article often keeps its title. A question paired
+    with a paragraph in another language would be trivial to detect, and the translation of its own
+    paragraph answers it.
     """
 
     def __init__(self, examples: Sequence[Example]) -> None:
-        untold = {example.context for example in examples if not example.language}
-        self._guessed = {context: guess_language(context) for context in untold}
+        unlabelled = {example.context for example in examples if not example.language}
+        self._guessed = {context: guess_language(context) for context in unlabelled}
         known: defaultdict[str, set[str]] = defaultdict(set)
         for example in examples:
             known[example.title].add(self._language(example))
@@ -27,7 +28,7 @@ class Articles:
     def of(self, example: Example) -> Article:
         language = self._language(example)
         known = self._known[example.title]
-        if language == UNKNOWN and len(known) == 1:  # too short to tell, and no reason to doubt
+        if language == UNKNOWN and len(known) == 1:  # too short for a guess
             (language,) = known
         return example.title, language
 

@@ -1,4 +1,4 @@
-"""A name in a question, replaced by another name of its article that its paragraph lacks."""
+"""Replace a name in a question by another name of its article that the paragraph lacks."""
 
 import math
 import random
@@ -12,33 +12,33 @@ from readlet.augment.passages import (
     Passage,
     find_names,
     initials,
-    stands_in,
+    occurs_in,
     stem,
     word_list,
 )
 from readlet.augment.pieces import Piece
 
-# Drawn from the few names that are used most alike. Any other name would read oddly ("born in
-# Franz Liszt"); always the nearest would repeat itself.
+# The replacement is drawn from the few most similar names. Other names would read oddly ("born in
+# Franz Liszt"); always taking the most similar one would be repetitive.
 BEST_FEW = 4
-# How alike two names must be used, between 0 and 1, for a question to read naturally.
-ALIKE = 0.22
-# How far apart the shares may lie of places where two names follow an "in": persons hardly do.
+# Minimum similarity of two names, between 0 and 1, for a natural question.
+MIN_SIMILARITY = 0.22
+# Maximum difference in how often two names follow "in" and the like: persons rarely do.
 _PLACE_GAP = 0.2
 
 # Capitalised in questions and headings without being names.
-_NO_NAMES = frozenset(
+_NOT_NAMES = frozenset(
     "a an the i in on at of by for from to with and or but what which who whom whose when where "
     "why how is was are were do does did has have had can could would should will if it its he she "
     "they his her their this that these those there year after before during".split()
 )
-# Before these words a name is left out of what is asked, so another one leaves the answer alone.
+# These words exclude the name after them from the question: another name keeps the answer.
 _EXCLUDING = re.compile(
     r"\b(?:than|except(?: for)?|excluding|(?:un)?like|or|not|outside(?: of)?)(?: the)? $"
     r"|\b(?:besides?|such as|(?:aside|apart) from|other than|addition to|along with)\b.{,60}$",
     re.IGNORECASE,
 )
-# Related names that do not begin alike.
+# Related names with different beginnings.
 _ALIASES = [
     frozenset(group.split())
     for group in (
@@ -71,7 +71,7 @@ _MONTHS = frozenset(
     "January February March April May June July August September October November December".split()
 )
 _VOWEL = re.compile("[AEIO](?!u|ne)")  # as spoken: a European, a One
-# "Ada's Lamp" is one name, and the apostrophe of "Wells' lamp" goes with its last letter.
+# "Ada's Lamp" is one name, and the apostrophe of "Wells' lamp" belongs to the name.
 _OWNER = re.compile(r"['’] |['’]s [A-Z]")
 _OWNED = re.compile(r"[A-Z]\w*['’]s? $")
 _PREVIOUS = re.compile(r"(\w+),? $")
@@ -79,10 +79,10 @@ _NEXT = re.compile(r"(['’]s\b|,? \w+|[,.;)])")
 
 
 class Names:
-    """All names of the data: where each stands, and how it is used.
+    """All names of the data: the articles of each, and how it is used.
 
-    Names are used alike when the same words stand before and behind them and they look alike
-    (words in them, ending); where a name stands in many articles, all of them count.
+    Names are similar if the same words precede and follow them and their form is similar (number
+    of words, ending). A name that occurs in several articles has one profile for all of them.
     """
 
     def __init__(self, articles: Mapping[tuple[str, str], Sequence[Passage]]) -> None:
@@ -104,64 +104,64 @@ class Names:
         self._profiles = _profiles(uses)
 
     def replace(
-        self, question: str, passage: Passage, article: tuple[str, str], chance: random.Random
+        self, question: str, passage: Passage, article: tuple[str, str], rng: random.Random
     ) -> Piece | None:
-        """Another name for one of the question's, or None."""
-        if not article[0]:  # Texts without a title are of unknown articles.
+        """A replacement of one of the question's names, or None."""
+        if not article[0]:  # without a title, the article is unknown
             return None
         found = list(self._replaceable(question, passage))
-        chance.shuffle(found)
+        rng.shuffle(found)
         for name in found:
             free = (
                 other
-                for other in self._alike(article, name.text)
+                for other in self._similar(article, name.text)
                 if self._fits(other, question, name)
                 and _is_new(other, name.text, question, passage, article[0])
             )
             best = list(islice(free, BEST_FEW))
             if best:
-                return Piece(name.start, name.end, chance.choice(best))
+                return Piece(name.start, name.end, rng.choice(best))
         return None
 
     def _replaceable(self, question: str, passage: Passage) -> Iterable[Found]:
-        """Names of the question that stand in the paragraph, too."""
+        """Names of the question that also occur in the paragraph."""
         known = {name.text for name in passage.names if not name.starts}
         for name in find_names(question):
             if name.starts and name.text not in known:
-                # "When Ada came": a question's own first word is no part of the name.
+                # "When Ada came": the first word of the question is not part of the name.
                 head, _, rest = name.text.partition(" ")
                 name = Found(name.start + len(head) + 1, rest, False)
             if (
                 _is_name(name.text)
                 and name.text in self._profiles
-                and stands_in(name.text, passage.text)
+                and occurs_in(name.text, passage.text)
                 and not _EXCLUDING.search(question[: name.start])
                 and not _OWNER.match(question, name.end)
                 and not _OWNED.search(question[: name.start])
             ):
                 yield name
 
-    def _alike(self, article: tuple[str, str], name: str) -> list[str]:
+    def _similar(self, article: tuple[str, str], name: str) -> list[str]:
         key = article, name
         if key not in self._ranked:
-            likeness: defaultdict[str, float] = defaultdict(float)
+            similarity: defaultdict[str, float] = defaultdict(float)
             names_with = self._names_with(article)
             for trait, weight in self._profiles[name].items():
                 for other, its_weight in names_with.get(trait, ()):
-                    likeness[other] += weight * its_weight
+                    similarity[other] += weight * its_weight
             place = self._as_place[name]
-            alike = (
+            similar = (
                 other
-                for other, score in likeness.items()
-                if score >= ALIKE
+                for other, score in similarity.items()
+                if score >= MIN_SIMILARITY
                 and abs(self._as_place[other] - place) <= _PLACE_GAP
                 and (other in _MONTHS) == (name in _MONTHS)
             )
-            self._ranked[key] = sorted(alike, key=lambda other: (-likeness[other], other))
+            self._ranked[key] = sorted(similar, key=lambda other: (-similarity[other], other))
         return self._ranked[key]
 
     def _names_with(self, article: tuple[str, str]) -> dict[str, list[tuple[str, float]]]:
-        """The names of an article by trait: only those that share something are compared."""
+        """Index of an article's names by trait: only names that share a trait are compared."""
         if article not in self._indexes:
             index: defaultdict[str, list[tuple[str, float]]] = defaultdict(list)
             for name in self._of[article]:
@@ -180,16 +180,16 @@ class Names:
 
 def _is_name(text: str) -> bool:
     words = word_list(text)
-    return bool(words) and words[0] not in _NO_NAMES and len(text) > 2 and len(words) < 6
+    return bool(words) and words[0] not in _NOT_NAMES and len(text) > 2 and len(words) < 6
 
 
 def _use(text: str, name: Found) -> Iterable[str]:
     before = _PREVIOUS.search(text[max(0, name.start - 30) : name.start])
-    behind = _NEXT.match(text, name.end)
+    after = _NEXT.match(text, name.end)
     if before is not None:
         yield f"before {before[1].casefold()}"
-    if behind is not None:
-        yield f"behind {behind[1].casefold()}"
+    if after is not None:
+        yield f"after {after[1].casefold()}"
 
 
 def _share_as_place(use: Counter[str]) -> float:
@@ -198,8 +198,8 @@ def _share_as_place(use: Counter[str]) -> float:
 
 
 def _profiles(uses: Mapping[str, Counter[str]]) -> dict[str, dict[str, float]]:
-    """What is told of each name, as a vector of length 1; what few names share weighs most."""
-    traits = {name: uses[name] + Counter(_looks(name)) for name in sorted(uses)}
+    """The traits of each name as a unit vector; rare traits have the largest weights (TF-IDF)."""
+    traits = {name: uses[name] + Counter(_form(name)) for name in sorted(uses)}
     spread = Counter(trait for mine in traits.values() for trait in mine)
     profiles = {}
     for name, mine in traits.items():
@@ -213,23 +213,23 @@ def _profiles(uses: Mapping[str, Counter[str]]) -> dict[str, dict[str, float]]:
     return profiles
 
 
-def _looks(name: str) -> list[str]:
+def _form(name: str) -> list[str]:
     words = name.split()
-    looks = [f"{len(words)} words", f"ends in {words[-1][-3:]}", f"last word {words[-1]}"]
+    traits = [f"{len(words)} words", f"ends in {words[-1][-3:]}", f"last word {words[-1]}"]
     if len(words) > 1:
-        looks.append(f"first word {words[0]}")
+        traits.append(f"first word {words[0]}")
     if name.isupper():
-        looks.append("capitals")
+        traits.append("capitals")
     if " of " in name:
-        looks.append("of")
-    return looks
+        traits.append("of")
+    return traits
 
 
 def _is_new(other: str, name: str, question: str, passage: Passage, title: str) -> bool:
-    """Whether the other name stands in no form in the paragraph, the question or the title.
+    """Whether the other name occurs in no form in the paragraph, the question or the title.
 
-    What it shares with the name that it replaces does not count, "University of Oslo" for
-    "University of Kent"; but neither may be the other one with a word more.
+    Words that it shares with the replaced name are ignored ("University of Oslo" for "University
+    of Kent"), but neither name may contain the other.
     """
     old, new = _stems(name), _stems(other)
     subject = _stems(title.replace("_", " "))
@@ -237,13 +237,13 @@ def _is_new(other: str, name: str, question: str, passage: Passage, title: str) 
     fresh = new - (old - subject)
     if old <= new or not new - old or other in passage.text:
         return False
-    # A short name may be the beginning of a word that is there: "Mac" of "Macintosh".
+    # A short name may be the prefix of a word in the text: "Mac" of "Macintosh".
     if any(word.startswith(tuple(fresh)) for word in near):
         return False
     short = initials(other)
     if short and (short in passage.initials or short in passage.words):
         return False
-    # One relative in the paragraph is enough: "British" tells of the United Kingdom.
+    # One related word in the paragraph is enough: "British" refers to the United Kingdom.
     related = set().union(*(group for group in _ALIASES if group & (fresh | {short})))
     return not related & near
 

@@ -1,12 +1,12 @@
-"""A "not" put into a question, where it is sure to read naturally."""
+"""Insert a "not" into a question where the result reads naturally."""
 
 import re
 
 from readlet.augment.passages import Passage
 from readlet.augment.pieces import Piece
 
-# Verbs that follow their subject: "What did Ada win" and "What did Ada Brook students win" can be
-# told apart by knowing that "students" is none of them.
+# Verbs that may follow the subject. The list distinguishes "What did Ada win" from "What did Ada
+# Brook students win", since "students" is not a verb.
 _VERBS = (
     "accept achieve act add adopt agree aid allow announce appear argue ask assist attack attempt "
     "attend become begin believe bring build buy call capture cause change claim collect "
@@ -28,7 +28,7 @@ _DOES = re.compile(
     r"(?:What|Which|Who|Whom|Where|(?:What|Which) (?!year|date|month|day|time|percent)\w+)"
     rf" (?:did|does|do) {_SUBJECT} (?=(?:{'|'.join(_VERBS)})\b)"
 )
-# "What was built": a form in -ed or one of the commonest others, right behind the auxiliary.
+# "What was built": a form in -ed or a common irregular one, right after the auxiliary.
 _PARTICIPLE = (
     r"(?:\w{2,}ed|built|made|known|given|taken|held|found|sold|born|written|seen|used|shown|"
     r"chosen|led|won|sent|brought|paid|spoken|taught|grown|drawn|kept|left|lost)"
@@ -41,7 +41,7 @@ _MAY = re.compile(
     r"(?:Who|What|Which|(?:What|Which)(?: \w+){1,3})"
     r" (?:can|could|would|should|will|must) (?=be\b|have\b)"
 )
-# Where a paragraph denies anything, it may well tell what was not.
+# A paragraph with one of these words may answer the negated question.
 _DENYING = frozenset(
     "not no never nor neither none nothing without except excluding unlike only t cannot refused "
     "failed rejected instead but although however unable".split()
@@ -50,7 +50,7 @@ _ALREADY = re.compile(r"\b(?:not|no|never|n['’]t|only|other|else)\b|n['’]t\b
 
 
 def negate(question: str, passage: Passage) -> Piece | None:
-    """Where "not " goes into the question, or None."""
+    """The insertion of "not " into the question, or None."""
     if _ALREADY.search(question) or passage.words & _DENYING:
         return None
     for pattern in (_DOES, _IS, _MAY):

@@ -1,4 +1,4 @@
-"""What every way of making questions without an answer shares: its result and its draws."""
+"""Shared by all methods that make unanswerable questions: result type and random draws."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from readlet.types import Example
 
 @dataclass(frozen=True, slots=True)
 class NewQuestions:
-    """The new questions, how many were wanted, and two lists of ids.
+    """The new questions, how many were wanted, and two mappings of ids.
 
-    `kinds` has the new ids by the way they were made, `left` the old ids of which nothing could be
-    made, by reason.
+    `kinds` has the new ids by kind of alteration; `left` has the ids of questions that could not be
+    used, by reason.
     """
 
     added: list[Example]
@@ -22,11 +22,11 @@ class NewQuestions:
 
 
 def draw(example: Example, seed: int, *purpose: str) -> bytes:
-    """A random number of the question's own, the same in every process and for every order."""
+    """A random number per question that does not depend on the process or the order."""
     text = "\0".join((str(seed), example.id, example.question, example.context, *purpose))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def plain(text: str) -> str:
-    """The text without case, all white space alike."""
+    """The text case-folded, with normalised white space."""
     return " ".join(text.casefold().split())

@@ -1,4 +1,4 @@
-"""A number in a question, replaced by another one of its kind that its paragraph lacks."""
+"""Replace a number in a question by another of its kind that the paragraph lacks."""
 
 import random
 import re
@@ -14,8 +14,8 @@ _NUMBER = re.compile(
 )
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DAY_BEFORE = re.compile(rf"{_MONTH} $")
-_DAY_BEHIND = re.compile(rf"(?:st|nd|rd|th)?(?: of)? {_MONTH}")
-# What is true after 1990 is often true after 1980, too; and "an 8th" has an article of its own.
+_DAY_AFTER = re.compile(rf"(?:st|nd|rd|th)?(?: of)? {_MONTH}")
+# What is true after 1990 is often true after 1980 too; and "an 8th" needs its own article.
 _OPEN = re.compile(
     r"\b(?:an?|before|after|since|until|till|than|over|under|least|most|above|below|between|from|by|to|"
     r"nearly|almost|around|about|approximately|past|within|last|first|top|exceeds?|limit of)"
@@ -24,10 +24,10 @@ _OPEN = re.compile(
 )
 # "the 17th and 18th centuries" would lose their order.
 _LIST_BEFORE = re.compile(r"\d\w* (?:and|or|to) $")
-_LIST_BEHIND = re.compile(r" (?:and|or|to) \d")
+_LIST_AFTER = re.compile(r" (?:and|or|to) \d")
 _PERCENT = re.compile(r" ?(?:%|per ?cent)")
 _RANGE = re.compile(r"(\d{3,4})\s*(?:–|-|—|to|until|through|and)\s*(?:\w+ )?(\d{2,4})")
-_NEAR_YEARS = 60  # a question about 1066 among those about 1990 would give itself away
+_NEAR_YEARS = 60  # a question about 1066 among those about 1990 would be easy to detect
 _SPELLED = {
     word: number
     for number, word in enumerate(
@@ -46,7 +46,7 @@ _SPELLED = {
 
 
 class Number(NamedTuple):
-    """A number as written: its kind is what another one must share to stand in its place."""
+    """A number in a text; only numbers of the same kind can replace each other."""
 
     start: int
     end: int
@@ -68,31 +68,31 @@ class Numbers:
             self._of[article] = {kind: sorted(written) for kind, written in kinds.items()}
 
     def replace(
-        self, question: str, passage: Passage, article: tuple[str, str], chance: random.Random
+        self, question: str, passage: Passage, article: tuple[str, str], rng: random.Random
     ) -> Piece | None:
-        """Another number for one of the question's, or None."""
+        """A replacement of one of the question's numbers, or None."""
         asked = list(find_numbers(question))
         there = list(find_numbers(passage.text)) if asked else []
         taken = _values(passage, there) | {number.value for number in asked} if asked else set()
-        held = {passage.text[number.start : number.end] for number in there}
+        present = {passage.text[number.start : number.end] for number in there}
         found = [
             number
             for number in asked
-            if question[number.start : number.end] in held
+            if question[number.start : number.end] in present
             and not _OPEN.search(question[: number.start])
             and not _LIST_BEFORE.search(question[: number.start])
-            and not _LIST_BEHIND.match(question, number.end)
+            and not _LIST_AFTER.match(question, number.end)
         ]
-        chance.shuffle(found)
+        rng.shuffle(found)
         for number in found:
             old = question[number.start : number.end]
-            # Texts without a title are of unknown articles.
+            # Without a title, the article is unknown.
             others = list(self._of[article].get(number.kind, ())) if article[0] else []
-            chance.shuffle(others)
+            rng.shuffle(others)
             is_part = _PERCENT.match(question, number.end) is not None
-            shifted = [_shifted(old, number, chance) for _ in range(8)]
-            # Numbers of the article look best, but an article has few of most kinds.
-            tried = [*others, *shifted] if chance.random() < 0.6 else [*shifted, *others]
+            shifted = [_shifted(old, number, rng) for _ in range(8)]
+            # Numbers of the article are most plausible, but an article has few of most kinds.
+            tried = [*others, *shifted] if rng.random() < 0.6 else [*shifted, *others]
             for other in tried:
                 if _fits(other, number, taken, is_part) and not _is_covered(other, number, passage):
                     return Piece(number.start, number.end, other)
@@ -114,7 +114,7 @@ def _kind(text: str, match: re.Match[str], value: float) -> str:
     if (
         value <= 31
         and part is None
-        and (_DAY_BEFORE.search(text[: match.start()]) or _DAY_BEHIND.match(text, match.end()))
+        and (_DAY_BEFORE.search(text[: match.start()]) or _DAY_AFTER.match(text, match.end()))
     ):
         return "day"
     if part is None and len(digits) == 4 and 1000 <= value < 2100:
@@ -132,24 +132,22 @@ def _fits(other: str, number: Number, taken: Iterable[float], is_part: bool) -> 
     return number.value / 4 <= match.value <= number.value * 4 and match.value > 1
 
 
-def _shifted(old: str, number: Number, chance: random.Random) -> str:
-    """The same number of digits, commas and noughts, so the number looks as likely as the old."""
+def _shifted(old: str, number: Number, rng: random.Random) -> str:
+    """A number with as many digits, commas and trailing zeros: as plausible as the old one."""
     if number.kind in ("year", "decade"):
         step = 10 if number.kind == "decade" else 1
         lowest, highest = (1, 4) if step == 10 else (2, 25)
-        # Never later than what is written about: the future would give itself away.
-        return _with_digits(old, str(int(number.value) - step * chance.randint(lowest, highest)))
+        # Never later than the original: a future year would be easy to detect.
+        return _with_digits(old, str(int(number.value) - step * rng.randint(lowest, highest)))
     if number.kind in ("day", "century") or old[-1].isalpha():
         highest = {"day": 28, "century": 20}.get(number.kind, 10 ** len(re.sub(r"\D", "", old)) - 1)
-        return _ordinal(
-            old, max(1, min(highest, int(number.value) + chance.choice((-3, -2, 2, 3))))
-        )
+        return _ordinal(old, max(1, min(highest, int(number.value) + rng.choice((-3, -2, 2, 3)))))
     digits = re.sub(r"\D", "", old)
     kept = len(digits.rstrip("0")) or 1
     size = int(digits[:kept])
     lowest = max(10 ** (kept - 1), size // 2)
     highest = max(lowest, min(10**kept - 1, 2 * size + 1))
-    return _with_digits(old, str(chance.randint(lowest, highest)) + "0" * (len(digits) - kept))
+    return _with_digits(old, str(rng.randint(lowest, highest)) + "0" * (len(digits) - kept))
 
 
 def _with_digits(old: str, digits: str) -> str:
@@ -165,14 +163,14 @@ def _ordinal(old: str, value: int) -> str:
 
 
 def _values(passage: Passage, numbers: Iterable[Number]) -> set[float]:
-    """What stands in the paragraph as a number, also when it is spelled or part of a word."""
+    """All numbers in the paragraph, including spelled ones and parts of words."""
     spelled = {float(_SPELLED[word]) for word in passage.words & _SPELLED.keys()}
     inside = {float(digits) for digits in re.findall(r"[0-9]+", passage.text)}
     return {number.value for number in numbers} | spelled | inside
 
 
 def _is_covered(other: str, number: Number, passage: Passage) -> bool:
-    """Whether the paragraph may tell of this time without naming it: in a range, or a decade."""
+    """Whether the paragraph may cover this time implicitly: by a range or a decade."""
     if number.kind not in ("year", "decade", "century"):
         return False
     value = int(re.sub(r"\D", "", other))

@@ -1,4 +1,4 @@
-"""A word of a question, replaced by its opposite."""
+"""Replace a word of a question by its opposite."""
 
 import random
 import re
@@ -7,8 +7,8 @@ from typing import NamedTuple
 from readlet.augment.passages import Passage
 from readlet.augment.pieces import Piece
 
-# One row for each pair: its forms on both sides, in the same order; behind the bar further words
-# that tell of either side, so that a paragraph which has them may answer the new question.
+# One row per pair: its forms on both sides, in the same order. After the bar: further words that
+# express either side, so that a paragraph with them may answer the new question.
 _TABLE = """
 first / last | initial initially original originally / \
 final finally latest ultimate recent recently third fourth fifth then
@@ -82,7 +82,7 @@ strengths strength / weaknesses weakness | strong / weak
 successful / unsuccessful | success / failure failed
 summer / winter | / snow
 """
-# Two words in a row that mean something of their own, or of which one is no opposite of the other.
+# Fixed phrases, and phrases in which the word does not have this opposite.
 _FIXED = frozenset(
     (
         "first name; last name; first century; first world; first lady; first person; first "
@@ -108,11 +108,11 @@ _WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
 
 
 class Opposite(NamedTuple):
-    """What stands for a word, what must be in the paragraph, and what must not."""
+    """The replacement of a word, and words that the paragraph must and must not contain."""
 
     text: str
-    told: frozenset[str]
-    absent: frozenset[str]
+    required: frozenset[str]
+    forbidden: frozenset[str]
 
 
 def _read(table: str) -> tuple[dict[str, Opposite], list[tuple[str, str]]]:
@@ -133,28 +133,29 @@ def _read(table: str) -> tuple[dict[str, Opposite], list[tuple[str, str]]]:
 OPPOSITES, PAIRS = _read(_TABLE)
 
 
-def replace_by_opposite(question: str, passage: Passage, chance: random.Random) -> Piece | None:
-    """The opposite of one word, or None.
+def replace_by_opposite(question: str, passage: Passage, rng: random.Random) -> Piece | None:
+    """The replacement of one word by its opposite, or None.
 
-    The paragraph must tell of the word itself: what it does not speak of, it may tell otherwise.
+    The paragraph must contain the word or a synonym: otherwise it may express the opposite in
+    other words.
     """
     found = [match for match in _WORD.finditer(question) if match[0] in OPPOSITES]
     asked = set(_WORD.findall(question))
-    chance.shuffle(found)
+    rng.shuffle(found)
     for match in found:
         opposite = OPPOSITES[match[0]]
         if (
             match.start() > 0
             and _reads_well(question, match)
-            and passage.words & opposite.told
-            and not (passage.words | asked) & opposite.absent
+            and passage.words & opposite.required
+            and not (passage.words | asked) & opposite.forbidden
             and opposite.text not in passage.words
         ):
             return Piece(match.start(), match.end(), opposite.text)
     return None
 
 
-# Where else a word has no such opposite: "What do most people eat", "Kanye west", "won attention".
+# Contexts in which a word has its opposite; not in "most people", "Kanye west", "won attention".
 _OBJECT = r" (?:the|an?|his|her|their|its)\b"
 _PLACES = re.compile(
     r"(?:the|to|of|from|far) (?:north|south|east|west)\b"
@@ -177,7 +178,7 @@ _ONLY = {
     ),
     "most": re.compile(r"\bthe most (?!of\b)"),
     "least": re.compile(r"\bthe least "),
-    # Fewer of what can be counted only.
+    # Only countable nouns take "fewer".
     "more": re.compile(r"more (?:than \d|people\b|(?!\w+(?:ou|s)s\b)\w+s\b)"),
     "fewer": re.compile(r"fewer "),
 }
@@ -189,9 +190,9 @@ def _reads_well(question: str, match: re.Match[str]) -> bool:
         found.start() <= match.start() < found.end() for found in only.finditer(question)
     ):
         return False
-    if question.count('"', 0, match.start()) % 2:  # What is quoted is not ours to change.
+    if question.count('"', 0, match.start()) % 2:  # quotations stay unchanged
         return False
     before = question[: match.start()].casefold().split()[-1:]
-    behind = re.findall(r"^ ([\w]+)", question[match.end() :].casefold())
-    pairs = {f"{word} {match[0]}" for word in before} | {f"{match[0]} {word}" for word in behind}
+    after = re.findall(r"^ ([\w]+)", question[match.end() :].casefold())
+    pairs = {f"{word} {match[0]}" for word in before} | {f"{match[0]} {word}" for word in after}
     return not pairs & _FIXED

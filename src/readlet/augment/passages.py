@@ -1,4 +1,4 @@
-"""A paragraph as the rules that alter questions see it: what stands in it, in which forms."""
+"""A paragraph, preprocessed for the rules that alter questions: words, stems and names."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ _LINK = r"(?:(?:of|de|von|van|del|da|di|du) (?:the |la )?)?"
 _NAME = re.compile(rf"(?<![\w'’.-]){_CAPITALISED}(?: {_LINK}{_CAPITALISED})*(?!\w)")
 _WORD = re.compile(r"\w+")
 _SENTENCE_ENDS = '.!?:"”“(['
-_STEM = 4  # letters: enough to see that Italy and Italian are related
+_STEM = 4  # letters: enough to relate Italy and Italian
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A name at its place in a text; `starts` tells that its capital may be a sentence's."""
+    """A name and its offset in a text; `starts` is true at the beginning of a sentence."""
 
     start: int
     text: str
@@ -30,7 +30,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A paragraph, read once, and the questions on it."""
+    """A preprocessed paragraph and the questions about it."""
 
     text: str
     words: frozenset[str]
@@ -53,14 +53,14 @@ def read_passage(text: str) -> Passage:
 
 
 def find_names(text: str) -> Iterator[Found]:
-    """Runs of capitalised words, also joined by an "of" or "von"."""
+    """Runs of capitalised words, which may be joined by "of", "von" and the like."""
     for match in _NAME.finditer(text):
         before = text[: match.start()].rstrip()
         yield Found(match.start(), match[0], not before or before[-1] in _SENTENCE_ENDS)
 
 
-def stands_in(name: str, text: str) -> bool:
-    """Whether the name is written in the text exactly so, and not inside a longer word."""
+def occurs_in(name: str, text: str) -> bool:
+    """Whether the text contains exactly this name, and not only inside a longer word."""
     place = text.find(name)
     while place >= 0:
         end = place + len(name)
@@ -71,7 +71,7 @@ def stands_in(name: str, text: str) -> bool:
 
 
 def word_list(text: str) -> list[str]:
-    """Words without case, split wherever a sign stands: cheap, and enough to compare forms."""
+    """Case-folded words, split at all punctuation: cheap, and enough to compare forms."""
     return _WORD.findall(text.casefold())
 
 

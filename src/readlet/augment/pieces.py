@@ -1,14 +1,14 @@
-"""One piece of a question and what is put in its place."""
+"""A replacement of one piece of a question."""
 
 from typing import NamedTuple
 
 
 class Piece(NamedTuple):
-    """question[start:end] becomes `text`; nothing is replaced where start and end are the same."""
+    """Replaces question[start:end] by `text`; an insertion if start equals end."""
 
     start: int
     end: int
     text: str
 
-    def put_into(self, question: str) -> str:
+    def apply_to(self, question: str) -> str:
         return question[: self.start] + self.text + question[self.end :]

@@ -1,4 +1,4 @@
-"""From files to a file with unanswerable questions: what `readlet data unanswerable` calls."""
+"""Read data files and write one with additional unanswerable questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 from readlet.augment.unanswerable_questions import (
     ALTERED_SHARE,
-    beside_their_paragraphs,
+    grouped_by_paragraph,
     make_unanswerable,
 )
 from readlet.errors import bad_input
@@ -17,10 +17,10 @@ from readlet.formats.rows import Columns
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What was written, in numbers: `kinds` counts the new questions by the way they were made.
+    """Counts of the written file; `kinds` counts the new questions by kind.
 
-    `left` has the ids of questions that found no paragraph, `not_altered` of those that no rule
-    could change.
+    `left` has the ids of questions without a suitable paragraph, `not_altered` those of questions
+    that no rule could change, by reason.
     """
 
     questions: int
@@ -56,22 +56,22 @@ def add_unanswerable(
     columns: Columns,
     altered: float = ALTERED_SHARE,
 ) -> Summary:
-    """Write the questions of all sources, and new ones without an answer, as one file."""
+    """Write the questions of all sources and new unanswerable ones to one file."""
     check_target(out)
     examples = [example for source in sources for example in read_examples(source, columns)]
-    # They stay: by its id a question is known in other languages, and is not asked there again.
+    # Repeated ids are kept: they identify translations of a question, which must not be paired.
     warn_of_repeated_ids(examples, "they repeat in the new file")
     made = make_unanswerable(examples, share, seed, altered)
     changed, paired, added = made.changed, made.paired, made.added
     if not examples or (made.wanted and not added):
         reasons = (f"{len(ids):,} {reason}" for reason, ids in paired.left.items())
-        fault = f"no question to pair ({', '.join(reasons) or 'there are none'})"
+        fault = f"no question can be paired ({', '.join(reasons) or 'there are none'})"
         remedy = (
-            "give articles that have a title and at least two paragraphs "
+            "give articles with a title and at least two paragraphs "
             "(in rows: a column 'title', or --column title=NAME)"
         )
         raise bad_input(", ".join(sources), "", fault, remedy)
-    write_examples(out, beside_their_paragraphs(examples, added))
+    write_examples(out, grouped_by_paragraph(examples, added))
     return Summary(
         questions=len(examples) + len(added),
         impossible=sum(example.is_impossible for example in examples) + len(added),

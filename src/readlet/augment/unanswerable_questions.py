@@ -1,8 +1,8 @@
-"""Questions without an answer, made from data in which every question has one.
+"""Unanswerable questions, made from answerable ones.
 
-A question is asked of another paragraph of its own article: the subject stays the same and the
-answer is gone, so a reader has to learn that it may be absent. Or it is changed so that its own
-paragraph no longer answers it (`altered_questions.py`), which is harder to see.
+A question is paired with another paragraph of its own article: the topic stays the same and the
+answer is gone, so a reader has to learn that an answer may be absent. Or it is altered so that its
+own paragraph no longer answers it (`altered_questions.py`), which is harder to detect.
 """
 
 import random
@@ -19,18 +19,18 @@ from readlet.encoding.words import words
 from readlet.errors import ReadletError
 from readlet.types import Example, free_id
 
-# The paragraph is drawn from the few that share most words with the question. Any paragraph would
-# let a reader refuse by overlap alone; always the nearest would use few paragraphs, over and over.
+# The paragraph is drawn from the few that share most words with the question. With any paragraph,
+# a reader could refuse by word overlap alone; always the closest one would repeat few paragraphs.
 BEST_FEW = 3
 
-ALTERED_SHARE = 0.5  # of the new questions, unless another one is asked for
+ALTERED_SHARE = 0.5  # default fraction of the new questions
 OTHER_PARAGRAPH = "other paragraph"
 
-NO_TITLE = "without a title, so of an unknown article"
-ONLY_PARAGRAPH = "of an article with one paragraph"
+NO_TITLE = "without a title, so the article is unknown"
+ONLY_PARAGRAPH = "of an article with only one paragraph"
 ANSWER_EVERYWHERE = "whose answer, or the question itself, is in every other paragraph"
 
-# Words of questions that are rare in prose: where they do occur, they say nothing of the subject.
+# Question words: rare in prose, and uninformative about the topic where they occur.
 _ASKING = frozenset(
     "a an what who whom whose when where why how many much did do does has have had can could "
     "would quién quiénes cuándo dónde cuál cuáles cómo cuánto cuántos cuántas "
@@ -42,7 +42,7 @@ _NO_CONTENT = _ASKING.union(*FUNCTION_WORDS.values())
 
 @dataclass(frozen=True, slots=True)
 class Unanswerable:
-    """New questions of both kinds."""
+    """New questions of both methods."""
 
     changed: NewQuestions
     paired: NewQuestions
@@ -56,14 +56,14 @@ class Unanswerable:
 def make_unanswerable(
     examples: Sequence[Example], share: float, seed: int, altered: float = ALTERED_SHARE
 ) -> Unanswerable:
-    """As many impossible questions as make them `share` of the old and the new ones together.
+    """New impossible questions, so that they make up `share` of all old and new questions.
 
-    The share `altered` of the new ones is made by changing the question, the rest by asking it of
-    another paragraph. What one way lacks the other makes up for, so that `share` is reached all the
-    same; but nothing is altered when `altered` is 0.
+    The fraction `altered` of the new ones is made by altering the question, the rest by pairing it
+    with another paragraph. If one method falls short, the other fills in, so that `share` is still
+    reached; but nothing is altered if `altered` is 0.
     """
     if not 0 <= altered <= 1:
-        raise ReadletError(f"altered {altered}: not from 0 to 1; give a share such as 0.5")
+        raise ReadletError(f"altered {altered}: not from 0 to 1; give a fraction such as 0.5")
     wanted = how_many(examples, share)
     changed = alter_questions(examples, round(wanted * altered), seed)
     paired = pair_up(examples, wanted - len(changed.added), seed)
@@ -73,18 +73,18 @@ def make_unanswerable(
 
 
 def how_many(examples: Sequence[Example], share: float) -> int:
-    """New impossible questions that make them `share` of the old and the new ones together."""
+    """Number of new impossible questions needed to reach `share` of all questions."""
     if not 0 < share < 1:
-        raise ReadletError(f"share {share}: not between 0 and 1; give a share such as 0.33")
+        raise ReadletError(f"share {share}: not between 0 and 1; give a fraction such as 0.33")
     impossible = sum(example.is_impossible for example in examples)
     # (impossible + wanted) / (all + wanted) = share
     return max(0, round((share * len(examples) - impossible) / (1 - share)))
 
 
 def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions:
-    """`wanted` questions, each asked of another paragraph of its article, none of them twice.
+    """Up to `wanted` questions, each paired once with another paragraph of its article.
 
-    What is drawn depends on the seed and on the questions, not on their order.
+    The result depends on the seed and on the questions, not on their order.
     """
     article_of = Articles(examples).of
     paragraphs_of = _paragraphs(examples, article_of)
@@ -117,10 +117,10 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
     return NewQuestions(added, wanted, kinds, dict(left))
 
 
-def beside_their_paragraphs(
+def grouped_by_paragraph(
     examples: Iterable[Example], added: Iterable[Example]
 ) -> Iterator[Example]:
-    """All of them, each new one behind the old ones on its paragraph: no text is written twice."""
+    """All questions, new ones after the old ones on the same paragraph, so no text repeats."""
     waiting: defaultdict[tuple[str, str], list[Example]] = defaultdict(list)
     for example in added:
         waiting[_place(example)].append(example)
@@ -130,13 +130,13 @@ def beside_their_paragraphs(
 
 
 def _place(example: Example) -> tuple[str, str]:
-    # Not the language: of two paragraphs in one language the data may tell it of one only.
+    # Not the language: the data may give it for only some questions of an article.
     return example.title, example.context
 
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """A context, read once: as plain text, as a set of words, and with the questions on it."""
+    """A preprocessed context: plain text, content words, and the questions about it."""
 
     context: str
     plain: str
@@ -144,8 +144,8 @@ class _Paragraph:
     asked: set[str] = field(default_factory=set)
     ids: set[str] = field(default_factory=set)
 
-    def holds(self, answer: str, content: frozenset[str]) -> bool:
-        """Whether the answer stands here, or all that matters of it: "in 1881" as "1881"."""
+    def contains(self, answer: str, content: frozenset[str]) -> bool:
+        """Whether the answer, or all its content words, occur here: "1881" for "in 1881"."""
         return answer in self.plain or (bool(content) and content <= self.words)
 
 
@@ -170,28 +170,28 @@ def _paragraphs(
 
 
 def _elsewhere(
-    example: Example, paragraphs: Sequence[_Paragraph], chance: random.Random
+    example: Example, paragraphs: Sequence[_Paragraph], rng: random.Random
 ) -> _Paragraph | None:
-    """One of the most tempting paragraphs that do not answer the question."""
+    """One of the most similar paragraphs that do not answer the question."""
     if not example.title:
         return None
     question = plain(example.question)
     asked = _content_words(question)
-    # The second number decides among equals: whoever stands first would be chosen too often.
-    rank = [(len(asked & paragraph.words), chance.random()) for paragraph in paragraphs]
+    # The second number breaks ties at random: otherwise the first would be chosen too often.
+    rank = [(len(asked & paragraph.words), rng.random()) for paragraph in paragraphs]
     ranked = sorted(range(len(paragraphs)), key=rank.__getitem__, reverse=True)
     answers = {text: _content_words(text) for text in {plain(a.text) for a in example.answers}}
-    # A paragraph of which the same is asked, its own to begin with, would answer it in its own way.
-    # So would a translation, whose language may be unknown: its questions often keep their ids.
+    # Excluded: paragraphs with the same question (its own, first of all), since they may answer it
+    # in other words; and translations, which may have no known language but often keep the ids.
     free = (
         paragraph
         for paragraph in (paragraphs[place] for place in ranked)
         if question not in paragraph.asked
         and example.id not in paragraph.ids
-        and not any(paragraph.holds(*answer) for answer in answers.items())
+        and not any(paragraph.contains(*answer) for answer in answers.items())
     )
     best = list(islice(free, BEST_FEW))
-    return chance.choice(best) if best else None
+    return rng.choice(best) if best else None
 
 
 def _reason(example: Example, paragraphs: Sequence[_Paragraph]) -> str:

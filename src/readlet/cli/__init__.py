@@ -1,4 +1,4 @@
-"""The `readlet` command. Each file here parses words and calls one function."""
+"""The `readlet` command. Each file here parses arguments and calls one function."""
 
 import io
 import os
@@ -38,39 +38,39 @@ def _options(
     version: bool = typer.Option(
         False, "--version", callback=_show_version, is_eager=True, help="Print the version."
     ),
-    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+    debug: bool = typer.Option(False, "--debug", help="Show the full traceback of an error."),
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command; bad input is one line on standard error and exit code 2."""
+    """Run the command. Invalid input is reported as one line on stderr, with exit code 2."""
     debug = "--debug" in sys.argv
-    if debug:  # it may stand anywhere, not only before the subcommand
+    if debug:  # allowed anywhere, not only before the subcommand
         sys.argv = [word for word in sys.argv if word != "--debug"]
     warnings.showwarning = lambda message, *_, **__: print(f"readlet: {message}", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is no fault
+        if isinstance(stream, io.TextIOWrapper):  # escape what the terminal cannot encode
             stream.reconfigure(errors="backslashreplace")
     try:
         try:
             app()
         finally:
-            sys.stdout.flush()  # while a fault can still be told
+            sys.stdout.flush()  # while an error can still be reported
     except ReadletError as error:
         if debug:
             raise
         rank = os.environ.get("LOCAL_RANK", "0")
-        who = "readlet" if rank == "0" else f"readlet, process {rank}"  # it may fail alone
+        who = "readlet" if rank == "0" else f"readlet, process {rank}"  # a single process may fail
         print(f"{who}: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("readlet: interrupted", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:  # `readlet ... | head` is not a fault
+    except BrokenPipeError:  # `readlet ... | head` is not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except OSError as error:  # a full disk behind standard output, say
+    except OSError as error:  # for example, standard output goes to a full disk
         if debug:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

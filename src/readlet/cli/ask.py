@@ -13,19 +13,19 @@ from rich.text import Text
 from readlet.cli.console import console, highlighted
 from readlet.types import Prediction
 
-_SHOWN = 4000  # characters of a text that are shown at most: a screen or two
+_SHOWN = 4000  # at most this many characters of a passage are printed: a screen or two
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="The question.")],
-    passage: Annotated[str, typer.Argument(help="A text file, or - for standard input.")],
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    passage: Annotated[str, typer.Argument(help="Path of a text file, or - for standard input.")],
     reader: Annotated[
-        str, typer.Option(help="Which reader answers: a folder, bundled or baseline.")
+        str, typer.Option(help="The reader to use: a folder, `bundled` or `baseline`.")
     ] = "bundled",
-    n_best: Annotated[int, typer.Option(min=1, help="How many answers to show.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    n_best: Annotated[int, typer.Option(min=1, help="Number of answers to show.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Find the answer to a question in a passage, or say that it is not there."""
+    """Answer a question about a passage, or report that the passage has no answer."""
     from readlet.errors import ReadletError, bad_input
     from readlet.reading.reader import load_reader
     from readlet.storage.files import text_chunks
@@ -39,7 +39,7 @@ def ask(
         place = f"byte {error.start}"
         raise bad_input("standard input", place, "not UTF-8 text", "convert it to UTF-8") from None
     if not question.strip() or not text.strip():
-        raise ReadletError("the question or the passage is empty; give some text for both")
+        raise ReadletError("the question or the passage is empty; both need text")
     prediction = load_reader(reader).answer(question, text, n_best)
     if as_json:
         best = [asdict(candidate) for candidate in prediction.n_best[:n_best]]
@@ -49,19 +49,19 @@ def ask(
 
 
 def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 1) -> None:
-    """The passage with the answer marked in it, then the answer and how sure it is."""
+    """Print the passage with the answer highlighted, then the answer with its confidence."""
     place = [(prediction.start, prediction.end)] if prediction.is_answer else []
     console.print(_marked(text, place))
     console.print(f"\n[bold]Q[/bold] {escape(question)}")
     if prediction.is_answer:
-        sure = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
-        console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({sure})[/dim]")
+        details = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
+        console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({details})[/dim]")
     else:
-        sure = f"probability {prediction.no_answer:.2f}"
-        # A refusal may be wrong: what it would have said helps to judge it.
+        details = f"probability {prediction.no_answer:.2f}"
+        # A refusal may be wrong: the best candidate helps to judge it.
         if prediction.n_best:
-            sure += f"; if there is one: {escape(prediction.n_best[0].text)}"
-        console.print(f"[bold]A[/bold] no answer here  [dim]({sure})[/dim]")
+            details += f"; best candidate: {escape(prediction.n_best[0].text)}"
+        console.print(f"[bold]A[/bold] no answer here  [dim]({details})[/dim]")
     for rank, candidate in enumerate(prediction.n_best[:n_best] if n_best > 1 else (), 1):
         shown = f"{escape(candidate.text)}  [dim]at {candidate.start}[/dim]"
         console.print(f"  {rank}. {candidate.score:.2f}  {shown}")
@@ -69,7 +69,7 @@ def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 
 
 
 def _marked(text: str, places: list[tuple[int, int]]) -> Text:
-    """The text with the places marked; of a long one only what stands around the first."""
+    """The text with the spans highlighted; a long text is cropped around the first span."""
     at, end = places[0] if places else (0, 0)
     first = max(min(at - _SHOWN // 2, len(text) - _SHOWN), 0)
     last = max(first + _SHOWN, end)

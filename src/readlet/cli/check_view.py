@@ -20,14 +20,14 @@ def show_report(report: CheckReport, *, list_all: bool) -> None:
             console.print(_problems(file, list_all))
         console.print()
     if report.is_wrong:
-        console.print("[bold red]Something is wrong[/bold red]: see the rows marked ✗ above.")
+        console.print("[bold red]Problems found[/bold red]: see the rows marked ✗ above.")
     else:
-        console.print("[bold green]Nothing wrong.[/bold green]")
+        console.print("[bold green]No problems found.[/bold green]")
 
 
 def show_changes(changes: Changes, out: str, *, list_all: bool) -> None:
     console.print(f"Wrote {escape(out)}: {changes.written} examples.")
-    for verb, reasons in (("changed", changes.changed), ("left out", changes.dropped)):
+    for verb, reasons in (("changed", changes.changed), ("dropped", changes.dropped)):
         for reason, ids in reasons.items():
             console.print(f"  {verb}: {len(ids)} × {reason} ({some(ids, list_all=list_all)})")
 
@@ -58,7 +58,7 @@ def _languages(file: FileReport) -> str:
 def _histogram(bins: Mapping[str, int]) -> str:
     top = max(bins.values())
     bars = {name: _BLOCKS[-(-8 * count // top)] for name, count in bins.items()}
-    # No-break spaces: a line may end between two bins, not inside one.
+    # No-break spaces: lines are broken between bins, not inside one.
     shown = (f"{name}\u00a0{bars[name]}\u00a0{count:,}" for name, count in bins.items() if count)
     return "  ".join(shown)
 

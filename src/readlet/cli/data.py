@@ -1,4 +1,4 @@
-"""`readlet data`: look at data, repair it and add to it before training on it."""
+"""`readlet data`: check, inspect, repair and augment data before training."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,16 @@ from rich.markup import escape
 from readlet.cli.console import console, highlighted
 from readlet.types import Example, Sentence
 
-app = typer.Typer(help="Check, repair, look at and add to data.", no_args_is_help=True)
+app = typer.Typer(help="Check, inspect, repair and augment data.", no_args_is_help=True)
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Data, or hub:NAME@SPLIT.")]
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE", help="Data files, hub:NAME@SPLIT or bundled:SPLIT.")
+]
 ColumnPairs = Annotated[
     list[str],
-    typer.Option("--column", metavar="FIELD=NAME", help="Another name of a column, repeatable."),
+    typer.Option(
+        "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
+    ),
 ]
 
 
@@ -24,16 +28,16 @@ def check(
     files: Files,
     fix: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help="Write the repaired file (.json or .jsonl, or .gz)."),
+        typer.Option(metavar="OUT", help="Write repaired data here (.json or .jsonl; also .gz)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
-    list_all: Annotated[bool, typer.Option("--list", help="List every finding by id.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List all findings by id.")] = False,
     column: ColumnPairs = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Say what the files hold and what is wrong with them.
+    """Report what the files contain and what is wrong with them.
 
-    Exit code 1 when something is wrong (with --fix: when something had to be left out), 2 for
-    files that cannot be read.
+    Exit code 1: problems were found (with --fix: examples had to be dropped).
+    Exit code 2: a file cannot be read.
     """
     from readlet.cli.check_view import show_changes, show_report
     from readlet.errors import ReadletError
@@ -45,7 +49,7 @@ def check(
     columns = parse_columns(column)
     if fix is not None:
         if len(files) != 1:
-            raise ReadletError("--fix repairs one file at a time; give one, or leave --fix out")
+            raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
         check_target(fix)
     report = check_files(files, columns)
     changes = repair_file(files[0], fix, columns) if fix is not None else None
@@ -63,10 +67,12 @@ def check(
 
 @app.command()
 def show(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Data, or hub:NAME@SPLIT.")],
-    n: Annotated[int, typer.Option("--n", min=1, help="How many examples.")] = 3,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A data file, hub:NAME@SPLIT or bundled:SPLIT.")
+    ],
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of examples to show.")] = 3,
     identity: Annotated[
-        list[str], typer.Option("--id", help="Show these questions instead, repeatable.")
+        list[str], typer.Option("--id", help="Show the question with this id instead; repeatable.")
     ] = [],  # noqa: B006
     column: ColumnPairs = [],  # noqa: B006
 ) -> None:
@@ -88,7 +94,7 @@ def show(
         fault = f"no id {', '.join(map(repr, absent))}"
         raise bad_input(file, "", fault, "check the ids given with --id")
     if not shown:
-        raise bad_input(file, "", "nothing to show", "check how the file was made")
+        raise bad_input(file, "", "nothing to show", "check how the file was created")
 
 
 def _show_item(item: Example | Sentence) -> None:
@@ -112,26 +118,29 @@ def _show_item(item: Example | Sentence) -> None:
 def unanswerable(
     files: Files,
     out: Annotated[
-        Path, typer.Option(metavar="OUT", help="The file to write (.json or .jsonl, or .gz).")
+        Path, typer.Option(metavar="OUT", help="The file to write (.json or .jsonl; also .gz).")
     ],
     share: Annotated[
-        float, typer.Option(help="Share of questions without an answer in OUT, between 0 and 1.")
+        float, typer.Option(help="Fraction of unanswerable questions in OUT, between 0 and 1.")
     ] = 0.33,
     altered: Annotated[
         float,
-        typer.Option(help="Share of the new questions made by changing a question (English only)."),
+        typer.Option(
+            help="Fraction of the new questions made by altering a question (English only)."
+        ),
     ] = 0.5,
-    seed: Annotated[int, typer.Option(help="Another seed draws other questions.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     list_all: Annotated[
-        bool, typer.Option("--list", help="List every question of which nothing could be made.")
+        bool, typer.Option("--list", help="List all questions that could not be used, by id.")
     ] = False,
     column: ColumnPairs = [],  # noqa: B006
 ) -> None:
-    """Add questions that have no answer.
+    """Add unanswerable questions to the data.
 
-    Some are asked of another paragraph of their article, others changed so that their own paragraph
-    no longer answers them: another name or number, an opposite, a "not".
+    Some questions are paired with another paragraph of their article.
+    Others are altered so that their own paragraph no longer answers them:
+    another name or number, a word replaced by its opposite, or an added "not".
     """
     from readlet.augment.unanswerable_file import add_unanswerable
     from readlet.cli.unanswerable_view import show_summary

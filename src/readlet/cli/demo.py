@@ -1,4 +1,4 @@
-"""`readlet demo`: the whole loop on what comes with the package."""
+"""`readlet demo`: a tour of the package with its bundled reader and data."""
 
 import tempfile
 from collections.abc import Callable
@@ -10,33 +10,36 @@ from readlet.cli.console import console
 if TYPE_CHECKING:
     from readlet.reading.reader_names import Answerer
 
-# Three questions about one passage, which leaves the last of them open.
+# Three questions about one passage, which does not answer the last one.
 ASKED_OF_BUNDLED = tuple(f"trans-siberian-railway-{number}" for number in ("03", "06", "10"))
-# A reason, a question in another language, and one that the passage leaves open.
+# A why-question, one in another language, and one that the passage does not answer.
 _ASKED_OF_BASELINE = ("marie-curie-12", "es-cacao-09", "trans-siberian-railway-10")
 _LEARNT = ("panama-canal", "honey-bees", "fr-")
-_EPOCHS = 8  # less than half of the recipe's, and enough to know the questions by heart
+_EPOCHS = 8  # less than half of the recipe's, and enough to memorise the training questions
 
 
 def demo() -> None:
-    """Ask the bundled reader, score it, check data, and train a tiny reader, in about a minute."""
+    """Try the bundled reader, score it, check data and train a tiny reader, in about a minute."""
     from readlet.bundled import bundled_reader
 
-    check, train = ("Is the data sound?", _check_data), ("Does training work?", _train)
+    check, train = ("Is the data valid?", _check_data), ("Does training work?", _train)
     parts: list[tuple[str, Callable[[], None]]]
     if bundled_reader() is not None:
-        ask, score = ("What does a reader say?", _ask_bundled), ("How good is it?", _score_bundled)
+        ask, score = (
+            ("What does the reader answer?", _ask_bundled),
+            ("How good is it?", _score_bundled),
+        )
         parts = [ask, score, check, train]
     else:
-        parts = [check, ("How far does counting words get?", _score_baseline), train]
+        parts = [check, ("How good is the lexical baseline?", _score_baseline), train]
     for number, (title, show) in enumerate(parts, 1):
         console.rule(f"{number}. {title}", align="left")
         show()
     console.rule("What to try next", align="left")
     for command, why in (
         ("readlet ask 'Who wrote it?' passage.txt", "ask about your own text"),
-        ("readlet data check your-data.json", "what is wrong with your own data"),
-        ("readlet train qacnn --set ...", "a reader of your own: see the README"),
+        ("readlet data check your-data.json", "find problems in your own data"),
+        ("readlet train qacnn --set ...", "train your own reader: see the README"),
     ):
         console.print(f"  {command:42}{why}", markup=False)
 
@@ -44,12 +47,12 @@ def demo() -> None:
 def _ask_bundled() -> None:
     from readlet.reading.reader import Reader
 
-    console.print("The reader that comes with Readlet, three times right on a passage new to it:\n")
+    console.print("The bundled reader answers three questions about an unseen passage correctly:\n")
     _ask(Reader.load(), "test", ASKED_OF_BUNDLED)
 
 
 def _score_bundled() -> None:
-    """All questions of the test split against the baseline, then the English ones alone."""
+    """Compare with the baseline on the test split, then on its English questions only."""
     from readlet.cli.evaluation_view import show_evaluation
     from readlet.formats import read_examples
     from readlet.metrics.evaluation import evaluate
@@ -59,13 +62,17 @@ def _score_bundled() -> None:
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         for name in ("baseline", "bundled"):
-            said = Path(folder) / name
+            predictions = Path(folder) / name
             against = Path(folder) / "baseline" if name == "bundled" else None
-            whole = evaluate_questions("bundled:test", reader=name, save=said, against=against)
-            part = evaluate(english, read_predictions(said)).official
+            whole = evaluate_questions(
+                "bundled:test", reader=name, save=predictions, against=against
+            )
+            part = evaluate(english, read_predictions(predictions)).official
             scores = f"EM {part['exact']:.1f}, F1 {part['f1']:.1f}"
             lines.append(f"{name} on the English questions: {scores}")
-    console.print("On the bundled test split, in four languages, against the lexical baseline:\n")
+    console.print(
+        "On the bundled test split (four languages), compared with the lexical baseline:\n"
+    )
     show_evaluation(whole)
     console.print("\n".join(lines) + "\n")
 
@@ -93,7 +100,9 @@ def _train() -> None:
     from readlet.reading.evaluate_files import evaluate_questions
     from readlet.recipe.recipe_files import load_recipe
 
-    console.print("A tiny reader learns the bundled training questions, for half a minute.\n")
+    console.print(
+        "Training a tiny reader on the bundled training split takes about half a minute.\n"
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tiny"
         recipe = load_recipe("tiny", [f"training.epochs={_EPOCHS}"])
@@ -102,15 +111,15 @@ def _train() -> None:
             scores = evaluate_questions(f"bundled:{split}", reader=str(path)).official
             console.print(f"{split:>5}: EM {scores['exact']:.1f}, F1 {scores['f1']:.1f}")
     console.print(
-        "\nIt knows the passages it was trained on by heart, and next to nothing else: a few "
-        "hundred\nquestions are enough to see training work, not to learn to read. "
-        "Passages that it knows:\n"
+        "\nIt has memorised its training passages and does not generalise: a few hundred "
+        "questions\nare enough to see that training works, not to learn to read. "
+        "Answers on the training split:\n"
     )
     _ask(reader, "train", _LEARNT)
 
 
 def _ask(reader: "Answerer", split: str, chosen: tuple[str, ...]) -> None:
-    """Ask the first question of the split whose id begins with each of the chosen names."""
+    """For each chosen prefix, ask the first question of the split whose id starts with it."""
     from readlet.cli.ask import show_answer
     from readlet.formats import read_examples
 

@@ -15,43 +15,55 @@ def evaluate_command(
         list[str],
         typer.Argument(
             metavar="[READER] DATA",
-            help="A reader (a folder, bundled or baseline) and the data; or only the data.",
+            help="A reader (a folder, `bundled` or `baseline`) and a data file. "
+            "With --predictions: only the data file.",
         ),
     ],
     predictions: Annotated[
-        Path | None, typer.Option(help='Score these instead: {"id": "answer", ...}.')
+        Path | None,
+        typer.Option(help='Score these predictions instead of a reader: {"id": "answer", ...}.'),
     ] = None,
     always_answer: Annotated[
-        bool, typer.Option(help="Take the reader's best answer even where it would refuse.")
+        bool, typer.Option(help="Score the reader's best answer even where it would refuse.")
     ] = False,
     na_probs: Annotated[
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
     na_threshold: Annotated[
         float | None,
-        typer.Option(help="Refuse questions whose probability is above this, not the reader's."),
+        typer.Option(
+            help="Refuse where the no-answer probability is above this, "
+            "instead of the reader's own threshold."
+        ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Other predictions, for a paired comparison.")
+        Path | None, typer.Option(help="Predictions of another model, for a paired comparison.")
     ] = None,
     rules: Annotated[
         Literal["1.1", "2.0"] | None,
-        typer.Option(help="Official rules; 2.0 if any question is impossible."),
+        typer.Option(
+            help="Rules of the official script.", show_default="2.0 if any question is impossible"
+        ),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option("--save-predictions", help="Write the reader's predictions.")
+        Path | None,
+        typer.Option("--save-predictions", help="Write the reader's predictions to this file."),
     ] = None,
     allow_missing: Annotated[
-        bool, typer.Option(help="Exit with 0 although predictions are missing.")
+        bool, typer.Option(help="Exit with 0 even if predictions are missing.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     column: Annotated[
-        list[str], typer.Option("--column", metavar="FIELD=NAME", help="Another column name.")
+        list[str],
+        typer.Option(
+            "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
+        ),
     ] = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Score a reader, or predictions made elsewhere, exactly as the official scripts do.
+    """Score a reader, or a file of predictions, exactly as the official scripts do.
 
-    GLUE files are scored by their own metrics. Exit code 1 when predictions are missing.
+    GLUE files are scored by the metrics of their task.
+    Exit code 1: predictions are missing.
     """
     from readlet.cli.evaluation_view import show_evaluation
     from readlet.errors import ReadletError
@@ -63,18 +75,18 @@ def evaluate_command(
     if len(targets) > 2 or (reader is None) == (predictions is None):
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
     if save is not None and reader is None:
-        raise ReadletError("--save-predictions: there is no reader whose predictions to save")
+        raise ReadletError("--save-predictions needs a reader; give READER DATA")
     data = targets[-1]
     task = task_of(data)
     if task is not None:
-        of_squad = {
+        question_options = {
             "--always-answer": always_answer,
             "--na-probs": na_probs is not None,
             "--na-threshold": na_threshold is not None,
             "--rules": rules is not None,
             "--column": bool(column),
         }
-        given = [option for option, is_given in of_squad.items() if is_given]
+        given = [option for option, is_given in question_options.items() if is_given]
         missing = _glue(data, task, predictions, against, given, as_json)
     else:
         evaluation = evaluate_questions(
@@ -102,16 +114,17 @@ def _glue(
     task: "Task",
     predictions: Path | None,
     against: Path | None,
-    of_squad: list[str],
+    question_options: list[str],
     as_json: bool,
 ) -> list[str]:
-    """Score a GLUE file and return the ids without prediction. No option `of_squad` applies."""
+    """Score a GLUE file and return the ids without prediction; reject options for questions."""
     from readlet.cli.evaluation_view import show_classes
     from readlet.errors import ReadletError
     from readlet.reading.evaluate_files import evaluate_sentences
 
-    if predictions is None or of_squad:
-        remedy = f"leave {', '.join(of_squad)} out" if of_squad else "give --predictions FILE"
+    if predictions is None or question_options:
+        omitted = f"omit {', '.join(question_options)}"
+        remedy = omitted if question_options else "give --predictions FILE"
         raise ReadletError(f"{data}: a GLUE file; {remedy}")
     evaluation = evaluate_sentences(data, task, predictions, against=against)
     if as_json:

@@ -83,6 +83,6 @@ def _show_missing(missing: list[str]) -> None:
     if missing:
         some = ", ".join(missing[:_MISSING_SHOWN])
         more = ", ..." if len(missing) > _MISSING_SHOWN else ""
-        # Ids are not markup: one may hold brackets.
+        # Ids are not markup: they may contain brackets.
         line = f"{len(missing)} predictions are missing (counted as wrong): {some}{more}"
         console.print(line, style="red", markup=False)

@@ -1,4 +1,4 @@
-"""`readlet experiment`: run a table of variants, report it, search."""
+"""`readlet experiment`: run a table of variants, report the results, search."""
 
 import shlex
 import sys
@@ -11,31 +11,37 @@ from readlet.cli.console import console
 from readlet.errors import ReadletError
 
 app = typer.Typer(
-    help="Compare variants of a recipe: a table file, many runs, one report.",
+    help="Compare variants of a recipe: one table file, many runs, one report.",
     no_args_is_help=True,
 )
 
-_Table = Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped table.")]
+_Table = Annotated[str, typer.Argument(help="A TOML file, or the name of a built-in table.")]
 _Out = Annotated[
     Path | None, typer.Option(help="Folder of the runs.", show_default="runs/NAME-OF-TABLE")
 ]
 _Data = Annotated[
     list[Path],
-    typer.Option("--data", metavar="FOLDER", help="Where data files are looked up; repeatable."),
+    typer.Option("--data", metavar="FOLDER", help="Folder to search for data files; repeatable."),
 ]
-_Small = Annotated[bool, typer.Option("--small", help="The variant on the bundled corpus.")]
+_Small = Annotated[
+    bool, typer.Option("--small", help="Use the table's small variant on the bundled corpus.")
+]
 _Changes = Annotated[
-    list[str], typer.Option("--set", metavar="FIELD=VALUE", help="For every run; repeatable.")
+    list[str],
+    typer.Option(
+        "--set", metavar="FIELD=VALUE", help="Set a recipe field in every run; repeatable."
+    ),
 ]
 _Only = Annotated[
-    list[str], typer.Option("--only", metavar="ROW...", help="Only these rows, after TABLE.")
+    list[str],
+    typer.Option("--only", metavar="ROW...", help="Only these rows; give it after TABLE."),
 ]
-_Seeds = Annotated[int | None, typer.Option(min=1, help="How many seeds, from 0 on.")]
+_Seeds = Annotated[int | None, typer.Option(min=1, help="Number of seeds, starting at 0.")]
 
 
 @app.command("list")
 def list_tables() -> None:
-    """The tables that come with the package."""
+    """List the tables that come with the package."""
     from readlet.experiments.table import load_table, shipped_tables
 
     for name in shipped_tables():
@@ -55,15 +61,17 @@ def run(
     seeds: _Seeds = None,
     changes: _Changes = [],  # noqa: B006
     small: _Small = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be run.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the planned runs and stop.")
+    ] = False,
     keep_readers: Annotated[
-        bool, typer.Option("--keep-readers", help="Keep the trained readers too.")
+        bool, typer.Option("--keep-readers", help="Also keep the trained readers.")
     ] = False,
 ) -> None:
-    """Make the runs that are not there yet. Interrupted ones go on where they stopped.
+    """Run what is not finished yet. Interrupted runs resume where they stopped.
 
-    Folders of finished runs can be copied together from several machines. Several GPUs for each
-    run: accelerate launch -m readlet experiment run ...
+    Folders of finished runs from several machines can be merged by copying.
+    To use several GPUs per run: accelerate launch -m readlet experiment run ...
     """
     from readlet.experiments.planning import plan
 
@@ -74,7 +82,7 @@ def run(
         small=small,
         out=out,
         folders=data,
-        only=[*only, *context.args],  # `--only a b`: all but the first come as words of their own
+        only=[*only, *context.args],  # `--only a b`: `b` arrives as an extra argument
         seeds=seeds,
         changes=changes,
         only_shown=dry_run,
@@ -102,16 +110,17 @@ def report(
     changes: _Changes = [],  # noqa: B006
     small: _Small = False,
     formats: Annotated[
-        str, typer.Option("--format", help="Any of md, html, tex, json, with commas.")
+        str, typer.Option("--format", help="Comma-separated list of md, html, tex, json.")
     ] = "md,html",
     to: Annotated[
-        Path | None, typer.Option(help="Folder of the report.", show_default="that of the runs")
+        Path | None,
+        typer.Option(help="Folder of the report.", show_default="the folder of the runs"),
     ] = None,
     examples: Annotated[
-        int, typer.Option(min=0, help="Questions shown per comparison on which rows differ.")
+        int, typer.Option(min=0, help="Number of differing questions shown per comparison.")
     ] = 3,
 ) -> None:
-    """One table with deviations, tests against the baseline, curves, and where the rows differ."""
+    """Write a report: scores with deviations, significance tests, curves and differing examples."""
     from readlet.experiments.planning import plan
     from readlet.experiments.write_report import write_report
 
@@ -144,12 +153,13 @@ def search_command(
     changes: _Changes = [],  # noqa: B006
     small: _Small = False,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Recipes to try, earlier ones counted.")
+        int | None, typer.Option(min=1, help="Total number of trials, including earlier ones.")
     ] = None,
 ) -> None:
     """Search the ranges of a table for a better recipe; bad trials are stopped early.
 
-    Goes on where it stopped. The held-out questions decide, so that dev stays unseen.
+    An interrupted search resumes where it stopped.
+    Trials are ranked on held-out training questions, so that dev stays unseen.
     """
     from readlet.cli.experiment_view import show_trial
     from readlet.experiments.planning import plan

@@ -1,4 +1,4 @@
-"""How a grid of runs looks in a terminal, and as plain lines elsewhere."""
+"""The view of a grid of runs: a live table in a terminal, plain lines elsewhere."""
 
 import sys
 from bisect import bisect_right
@@ -22,22 +22,22 @@ from readlet.metrics.tasks import task_of
 from readlet.progress import CONSOLE
 
 WAITING = Text("·", style="dim")
-_BARS = 2  # lines below the table, of the bars of what is at work
+_BARS = 2  # lines below the table for the progress bars
 
 
 class GridView:
-    """A live table of the grid: a line a row, a column a seed."""
+    """A live table of the grid: one line per row, one column per seed."""
 
     def __init__(self, grid: Grid, *, shown: bool = True) -> None:
         self._grid = grid
         self._shown = shown
         self._cells: dict[str, Text] = {}
         self._finished: dict[str, FinishedRun] = {}
-        self._labels: dict[str, None] = {}  # of the metrics shown, each once
-        self._at_work = ""  # a row
+        self._labels: dict[str, None] = {}  # labels of the metrics shown, without repetition
+        self._current = ""  # a row
         self._failed: list[str] = []  # rows
         self._is_over = False
-        self._fitting: tuple[ConsoleDimensions | None, int] = (None, 0)  # rows, in which terminal
+        self._fitting: tuple[ConsoleDimensions | None, int] = (None, 0)  # terminal size, rows
         self._live: Live | None = None
         if shown and sys.stderr.isatty():
             self._live = Live(console=CONSOLE, get_renderable=self._lines, refresh_per_second=2)
@@ -68,7 +68,7 @@ class GridView:
         self._warn(f"{run.label}: {error}; the folder is now {place.name}")
 
     def begun(self, run: Run) -> None:
-        self._at_work = run.row
+        self._current = run.row
         self._cells[run.key] = Text("begun", style="yellow")
         self._say(f"{self._count()}: {run.label}")
 
@@ -81,7 +81,7 @@ class GridView:
 
     def finished(self, run: Run, finished: FinishedRun) -> None:
         self.found(run, finished)
-        self._say(f"{self._count()}: {run.label}: {_told(finished)}")
+        self._say(f"{self._count()}: {run.label}: {_summary(finished)}")
 
     def failed(self, run: Run, error: ReadletError) -> None:
         self._failed.append(run.row)
@@ -90,7 +90,7 @@ class GridView:
 
     def skipped(self, run: Run) -> None:
         self._cells[run.key] = Text("elsewhere", style="yellow")
-        self._warn(f"{run.label}: another process is making it")
+        self._warn(f"{run.label}: running in another process")
 
     def told(self, text: str) -> None:
         self._warn(text)
@@ -99,7 +99,7 @@ class GridView:
         return f"{len(self._finished)} of {len(self._grid.runs)} done"
 
     def _say(self, text: str) -> None:
-        """What a live table shows anyway."""
+        """Print what a live table shows already."""
         if self._live is None:
             self._warn(text)
 
@@ -108,34 +108,34 @@ class GridView:
             CONSOLE.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _lines(self) -> Group:
-        """The whole grid; while runs are made, no more of it than the terminal has room for."""
-        told = self._count()
+        """The whole grid; during the runs, only as many rows as fit into the terminal."""
+        status = self._count()
         if self._labels:
-            told += f"; {' or '.join(self._labels)} in percent"
-        room, total = CONSOLE.height - _BARS, len(self._grid.rows)
-        if self._is_over or total < room:
-            count = Text(told, style="dim")
+            status += f"; {' or '.join(self._labels)} in percent"
+        height, total = CONSOLE.height - _BARS, len(self._grid.rows)
+        if self._is_over or total < height:
+            count = Text(status, style="dim")
             whole = Group(grid_lines(self._grid, self._cells), *_needs(self._grid), count)
-            if self._is_over or _height(whole) <= room:
+            if self._is_over or _height(whole) <= height:
                 return whole
         ranked = self._ranked()
 
         def part(number: int) -> Group:
-            count = Text(f"{told}; {number} of {total} rows shown", style="dim")
+            count = Text(f"{status}; {number} of {total} rows shown", style="dim")
             return Group(grid_lines(self._grid, self._cells, ranked[:number]), count)
 
         size, number = self._fitting
-        # Measured anew only when it must be: this is drawn twice a second.
-        if size != CONSOLE.size or (number and _height(part(number)) > room):
-            numbers = range(1, min(room, len(ranked)) + 1)
-            number = bisect_right(numbers, room, key=lambda tried: _height(part(tried)))
+        # Measured again only when needed: this is drawn twice a second.
+        if size != CONSOLE.size or (number and _height(part(number)) > height):
+            numbers = range(1, min(height, len(ranked)) + 1)
+            number = bisect_right(numbers, height, key=lambda tried: _height(part(tried)))
             self._fitting = CONSOLE.size, number
-        return part(number) if number else Group(Text(told, style="dim"))
+        return part(number) if number else Group(Text(status, style="dim"))
 
     def _ranked(self) -> list[str]:
-        """Rows by how much they matter now: that at work, those that failed, those next to it."""
+        """Rows by priority: the current one, those that failed, then the neighbours."""
         place = {name: n for n, name in enumerate(dict.fromkeys(r.row for r in self._grid.runs))}
-        here = place.get(self._at_work, 0)
+        here = place.get(self._current, 0)
         near = sorted(place, key=lambda name: abs(place[name] - here))
         return list(dict.fromkeys([near[0], *reversed(self._failed), *near]))
 
@@ -145,8 +145,10 @@ def _height(lines: Group) -> int:
 
 
 def grid_lines(grid: Grid, cells: dict[str, Text], only: Sequence[str] = ()) -> Lines:
-    """The grid with what is known of every run, all rows or `only` some; `_needs` tells why some
-    cannot be run."""
+    """The grid with the state of every run, for all rows or `only` some.
+
+    `_needs` lists what is missing for rows that cannot be run.
+    """
     missing = _missing(grid)
     seeds = sorted({run.seed for run in grid.runs})
     lines = Lines(title=Text(grid.table.title), title_justify="left", box=None, pad_edge=False)
@@ -166,7 +168,7 @@ def grid_lines(grid: Grid, cells: dict[str, Text], only: Sequence[str] = ()) -> 
 
 
 def _needs(grid: Grid) -> list[Text]:
-    """Once for all rows that lack the same part."""
+    """One line for all rows that lack the same part."""
     parts = enumerate(_missing(grid), start=1)
     return [Text(f"({number}) needs {part}", style="dim") for number, part in parts]
 
@@ -176,7 +178,7 @@ def _missing(grid: Grid) -> list[str]:
 
 
 def show_plan(grid: Grid, folder: Path) -> None:
-    """What a run would do: the grid, what is done, and how long the rest may take."""
+    """Print the plan: the grid, the finished runs and an estimate of the time left."""
     done, damaged = find_finished(grid, folder)
     for fault in damaged:
         CONSOLE.print(fault, markup=False, highlight=False, soft_wrap=True)
@@ -192,9 +194,9 @@ def show_plan(grid: Grid, folder: Path) -> None:
     if not grid.runs:
         return
     left = seconds_left(grid, folder, done)
-    told = "unknown until one is done" if left is None else duration(left) if left else "none"
+    time = "unknown until one is done" if left is None else duration(left) if left else "none"
     console.print(
-        f"{len(done)} of {len(grid.runs)} runs done in {folder}; time left: {told}",
+        f"{len(done)} of {len(grid.runs)} runs done in {folder}; time left: {time}",
         markup=False,
         soft_wrap=True,
     )
@@ -204,7 +206,7 @@ def _score(finished: FinishedRun) -> Text:
     return Text(f"{finished.result.scores[finished.task.decisive]:.2f}", style="green")
 
 
-def _told(finished: FinishedRun) -> str:
+def _summary(finished: FinishedRun) -> str:
     scores = finished.task.progress(finished.result.scores)
     return f"{scores}, {duration(finished.result.seconds)}"
 
@@ -214,7 +216,7 @@ def show_trial(trial: Trying) -> None:
     result = "stopped early" if trial.pruned else ""
     result = f"failed ({trial.failed})" if trial.failed else result
     result = f"{trial.score:.2f}" if trial.score is not None else result
-    result = f"no recipe ({trial.refused})" if trial.refused else result
+    result = f"invalid recipe ({trial.refused})" if trial.refused else result
     CONSOLE.print(
         f"trial {trial.number} of {trial.of}: {values}{': ' if result else ''}{result}",
         markup=False,

@@ -1,4 +1,4 @@
-"""What `readlet train --fields` prints: every field of a recipe, its default and its sentence."""
+"""Output of `readlet train --fields`: every recipe field, its default and its description."""
 
 from rich.padding import Padding
 
@@ -7,6 +7,6 @@ from readlet.recipe.recipe_files import explained_fields, toml_value
 
 
 def show_fields(kind: str) -> None:
-    for name, default, sentence in explained_fields(kind):
+    for name, default, description in explained_fields(kind):
         console.print(f"{name} = {toml_value(default)}", style="bold", markup=False)
-        console.print(Padding(sentence, (0, 0, 0, 4), expand=False), markup=False)
+        console.print(Padding(description, (0, 0, 0, 4), expand=False), markup=False)

@@ -9,34 +9,37 @@ from readlet.cli.console import console
 
 
 def slim(
-    reader: Annotated[str, typer.Argument(help="The reader's folder.")],
+    reader: Annotated[str, typer.Argument(help="Folder of the reader, or `bundled`.")],
     out: Annotated[Path, typer.Option(help="Folder of the slim reader.")],
     max_mb: Annotated[
         float | None,
         typer.Option(
-            help="As many words as fit into so many megabytes (10^6 bytes).", show_default="12"
+            help="Maximum size of the reader in megabytes (10^6 bytes).", show_default="12"
         ),
     ] = None,
     words: Annotated[
-        int | None, typer.Option(help="Keep the vectors of so many words instead.")
+        int | None, typer.Option(help="Number of word vectors to keep, instead of --max-mb.")
     ] = None,
     dev: Annotated[
-        str, typer.Option(metavar="DATA", help="Score it anew on these questions, for its card.")
+        str,
+        typer.Option(
+            metavar="DATA", help="Score the slim reader on this data, for its model card."
+        ),
     ] = "",
     notice: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Licences and authors of its data, for its card."),
+        typer.Option(metavar="FILE", help="Licences and authors of its data, for its model card."),
     ] = None,
 ) -> None:
-    """Make a reader small enough to pass on: frequent words only, weights in half precision."""
+    """Write a smaller copy of a reader: frequent words only, weights in half precision."""
     from readlet.reading.slimming import MEGABYTE, slim_folder
 
     if max_mb is None and words is None:
         max_mb = 12.0
     made = slim_folder(reader, out, words=words, max_megabytes=max_mb, dev=dev, notice=notice)
-    for what, count, size in (
+    for name, count, size in (
         (reader, made.words_before, made.bytes_before),
         (str(out), made.words, made.bytes),
     ):
-        line = f"{what}: {count:,} words with frozen vectors, {size / MEGABYTE:.2f} MB"
-        console.print(line, markup=False, soft_wrap=True)  # a path that can be copied
+        line = f"{name}: {count:,} words with frozen vectors, {size / MEGABYTE:.2f} MB"
+        console.print(line, markup=False, soft_wrap=True)  # so that the path can be copied

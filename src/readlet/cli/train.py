@@ -1,4 +1,4 @@
-"""`readlet train`: from a recipe to a reader."""
+"""`readlet train`: train a reader from a recipe."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,23 +19,25 @@ def _show_fields(context: typer.Context, wanted: bool) -> None:
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped recipe.")],
+    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a built-in recipe.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the reader.", show_default="runs/NAME")
+        Path | None, typer.Option(help="Folder for the reader.", show_default="runs/NAME")
     ] = None,
     changes: Annotated[
         list[str],
         typer.Option(
-            "--set", metavar="FIELD=VALUE", help="training.epochs=3, ...; --fields explains them."
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Set a recipe field, such as training.epochs=3; repeatable. See --fields.",
         ),
     ] = [],  # noqa: B006  typer copies it
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where it stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     fields: Annotated[
         bool,
         typer.Option(
             "--fields",
-            callback=_show_fields,  # before a recipe is missed, but after --kind
-            help="Print every field of a recipe with its default and what it means.",
+            callback=_show_fields,  # runs before the missing recipe is reported, but after --kind
+            help="Print all recipe fields with their defaults and descriptions.",
         ),
     ] = False,
     kind: Annotated[
@@ -43,23 +45,25 @@ def train(
         typer.Option(
             is_eager=True,
             show_default="qacnn",
-            help="With --fields: the kind of model whose recipes are explained.",
+            help="With --fields: the kind of model whose fields are printed.",
         ),
     ] = None,
 ) -> None:
     """Train a reader, calibrate it, score it, and save it with its model card.
 
-    Ctrl-C leaves a state that --resume continues. Several processes: accelerate launch -m readlet
-    train ...
+    After Ctrl-C, --resume continues the run.
+    To use several GPUs: accelerate launch -m readlet train ...
     """
     from readlet.recipe.recipe_files import load_recipe
 
     if kind is not None:
-        raise ReadletError("--kind goes with --fields; to train a kind: --set model.kind=KIND")
+        raise ReadletError(
+            "--kind needs --fields; to train another kind of model, use --set model.kind=KIND"
+        )
     chosen = load_recipe(recipe, changes)
-    folder = out or _usual_folder(chosen.name)
+    folder = out or _default_folder(chosen.name)
 
-    from readlet.fitting.train import train_reader  # heavy: only after the recipe is right
+    from readlet.fitting.train import train_reader  # slow import: only for a valid recipe
     from readlet.training.processes import is_main_process
 
     reader = train_reader(chosen, folder, resume=resume)
@@ -69,12 +73,12 @@ def train(
     console.print(
         f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f} on {reader.metrics['dev_source']}; "
         f"the reader is in {folder}",
-        soft_wrap=True,  # a path that can be copied
+        soft_wrap=True,  # so that the path can be copied
         markup=False,
     )
 
 
-def _usual_folder(name: str) -> Path:
-    if name in ("", ".", "..") or Path(name).name != name:  # it would lie elsewhere
-        raise ReadletError(f"name {name!r} cannot be that of a folder; name the folder with --out")
+def _default_folder(name: str) -> Path:
+    if name in ("", ".", "..") or Path(name).name != name:  # it would be outside runs/
+        raise ReadletError(f"name {name!r} is not a valid folder name; give the folder with --out")
     return Path("runs") / name

@@ -1,4 +1,4 @@
-"""Files to Examples and back. `read` looks at the content, never at the name of a file."""
+"""Files to Examples and back. `read` detects the format by content, never by file name."""
 
 import re
 import warnings
@@ -39,14 +39,14 @@ __all__ = [
     "write_examples",
 ]
 
-# A string, with the colon behind it if it is a key, or a bracket.
+# A string (with a colon after it if it is a key) or a bracket.
 _JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
 _BUNDLED = "bundled:"
 _NO_COLUMNS: Columns = {}
 
 
 def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example | Sentence]:
-    """Stream whatever the source holds, as it stands: nothing is repaired or left out."""
+    """Stream the items of the source unchanged: nothing is repaired or dropped."""
     if str(source).startswith(PREFIX):
         yield from read_hub(str(source), columns)
         return
@@ -58,7 +58,7 @@ def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example
     task = glue_task(head.split("\n", 1)[0])
     is_squad = head.lstrip().startswith("{") and _is_squad(head, columns)
     if columns and (is_squad or task):
-        raise bad_input(path, "", "this format has no columns to name", "leave --column out")
+        raise bad_input(path, "", "this format has no named columns", "omit --column")
     if is_squad:
         yield from read_squad(path)
     elif head.lstrip().startswith("{"):
@@ -68,7 +68,7 @@ def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example
     elif re.search(r"[,\t]", head.split("\n", 1)[0]) and not head.lstrip().startswith("["):
         yield from read_csv(path, columns)
     else:
-        fault = f"starts with {head.strip()[:20]!r}: no format that Readlet knows"
+        fault = f"starts with {head.strip()[:20]!r}: unknown format"
         remedy = "give SQuAD JSON, JSONL, CSV, Parquet or a GLUE file"
         raise bad_input(path, "", fault, remedy)
 
@@ -80,26 +80,27 @@ def source_path(source: str | Path) -> Path:
 
 
 def training_file(source: str) -> Path:
-    """The file that a source stands for; training knows its data by their bytes."""
+    """The file that a source names. Training needs files: it identifies data by their bytes."""
     if source.startswith(PREFIX):
-        remedy = f"write it out first: readlet data check {source} --fix train.jsonl"
-        raise bad_input(source, "", "training reads files", remedy)
+        remedy = f"convert it first: readlet data check {source} --fix train.jsonl"
+        raise bad_input(source, "", "training needs a file", remedy)
     return source_path(source)
 
 
 def read_examples(source: str | Path, columns: Columns | None = None) -> Iterator[Example]:
-    """Stream questions whose answers all stand where the file says (law 1), or complain.
+    """Stream validated questions: every answer is at its offset (law 1).
 
-    A question has answers or is marked impossible, never both and never neither.
+    A question either has answers or is marked impossible. Anything else raises an error.
 
-    Leave `columns` out where no column can be named: a missing one then has another remedy.
+    Omit `columns` where the user cannot name columns: the error about a missing column then
+    suggests another remedy.
     """
     for item in _read_named(source) if columns is None else read(source, columns):
         if not isinstance(item, Example):
-            raise bad_input(source, "", "holds sentences, not questions", "give it question data")
+            raise bad_input(source, "", "contains sentences, not questions", "give question data")
         if not item.answers and not item.is_impossible:
             fault = "has no answer and is not marked impossible"
-            remedy = "give its answers, or mark it: is_impossible true"
+            remedy = "add its answers, or set is_impossible to true"
             raise bad_input(source, f"question {item.id!r}", fault, remedy)
         if item.answers and item.is_impossible:
             fault = "is marked impossible but has answers"
@@ -111,18 +112,18 @@ def read_examples(source: str | Path, columns: Columns | None = None) -> Iterato
 
 
 def read_questions(*sources: str | Path) -> list[Example]:
-    """The questions of all sources, each with an id of its own: answers are kept by id.
+    """The questions of all sources with unique ids, since answers are stored by id.
 
-    Rows without ids are numbered in every file, and translations keep the ids of the original.
+    Ids may repeat: rows without ids are numbered per file, and translations keep their ids.
     """
     examples = [example for source in sources for example in read_examples(source)]
-    warn_of_repeated_ids(examples, "a number is put behind it")
+    warn_of_repeated_ids(examples, "a number is appended")
     return with_own_ids(examples)
 
 
 def with_own_ids(examples: Sequence[Example]) -> list[Example]:
-    """The same examples; where an id repeats, a number is put behind it."""
-    # Counted, since `free_id` tries from 2 on: all ids of a large file may be the same.
+    """The same examples with unique ids: a number is appended to repeated ones."""
+    # Not `free_id`, which always counts from 2: all ids of a large file may be the same.
     taken, first, numbers = {e.id for e in examples}, set[str](), Counter[str]()
     numbered = list(examples)
     for place, example in enumerate(examples):
@@ -151,12 +152,12 @@ def _read_named(source: str | Path) -> Iterator[Example | Sentence]:
 def read_sentences(source: str | Path) -> Iterator[Sentence]:
     for item in read(source):
         if not isinstance(item, Sentence):
-            raise bad_input(source, "", "holds questions, not sentences", "give it a GLUE file")
+            raise bad_input(source, "", "contains questions, not sentences", "give a GLUE file")
         yield item
 
 
 def task_of(source: str | Path) -> Task | None:
-    """The GLUE task whose file this is, or None for question data."""
+    """The GLUE task of the file, or None for question data."""
     if str(source).startswith(PREFIX):
         return None
     path = source_path(source)
@@ -166,14 +167,14 @@ def task_of(source: str | Path) -> Task | None:
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
-    """SQuAD JSON for `.json`, rows for `.jsonl`, each also with `.gz`; whole or not at all."""
+    """SQuAD JSON for `.json`, rows for `.jsonl`, each also with `.gz`; written atomically."""
     write = _writer(path)
     with atomic_text(path) as stream:
         write(stream, examples)
 
 
 def check_target(path: Path) -> None:
-    """That examples can be written there: who works for long before it is asks first."""
+    """Check that examples can be written there; call it before long work."""
     _writer(path)
     check_place(path)
 
@@ -182,7 +183,9 @@ def _writer(path: Path) -> Callable[[TextIO, Iterable[Example]], None]:
     suffix = path.name.removesuffix(".gz").rpartition(".")[2]
     writer = {"json": write_squad, "jsonl": write_jsonl}.get(suffix)
     if writer is None:
-        raise bad_input(path, "", "no format for this name", "end it in .json or .jsonl (or .gz)")
+        raise bad_input(
+            path, "", "unknown output format", "end the name in .json or .jsonl (or .gz)"
+        )
     return writer
 
 
@@ -192,7 +195,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _is_squad(head: str, columns: Columns) -> bool:
-    """Whether the first object has a key "data" of its own, and is no row of a flat file."""
+    """Whether the first object has a top-level key "data" and is not a row of a flat file."""
     keys = set()
     depth = 0
     for piece in _JSON_PIECE.finditer(head):
@@ -210,7 +213,7 @@ def _is_squad(head: str, columns: Columns) -> bool:
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
     near = nearest_place(example.context, answer)
-    where = f"nearest at {near.start}" if near else "it is nowhere in the context"
+    where = f"nearest at {near.start}" if near else "it is not in the context"
     fault = f"answer {answer.text!r:.60} is not at {answer.start} ({where})"
     return bad_input(source, f"question {example.id!r}", fault, _fix_remedy(source))
 

@@ -1,4 +1,4 @@
-"""The tab-separated files of three GLUE tasks. They have no quoting: a quote is just a quote."""
+"""Tab-separated files of three GLUE tasks. They have no quoting: a quote is a plain character."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +13,13 @@ _MRPC_HEADER = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
 
 
 def glue_task(first_line: str) -> Task | None:
-    """Which task a file belongs to, by its first line; None when it is none of them."""
+    """The task of a file, by its first line; None if it is no GLUE file."""
     cells = first_line.rstrip("\r\n").split("\t")
     if cells == ["sentence", "label"]:
         return "sst2"
     if cells == _MRPC_HEADER:
         return "mrpc"
-    # CoLA has no header: source, label, the author's star, sentence.
+    # CoLA has no header: source, label, the author's mark, sentence.
     if len(cells) == 4 and cells[1] in ("0", "1") and cells[2] in ("", "*", "?", "?*"):
         return "cola"
     return None
@@ -34,7 +34,7 @@ def read_glue(path: Path, task: Task) -> Iterator[Sentence]:
         place = f"line {number}"
         if len(cells) != columns:
             fault = f"{len(cells)} cells instead of {columns}"
-            raise bad_input(path, place, fault, "separate cells by one tab, without quotes")
+            raise bad_input(path, place, fault, "separate cells with one tab, without quotes")
         label = cells[{"cola": 1, "sst2": 1, "mrpc": 0}[task]]
         if label not in ("0", "1"):
             raise bad_input(path, place, f"label {label!r:.20}", "a label is 0 or 1")

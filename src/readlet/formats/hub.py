@@ -11,14 +11,14 @@ PREFIX = "hub:"
 
 
 def read_hub(source: str, columns: Columns) -> Iterator[Example]:
-    """Stream a dataset of the hub, or of a local folder, without keeping it in memory."""
+    """Stream a dataset from the hub or a local folder, without loading it into memory."""
     try:
         import datasets
     except ImportError:
         raise ReadletError(f"{source}: needs `datasets`; pip install 'readlet[hub]'") from None
     name, _, split = source.removeprefix(PREFIX).partition("@")
     try:
-        # What fails is told here, once.
+        # Errors are reported below, once.
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)
         logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
         rows = datasets.load_dataset(name, split=split or "train", streaming=True)

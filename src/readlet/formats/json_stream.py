@@ -1,4 +1,4 @@
-"""One large JSON object read piece by piece: the items of its list, never the whole file."""
+"""Streaming of one large JSON object: yields the items of its list, never loads all of it."""
 
 import json
 import re
@@ -11,14 +11,14 @@ from readlet.storage.files import MAX_PIECE
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
-# What may stand between a number and the end of a chunk when the number goes on in the next.
+# What may follow a number at the end of a chunk if the number continues in the next chunk.
 _OPEN_NUMBER = re.compile(r"(?:\.|[eE][+-]?)?\Z")
-# The decoder notices a cut at most this far before the end: inside -Infinity, or \ud83d\ude00.
+# The decoder reports a cut at most this far before the end: in -Infinity or \ud83d\ude00.
 _CUT = 16
 
 
 class _Buffer:
-    """A window over the text; it grows only as far as the value being read demands."""
+    """A window over the text; it grows only as far as the current value needs."""
 
     def __init__(self, path: Path, chunks: Iterable[str]) -> None:
         self.path = path
@@ -45,14 +45,14 @@ class _Buffer:
         self.at += 1
 
     def value(self) -> Any:
-        """Decode one value; an incomplete one is tried again with four times the text."""
+        """Decode one value; an incomplete one is retried with four times the text."""
         if not self.peek():
             raise self.fault(self.at, "ends early")
         while True:
             try:
                 value, end = _DECODER.raw_decode(self._text, self.at)
             except json.JSONDecodeError as error:
-                is_open = error.msg.startswith("Unterminated")  # its place is the string's start
+                is_open = error.msg.startswith("Unterminated")  # the position is the string's start
                 if not is_open and error.pos < len(self._text) - _CUT:
                     raise self.fault(error.pos, error.msg) from None
                 length = len(self._text) - self.at
@@ -65,9 +65,9 @@ class _Buffer:
             except RecursionError:
                 raise self.fault(self.at, "nested too deeply") from None
             except ValueError:  # Python's own limit on the digits of an integer
-                raise self.fault(self.at, "holds a number of too many digits") from None
+                raise self.fault(self.at, "a number has too many digits") from None
             else:
-                # A number may go on in the next chunk; every other value ends for certain.
+                # A number may continue in the next chunk; all other values are complete.
                 is_number = isinstance(value, (int, float))
                 if is_number and _OPEN_NUMBER.match(self._text, end) and self._grow(1):
                     continue
@@ -77,11 +77,11 @@ class _Buffer:
     def fault(self, at: int, fault: str, remedy: str = "") -> ReadletError:
         line, column = self._place(at)
         place = f"line {line}, column {column}"
-        remedy = remedy or "the JSON is damaged or cut off: export or download it again"
+        remedy = remedy or "the JSON is damaged or truncated: export or download it again"
         return bad_input(self.path, place, fault, remedy)
 
     def _place(self, at: int) -> tuple[int, int]:
-        """Line and column, from 1, of a character of the window."""
+        """Line and column, counted from 1, of a character in the window."""
         lines = self._text.count("\n", 0, at)
         if not lines:
             return self._line, self._column + at
@@ -121,7 +121,7 @@ def stream_list(path: Path, chunks: Iterable[str], key: str) -> Iterator[Any]:
     if buffer.peek():
         raise buffer.fault(buffer.at, "text after the end of the JSON object", "remove it")
     if not found:
-        raise bad_input(path, "", f"its object has no list {key!r}", f"name its list {key!r}")
+        raise bad_input(path, "", f"the object has no list {key!r}", f"name the list {key!r}")
 
 
 def _items(buffer: _Buffer) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Where an answer really stands in its context, when it is not where its file says."""
+"""Search for the position of an answer whose offset is wrong."""
 
 from itertools import accumulate
 from unicodedata import is_normalized, normalize
@@ -7,14 +7,14 @@ import regex
 
 from readlet.types import Span
 
-# What a reader takes for one character, accents included: é is never split by it.
+# A grapheme cluster, accents included: é is never split.
 _CHARACTER = regex.compile(r"\X")
 
 
 def nearest_place(context: str, span: Span) -> Span | None:
-    """The span's text as near as possible to where it should be; or None.
+    """The occurrence of the span's text that is nearest to its offset, or None.
 
-    A text that differs only in how its accents are written counts, in the context's own spelling.
+    Unicode normalisation is ignored; the returned text is spelled as in the context.
     """
     if not span.text:
         return None
@@ -29,10 +29,10 @@ def nearest_place(context: str, span: Span) -> Span | None:
 
 
 def _nearest_spelling(context: str, span: Span) -> Span | None:
-    """Sought in normalised text; a place there is one here where whole characters begin and end."""
+    """Search in normalised text; only matches of whole characters are mapped back."""
     characters = _CHARACTER.findall(context)
     pieces = [normalize("NFC", character) for character in characters]
-    # Where each character begins, and the last one ends: in the normalised text, in this one.
+    # Offsets of the characters, and of the end: in the normalised text -> in the context.
     ours = dict(
         zip(
             accumulate(map(len, pieces), initial=0),

@@ -1,8 +1,8 @@
-"""Flat files, one example a row: JSONL, CSV, TSV and Parquet with named columns.
+"""Flat files with one example per row: JSONL, CSV, TSV and Parquet with named columns.
 
-A row that has a field for answers (`answers`, `answer` or `is_impossible`), empty, is an impossible
-question; one without such a field is not labelled at all. A line of JSONL has the fields that it
-names, a row of the others those of all columns: so no row depends on another one.
+A row whose field for answers (`answers`, `answer` or `is_impossible`) is empty is an impossible
+question; a row without such a field is unlabelled. A JSONL line has the fields that it names, a
+row of the other formats has all columns. So no row depends on another one.
 """
 
 import csv
@@ -31,21 +31,21 @@ FIELDS = (
     "language",
 )
 _LABELS = ("answers", "answer", "is_impossible")
-# What may be an empty text; in all other fields that is a missing value, as in CSV.
+# Fields that may be empty text; in all others, empty text is a missing value, as in CSV.
 _MAY_BE_EMPTY = ("id", "question", "context")
-# `{"context": "passage"}`: the file calls our `context` by the name `passage`.
+# `{"context": "passage"}`: the file's column for our `context` is `passage`.
 Columns = Mapping[str, str]
 
 
 class NoColumnError(ReadletError):
-    """A field is missing: perhaps its column has another name, which some commands can be told."""
+    """A field is missing: its column may have another name, which some commands accept."""
 
     def __init__(self, source: str | Path, place: str, fault: str, field: str) -> None:
-        remedy = f"name the right one with --column {field}=NAME"
+        remedy = f"name the column with --column {field}=NAME"
         super().__init__(str(bad_input(source, place, fault, remedy)))
-        # The same complaint from a command that has no --column.
+        # The same error for commands without --column.
         command = f"readlet data check {source} --column {field}=NAME --fix OUT.jsonl"
-        remedy = f"write it with the right ones: {command}"
+        remedy = f"rename the columns: {command}"
         self.without_option = bad_input(source, place, fault, remedy)
 
 
@@ -54,27 +54,30 @@ def read_jsonl(path: Path, columns: Columns) -> Iterator[Example]:
         if line.isspace():
             continue
         try:
-            row = json.loads(line.rstrip("\r\n"))  # or a fault at the end is a line too far
+            # Without its newline: else an error at the end is reported on the next line.
+            row = json.loads(line.rstrip("\r\n"))
         except json.JSONDecodeError as error:
             place = f"line {number}, column {error.colno}"
             remedy = "write one whole JSON object on each line"
             raise bad_input(path, place, error.msg, remedy) from None
-        except (RecursionError, ValueError):  # a ValueError is an integer of thousands of digits
-            fault = "nested too deeply, or a number of too many digits"
-            raise bad_input(path, f"line {number}", fault, "look at this line") from None
+        except (RecursionError, ValueError):  # ValueError: an integer of thousands of digits
+            fault = "nested too deeply, or a number has too many digits"
+            raise bad_input(path, f"line {number}", fault, "fix this line") from None
         if not isinstance(row, dict):
             fault = f"is a {type(row).__name__}, not an object"
-            raise bad_input(path, f"line {number}", fault, "write one object a line, or SQuAD JSON")
+            raise bad_input(
+                path, f"line {number}", fault, "write one object per line, or SQuAD JSON"
+            )
         yield row_example(path, number, row, columns, list(row))
 
 
 def read_csv(path: Path, columns: Columns) -> Iterator[Example]:
-    """Commas or tabs, told by the header; cells quoted as spreadsheets do."""
+    """Comma- or tab-separated, detected from the header; cells quoted as spreadsheets do."""
     lines = text_lines(path)
     header = next(lines)
     if "\r" in header.rstrip("\r\n"):
-        fault = "its lines end in CR alone, as old spreadsheets write them"
-        raise bad_input(path, "header", fault, "save it with line ends of today, LF or CRLF")
+        fault = "lines end in CR only, as old spreadsheets write them"
+        raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
     delimiter = "\t" if header.count("\t") > header.count(",") else ","
     csv.field_size_limit(MAX_PIECE)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter))]
@@ -96,7 +99,7 @@ def read_csv(path: Path, columns: Columns) -> Iterator[Example]:
             fault = f"{len(cells)} cells under {len(names)} column names"
             place = f"line {reader.line_num + 1}"
             raise bad_input(path, place, fault, "check its quotes and separators")
-        # An empty cell is a missing value: CSV cannot tell the two apart.
+        # An empty cell is a missing value: CSV cannot distinguish the two.
         row = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
         row.setdefault(columns.get("question", "question"), "")
         row.setdefault(columns.get("context", "context"), "")
@@ -125,22 +128,22 @@ def read_parquet(path: Path, columns: Columns) -> Iterator[Example]:
 def row_example(
     source: str | Path, number: int, row: Mapping[str, Any], columns: Columns, names: list[str]
 ) -> Example:
-    """The example in one row, whatever kind of file held it; `names` are the row's columns."""
+    """The example in one row of any flat format; `names` are the row's columns."""
     place = f"row {number}"
     if number == 1:
         _require(source, place, names, columns)
     named = {field: row.get(columns.get(field, field)) for field in FIELDS}
     present = {field: value for field, value in named.items() if _is_given(field, value)}
     if "answer" not in present and _parse(present.get("answer_start")) in (0, -1):
-        del present["answer_start"]  # what is written beside no answer
+        del present["answer_start"]  # a placeholder next to a missing answer
 
     def text(field: str) -> str:
-        name = columns.get(field, field)  # complaints speak of the file's own column
+        name = columns.get(field, field)  # errors name the file's own column
         return text_field(source, place, {name: present.get(field)}, name)
 
     context = text("context")
     answers = _answers(source, place, present, context)
-    # Without any column that could tell, a question is not impossible but unlabelled.
+    # Without a column for labels, a question is unlabelled, not impossible.
     labelled = any(columns.get(field, field) in names for field in _LABELS)
     impossible = _parse(present.get("is_impossible", labelled and not answers))
     return Example(
@@ -172,18 +175,18 @@ def _answers(
     if "answers" in row:
         listed = spans(source, place, _parse(row["answers"]))
         if "answer" in row and row["answer"] not in [span.text for span in listed]:
-            fault = "'answer' is none of its 'answers'"
-            raise bad_input(source, place, fault, "leave one of the two fields out")
+            fault = "'answer' is not one of its 'answers'"
+            raise bad_input(source, place, fault, "remove one of the two fields")
         return listed
     if "answer" not in row:
         if not _is_missing(row.get("answer_start")):
             fault = "'answer_start' without 'answer'"
-            raise bad_input(source, place, fault, "give the answer's text too, or neither")
+            raise bad_input(source, place, fault, "give both, or neither")
         return ()
     text = text_field(source, place, row, "answer")
     if "answer_start" in row:
         return (Span(offset(source, place, _parse(row["answer_start"])), text),)
-    # Without a start only a single occurrence is certain; -1 is reported and can be repaired.
+    # Without a start, only a single occurrence is unambiguous; `data check` reports a -1.
     return (Span(context.find(text) if context.count(text) == 1 else -1, text),)
 
 
@@ -200,7 +203,7 @@ def _parse(value: Any) -> Any:
 def _is_given(field: str, value: Any) -> bool:
     if value == "":
         return field in _MAY_BE_EMPTY
-    # A start of NaN beside an answer is a fault of its own, told by `offset`.
+    # A NaN start next to an answer is an error that `offset` reports.
     return value is not None if field == "answer_start" else not _is_missing(value)
 
 
@@ -209,7 +212,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _require(source: str | Path, place: str, names: list[str], columns: Columns) -> None:
-    """Questions, contexts, and every column that the user has named must be there."""
+    """Columns for questions, contexts and all fields that the user has mapped must exist."""
     for field in dict.fromkeys(("question", "context", *columns)):
         name = columns.get(field, field)
         if name not in names:
@@ -218,12 +221,12 @@ def _require(source: str | Path, place: str, names: list[str], columns: Columns)
     for field in FIELDS:
         name = columns.get(field, field)
         if names.count(name) > 1:
-            fault = f"{names.count(name)} columns {name!r}"
-            raise bad_input(source, place, fault, "give each a name of its own")
+            fault = f"{names.count(name)} columns are named {name!r}"
+            raise bad_input(source, place, fault, "give each a unique name")
 
 
 def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
-    """`context=passage` from the command line."""
+    """Parse `context=passage` from the command line."""
     columns = {}
     for pair in pairs:
         field, _, name = pair.partition("=")

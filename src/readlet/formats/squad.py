@@ -14,11 +14,11 @@ from readlet.types import Example, Span
 
 
 def read_squad(path: Path) -> Iterator[Example]:
-    """Stream the examples of a file; one article at a time is in memory."""
+    """Stream the examples of a file, with one article at a time in memory."""
     for number, article in enumerate(stream_list(path, text_chunks(path), "data"), 1):
         place = f"article {number}"
         if not isinstance(article, dict):
-            raise bad_input(path, place, "is not an object", "SQuAD lists articles there")
+            raise bad_input(path, place, "is not an object", "give a list of articles under 'data'")
         title = str(article.get("title") or "")
         language = str(article.get("language") or "")
         for index, paragraph in enumerate(list_field(path, place, article, "paragraphs"), 1):
@@ -37,7 +37,7 @@ def _example(path: Path, where: str, qa: Any, context: str, title: str, language
     if isinstance(identity, int) and not isinstance(identity, bool):
         identity = str(identity)
     if not isinstance(identity, str):
-        raise bad_input(path, where, "a question has no 'id'", "give every question its own id")
+        raise bad_input(path, where, "a question has no 'id'", "give every question a unique id")
     place = f"question {identity!r}"
     answers = spans(path, place, qa.get("answers", []))
     impossible = qa.get("is_impossible")
@@ -56,7 +56,7 @@ def _example(path: Path, where: str, qa: Any, context: str, title: str, language
 
 
 def write_squad(stream: TextIO, examples: Iterable[Example]) -> None:
-    """Write examples in order; neighbours with one title, language and context share a place."""
+    """Write examples in order; consecutive ones with the same title and context are grouped."""
     any_impossible = False
     stream.write('{"data": [')
     articles = groupby(examples, key=lambda e: (e.title, e.language))
@@ -71,12 +71,12 @@ def write_squad(stream: TextIO, examples: Iterable[Example]) -> None:
             article["language"] = language
         stream.write(",\n" if number else "\n")
         json.dump(article, stream, ensure_ascii=False)
-    # The version stands last: only now is it known.
+    # The version comes last: it is only known now.
     stream.write(f'\n], "version": "{"v2.0" if any_impossible else "1.1"}"}}\n')
 
 
 def question_record(example: Example) -> dict[str, Any]:
-    """All of an example but its context, title and language."""
+    """An example without its context, title and language."""
     qa: dict[str, Any] = {
         "id": example.id,
         "question": example.question,

@@ -1,1 +1,1 @@
-"""What is wrong with the data, before an hour is spent on it; and the repair of it."""
+"""Check and repair of data before training."""

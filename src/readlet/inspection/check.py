@@ -1,4 +1,4 @@
-"""Look through files of questions or sentences and report what they hold and what is wrong."""
+"""Check files of questions or sentences: report what they contain and what is wrong."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from readlet.inspection.faults import (
 from readlet.inspection.languages import guess_language
 from readlet.types import Example, Sentence
 
-# Lengths in words; the last bin is open.
+# Bin edges of lengths in words; the last bin is open.
 EDGES = {
     "context": (0, 50, 100, 150, 200, 300, 400, 600),
     "question": (0, 5, 10, 15, 20, 30, 50),
@@ -29,7 +29,7 @@ EDGES = {
 
 @dataclass
 class FileReport:
-    """What one file holds. Lengths are counted in words."""
+    """The statistics and findings of one file. Lengths are counted in words."""
 
     source: str
     questions: int = 0
@@ -88,7 +88,7 @@ def check(sources: Sequence[str], columns: Columns) -> CheckReport:
 
 
 def check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> FileReport:
-    """What the items of a source hold; `seen` has those of other sources, and grows."""
+    """Report on the items of a source; `seen` collects the texts of all sources."""
     report = FileReport(source)
     ids: set[str] = set()
     asked: set[int] = set()
@@ -99,7 +99,7 @@ def check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> 
         if isinstance(item, Sentence):
             _add_sentence(report, item, asked, seen)
             continue
-        if item.context != context:  # neighbours mostly share their context
+        if item.context != context:  # consecutive examples mostly share their context
             context, spans = item.context, word_spans(item.context)
         if hash(context) not in contexts:
             contexts.add(hash(context))
@@ -117,7 +117,7 @@ def check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> 
             report.lengths["answer"][len(word_spans(answer.text))] += 1
         report.findings += example_faults(item, spans)
     if not ids:
-        report.findings.append(Finding(Fault.EMPTY, "", "the file holds no question"))
+        report.findings.append(Finding(Fault.EMPTY, "", "the file contains no question"))
     return report
 
 

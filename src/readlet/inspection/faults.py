@@ -1,4 +1,4 @@
-"""The kinds of fault, and how each is recognised in one example."""
+"""The kinds of fault, and their detection in one example."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,8 @@ from readlet.encoding.words import snap
 from readlet.formats import nearest_place
 from readlet.types import Example, Span
 
-# Tabs and line ends are ordinary; U+FFFD and half a surrogate pair are what a failed conversion
-# leaves behind.
+# Tabs and line ends are allowed; U+FFFD and unpaired surrogates are traces of a failed
+# conversion.
 CONTROL = regex.compile(r"[\p{Cc}\p{Cs}\uFEFF\uFFFD--[\t\n\r]]", regex.VERSION1)
 
 
@@ -26,7 +26,7 @@ class Fault(Enum):
     FLAG = ("contradictory flag", True)
     SAME_ID = ("duplicate id", True)
     SHARED = ("text in two files", True)
-    CUT = ("answer cuts a word", False)  # training takes the whole word
+    CUT = ("answer cuts a word", False)  # training uses the whole word
     SPACE = ("space around answer", False)
     REPEATED = ("repeated question", False)
 
@@ -43,14 +43,14 @@ class Finding:
 
 
 def context_faults(identity: str, context: str) -> Iterator[Finding]:
-    """What is wrong with a context, told once however many questions share it."""
+    """Faults of a context, reported once for all questions that share it."""
     if not context.strip():
         yield Finding(Fault.EMPTY, identity, "the context has no text")
     yield from control_faults(identity, "context", context)
 
 
 def example_faults(example: Example, spans: Sequence[tuple[int, int]]) -> Iterator[Finding]:
-    """What is wrong with a question and its answers, given the words of its context."""
+    """Faults of a question and its answers, given the word spans of its context."""
     if not example.question.strip():
         yield Finding(Fault.EMPTY, example.id, "the question has no text")
     yield from control_faults(example.id, "question", example.question)
@@ -73,7 +73,7 @@ def _answer_faults(
         if near is None:
             yield Finding(Fault.NOWHERE, example.id, f"{shown} at {answer.start}")
         else:
-            other = "" if near.text == answer.text else ", its accents written in another way"
+            other = "" if near.text == answer.text else ", in another Unicode normalisation"
             detail = f"{shown} at {answer.start}, is at {near.start}{other}"
             yield Finding(Fault.MISPLACED, example.id, detail)
     else:

@@ -1,4 +1,4 @@
-"""Which language a text is in, by its script and its commonest words. A hint, not a verdict."""
+"""Guess the language of a text from its script and most common words. Only a hint."""
 
 from collections import Counter, defaultdict
 
@@ -17,23 +17,23 @@ _SCRIPTS = {
     "ru": regex.compile(r"\p{Cyrillic}"),
     "hi": regex.compile(r"\p{Devanagari}"),
 }
-_LANGUAGES_OF: dict[str, list[str]] = defaultdict(list)  # of a common word
+_LANGUAGES_OF: dict[str, list[str]] = defaultdict(list)  # languages by common word
 for _code, _common in FUNCTION_WORDS.items():
     for _word in _common:
         _LANGUAGES_OF[_word].append(_code)
 _LETTER = regex.compile(r"\p{L}")
-_SAMPLE = 1000  # characters: a list of names may stand before the first words that tell
+_SAMPLE = 1000  # characters: a list of names may precede the first common words
 UNKNOWN = "?"
 
 
 def guess_language(text: str) -> str:
-    """A two-letter code, or "?" when nothing tells. Cyrillic counts as ru, Arabic script as ar."""
+    """A two-letter code, or "?" if unknown. Cyrillic counts as ru, Arabic script as ar."""
     sample = text[:_SAMPLE]
     if not sample.isascii():
         letters = len(_LETTER.findall(sample))
         for code, script in _SCRIPTS.items():
             found = len(script.findall(sample))
-            # Japanese mixes in Chinese characters, so a tenth of kana decides.
+            # Japanese also uses Chinese characters, so a tenth of kana is enough.
             if found and found >= letters * (0.1 if code == "ja" else 0.4):
                 return code
     sample_words = sample.lower().replace("'", " ").replace("’", " ").split()

@@ -1,4 +1,4 @@
-"""Mend what can be mended with certainty; leave out what cannot; count both by reason (law 7)."""
+"""Repair what can be repaired safely; drop the rest; count both by reason (law 7)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -30,13 +30,15 @@ class Changes:
 
 
 def repair_file(source: str, out: Path, columns: Columns) -> Changes:
-    """Write the repaired questions of a file under another name and tell what was changed."""
+    """Write the repaired questions of a file to another file and return the changes."""
     changes = Changes()
 
     def questions() -> Iterator[Example]:
         for item in read(source, columns):
             if not isinstance(item, Example):
-                raise bad_input(source, "", "holds sentences", "only question data is repaired")
+                raise bad_input(
+                    source, "", "contains sentences", "only question data can be repaired"
+                )
             yield item
 
     write_examples(out, repair(questions(), changes))
@@ -44,10 +46,10 @@ def repair_file(source: str, out: Path, columns: Columns) -> Changes:
 
 
 def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
-    """Yield examples that `check` finds nothing wrong with; `changes` fills up on the way."""
+    """Yield examples in which `check` finds no problem, and record the `changes`."""
     by_id: dict[str, Example] = {}
     for original in examples:
-        reason = _hopeless(original)
+        reason = _unrepairable(original)
         if reason:
             changes.dropped[reason].append(original.id)
             continue
@@ -68,7 +70,7 @@ def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
         yield example
 
 
-def _hopeless(example: Example) -> str:
+def _unrepairable(example: Example) -> str:
     if not _without_control(example.question).strip():
         return "empty question"
     if not _without_control(example.context).strip():
@@ -79,7 +81,7 @@ def _hopeless(example: Example) -> str:
 
 
 def _clean(example: Example, changes: Changes) -> Example:
-    """Remove control characters; answers move left by what was removed before them."""
+    """Remove control characters, and shift the answers accordingly."""
     found = CONTROL.finditer(example.context)
     places = [match.start() for match in found if not _without_control(match[0])]
 
@@ -100,14 +102,14 @@ def _clean(example: Example, changes: Changes) -> Example:
 
 
 def _without_control(text: str) -> str:
-    # A form feed, say, is all that parts the words around it in text out of a PDF.
+    # For example, a form feed may be the only separator of two words in text from a PDF.
     return CONTROL.sub(lambda match: " " if match[0].isspace() else "", text)
 
 
 def _place_answers(example: Example, changes: Changes) -> Example:
     answers, plausible = example.answers, example.plausible_answers
     if example.is_impossible and answers:
-        # The flag was set on purpose; SQuAD 2.0 keeps such tempting answers apart.
+        # The flag was set on purpose; SQuAD 2.0 lists such answers separately.
         changes.changed["answers of an impossible question made plausible ones"].append(example.id)
         answers, plausible = (), plausible + answers
     return replace(

@@ -66,7 +66,7 @@ def evaluate_questions(
         warn_of_repeated_ids(as_read, "one prediction for several questions")
         examples = as_read
     else:
-        warn_of_repeated_ids(as_read, "a number is put behind it")
+        warn_of_repeated_ids(as_read, "a number is appended")
         probabilities = probabilities and _with_numbers(probabilities, numbers)
         other = other and _with_numbers(other, numbers)
     if not examples:

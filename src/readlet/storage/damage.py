@@ -1,4 +1,4 @@
-"""Whatever is wrong with a stored file is reported as damage of that file."""
+"""Any error while a stored file is read is reported as damage of that file."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Files in and out: text with the place of every fault, and outputs that are whole or absent."""
+"""Text files: errors with their position when reading, atomic writes."""
 
 import codecs
 import gzip
@@ -14,13 +14,13 @@ from typing import IO, TextIO, cast
 from readlet.errors import ReadletError, bad_input
 
 CHUNK = 1 << 20
-# One row or article longer than this is a mistake in the file, and would fill the memory.
+# A longer row or article is an error in the file, and would fill the memory.
 MAX_PIECE = 64 << 20
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a plain or gzip file (told by its content); complain in one line when it fails."""
+    """Open a plain or gzip file (detected by content); failures are one-line errors."""
     try:
         with path.open("rb") as raw:
             is_gzip = raw.peek(2)[:2] == b"\x1f\x8b"
@@ -30,20 +30,20 @@ def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
     except FileNotFoundError:
         raise bad_input(path, "", "no such file", "check the path") from None
     except PermissionError:
-        raise bad_input(path, "", "may not be read", "change its permissions") from None
+        raise bad_input(path, "", "permission denied", "change its permissions") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         fault = f"the gzip data is damaged or ends early ({error})"
         place = f"byte {path.stat().st_size}" if isinstance(error, EOFError) else ""
         raise bad_input(path, place, fault, "copy or download it again") from None
-    except OSError as error:  # a file used as a folder, a name too long, a failing disk
+    except OSError as error:  # for example a file used as a folder, a long name, a failing disk
         fault = f"cannot be read ({error.strerror})"
         raise bad_input(path, "", fault, "check the path") from None
 
 
 def text_chunks(path: Path) -> Iterator[str]:
-    """The text of a file in pieces, without byte order mark; invalid UTF-8 is told by its byte."""
+    """The text of a file in chunks, without byte order mark; invalid UTF-8 raises an error."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    consumed = 0  # bytes that the decoder has turned into text
+    consumed = 0  # bytes decoded so far
     empty = True
     with open_bytes(path) as stream:
         while True:
@@ -57,18 +57,18 @@ def text_chunks(path: Path) -> Iterator[str]:
             consumed += pending + len(data) - len(decoder.getstate()[0])
             if empty and text:
                 text = text.removeprefix("\ufeff")
-                empty = not text  # a byte order mark alone is no text
+                empty = not text  # a byte order mark alone is not text
             if text:
                 yield text
             if not data:
                 break
     if empty:
-        raise bad_input(path, "", "the file is empty", "check how it was made")
+        raise bad_input(path, "", "the file is empty", "check how it was created")
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Lines with their newline, split at newline characters only and never endlessly long."""
-    pieces: list[str] = []  # of a line that goes on; joined once, when its end is found
+    """Lines with their newline, split at newline characters only, of limited length."""
+    pieces: list[str] = []  # of an unfinished line; joined once, at its end
     number = 1
     for chunk in text_chunks(path):
         *lines, rest = chunk.split("\n")
@@ -87,7 +87,7 @@ def text_lines(path: Path) -> Iterator[str]:
 
 
 def check_place(path: Path) -> None:
-    """That a file can be written there: who works for long before it is asks first."""
+    """Check that a file can be written there; call it before long work."""
     if path.is_dir():
         raise bad_input(path, "", "is a directory", "name a file to write")
     if not path.parent.is_dir():
@@ -95,7 +95,7 @@ def check_place(path: Path) -> None:
 
 
 def make_readable(path: Path) -> None:
-    """The usual permissions of a new file."""
+    """Set the default permissions of a new file."""
     umask = os.umask(0)
     os.umask(umask)
     path.chmod(0o666 & ~umask)
@@ -103,20 +103,20 @@ def make_readable(path: Path) -> None:
 
 @contextmanager
 def atomic_text(path: Path) -> Iterator[TextIO]:
-    """Write text (gzip when the name ends in .gz) that appears under its name only when whole."""
+    """Write text atomically: the file appears only when complete. `.gz` names are gzipped."""
     check_place(path)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
         raise bad_input(
-            path, "", f"cannot be written ({error.strerror})", "choose another"
+            path, "", f"cannot be written ({error.strerror})", "choose another path"
         ) from None
     try:
         with os.fdopen(handle, "wb") as raw:
             zipped = path.suffix == ".gz"
-            # mtime=0: the same content gives the same bytes.
+            # mtime=0: equal content gives equal bytes.
             binary = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if zipped else raw
-            # Half a surrogate pair has no UTF-8; its backslash form is what JSON writes for it.
+            # An unpaired surrogate has no UTF-8; its backslash form is how JSON writes it.
             text = io.TextIOWrapper(
                 cast(IO[bytes], binary), encoding="utf-8", errors="backslashreplace", newline="\n"
             )
@@ -127,7 +127,7 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
                 binary.close()
             raw.flush()
             os.fsync(raw.fileno())
-        make_readable(Path(name))  # mkstemp makes private files
+        make_readable(Path(name))  # mkstemp creates private files
         os.replace(name, path)
     except OSError as error:
         raise ReadletError(f"{path}: not written: {error.strerror}; free some space") from None
@@ -137,6 +137,6 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """A small file, whole or absent."""
+    """Write a small file atomically."""
     with atomic_text(path) as stream:
         stream.write(text)

@@ -1,4 +1,4 @@
-"""JSON objects in files: whole or absent, and damage reported with the file's name."""
+"""JSON objects in files: atomic writes, and damage reported with the file's name."""
 
 import json
 from pathlib import Path
@@ -14,11 +14,11 @@ def write_json(path: Path, values: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object of a reader's folder."""
+    """Read a JSON object from a reader's folder."""
     try:
         values = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise bad_input(path, "", "is missing", "give the folder of a whole reader") from None
+        raise bad_input(path, "", "is missing", "give the folder of a complete reader") from None
     except (OSError, ValueError) as error:
         raise bad_input(path, "", f"is damaged ({error})", "copy the folder again") from None
     if not isinstance(values, dict):

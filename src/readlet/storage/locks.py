@@ -1,4 +1,4 @@
-"""Locks in a folder that several processes, and perhaps several users, work in."""
+"""Locks in a folder that several processes, and perhaps several users, share."""
 
 import os
 from collections.abc import Iterator
@@ -8,33 +8,36 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Whether the lock is ours; False while another process has it. A crash gives it back."""
+    """Yield whether the lock was acquired; False if another process has it.
+
+    The operating system releases it when the process ends, even by a crash.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = _open(path)
     try:
-        yield _take(handle, path)
+        yield _acquire(handle, path)
     finally:
         os.close(handle)
 
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # less what the umask takes
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # minus the umask
     except PermissionError:
         if not path.exists():
             raise
-        return os.open(path, os.O_RDONLY)  # another user's: who may read it may hold it
+        return os.open(path, os.O_RDONLY)  # another user's file: read access is enough to lock it
 
 
-def _take(handle: int, path: Path) -> bool:
+def _acquire(handle: int, path: Path) -> bool:
     try:
         import fcntl
-    except ImportError:  # not on Windows, where nothing guards against two at once
+    except ImportError:  # Windows has no flock: concurrent runs are not prevented there
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError as error:  # some disks of a network hold no locks
+    except OSError as error:  # some network file systems do not support locks
         raise OSError(error.errno, f"cannot be locked ({error.strerror})", str(path)) from None
     return True

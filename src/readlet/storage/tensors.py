@@ -1,4 +1,4 @@
-"""Named tensors in files: whole or absent, and readable by those who may read their folder."""
+"""Named tensors in safetensors files: atomic writes with default permissions."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ _AGAIN = "try again (training: --resume)"
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], *, how_to_resume: str = _AGAIN) -> None:
-    """Write one file that is whole or absent."""
+    """Write one file atomically."""
     draft = path.with_name(f".{path.name}")
     try:
         save_file(tensors, draft)
-        make_readable(draft)  # safetensors makes private ones
+        make_readable(draft)  # safetensors creates private files
         draft.replace(path)
     except (OSError, SafetensorError) as error:
         remedy = f"free some space and {how_to_resume}"
@@ -38,10 +38,10 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def detached(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Copies on the CPU, that later steps cannot change."""
+    """Copies on the CPU that later steps cannot change."""
     return {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
 
 
 def in_precision(dtype: torch.dtype, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The same tensors, with all numbers that have a fraction in this precision."""
+    """The same tensors, with the floating-point ones cast to `dtype`."""
     return {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}

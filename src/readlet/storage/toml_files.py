@@ -1,4 +1,4 @@
-"""TOML files that come with the package or are the user's own: recipes and tables."""
+"""TOML files of the package or the user: recipes and tables."""
 
 import tomllib
 from collections.abc import Iterable
@@ -13,13 +13,13 @@ from readlet.storage.files import text_chunks
 
 
 def shipped_files(*folder: str) -> dict[str, Traversable]:
-    """The files of a folder of the package, by the names they are asked for."""
+    """The TOML files of a folder of the package, by name without suffix."""
     found = {entry.name: entry for entry in files("readlet").joinpath(*folder).iterdir()}
     return {n.removesuffix(".toml"): found[n] for n in sorted(found) if n.endswith(".toml")}
 
 
 def read_toml(source: str, shipped: dict[str, Traversable], what: str) -> dict[str, Any]:
-    """What stands in a shipped file, by its name, or in one of the user's."""
+    """Read a shipped file by its name, or a file of the user by its path."""
     if source in shipped:
         text = shipped[source].read_text("utf-8")
     elif Path(source).is_file():
@@ -30,11 +30,11 @@ def read_toml(source: str, shipped: dict[str, Traversable], what: str) -> dict[s
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise bad_input(source, "", f"not valid TOML ({error})", "mend that line") from None
+        raise bad_input(source, "", f"not valid TOML ({error})", "fix that line") from None
 
 
 def nearest(wrong: str, known: Iterable[str], which: str) -> str:
-    """A remedy for a wrong name: the one that was probably meant, or all there are."""
+    """A remedy for a wrong name: the closest match, or a list of all names."""
     listed = list(known)
     near = get_close_matches(wrong, listed, n=1)
     return f"did you mean {near[0]!r}?" if near else f"{which}: {', '.join(listed)}"
