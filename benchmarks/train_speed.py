@@ -21,9 +21,9 @@ from readlet.families import family_of
 from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import TrainingData, prepare
 from readlet.recipe.recipe_files import load_recipe
-from readlet.training.evaluation import Evaluator
 from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
+from readlet.training.weight_selection import Evaluator
 
 _WINDOWS = 5
 

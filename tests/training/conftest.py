@@ -15,9 +15,9 @@ from readlet.fitting.training_data import prepare
 from readlet.models.span_loss import Teacher
 from readlet.recipe.recipe import Training
 from readlet.recipe.recipe_files import load_recipe
-from readlet.training.evaluation import Evaluator, Scores
 from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
+from readlet.training.weight_selection import Evaluator, Scores
 
 
 class Parts(NamedTuple):

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.recipe.recipe import SEED_LIMIT
 from readlet.training.checkpoint import find_checkpoint, load_checkpoint
-from readlet.training.evaluation import Scores
 from readlet.training.log import memory_mib
 from readlet.training.loop import Outcome, TrainingLoop
 from readlet.training.signals import stop_signals
+from readlet.training.weight_selection import Scores
 
 MakeLoop = Callable[..., TrainingLoop]
 

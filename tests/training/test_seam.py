@@ -12,9 +12,9 @@ import readlet.training
 from readlet.errors import ReadletError
 from readlet.recipe.recipe import Training
 from readlet.training.batches import BatchPlan
-from readlet.training.evaluation import Evaluator
 from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
+from readlet.training.weight_selection import Evaluator
 
 ROOMS_TO_THE_LEFT = ("storage", "recipe", "training")
 

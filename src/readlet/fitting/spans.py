@@ -9,7 +9,7 @@ from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.reading.calibration import Calibration
 from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
 from readlet.reading.predictor import Predictor
-from readlet.training.evaluation import Scores
+from readlet.training.weight_selection import Scores
 from readlet.types import Prediction
 
 _TRACKED = 32  # rows: all attention scores of every head are in memory at once

@@ -28,10 +28,10 @@ from readlet.metrics.task import Task
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe, idle_fields
 from readlet.storage.files import atomic_text
-from readlet.training.evaluation import Evaluator, Scores
 from readlet.training.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.training.precision import check_precision
 from readlet.training.processes import is_main_process, make_accelerator
+from readlet.training.weight_selection import Evaluator, Scores
 from readlet.types import Example, Prediction
 
 

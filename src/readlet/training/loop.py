@@ -21,7 +21,6 @@ from readlet.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from readlet.training.evaluation import Evaluation, Evaluator
 from readlet.training.guard import Guard
 from readlet.training.log import TrainingLog, memory_mib
 from readlet.training.loss_meter import LossMeter
@@ -31,6 +30,7 @@ from readlet.training.schedule import learning_rate
 from readlet.training.signals import stop_signals
 from readlet.training.state import TrainingState
 from readlet.training.step import EagerStep, GraphStep, make_optimizer
+from readlet.training.weight_selection import Evaluator, WeightSelection
 
 WITH_RESUME = "continue with --resume"  # the option of `readlet train`
 
@@ -73,7 +73,7 @@ class TrainingLoop:
         self.module = module
         self.state = TrainingState(parameters, self.optimizer, self.average, self.precision.scaler)
         self.take_step = self._make_step()
-        self.evaluation = Evaluation(
+        self.selection = WeightSelection(
             evaluator,
             module,
             self.average,
@@ -136,7 +136,7 @@ class TrainingLoop:
         return Outcome(self.progress.step, self.progress.rollbacks)
 
     def _keep_weights(self) -> None:
-        kept = self.evaluation.final_weights()
+        kept = self.selection.final_weights()
         with torch.no_grad():
             for name, parameter in self.module.named_parameters():
                 if name in kept:
@@ -172,7 +172,7 @@ class TrainingLoop:
 
     def _is_finished(self) -> bool:
         is_last = self.progress.step == self.total_steps
-        return is_last or self.evaluation.is_exhausted(self.progress)
+        return is_last or self.selection.is_exhausted(self.progress)
 
     def _is_due(self, every: int) -> bool:
         """Whether this step is a multiple of `every`, or the last one."""
@@ -234,11 +234,11 @@ class TrainingLoop:
 
     def _evaluate(self, bar: TrainingBar) -> None:
         epoch = self.progress.step / self.steps_per_epoch
-        scores = self.evaluation.scores(epoch)
+        scores = self.selection.scores(epoch)
         if scores:
             self._log(scores)
-            bar.say(f"epoch {epoch:.1f}: {self.evaluation.summary(scores)}")
-        self.evaluation.compare(scores, self.progress)
+            bar.say(f"epoch {epoch:.1f}: {self.selection.summary(scores)}")
+        self.selection.compare(scores, self.progress)
 
     def _save(self, *, is_regular: bool) -> None:
         """Save a checkpoint; not of a state that the next check would roll back."""

@@ -28,7 +28,7 @@ class Evaluator:
     summary: Callable[[Scores], str]  # the scores as text for the user
 
 
-class Evaluation:
+class WeightSelection:
     """Runs the evaluator. With patience, saves the best weights and may stop training early."""
 
     def __init__(
