@@ -210,7 +210,7 @@ def test_saved_predictions_are_those_that_are_scored(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--na-threshold", "nan"), "--na-threshold: not a number; "),
+        (("--na-threshold", "nan"), "--na-threshold: NaN; "),
         (("--na-threshold", "0.5", "--always-answer"), "--na-threshold: not with --always-answer"),
         (("--save-predictions", "no-such-folder/answers.json"), "its folder does not exist"),
     ],
