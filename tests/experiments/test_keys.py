@@ -88,7 +88,7 @@ def test_a_reader_counts_with_all_its_files(field: str, name: str, tmp_path: Pat
 
 
 def test_keys_stay_as_they_are(tmp_path: Path) -> None:
-    """A new field of recipes must not make finished runs unknown: it gets the trait `Later`."""
+    """A new recipe field must not change the keys of finished runs: it gets `AddedLater`."""
     (tmp_path / "data.jsonl").write_text("the same for ever")
     data = SpanData(train=(str(tmp_path / "data.jsonl"),), dev="")
     recipe = QacnnRecipe(data=data)

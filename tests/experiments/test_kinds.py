@@ -19,10 +19,10 @@ from readlet.recipe.kinds import known_kinds, register_recipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Data, Model, Recipe, Section, Training
 from readlet.recipe.traits import (
-    Later,
+    AddedLater,
+    AffectsCompilation,
     OnlyInTraining,
     PartOfNetwork,
-    ShapesPrograms,
     SourceFile,
     SourceReader,
 )
@@ -42,14 +42,14 @@ class EncoderModel(Model):
     """File of the encoder's weights."""
     drop: Annotated[float, OnlyInTraining] = 0.1
     """Dropout."""
-    mix: Annotated[bool, Later(False)] = True
+    mix: Annotated[bool, AddedLater(False)] = True
     """Mix the layers."""
 
 
 class Pooling(Section):
     experts: Annotated[tuple[str, ...], SourceReader] = ()
     """Readers whose scores are pooled."""
-    places: Annotated[int, ShapesPrograms, PartOfNetwork] = 4
+    places: Annotated[int, AffectsCompilation, PartOfNetwork] = 4
     """Places of a pool."""
     note: str = ""
     """Of no consequence for the network."""
@@ -58,7 +58,7 @@ class Pooling(Section):
 class EncoderTraining(Training):
     learning_rate: float = 3e-5
     """The highest learning rate."""
-    batch_size: Annotated[int, ShapesPrograms] = 8
+    batch_size: Annotated[int, AffectsCompilation] = 8
     """Questions in a step."""
 
 

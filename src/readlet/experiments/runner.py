@@ -16,7 +16,7 @@ from readlet.experiments.keys import run_key
 from readlet.experiments.store import GO_ON, DamagedRunError, FinishedRun, RunFolder
 from readlet.experiments.versions import versions
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.traits import ShapesPrograms, fields_with
+from readlet.recipe.traits import AffectsCompilation, fields_with
 from readlet.storage.files import atomic_text
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def _epochs(run: Run) -> int:
 
 def _programs(recipe: Recipe) -> Any:
     """What compiled programs depend on; runs that differ in nothing of it share them."""
-    return [(field.path, field.value) for field in fields_with(recipe, ShapesPrograms)]
+    return [(field.path, field.value) for field in fields_with(recipe, AffectsCompilation)]
 
 
 def _shared_by(run: Run, processes: int) -> Recipe:
