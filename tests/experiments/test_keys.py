@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand, look_up
+from readlet.experiments.grid import expand, resolve_files
 from readlet.experiments.keys import run_key, source_digests
 from readlet.experiments.planning import plan
 from readlet.experiments.table import load_table
@@ -140,7 +140,7 @@ def test_files_of_one_name_are_known_by_their_folders(tmp_path: Path) -> None:
         shutil.copy(source_path(f"bundled:{split}"), place / folder / "data.json")
     named = ["data.train=['one/data.json', 'two/data.json']", "data.dev=one/data.json"]
     recipe = load_recipe("tiny", named)
-    there = look_up(recipe, [place])
+    there = resolve_files(recipe, [place])
     key, known = run_key(there), source_digests(there)
     shutil.rmtree(place)
     assert run_key(recipe, known) == key

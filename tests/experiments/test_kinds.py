@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand, look_up
+from readlet.experiments.grid import expand, resolve_files
 from readlet.experiments.keys import run_key, source_digests, source_names
 from readlet.experiments.runner import _programs
 from readlet.experiments.search import _changed
@@ -107,7 +107,7 @@ def test_files_and_readers_count_by_their_content(expert: Path, tmp_path: Path) 
 def test_files_and_readers_are_looked_up(expert: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "weights.bin").write_text("weights")
     recipe = encoder(model={"weights": "weights.bin"}, pooling={"experts": ["expert"]})
-    found = look_up(recipe, [tmp_path / "data"])
+    found = resolve_files(recipe, [tmp_path / "data"])
     assert found == encoder(
         model={"weights": str(tmp_path / "data" / "weights.bin")},
         pooling={"experts": [str(expert)]},

@@ -65,7 +65,7 @@ class Notes:
     def skipped(self, run: Run) -> None:
         self.lines.append(f"skipped {run.label}")
 
-    def told(self, text: str) -> None:
+    def notified(self, text: str) -> None:
         self.lines.append(f"told {text}")
 
 

@@ -12,7 +12,7 @@ import pytest
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.experiments import search as module
 from readlet.experiments.grid import Grid, Run, expand
-from readlet.experiments.search import Trying, search
+from readlet.experiments.search import TrialReport, search
 from readlet.experiments.table import load_table
 from readlet.formats import source_path
 from readlet.recipe.recipe_files import load_recipe, recipe_toml, shipped_recipes
@@ -56,7 +56,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
 def test_the_best_recipe_is_written_and_can_be_loaded(
     grid: Grid, trained: list[Run], tmp_path: Path
 ) -> None:
-    told: list[Trying] = []
+    told: list[TrialReport] = []
     found = search(grid, tmp_path, told.append)
     scores = [trial.score for trial in told if trial.score is not None]
     assert found.score == max(scores)
@@ -86,7 +86,7 @@ def test_dev_decides_only_if_the_table_says_so(
 
 
 def test_bad_trials_are_stopped_early(grid: Grid, trained: list[Run], tmp_path: Path) -> None:
-    told: list[Trying] = []
+    told: list[TrialReport] = []
     search(grid, tmp_path, told.append, trials=30)
     assert any(trial.pruned for trial in told)
     assert not any(trial.pruned for trial in told[:8])  # the first four, told twice each
@@ -134,7 +134,7 @@ def test_a_trial_that_diverges_does_not_stop_the_search(
 def test_a_trial_that_is_too_large_is_told_and_does_not_stop_the_search(
     grid: Grid, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make, told = module.Runner.make, list[Trying]()
+    make, told = module.Runner.make, list[TrialReport]()
 
     def too_large(self: Any, run: Run, watch: Any, tell: Any) -> Any:
         if run.recipe.model.blocks == 3:
@@ -279,7 +279,7 @@ def test_a_proposal_that_is_no_recipe_does_not_stay_in_the_way(
 "training.final_decay" = { choices = [0.0, 0.5] }
 """
     path = write_table(("training.epochs", 'training.schedule = "log"\ntraining.epochs'), more=more)
-    told: list[Trying] = []
+    told: list[TrialReport] = []
     found = search(expand(load_table(path)), tmp_path, told.append, trials=8)
     assert found.trials == len(trained) == 8
     refused = [trial for trial in told if trial.refused]
@@ -300,7 +300,7 @@ def test_pairs_that_are_no_recipes_are_learned_from(
 """
     path = write_table(("data.max_context = ", "data.max_context = 200 #"), more=more)
     monkeypatch.setattr(module, "_try", lambda *parts: float(parts[2].data.overlap))
-    told: list[Trying] = []
+    told: list[TrialReport] = []
     found = search(expand(load_table(path)), tmp_path, told.append, trials=40)
     assert (found.trials, found.pruned) == (40, 0)
     assert any(trial.refused for trial in told)
@@ -310,7 +310,7 @@ def test_pairs_that_are_no_recipes_are_learned_from(
 def test_proposals_that_are_never_recipes_end_the_search(
     write_table: Write, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[Trying] = []
+    told: list[TrialReport] = []
     changed = module._changed
 
     def refuse(grid: Grid, values: dict[str, Any]) -> Any:

@@ -233,7 +233,7 @@ def test_equal_systems_have_no_difference() -> None:
 
 @settings(max_examples=20)
 @given(st.integers(0, 1000))
-def test_means_have_the_same_p_values_with_both_tests(seed: int) -> None:
+def test_both_methods_agree_for_means(seed: int) -> None:
     generator = np.random.default_rng(seed)
     first, second = generator.integers(0, 2, (2, 40, 3)).astype(np.float32)  # (items, pairs) each
     tables = [
