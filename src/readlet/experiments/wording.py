@@ -17,7 +17,7 @@ _HOW_COMPARED = (
     "Differences are in points. The p-values are corrected for the number of comparisons per "
     "metric (Holm); the interval is over {items} (the variation with other {items} of the same "
     "kind), not over seeds. * marks a difference that is significant (p below 0.05) over {items} "
-    "and over seeds; † one that is significant over {items}, with too few seeds to test."
+    "and over seeds; † one that is significant over {items} only, with too few seeds."
 )
 _SIGNIFICANT = 0.05
 _GROUPS = {

@@ -13,7 +13,7 @@ from readlet.types import Example, Prediction, Span
 ErrorKind = Literal["borders", "same form", "elsewhere", "refused", "answered"]
 
 ERROR_KINDS: dict[ErrorKind, str] = {
-    "borders": "overlaps a gold answer, or is a longer or shorter form of one",
+    "borders": "overlaps a gold answer, or is a longer or shorter form of it",
     "same form": "another span of the same type: a number for a number, or a name for a name",
     "elsewhere": "another span, not recognisably of the same type",
     "refused": "no answer predicted, although there is one",
