@@ -1,16 +1,17 @@
-"""Make the reader that comes with the package, from SQuAD and GloVe. Needs a GPU.
+"""Train the bundled reader from SQuAD and GloVe. Needs a GPU.
 
     python benchmarks/bundled_reader.py --squad FOLDER --vectors glove.100d.txt.gz \
         glove.50d.txt.gz --out runs/bundled
 
-1. `qacnn` learns to answer: SQuAD 1.1 train.
-2. A second one learns the same, taught by the first.
-3. It learns to refuse, beginning with the second one's weights and keeping a quarter of them: the
-   same questions, as many of them altered or asked of other paragraphs as make a third impossible,
-   and real impossible questions (SQuAD 2.0) of all articles but six, eight times each.
-4. It is slimmed to 12 MB, then calibrated on questions of those six articles, about a third of
-   them impossible: people mostly ask what they expect to find, and where half are impossible, as
-   in SQuAD 2.0's development set, a reader in doubt had better refuse.
+1. `qacnn` is trained to answer, on SQuAD 1.1 train.
+2. A second model is trained on the same data, with the first one as its teacher.
+3. It is trained to refuse, starting from the second model and keeping a quarter of its weights. The
+   data has the same questions; altered ones and questions about other paragraphs, so that a third
+   is unanswerable; and real unanswerable questions (SQuAD 2.0) of all but six articles, eight times
+   each.
+4. It is reduced to 12 MB and calibrated on questions of those six articles. About a third of them
+   are unanswerable: users mostly ask what they expect to find. If half were unanswerable, as in
+   SQuAD 2.0's dev set, the reader would refuse too often.
 """
 
 import argparse
@@ -33,8 +34,8 @@ from readlet.reading.slimming import slim_to
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 
-IMPOSSIBLE_SHARE = 0.33  # that of SQuAD 2.0's training set
-TIMES_REAL = 8  # the real ones are hard, and few
+IMPOSSIBLE_SHARE = 0.33  # as in SQuAD 2.0's training set
+TIMES_REAL = 8  # the real unanswerable questions are hard, and few
 CALIBRATION_ARTICLES = 6
 CALIBRATION_IMPOSSIBLE = 0.35
 REST, JUDGED = "rest-dev-v2.0.json.gz", "cs224n-dev-v2.0.json.gz"
@@ -52,7 +53,7 @@ _REFUSING = (
 
 
 def refusing_questions(train: Sequence[Example], real: Sequence[Example]) -> list[Example]:
-    """What refusing is learned from."""
+    """The training data for refusing."""
     added = make_unanswerable(train, IMPOSSIBLE_SHARE, seed=0).added
     often = [
         example if time == 0 else replace(example, id=f"{example.id}-{time}")
@@ -62,17 +63,17 @@ def refusing_questions(train: Sequence[Example], real: Sequence[Example]) -> lis
     return [*grouped_by_paragraph(train, added), *often]
 
 
-def articles_aside(examples: Sequence[Example]) -> set[str]:
-    """The last articles, for calibration; impossible questions of the others are trained on."""
+def calibration_articles(examples: Sequence[Example]) -> set[str]:
+    """The last articles; unanswerable questions of the others are used in training."""
     return set(sorted({example.title for example in examples})[-CALIBRATION_ARTICLES:])
 
 
 def calibration_questions(examples: Sequence[Example], impossible_share: float) -> list[Example]:
-    aside = articles_aside(examples)
-    possible = [e for e in examples if e.title in aside and e.answers]
-    impossible = [e for e in examples if e.title in aside and not e.answers]
-    wanted = round(len(possible) * impossible_share / (1 - impossible_share))
-    return [*possible, *random.Random(0).sample(impossible, min(wanted, len(impossible)))]
+    held_out = calibration_articles(examples)
+    answerable = [e for e in examples if e.title in held_out and e.answers]
+    impossible = [e for e in examples if e.title in held_out and not e.answers]
+    wanted = round(len(answerable) * impossible_share / (1 - impossible_share))
+    return [*answerable, *random.Random(0).sample(impossible, min(wanted, len(impossible)))]
 
 
 def recalibrated(reader: Reader, examples: Sequence[Example]) -> Reader:
@@ -92,11 +93,11 @@ def main() -> None:
 
 
 def make(squad: Path, vectors: Sequence[str], out: Path, changes: Sequence[str]) -> None:
-    """All steps; those that are done are not done again, and a stopped one goes on."""
-    # Whatever is missing is told before the first hour is spent.
+    """All steps; finished ones are skipped, and an interrupted one is resumed."""
+    # Missing files are reported before any training.
     train, rest = squad / "train-v1.1.json.gz", list(read_examples(squad / REST))
     notice, judged = NOTICE.read_text("utf-8"), list(read_examples(squad / JUDGED))
-    aside = articles_aside(rest)
+    held_out = calibration_articles(rest)
     out.mkdir(parents=True, exist_ok=True)
     common = [
         f"data.dev={squad / 'dev-v1.1.json.gz'}",
@@ -106,7 +107,7 @@ def make(squad: Path, vectors: Sequence[str], out: Path, changes: Sequence[str])
     trained([*answering, *common], out / "teacher")
     answering.append(f"training.teacher={out / 'teacher'}")
     trained([*answering, *common], out / "answering")
-    real = [e for e in rest if e.title not in aside and not e.answers]
+    real = [e for e in rest if e.title not in held_out and not e.answers]
     questions = refusing_questions(list(read_examples(train)), real)
     calibration = calibration_questions(rest, CALIBRATION_IMPOSSIBLE)
     write_examples(out / "train-with-unanswerable.json", questions)
@@ -119,8 +120,8 @@ def make(squad: Path, vectors: Sequence[str], out: Path, changes: Sequence[str])
     ]
     reader = trained([*refusing, *common], out / "refusing")
     final = recalibrated(slim_to(replace(reader, notice=notice), LIMIT), calibration)
-    said = {key: p.text for key, p in predict(final, judged).items()}
-    scores = summary(score_questions(judged, said, "2.0"))
+    predictions = {key: p.text for key, p in predict(final, judged).items()}
+    scores = summary(score_questions(judged, predictions, "2.0"))
     replace(final, metrics=final.metrics | {"dev_source": JUDGED, "dev": scores}).save(
         out / "bundled"
     )

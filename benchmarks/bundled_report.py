@@ -1,8 +1,8 @@
-"""The tables of docs/results/bundled.md: how well the bundled reader answers, and when it refuses.
+"""The tables of docs/results/bundled.md: scores and refusals of the bundled reader.
 
     python benchmarks/bundled_report.py --squad FOLDER
 
-Takes some ten minutes on two cores.
+Takes about ten minutes on two cores.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from bundled_reader import JUDGED, REST, articles_aside, calibration_questions
+from bundled_reader import JUDGED, REST, calibration_articles, calibration_questions
 
 from readlet.errors import ReadletError
 from readlet.formats import read_examples
@@ -27,12 +27,12 @@ from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Answerer, load_reader
 from readlet.types import Example
 
-SHARES = (0.47, 0.4, 0.35, 0.33)  # of impossible questions, for which the line is drawn
+SHARES = (0.47, 0.4, 0.35, 0.33)  # of unanswerable questions; a threshold is fitted for each
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Questions with the best answer to each, and the belief that there is none."""
+    """Questions with the best answer and the no-answer probability of each."""
 
     examples: Sequence[Example]
     answers: dict[str, str]
@@ -45,15 +45,15 @@ class Answered:
         found = score_questions(self.examples, self.answers, rules_of(self.examples))
         return summary(refuse_above(found, self.no_answer, threshold))
 
-    def best_line(self) -> float:
+    def best_threshold(self) -> float:
         found = score_questions(self.examples, self.answers, "2.0")
         return best_thresholds(found, self.no_answer)["best_f1_thresh"]
 
 
 def answered(reader: Answerer, examples: Sequence[Example]) -> Answered:
-    said = predict(reader, examples)
-    answers = {key: p.n_best[0].text if p.n_best else p.text for key, p in said.items()}
-    return Answered(examples, answers, {key: p.no_answer for key, p in said.items()})
+    predictions = predict(reader, examples)
+    answers = {key: p.n_best[0].text if p.n_best else p.text for key, p in predictions.items()}
+    return Answered(examples, answers, {key: p.no_answer for key, p in predictions.items()})
 
 
 def show(what: str, scores: dict[str, float], kind: str = "") -> None:
@@ -62,10 +62,10 @@ def show(what: str, scores: dict[str, float], kind: str = "") -> None:
 
 
 def area_under_curve(questions: Answered) -> float:
-    """How often an impossible question is believed to be one more than another question is."""
-    beliefs = questions.no_answer
-    impossible = np.array([beliefs[e.id] for e in questions.examples if not e.answers])
-    others = np.sort([beliefs[e.id] for e in questions.examples if e.answers])
+    """ROC AUC of the no-answer probabilities: how well they separate unanswerable questions."""
+    scores = questions.no_answer
+    impossible = np.array([scores[e.id] for e in questions.examples if not e.answers])
+    others = np.sort([scores[e.id] for e in questions.examples if e.answers])
     below = np.searchsorted(others, impossible, "left") + np.searchsorted(
         others, impossible, "right"
     )
@@ -75,36 +75,36 @@ def area_under_curve(questions: Answered) -> float:
 def report(reader: Answerer, squad: Path) -> None:
     shipped = reader.no_answer_threshold
     rest = list(read_examples(squad / REST))
-    aside, known = articles_aside(rest), {example.title for example in rest}
+    held_out, known = calibration_articles(rest), {example.title for example in rest}
     print("| questions | number | EM | F1 |\n| --- | ---: | ---: | ---: |")
     dev = answered(reader, list(read_examples(squad / "dev-v1.1.json.gz")))
     show("SQuAD 1.1 dev, always answering", dev.scores())
-    show("articles it has seen nothing of", dev.only(lambda e: e.title not in known).scores())
-    trained = dev.only(lambda e: e.title in known and e.title not in aside)
-    show("articles it was trained on", trained.scores())
-    show("articles it was calibrated on", dev.only(lambda e: e.title in aside).scores())
+    show("unseen articles", dev.only(lambda e: e.title not in known).scores())
+    trained = dev.only(lambda e: e.title in known and e.title not in held_out)
+    show("articles used in training", trained.scores())
+    show("articles used for calibration", dev.only(lambda e: e.title in held_out).scores())
     course = answered(reader, list(read_examples(squad / JUDGED)))
-    for what, line in (("CS 224n dev", shipped), ("CS 224n dev, always answering", 1.0)):
-        show(what, course.scores(line))
-        show("with answer", course.scores(line), "HasAns_")
-        show("without", course.scores(line), "NoAns_")
+    for what, threshold in (("CS 224n dev", shipped), ("CS 224n dev, always answering", 1.0)):
+        show(what, course.scores(threshold))
+        show("with answer", course.scores(threshold), "HasAns_")
+        show("without answer", course.scores(threshold), "NoAns_")
     test = answered(reader, list(read_examples("bundled:test")))
     show("bundled test split", test.scores(shipped))
     show("with answer", test.scores(shipped), "HasAns_")
-    show("without", test.scores(shipped), "NoAns_")
+    show("without answer", test.scores(shipped), "NoAns_")
     english = test.only(lambda e: e.language == "en")
     show("English, with answer", english.scores(shipped), "HasAns_")
     show("English, with answer, always answering", english.scores(), "HasAns_")
     print(f"\nArea under the curve on CS 224n dev: {area_under_curve(course):.2f}\n")
-    print("| impossible share | no answer above | F1 | with answer | without |")
+    print("| unanswerable | no-answer threshold | F1 | with answer | without answer |")
     print("| ---: | ---: | ---: | ---: | ---: |")
-    calibration = answered(reader, [example for example in rest if example.title in aside])
+    calibration = answered(reader, [example for example in rest if example.title in held_out])
     for share in SHARES:
         drawn = {example.id for example in calibration_questions(rest, share)}
-        line = calibration.only(lambda e, ids=drawn: e.id in ids).best_line()
-        scores = course.scores(line)
+        threshold = calibration.only(lambda e, ids=drawn: e.id in ids).best_threshold()
+        scores = course.scores(threshold)
         f1 = (scores[name] for name in ("f1", "HasAns_f1", "NoAns_f1"))
-        print(f"| {share:.0%} | {line:.2f} | {' | '.join(f'{value:.2f}' for value in f1)} |")
+        print(f"| {share:.0%} | {threshold:.2f} | {' | '.join(f'{value:.2f}' for value in f1)} |")
 
 
 def main() -> None:

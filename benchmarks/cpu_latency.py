@@ -1,10 +1,10 @@
-"""How fast the small reader answers on a processor, against two limits.
+"""Latency and throughput of the small reader on a CPU, against two limits.
 
     python benchmarks/cpu_latency.py [--data dev-v1.1.json.gz] [--reader FOLDER]
 
-In batches: at least 40 questions a second. One question at a time: under 60 ms. Without a reader
-the `qacnn` recipe with random weights is timed, whose arithmetic is the same; without data the
-bundled questions. Exit code 1 when a limit is missed.
+In batches: at least 40 questions per second. One question at a time: under 60 ms. By default the
+`qacnn` recipe is timed with random weights, at the same cost, on the bundled questions. The exit
+code is 1 if a limit is missed.
 """
 
 import argparse
@@ -29,7 +29,7 @@ VECTOR_WIDTH = 150
 
 
 def untrained(examples: Sequence[Example]) -> Reader:
-    """A reader of full size that has learnt nothing; only the time of its answers is right."""
+    """An untrained reader of full size: only the time of its answers is meaningful."""
     width = f"words.width={VECTOR_WIDTH}"
     recipe = load_recipe("qacnn", ["words.vectors=[]", width, "words.trainable_words=0"])
     family = family_of(recipe.model.kind)
@@ -48,7 +48,7 @@ def batch_rate(reader: Reader, examples: Sequence[Example], repetitions: int) ->
 
 
 def single_seconds(reader: Reader, examples: Sequence[Example]) -> float:
-    """Median over questions: what a person waits for."""
+    """Median latency over the questions."""
     times = []
     for example in examples:
         began = time.perf_counter()
@@ -61,12 +61,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default="bundled:test", help="questions to answer")
     parser.add_argument("--reader", help="a reader's folder")
-    parser.add_argument("--questions", type=int, default=500, help="how many of them")
+    parser.add_argument("--questions", type=int, default=500, help="number of questions")
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     everything = list(read_examples(arguments.data))
-    # Spread over the whole file: neighbours are about the same text, and equally long.
+    # Spread over the whole file: neighbouring questions share a context, and thus its length.
     step = max(1, len(everything) // arguments.questions)
     examples = everything[::step][: arguments.questions]
     reader = Reader.load(arguments.reader) if arguments.reader else untrained(examples)

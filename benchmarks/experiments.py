@@ -1,10 +1,10 @@
-"""What the experiment runner costs beside its runs, and how long a report over many runs takes.
+"""Overhead of the experiment runner, and time of a report over many runs.
 
     python benchmarks/experiments.py
 
-Part one makes a few short runs of `tiny` on the bundled corpus and tells which share of the time
-was not training. Part two makes up 500 finished runs (250 rows, two seeds) of SQuAD dev's size and
-reports them in every format: the whole command, from start to end. Exit code 1 when a limit is
+Part one trains a few short runs of `tiny` on the bundled corpus and prints the fraction of the time
+that was not training. Part two generates 500 finished runs (250 rows, two seeds) of the size of
+SQuAD dev and times the whole report command in every format. The exit code is 1 if a limit is
 missed.
 """
 
@@ -40,7 +40,7 @@ SHARE_LIMIT, REPORT_LIMIT = 0.02, 10.0
 
 
 def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
-    """Seconds of all runs, and the share of them that was not spent in training."""
+    """Seconds of all runs, and the fraction that was not spent in training."""
     choices = {f"rate {rate:g}": {"training": {"learning_rate": rate}} for rate in (1e-3, 3e-3)}
     table = Table(
         name="cost",
@@ -82,7 +82,7 @@ def report_seconds(folder: Path, rows: int) -> float:
     answers = {e.id: e.answers[0].text if e.answers else "" for e in examples}
     has_answer = np.array([bool(e.answers) for e in examples], np.uint8)
     for run in grid.runs:
-        _make_up(out / run.key, run, answers, has_answer, generator)
+        _generate(out / run.key, run, answers, has_answer, generator)
     return _seconds_of_report(folder)
 
 
@@ -106,7 +106,7 @@ def _table(dev: Path, rows: int) -> str:
 
 
 def _seconds_of_report(folder: Path) -> float:
-    """Of the whole command, from its start as a process to its end."""
+    """Seconds of the whole command, including the start of the process."""
     words = ["experiment", "report", str(folder / "many.toml"), "--out", str(folder / "runs")]
     words += ["--format", "md,html,tex,json", "--examples", "1", "--to", str(folder)]
     began = time.perf_counter()
@@ -114,7 +114,7 @@ def _seconds_of_report(folder: Path) -> float:
     return time.perf_counter() - began
 
 
-def _make_up(
+def _generate(
     folder: Path,
     run: Run,
     answers: dict[str, str],
@@ -164,8 +164,8 @@ def _make_up(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=6, help="of every run of part one")
-    parser.add_argument("--rows", type=int, default=250, help="of part two, two runs each")
+    parser.add_argument("--epochs", type=int, default=6, help="epochs per run in part one")
+    parser.add_argument("--rows", type=int, default=250, help="rows in part two, two runs each")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         total, share = runner_share(Path(name) / "cost", arguments.epochs)

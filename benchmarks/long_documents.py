@@ -1,11 +1,11 @@
-"""How sure a reader is, and how often it is right, when the passage is a part of a long document.
+"""Confidence and accuracy of a reader when the passage is part of a long document.
 
     python benchmarks/long_documents.py --data cs224n-dev-v2.0.json.gz [--reader bundled]
 
-The passage of every question is put at a random place among paragraphs of other articles. All in
-percent: `answered` and `refused` are shares of the questions with and without an answer; `right`
-(exact match) and `confidence` are means over the questions with an answer that were answered, and
-`error` is the expected calibration error over these.
+The passage of every question is put at a random position among paragraphs of other articles. All
+values are in percent: `answered` and `refused` are fractions of the questions with and without an
+answer; `correct` (exact match) and `confidence` are means over the answered questions that have an
+answer; `error` is their expected calibration error.
 """
 
 import argparse
@@ -24,7 +24,7 @@ PARAGRAPHS = (1, 3, 10, 30)
 
 
 def chosen(examples: Sequence[Example], count: int, draw: random.Random) -> list[Example]:
-    """As many questions with an answer as without."""
+    """Equal numbers of questions with and without an answer."""
     kinds = ([e for e in examples if bool(e.answers) is has] for has in (True, False))
     return [e for kind in kinds for e in draw.sample(kind, min(count, len(kind)))]
 
@@ -32,27 +32,27 @@ def chosen(examples: Sequence[Example], count: int, draw: random.Random) -> list
 def widened(
     example: Example, others: Sequence[tuple[str, str]], paragraphs: int, draw: random.Random
 ) -> Example:
-    """The question about a document; where the answers stand there does not matter here."""
+    """The question about a document; the positions of the answers are not used here."""
     around = draw.sample([text for title, text in others if title != example.title], paragraphs - 1)
-    place = draw.randrange(paragraphs)
+    position = draw.randrange(paragraphs)
     return replace(
-        example, context="\n\n".join([*around[:place], example.context, *around[place:]])
+        example, context="\n\n".join([*around[:position], example.context, *around[position:]])
     )
 
 
 def line(reader: Reader, examples: Sequence[Example], paragraphs: int) -> str:
-    said = list(reader.answer_batch((e.question, e.context) for e in examples))
-    pairs = list(zip(examples, said, strict=True))
+    predictions = reader.answer_batch((e.question, e.context) for e in examples)
+    pairs = list(zip(examples, predictions, strict=True))
     with_answer = [(e, p) for e, p in pairs if e.answers]
     without = [p for e, p in pairs if not e.answers]
     answered = [(e, p) for e, p in with_answer if p.is_answer]
-    right = [max(exact_match(p.text, gold.text) for gold in e.answers) for e, p in answered]
-    sure = [p.score for _, p in answered]
+    correct = [max(exact_match(p.text, gold.text) for gold in e.answers) for e, p in answered]
+    confidences = [p.score for _, p in answered]
     cells = (
         len(answered) / len(with_answer),
-        statistics.mean(right),
-        statistics.mean(sure),
-        expected_calibration_error(sure, right),
+        statistics.mean(correct),
+        statistics.mean(confidences),
+        expected_calibration_error(confidences, correct),
         sum(not p.is_answer for p in without) / len(without),
     )
     return f"| {paragraphs} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |"
@@ -62,13 +62,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", required=True)
     parser.add_argument("--reader", default="bundled")
-    parser.add_argument("--questions", type=int, default=100, help="of either kind")
+    parser.add_argument("--questions", type=int, default=100, help="number of each kind")
     options = parser.parse_args()
     everything = list(read_examples(options.data))
     reader = Reader.load(options.reader)
     others = sorted({(e.title, e.context) for e in everything})
     questions = chosen(everything, options.questions, random.Random(0))
-    print("| paragraphs | answered | right | confidence | error | refused |")
+    print("| paragraphs | answered | correct | confidence | error | refused |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     for paragraphs in PARAGRAPHS:
         draw = random.Random(paragraphs)

@@ -1,16 +1,16 @@
-"""NormSoftmax attention on a GPU: plain fused attention, all scores, and ours; time and memory.
+"""NormSoftmax attention on a GPU: time and memory against fused attention and the definition.
 
     python benchmarks/normsoftmax.py
 
-Forward and backward in bfloat16, timed on the device: the median of many runs, and of three such
-rounds, taken in turns, the best, since the processor that launches the kernels may be busy with
-other things. `graph` replays a captured step, so that launches do not count; `eager` is what plain
-calls take. Memory is the peak of an eager step above the inputs, as a multiple of that of plain
-fused attention. `faster` compares ours with all scores, the definition written in torch and not
-compiled. `error` is that of our result against the definition in float64, on one head; bfloat16
-itself rounds to 0.002. A second table has heads of 64 features that keep few of 384 keys, in
-float32: the largest error of a query, as a share of its norm, and the errors of the gradients of
-query and key, as shares of theirs; each of ours and of all scores, against float64.
+`plain` is torch's fused attention, `all scores` the definition in torch, not compiled, and `ours`
+the fused NormSoftmax attention. Forward and backward run in bfloat16 and are timed on the device:
+the best of three medians, taken in turn, since the CPU that launches the kernels may be busy.
+`graph` replays a captured step, which excludes launch times; `eager` includes them. Memory is the
+peak of an eager step above the inputs, as a multiple of that of plain fused attention. `faster`
+compares ours with all scores. `error` is the relative error of ours against the definition in
+float64, on one head; the rounding of bfloat16 alone is 0.002. A second table has heads of size 64
+that keep few of 384 keys, in float32: the largest relative error of a query, and the relative
+errors of the gradients of query and key, of ours and of all scores, against float64.
 """
 
 import argparse
@@ -33,7 +33,7 @@ class Size(NamedTuple):
     width: int
     padded: bool
     in_graph: bool
-    limit: float | None = None  # of ours, as a multiple of plain
+    limit: float | None = None  # for the time of ours, as a multiple of plain
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ def measure(attention: Attention, size: Size, repetitions: int) -> Measured:
         run = graph.replay
     events = [torch.cuda.Event(enable_timing=True) for _ in range(2 * repetitions)]
     timed = list(zip(events[::2], events[1::2], strict=True))
-    for start, end in timed:  # without waiting: in training the device has work in its queue too
+    for start, end in timed:  # without waiting: in training too, the device has a queue of work
         start.record()
         run()
         end.record()
@@ -114,7 +114,7 @@ def measure(attention: Attention, size: Size, repetitions: int) -> Measured:
 
 
 def error(size: Size) -> float:
-    """Of one head, as a share of the norm."""
+    """Relative error of one head."""
     torch.manual_seed(0)
     shape = (1, 1, size.length, size.width)
     inputs = [torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
@@ -126,7 +126,7 @@ def error(size: Size) -> float:
 
 
 def few_keys_errors(attention: Attention, kept: int) -> list[float]:
-    """Of the worst of 100,000 queries, and of the gradients of all queries and of the keys."""
+    """Relative errors: the worst of 100,000 queries, and the gradients of queries and keys."""
     torch.manual_seed(0)
     query = torch.randn(1, 8, 12_500, 64, device="cuda")
     key, value = torch.randn(2, 1, 8, 384, 64, device="cuda")
@@ -145,7 +145,7 @@ def few_keys_errors(attention: Attention, kept: int) -> list[float]:
 
 
 def warm_up(seconds: float) -> None:
-    """Until the clock of the device is what it is at work."""
+    """Keep the device busy until its clock is at full speed."""
     matrix = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:

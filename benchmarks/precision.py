@@ -1,11 +1,11 @@
-"""A table of precisions: `qacnn` in float32, bfloat16 and float16 on one GPU, the same steps each.
+"""Compare precisions: `qacnn` in float32, bfloat16 and float16 on one GPU, with the same steps.
 
     python benchmarks/precision.py --train train-v1.1.json.gz --dev dev-v1.1.json.gz \\
         --vectors glove.100d.txt.gz glove.50d.txt.gz
 
-Beside it, what careless masks give in these precisions for a row that is masked as a whole, and
-what `readlet.nn.softmax` gives. The page is written again after every run, so a stopped benchmark
-leaves what it has measured.
+A second table has the results of common masks, and of `readlet.nn.softmax`, for a fully masked row
+in these precisions. The page is written after every run, so that an interrupted benchmark keeps its
+measurements.
 """
 
 import argparse
@@ -34,8 +34,8 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 class Figures(NamedTuple):
     """One run, from its log."""
 
-    speed: float  # questions a second, the median over the checks
-    memory: float  # the highest number of MiB held on the GPU
+    speed: float  # questions per second, the median over the checks
+    memory: float  # peak GPU memory in MiB
     exact: float
     f1: float
     loss: float  # mean of the steps before the last check
@@ -65,7 +65,7 @@ def figures_of(records: Sequence[Mapping[str, Any]]) -> Figures:
 
 
 def precision_table(measured: Mapping[str, Sequence[Figures]]) -> list[str]:
-    """A row for each precision: the mean over its seeds, and the deviation of the scores."""
+    """A row for each precision: means over the seeds, and standard deviations of the scores."""
     lines = [
         "| precision | runs | questions/s | peak MiB | EM | F1 | loss | steps | rollbacks "
         "| skipped steps | scale at the end |",
@@ -117,7 +117,7 @@ MASKS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def mask_table(device: torch.device) -> list[str]:
-    """The weights that each mask gives to a row that keeps nothing."""
+    """The weights of a fully masked row for each kind of mask."""
     lines = [f"| mask | {' | '.join(PRECISIONS)} |", "| --- |" + " ---: |" * len(PRECISIONS)]
     for name, mask in MASKS.items():
         cells = [_masked_row(mask, getattr(torch, precision), device) for precision in PRECISIONS]
@@ -136,13 +136,13 @@ def _masked_row(
 def write_page(
     out: Path, measured: Mapping[str, Sequence[Figures]], device: torch.device, command: str
 ) -> None:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "a processor"
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "a CPU"
     lines = [
         "# Precisions: results",
         "",
         f"`qacnn` on {name}, torch {torch.__version__}; the same data, batches and steps in every",
         "precision. Weights and optimiser are float32 in all of them. A skipped step is one whose",
-        "gradients overflowed: the scale of the loss is halved then.",
+        "gradients overflowed; the scale of the loss is then halved.",
         "",
         f"    {command}",
         "",
@@ -150,8 +150,8 @@ def write_page(
         "",
         "## Masks",
         "",
-        "The largest weight that a softmax gives in a row of four places, all of them masked.",
-        "Right is 0. NaN spoils the model in one step; 0.25 is attention to padding, unnoticed.",
+        "The largest softmax weight in a row of four positions, all masked. It should be 0.",
+        "NaN destroys the model in one step; 0.25 is silent attention to padding.",
         "",
         *mask_table(device),
     ]
@@ -159,7 +159,7 @@ def write_page(
 
 
 class SameData(RecentData):
-    """All runs train on the data of the first: seeds draw weights and order only."""
+    """All runs use the data of the first: the seed affects only weights and order."""
 
     _data: TrainingData | None = None
 
@@ -172,7 +172,7 @@ class SameData(RecentData):
 
 
 def measure(recipe: Recipe, recent: RecentData) -> Figures:
-    gc.collect()  # the captured steps of the run before
+    gc.collect()  # the captured steps of the previous run
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
@@ -210,7 +210,7 @@ def main() -> None:
     recent = SameData()
     measured: dict[str, list[Figures]] = {}
     for precision in PRECISIONS:
-        torch._dynamo.reset()  # programs of another precision would count against its limit
+        torch._dynamo.reset()  # programs of other precisions count towards its limit
         for seed in range(arguments.seeds):
             chosen = [f"training.precision={precision}", f"training.seed={seed}"]
             figures = measure(load_recipe("qacnn", [*changes, *chosen]), recent)

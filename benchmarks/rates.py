@@ -1,10 +1,10 @@
-"""How fast Readlet reads, tokenises and scores, beside the limits that it promises to keep.
+"""Speed of reading, tokenising and scoring, against the limits of the project.
 
     python benchmarks/rates.py                 # on the bundled corpus, repeated to SQuAD's size
     python benchmarks/rates.py --squad DIR     # on train-v1.1.json and dev-v1.1.json (or .gz) there
 
 Everything runs on one core; the best of several repetitions counts, since other programs may be
-running. A ratio of 2 means twice as fast as the limit. Exit code 1 when a limit is missed.
+running. A ratio of 2 means twice as fast as the limit. The exit code is 1 if a limit is missed.
 """
 
 import argparse
@@ -31,7 +31,7 @@ SCORING_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Rate:
-    """A measured rate, and how many times faster than its limit it is."""
+    """A measured rate, and its ratio to the limit."""
 
     work: str
     seconds: float
@@ -57,17 +57,17 @@ def best_seconds(work: Callable[[], object], repetitions: int) -> float:
 
 
 def reading(path: Path, repetitions: int) -> Rate:
-    """Read a file of SQuAD's size and check that every answer stands where it should."""
+    """Read a file of the size of SQuAD and check the position of every answer."""
     number = sum(1 for _ in read_examples(path))
     seconds = best_seconds(lambda: sum(1 for _ in read_examples(path)), repetitions)
-    # Per question, so that a file of another size is held to the same pace.
+    # Per question, so that files of other sizes have the same limit.
     limit = number / TRAIN_QUESTIONS * READING_SECONDS
     work = f"read and validate {number:,} questions"
     return Rate(work, seconds, number / seconds, "questions/s", f"{limit:.1f} s", limit / seconds)
 
 
 def tokenising(language: str, contexts: Sequence[str], repetitions: int) -> Rate:
-    # A small corpus is repeated, or the time is too short to measure.
+    # A small corpus is repeated; otherwise the time is too short to measure.
     contexts = [*contexts] * max(1, 5000 // len(contexts))
     tokens = sum(len(word_spans(context)) for context in contexts)
     seconds = best_seconds(lambda: [word_spans(context) for context in contexts], repetitions)
@@ -79,7 +79,7 @@ def tokenising(language: str, contexts: Sequence[str], repetitions: int) -> Rate
 
 
 def scoring(examples: Sequence[Example], repetitions: int) -> Rate:
-    """Official scores, intervals and breakdowns of predictions that are partly right."""
+    """Official scores, intervals and breakdowns of partly correct predictions."""
     predictions = {example.id: _prediction(example) for example in examples}
     seconds = best_seconds(lambda: evaluate(examples, predictions), repetitions)
     number = len(examples)
@@ -89,7 +89,7 @@ def scoring(examples: Sequence[Example], repetitions: int) -> Rate:
 
 
 def _prediction(example: Example) -> str:
-    """The gold answer and some words around it: costs as much as what a reader would say."""
+    """The gold answer and some words before it: it costs as much as a real prediction."""
     if not example.answers:
         return ""
     answer = example.answers[-1]
@@ -101,7 +101,7 @@ def bundled_corpus() -> list[Example]:
 
 
 def repeated_corpus(number: int) -> list[Example]:
-    """The bundled corpus again and again, every question under an id of its own."""
+    """The bundled corpus, repeated, with a unique id for every question."""
     repeated = islice(cycle(bundled_corpus()), number)
     return [replace(example, id=f"{i}-{example.id}") for i, example in enumerate(repeated)]
 
@@ -114,7 +114,7 @@ def squad_file(folder: Path, part: str) -> Path:
 
 
 def contexts_of(examples: Iterable[Example], *, english: bool) -> list[str]:
-    """Each context once. Official SQuAD names no language: it is all English."""
+    """Each context once. The official SQuAD files name no language: they are English."""
     return list(dict.fromkeys(e.context for e in examples if (e.language in ("", "en")) == english))
 
 

@@ -4,8 +4,8 @@
         --data dev-v1.1.json.gz --machine "one H200" --notes docs/results/qacnn-notes.md \\
         --out docs/results/qacnn
 
-Writes OUT.md and beside it OUT-learning-curve.png and OUT-f1-over-time.png. Every run is a folder
-that `readlet train` has finished: its reader answers the questions again, its log gives the curves.
+Writes OUT.md, OUT-learning-curve.png and OUT-f1-over-time.png. Every run is a finished folder of
+`readlet train`: its reader answers the questions again, its log gives the curves.
 Needs matplotlib (`pip install readlet[plots]`).
 """
 
@@ -39,7 +39,7 @@ SQUAD = (
 def read_curve(folder: Path) -> LearningCurve:
     curve = learning_curve(read_log(folder / "log.jsonl"))
     if not curve.scores:
-        raise bad_input(folder / "log.jsonl", "", "holds no evaluation", "train to the end first")
+        raise bad_input(folder / "log.jsonl", "", "has no evaluation", "finish training first")
     return curve
 
 
@@ -51,10 +51,10 @@ def answer_again(
     groups: Groups,
     first: Run | None,
 ) -> Run:
-    """Let the reader of a folder answer the questions; compare it with the first run."""
+    """Predict with the reader of a folder, and compare it with the first run."""
     reader = Reader.load(folder)
-    said = predict(reader, examples)
-    answers = {identity: prediction.text for identity, prediction in said.items()}
+    predictions = predict(reader, examples)
+    answers = {identity: prediction.text for identity, prediction in predictions.items()}
     rules = rules_of(examples)
     return Run(
         name=name,
@@ -65,11 +65,11 @@ def answer_again(
         whole=evaluate(
             examples,
             answers,
-            confidences={identity: prediction.score for identity, prediction in said.items()},
+            confidences={identity: p.score for identity, p in predictions.items()},
             against=first.answers if first else None,
         ),
         groups=evaluate_groups(groups, answers, rules),
-        wrong=wrong_answers(examples, said, rules),
+        wrong=wrong_answers(examples, predictions, rules),
     )
 
 
@@ -80,15 +80,15 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--runs", nargs="+", required=True, metavar="NAME=FOLDER")
     parser.add_argument("--data", required=True, help="questions to answer")
     parser.add_argument("--out", type=Path, required=True, help="the page, without its .md")
-    parser.add_argument("--machine", default="", help="what the runs were trained on, in words")
+    parser.add_argument("--machine", default="", help="description of the training machine")
     parser.add_argument("--source", default=SQUAD, help="source and licence of the data")
-    parser.add_argument("--notes", type=Path, help="text that goes to the end of the page")
-    parser.add_argument("--seed", type=int, default=0, help="draws other wrong answers")
+    parser.add_argument("--notes", type=Path, help="file with text for the end of the page")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sampled wrong answers")
     options = parser.parse_args(words)
     pairs = [text.partition("=")[::2] for text in options.runs]
     options.runs = dict(pairs)
     if not all(name and folder for name, folder in pairs) or len(options.runs) < len(pairs):
-        parser.error("--runs: give each run a name of its own: NAME=FOLDER")
+        parser.error("--runs: give each run a unique name: NAME=FOLDER")
     if len(pairs) > len(STYLES):
         parser.error(f"--runs: more than {len(STYLES)} curves are too many for one plot")
     return options
@@ -99,7 +99,7 @@ def main(words: Sequence[str]) -> None:
     out: Path = options.out
     out.parent.mkdir(parents=True, exist_ok=True)
     notes = "".join(text_chunks(options.notes)) if options.notes else ""
-    # Whatever is wrong with a folder is told before minutes are spent on answering.
+    # Errors in a folder are reported before the questions are answered, which takes minutes.
     curves = {name: read_curve(Path(folder)) for name, folder in options.runs.items()}
     examples = list(read_examples(options.data))
     if not examples:

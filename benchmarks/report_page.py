@@ -1,4 +1,4 @@
-"""The page of `reader_report.py`: Markdown from numbers, around a few sentences written by hand."""
+"""The page of `reader_report.py`: Markdown tables with a few fixed sentences."""
 
 import re
 import shlex
@@ -15,42 +15,42 @@ from readlet.recipe.traits import SourceReader, changed_fields, fields_of, field
 
 F1_LEVELS = (70, 75, 78, 80, 81, 82)
 ERRORS_PER_KIND = 3
-ANSWER_LETTERS = 60  # what is quoted of an answer: never a whole sentence of the passage
+ANSWER_LETTERS = 60  # longest quotation of an answer: never a whole sentence of the passage
 GOLDS_SHOWN = 3
-_NUMBER = re.compile(r"(–|[\d.,]+( \(.*\))?)$")  # with its interval or share
+_NUMBER = re.compile(r"(–|[\d.,]+( \(.*\))?)$")  # with an interval or a percentage
 
 INTRODUCTION = """\
-How well the readers below answer {questions:,} questions of `{data}`, and how long they took to \
-learn it. Exact match (EM) and F1 are the official ones, in percent. Brackets hold 95 % intervals \
-over resampled questions: what another set of questions of the same kind would change, not \
-what another seed would. The calibration error is the mean distance between a reader's confidence \
-and how often it is right, from 0 to 1.
+Scores of the readers below on the {questions:,} questions of `{data}`, and their training times. \
+Exact match (EM) and F1 are the official ones, in percent. Brackets have 95 % bootstrap intervals \
+over questions: they show the variation with other questions of the same kind, not with other \
+seeds. The calibration error is the mean gap between a reader's confidence and its accuracy, from \
+0 to 1.
 """
 TIMES = """\
-The first evaluation on dev at or above each F1; nothing is interpolated, so the time between two \
-evaluations is the precision. Curves are of the averaged weights.
+The first evaluation on dev at or above each F1; nothing is interpolated, so the resolution is \
+the interval between two evaluations. The curves show the averaged weights.
 """
 MINUTES = """\
-Minutes count from the start of the command: reading the data, compiling and all evaluations are \
-included.{machine}
+Minutes since the start of the command, including reading the data, compilation and all \
+evaluations.{machine}
 """
 ERRORS = """\
-Every answer that is not exactly right is of one kind, decided by place and form alone \
-(`readlet.metrics.error_kinds`). Shares are of all questions.
+Every answer that is not an exact match has one kind of error, determined by its position and form \
+(`readlet.metrics.error_kinds`). Percentages are of all questions.
 """
 SAMPLE = """\
-{count} of each kind, as far as there are so many, drawn by chance (seed {seed}). Only ids and \
-short answers are shown; `…` marks what was cut. Confidence is the reader's own, between 0 and 1.
+Up to {count} of each kind, sampled at random (seed {seed}). Only ids and short answers are shown; \
+`…` marks truncated text. Confidence is that of the reader, between 0 and 1.
 """
 LICENCE = """\
-Source of the ids, the gold answers and the answers given, which are pieces of its passages: \
-{source}. Long ones are cut; the lists of wrong answers are shared under the same licence.
+Source of the ids, the gold answers and the predicted answers, which are excerpts of its passages: \
+{source}. Long ones are truncated; the lists of wrong answers are shared under the same licence.
 """
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished training run with all that the page tells of it."""
+    """A finished training run with everything that the page shows."""
 
     name: str
     recipe: Recipe
@@ -79,9 +79,9 @@ def page(
     command: str,
     notes: str,
 ) -> str:
-    """The whole page; `plots` are files beside it, `command` is what makes it again.
+    """The whole page; `plots` are files in its folder, `command` reproduces it.
 
-    `notes` come last, as they are written: what the figures do not say by themselves.
+    `notes` are added unchanged at the end.
     """
     machine = f" Machine: {machine}." if machine else ""
     sections = [
@@ -95,14 +95,14 @@ def page(
         *([MINUTES.format(machine=machine)] if any(run.is_timed for run in runs) else []),
         table(*times_table(runs)),
         *(part for group in runs[0].groups for part in group_section(group, runs)),
-        "## What goes wrong\n",
+        "## Error analysis\n",
         ERRORS,
         table(*kinds_table(runs, questions)),
         SAMPLE.format(count=ERRORS_PER_KIND, seed=seed),
         *(part for run in runs for part in errors_section(run, seed)),
         LICENCE.format(source=source),
         "## How this was made\n",
-        "Each run, in an order in which they can be made:\n",
+        "The runs, in an order in which they can be trained:\n",
         code(training_command(run.name, run.recipe) for run in sorted(runs, key=needs_another)),
         "This page, from the folders of the runs:\n",
         code([command]),
@@ -132,7 +132,7 @@ def scores_table(runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
 
 
 def comparison(runs: Sequence[Run]) -> list[str]:
-    """Differences to the first run; p from a paired permutation test over the same questions."""
+    """Differences from the first run, with p-values of a paired permutation test."""
     lines = [
         f"- {cell(run.name)} against {cell(runs[0].name)}: "
         f"EM {other['exact_difference']:+.2f} (p = {other['exact_p']:.4f}), "
@@ -195,7 +195,7 @@ def errors_section(run: Run, seed: int) -> list[str]:
                 f"{error.prediction.score:.2f}",
             ]
         )
-    head = ["kind", "question", "gold answers", "said", "confidence"]
+    head = ["kind", "question", "gold answers", "prediction", "confidence"]
     return [f"### Wrong answers of {cell(run.name)}\n", table(head, rows)]
 
 
@@ -204,11 +204,11 @@ def needs_another(run: Run) -> bool:
 
 
 def training_command(name: str, recipe: Recipe) -> str:
-    """How the run is made again: the shipped recipe and what was changed; files by their names."""
+    """The command that repeats the run: the shipped recipe and its changes; files by name only."""
     if recipe.name not in shipped_recipes():
         return f"readlet train {shlex.quote(recipe.name)}.toml"
     changed = changed_fields(load_recipe(recipe.name).model_dump(mode="json"), recipe)
-    # A reader to start from or to learn from is a run too; where data lie is only known here.
+    # A start or a teacher is also a run; the folders of data files differ by machine.
     readers = {field.path for field in fields_with(recipe, SourceReader)}
     changes = [
         f"--set {shlex.quote(f'{path}={_as_toml(value, folder)}')}"
@@ -234,7 +234,7 @@ def _as_toml(value: object, folder: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of numbers stand to the right; a column in which nothing stands is left out."""
+    """Columns of numbers are right-aligned; empty columns are left out."""
     if not rows:
         return "None.\n"
     columns = [column for column in zip(head, *rows, strict=True) if any(column[1:])]
@@ -261,7 +261,7 @@ def shortened(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A text of others inside a table: none of its letters may become Markdown."""
+    """Literal text inside a table: Markdown characters are escaped."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>|$~" else letter for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""The plots of `reader_report.py`: small PNG files that are readable on white and in grey print."""
+"""The plots of `reader_report.py`: small PNG files, also readable in greyscale."""
 
 import io
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from readlet.metrics.learning_curve import LearningCurve, epoch_means
 
-# Okabe and Ito's colours, told apart by every eye; the markers tell them apart in grey print.
+# Okabe and Ito's colours, safe for colour-blind readers; markers distinguish them in greyscale.
 STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#000000", "v"))
 
 
@@ -26,10 +26,10 @@ def learning_plot(curves: Mapping[str, LearningCurve]) -> bytes:
             scores.plot(
                 epochs, values, line, color=colour, marker=marker, markersize=4.0, label=label
             )
-        places, values = [p.epoch for p in curve.losses], [p.loss for p in curve.losses]
-        losses.plot(places, values, color=colour, linewidth=0.6, alpha=0.4)
+        epochs, values = [p.epoch for p in curve.losses], [p.loss for p in curve.losses]
+        losses.plot(epochs, values, color=colour, linewidth=0.6, alpha=0.4)
         means = epoch_means(curve.losses)
-        # In the middle of their epochs, where the single losses run through them.
+        # In the middle of their epochs, on the curve of the single losses.
         middles, values = [p.epoch - 0.5 for p in means], [p.loss for p in means]
         losses.plot(middles, values, color=colour, marker=marker, markersize=4.0, label=name)
     scores.set_ylabel("dev EM and F1 (%)")
@@ -72,6 +72,6 @@ def _figure(rows: int) -> tuple[Figure, list[Axes]]:
 
 def _as_png(figure: Figure) -> bytes:
     stream = io.BytesIO()
-    # Without the name of the program in it, the same numbers give the same file.
+    # Without the software version, the same numbers give the same file.
     figure.savefig(stream, format="png", dpi=150, facecolor="white", metadata={"Software": None})
     return stream.getvalue()

@@ -1,11 +1,11 @@
-"""How fast the small reader learns with NormSoftmax, and how much that depends on its settings.
+"""Learning speed of the small reader with NormSoftmax, and its sensitivity to hyperparameters.
 
     readlet experiment run 002-robustness --data FOLDER --out runs/002-robustness
     python benchmarks/robustness.py --runs runs/002-robustness \\
         --out docs/results/normsoftmax-robustness.png
 
-Prints two tables: F1 on dev during training, and its spread over the settings. Draws the last F1
-over the number of heads and over the rate. Needs matplotlib (`pip install readlet[plots]`).
+Prints two tables: F1 on dev during training, and its spread over the settings. Plots the final F1
+over the number of heads and the learning rate. Needs matplotlib (`pip install readlet[plots]`).
 """
 
 import argparse
@@ -25,7 +25,7 @@ COLOURS = {"standard": "#555555", "norm": "#b5442e"}
 
 
 class Curve(NamedTuple):
-    """One run: what was varied, and F1 after each epoch."""
+    """One run: its settings, and F1 after each epoch."""
 
     softmax: str
     heads: int
@@ -75,14 +75,14 @@ def print_early(curves: Sequence[Curve]) -> None:
     print("| ---: | ---: | --- |" + " ---: |" * len(epochs))
     for heads, rate in settings_of(curves):
         for softmax in SOFTMAXES:
-            alike = [c for c in curves if (c.softmax, c.heads, c.rate) == (softmax, heads, rate)]
-            cells = (spread_text([curve.f1[epoch] for curve in alike]) for epoch in epochs)
+            seeds = [c for c in curves if (c.softmax, c.heads, c.rate) == (softmax, heads, rate)]
+            cells = (spread_text([curve.f1[epoch] for curve in seeds]) for epoch in epochs)
             print(f"| {heads} | {rate:g} | {softmax} | {' | '.join(cells)} |")
 
 
 def print_spread(curves: Sequence[Curve]) -> None:
-    """Over settings, each the mean of its seeds: seeds are another matter."""
-    print("\n| over | softmax | mean | deviation | lowest | highest |")
+    """The spread over settings; each setting is the mean over its seeds."""
+    print("\n| over | softmax | mean | standard deviation | lowest | highest |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
     rates, heads = _common_rate(curves), _common_heads(curves)
     for over, chosen in (
@@ -148,7 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--small", action="store_true", help="of the small variant")
+    parser.add_argument("--small", action="store_true", help="runs of the small variant")
     arguments = parser.parse_args()
     if not arguments.out.parent.is_dir():
         parser.exit(1, f"robustness: {arguments.out.parent}: no such folder; make it first\n")

@@ -1,9 +1,9 @@
-"""What went into attention's softmax during training, and what came out: a plot.
+"""Plot statistics of the inputs and outputs of attention's softmax during training.
 
     python benchmarks/softmax_plots.py --runs standard=RUN/log.jsonl norm=RUN/log.jsonl \\
         --out docs/results/normsoftmax-statistics.png
 
-The runs were made with `training.track_softmax=true`. One line for each softmax of the network,
+The runs need `training.track_softmax=true`. There is one line for each softmax of the network,
 from light (the first) to dark (the last). Needs matplotlib (`pip install readlet[plots]`).
 """
 
@@ -19,7 +19,7 @@ from readlet.storage.files import check_place
 Curves = dict[str, dict[int, list[tuple[float, float]]]]
 """Statistic, number of the softmax, points of epoch and value."""
 _KEY = re.compile(r"softmax\.(\d+)\.(?:.+\.)?(\w+)")
-"""Its number, its layer (which older logs do not tell) and the statistic."""
+"""The number of the softmax, its layer (missing in older logs) and the statistic."""
 _TITLES = {"variance": "variance of the inputs", "entropy": "entropy of the weights, 1: all equal"}
 
 
@@ -32,7 +32,7 @@ def statistics_of(log: Path) -> Curves:
                 found[match[2]][int(match[1])].append((float(record["epoch"]), float(value)))
     if not found["variance"]:
         remedy = "train with --set training.track_softmax=true"
-        raise bad_input(log, "", "holds no statistics of softmax", remedy)
+        raise bad_input(log, "", "has no softmax statistics", remedy)
     return found
 
 
@@ -84,7 +84,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pairs = [text.partition("=") for text in arguments.runs]
     if len({name for name, _, _ in pairs}) < len(pairs):
-        parser.error("two runs of one name")
+        parser.error("--runs: two runs have the same name")
     try:
         check_place(arguments.out)
         runs = {name: statistics_of(Path(log)) for name, _, log in pairs}

@@ -2,9 +2,9 @@
 
     python benchmarks/train_speed.py --train train-v1.1.json.gz --vectors glove.100d.txt.gz ...
 
-The plain way: eager float32, everything padded to the longest context. Ours: length buckets,
-bfloat16, compiled blocks, the whole step captured as a CUDA graph per shape. Both read the same
-real batches; each figure is the median of several windows of steps, after all shapes are warm.
+The plain loop: eager float32, everything padded to the longest context. Ours: length buckets,
+bfloat16, compiled blocks, the whole step captured as a CUDA graph per shape. Both use the same real
+batches; each figure is the median of several windows of steps, after a warm-up of all shapes.
 """
 
 import argparse
@@ -31,12 +31,12 @@ _WINDOWS = 5
 def examples_per_second(
     data: TrainingData, batch_size: int, *, plain: bool, compiled: bool, steps: int
 ) -> tuple[float, float]:
-    """Questions a second over real batches in their shuffled order, and seconds to warm up."""
+    """Questions per second over real batches in shuffled order, and seconds of the warm-up."""
     precision = "float32" if plain else "bfloat16"
     recipe = load_recipe(
         "qacnn", [f"training.precision={precision}", f"training.batch_size={batch_size}"]
     )
-    # Two batches a step rule out the captured step; the plain way is timed by the batch anyway.
+    # Two batches per step disable the captured step; the plain loop is timed per batch anyway.
     settings = recipe.training.model_copy(update={"accumulate": 2 if plain else 1})
     family, rows = family_of(recipe.model.kind), data.train.rows
     scorer = build_scorer(recipe, data)
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--train", required=True, help="SQuAD 1.1 train file")
     parser.add_argument("--vectors", nargs="*", default=[], help="files of word vectors")
     parser.add_argument("--batch", nargs="*", type=int, default=[32, 64, 128])
-    parser.add_argument("--steps", type=int, default=40, help="steps in a window")
+    parser.add_argument("--steps", type=int, default=40, help="steps per window")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         parser.exit(1, "train_speed: needs a GPU\n")

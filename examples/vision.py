@@ -4,8 +4,8 @@
     python examples/vision.py --quick    # one seed, few epochs
 
 Needs scikit-learn (`pip install readlet[examples]`).
-Every variant is the same network with the same weights to begin with; only the softmax differs:
-in attention (`norm attention`), in the loss (`norm loss`), or in both.
+All variants have the same network and initial weights; only the softmax differs: in attention
+(`norm attention`), in the loss (`norm loss`), or in both.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def norm_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 class Block(nn.Module):
-    """Self-attention and a feed-forward layer, with the norms in front."""
+    """Self-attention and a feed-forward layer, pre-norm."""
 
     def __init__(self, heads: int, norm: bool) -> None:
         super().__init__()
@@ -60,12 +60,12 @@ class Transformer(nn.Module):
     def __init__(self, heads: int, norm: bool) -> None:
         super().__init__()
         self.patches = nn.Conv2d(1, WIDTH, PATCH, stride=PATCH)
-        self.places = nn.Parameter(0.02 * torch.randn((8 // PATCH) ** 2, WIDTH))  # (L, D)
+        self.positions = nn.Parameter(0.02 * torch.randn((8 // PATCH) ** 2, WIDTH))  # (L, D)
         self.blocks = nn.Sequential(*(Block(heads, norm) for _ in range(DEPTH)))
         self.classify = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, CLASSES))
 
     def forward(self, images: Tensor) -> Tensor:
-        x = self.patches(images).flatten(2).transpose(1, 2) + self.places  # (B, L, D)
+        x = self.patches(images).flatten(2).transpose(1, 2) + self.positions  # (B, L, D)
         logits: Tensor = self.classify(self.blocks(x).mean(dim=1))  # (B, C)
         return logits
 
@@ -86,7 +86,7 @@ def train(model: nn.Module, loss: Loss, epochs: int, data: tuple[Tensor, ...]) -
     images, labels, test_images, test_labels = data
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
     steps = epochs * math.ceil(len(images) / BATCH)
-    # Down to zero over the last third: at a full rate the last epoch would be a matter of luck.
+    # Decay to zero over the last third: at the full rate the last epoch would be noisy.
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, 3 * (1 - step / steps))
     )
@@ -99,8 +99,8 @@ def train(model: nn.Module, loss: Loss, epochs: int, data: tuple[Tensor, ...]) -
             schedule.step()
         model.eval()
         with torch.no_grad():
-            right = model(test_images).argmax(dim=1) == test_labels  # (test,)
-        yield 100 * float(right.float().mean())
+            correct = model(test_images).argmax(dim=1) == test_labels  # (test,)
+        yield 100 * float(correct.float().mean())
 
 
 def digits(seed: int) -> tuple[Tensor, ...]:
@@ -145,7 +145,7 @@ def main() -> None:
     heads, seeds, epochs = arguments.heads, arguments.seeds, arguments.epochs
     if arguments.quick:
         heads, seeds, epochs = [1], 1, 2
-    # Sums of several threads round differently, and fifteen epochs make points of that.
+    # Sums over several threads round differently, which grows to whole points in fifteen epochs.
     torch.set_num_threads(1)
     shown = sorted({1, math.ceil(epochs / 5), epochs})
     print(

@@ -1,4 +1,4 @@
-"""The scripts of benchmarks/ as modules; the files beside them are found as when they are run."""
+"""The scripts of benchmarks/ as modules, with their folder on the path as when they are run."""
 
 import importlib
 import sys

@@ -31,7 +31,7 @@ def test_vision() -> None:
 
 
 @pytest.mark.parametrize("words", [("--heads", "5"), ("--seeds", "0")])
-def test_vision_tells_what_it_needs(words: tuple[str, str]) -> None:
+def test_vision_reports_invalid_options(words: tuple[str, str]) -> None:
     done = vision(*words)
     assert done.returncode == 2
     assert f"argument {words[0]}: {words[1]}: give a number" in done.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""The table of precisions, of made-up logs and of a run of seconds; masks on the processor."""
+"""The table of precisions, from made-up logs and a short run; masks on the CPU."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -65,9 +65,7 @@ def test_masks(script: Any) -> None:
     assert ours == ["0", "0", "0"]
 
 
-def test_a_run_of_seconds_fills_the_page(
-    script: Any, small_training: list[str], tmp_path: Path
-) -> None:
+def test_a_short_run_fills_the_page(script: Any, small_training: list[str], tmp_path: Path) -> None:
     short = ["training.epochs=1", "training.batch_size=16", "training.evaluate_every=1"]
     recent = script.SameData()
     runs = [

@@ -1,4 +1,4 @@
-"""The results page of made-up runs: a reader that has learnt nothing, a log that it never had."""
+"""The results page of made-up runs: an untrained reader and an invented log."""
 
 import json
 from collections.abc import Callable
@@ -44,17 +44,17 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path, random_reader: Callable[..., Any]) -> Callable[..., Path]:
-    """A folder as `readlet train` leaves it."""
+    """A finished folder of `readlet train`."""
 
     def make(name: str, f1: list[float], *, timed: bool = True, seed: int = 0) -> Path:
         folder = tmp_path / name
         random_reader(MILL, seed=seed).save(folder)
         lines = []
         for epoch, score in enumerate(f1, 1):
-            place = {"step": 10 * epoch, "epoch": float(epoch)}
-            place |= {"seconds": 90.0 * epoch} if timed else {}
-            lines.append(place | {"loss": 9.0 / epoch, "examples_per_second": 50.0})
-            lines.append(place | {"exact": score - 9, "f1": score})
+            position = {"step": 10 * epoch, "epoch": float(epoch)}
+            position |= {"seconds": 90.0 * epoch} if timed else {}
+            lines.append(position | {"loss": 9.0 / epoch, "examples_per_second": 50.0})
+            lines.append(position | {"exact": score - 9, "f1": score})
         (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         return folder
 
@@ -98,13 +98,13 @@ def test_neither_questions_nor_sentences_are_quoted(
     rows = [line for line in listed.splitlines() if "mill\\_" in line]
     assert rows  # an untrained reader is wrong
     for row in rows:
-        _, said = row.strip("| ").split(" | ")[2:4]
-        assert len(said) <= 60
+        _, predicted = row.strip("| ").split(" | ")[2:4]
+        assert len(predicted) <= 60
     assert "?" not in listed
     assert "CC BY-SA 4.0" in page
 
 
-def test_without_times_nothing_is_said_of_minutes(
+def test_without_times_there_are_no_minutes(
     report: Any, run: Callable[..., Path], data: Path
 ) -> None:
     out = data.parent / "mill"
@@ -129,7 +129,7 @@ def test_the_same_runs_give_the_same_files(
     assert made[0] == made[1]
 
 
-def test_faults_are_told_before_anything_is_written(
+def test_errors_are_reported_before_anything_is_written(
     report: Any, run: Callable[..., Path], data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = data.parent / "mill"
@@ -138,16 +138,16 @@ def test_faults_are_told_before_anything_is_written(
         report.main(["--runs", f"a={data.parent}/nowhere", *rest])
     with pytest.raises(SystemExit):
         report.main(["--runs", "a=x", "a=y", *rest])
-    assert "a name of its own" in capsys.readouterr().err
+    assert "a unique name" in capsys.readouterr().err
     unfinished = run("a", [60.0])
     lines = (unfinished / "log.jsonl").read_text().splitlines(keepends=True)
     (unfinished / "log.jsonl").write_text(lines[0])
-    with pytest.raises(ReadletError, match="holds no evaluation"):
+    with pytest.raises(ReadletError, match="has no evaluation"):
         report.main(["--runs", f"a={unfinished}", *rest])
     assert not list(data.parent.glob("mill*"))
 
 
-def test_texts_of_others_are_no_markdown(report: Any) -> None:
+def test_markdown_in_texts_is_escaped(report: Any) -> None:
     from report_page import cell, shortened
 
     assert cell("a|b *c* _d_ `e` <f>") == r"a\|b \*c\* \_d\_ \`e\` \<f\>"
@@ -158,10 +158,10 @@ def test_texts_of_others_are_no_markdown(report: Any) -> None:
 
 def test_notes_stay_at_the_end(report: Any, run: Callable[..., Path], data: Path) -> None:
     notes = data.parent / "notes.md"
-    notes.write_text("## Said by hand\n\nOne seed.\n")
+    notes.write_text("## Written by hand\n\nOne seed.\n")
     words = ["--runs", f"a={run('a', [60.0, 70.0])}", "--data", str(data), "--notes", str(notes)]
     report.main([*words, "--out", str(data.parent / "mill")])
-    assert (data.parent / "mill.md").read_text().endswith("\n\n## Said by hand\n\nOne seed.\n")
+    assert (data.parent / "mill.md").read_text().endswith("\n\n## Written by hand\n\nOne seed.\n")
 
 
 def test_the_training_command_makes_the_same_recipe(report: Any) -> None:

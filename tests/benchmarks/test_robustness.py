@@ -1,4 +1,4 @@
-"""The tables and the plot of robustness, of made-up runs."""
+"""The tables and the plot of robustness, from made-up runs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +54,6 @@ def test_the_plot_is_written(script: Any, curves: list[Any], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("small", "options"), [(True, "--small"), (False, "--data FOLDER")])
-def test_missing_runs_are_told(script: Any, tmp_path: Path, small: bool, options: str) -> None:
+def test_missing_runs_are_reported(script: Any, tmp_path: Path, small: bool, options: str) -> None:
     with pytest.raises(script.ReadletError, match=f"no finished run; make .* {options} --out"):
         script.curves_of(tmp_path, small=small)

@@ -1,4 +1,4 @@
-"""Scripts that measure or make readers, at the smallest size at which they do anything."""
+"""Scripts that measure or train readers, at the smallest possible size."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_every_script_can_be_imported(name: str, load_script: Callable[[str], An
     assert load_script(name).__doc__
 
 
-def test_latency_is_measured_of_a_reader_of_full_size(load_script: Callable[[str], Any]) -> None:
+def test_latency_is_measured_with_a_reader_of_full_size(load_script: Callable[[str], Any]) -> None:
     script = load_script("cpu_latency")
     examples = [Example(str(n), "Who lit it?", "Ada lit the lamp.") for n in range(3)]
     reader = script.untrained(examples)
@@ -41,7 +41,7 @@ def test_latency_is_measured_of_a_reader_of_full_size(load_script: Callable[[str
     assert script.single_seconds(reader, examples[:1]) > 0
 
 
-def test_a_reader_is_calibrated_anew(
+def test_a_reader_is_recalibrated(
     load_script: Callable[[str], Any], random_reader: Callable[..., Reader]
 ) -> None:
     context = "Ada lit the lamp at the cape."
@@ -70,7 +70,7 @@ def test_training_speed_is_measured(
         return load_recipe("tiny", [*small_training, *changes, "training.precision=float32"])
 
     monkeypatch.setattr(script, "load_recipe", small_recipe)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)  # it needs no GPU to be right
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)  # the test runs on a CPU
     data = prepare(small_recipe("tiny", []))
     shapes = set()
 
@@ -83,5 +83,5 @@ def test_training_speed_is_measured(
     rate, warm_up = script.examples_per_second(data, 2, plain=plain, compiled=False, steps=1)
     assert rate > 0
     assert warm_up >= 0
-    # The plain way pads to the longest context, with the null place; ours to the next shape.
+    # The plain loop pads to the longest context plus the null position; ours to the next shape.
     assert shapes == ({(81, 24)} if plain else {(64, 32)})

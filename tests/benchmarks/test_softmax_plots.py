@@ -1,4 +1,4 @@
-"""The statistics that the plot of attention's softmax is drawn from."""
+"""The statistics shown in the plot of attention's softmax."""
 
 import json
 from collections.abc import Callable

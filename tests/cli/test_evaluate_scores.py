@@ -214,7 +214,7 @@ def test_bad_probabilities(write: Write) -> None:
     del na_probs[second]
     fewer = write("fewer.json", na_probs)
     shown = error_line("--predictions", answers, "--na-probs", fewer, TEST)
-    assert f"1 questions have none, the first is {second!r}" in shown
+    assert f"missing for 1 questions, the first is {second!r}" in shown
 
 
 def test_other_bad_input(write: Write, tmp_path: Path) -> None:

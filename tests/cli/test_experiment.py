@@ -78,12 +78,12 @@ def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) 
     assert readlet("experiment", "run", *words).code == 0
     shutil.rmtree(data)
     lost = readlet("experiment", "run", table)
-    assert "my-train.json: no such file; name its folder with --data" in lost.err
+    assert "my-train.json: no such file; give its folder with --data" in lost.err
     done = readlet("experiment", "report", table, "--format", "json")
     assert done.code == 0, done.err
     values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
     assert [row["finished"] for row in values["rows"]] == [0, 1]
-    assert any("`my-dev.json` is not at hand" in remark for remark in values["remarks"])
+    assert any("`my-dev.json` is not available" in remark for remark in values["remarks"])
 
 
 def test_a_missing_data_file_is_identified_by_the_newest_run(
@@ -113,7 +113,7 @@ def test_a_missing_data_file_is_identified_by_the_newest_run(
 
     assert reported() == (2031, [])  # the file as it is here
     data.unlink()
-    remark = "Shown are runs of the newest `my-dev.json`: earlier ones had other contents."
+    remark = "Only runs with the newest `my-dev.json` are shown: earlier runs had other contents."
     assert reported() == (2032, [remark])
 
 
@@ -141,7 +141,7 @@ def test_readers_of_finished_runs_cannot_be_kept(readlet: Run, table: str, tmp_p
     (result,) = (tmp_path / "runs/quick").glob("*/result.json")
     done = readlet(*words, "--keep-readers").err
     folder = result.parent.relative_to(tmp_path)
-    assert f"so no reader is kept: width 12, seed 0 ({folder}); remove these folders" in done
+    assert f"so no reader was kept: width 12, seed 0 ({folder}); remove these folders" in done
     assert "no reader" not in readlet(*words).err
     shutil.rmtree(folder)
     assert "no reader" not in readlet(*words, "--keep-readers").err
@@ -197,9 +197,9 @@ def test_failure_in_two_processes_is_reported_once(table: str) -> None:
         (["run", "quick.toml", "--only", "baseline", "width", "12"], "did you mean 'width 12'"),
         (["run", "quick.toml", "other.toml"], "other.toml: one table at a time; name rows after"),
         (["run", "000-table-1", "--only", "A1: question via French, back"], "needs translation"),
-        (["run", "qacnn-ablation"], "name its folder with --data"),
+        (["run", "qacnn-ablation"], "give its folder with --data"),
         (["report", "quick.toml", "--format", "pdf"], "--format pdf: no such format"),
-        (["report", "quick.toml", "--format", ","], "--format: names none; give md, html"),
+        (["report", "quick.toml", "--format", ","], "--format: no format given; give md, html"),
     ],
 )
 def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], message: str) -> None:

@@ -11,7 +11,7 @@ from readlet.cli import experiment_view as module
 from readlet.cli.experiment_view import GridView, show_trial
 from readlet.errors import ReadletError
 from readlet.experiments.grid import Grid, expand
-from readlet.experiments.search import Trying
+from readlet.experiments.search import TrialReport
 from readlet.experiments.table import Table
 
 Shown = Callable[[], list[str]]
@@ -102,6 +102,6 @@ def test_a_trial_with_an_invalid_recipe_is_one_line(monkeypatch: pytest.MonkeyPa
     console = Console(file=io.StringIO(), width=20)
     monkeypatch.setattr(module, "CONSOLE", console)
     with console.capture() as captured:
-        show_trial(Trying(3, 20, {"model.kernel": 4}, refused="model.kernel: must be odd"))
+        show_trial(TrialReport(3, 20, {"model.kernel": 4}, refused="model.kernel: must be odd"))
     expected = "trial 3 of 20: model.kernel=4: invalid recipe (model.kernel: must be odd)\n"
     assert captured.get() == expected

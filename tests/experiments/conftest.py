@@ -1,4 +1,4 @@
-"""A small table over a network that trains in seconds, and a report that is made up."""
+"""A small table with a network that trains in seconds, and a made-up report."""
 
 import dataclasses
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def write_table(tmp_path: Path, small_table: str) -> Callable[..., str]:
-    """Write the small table, with some of its text replaced, and give its path."""
+    """Write the small table with some of its text replaced, and return its path."""
 
     def write(*replacements: tuple[str, str], more: str = "") -> str:
         text = small_table + more
@@ -81,7 +81,7 @@ def _report(**changes: Any) -> Report:
     ]
     report = Report(
         name="bridges",
-        title="What a wider layer is worth",
+        title="The effect of a wider layer",
         source="A made-up paper, Table 1",
         note="Every row changes one thing.",
         metrics=["exact", "f1"],
@@ -133,17 +133,17 @@ def _report(**changes: Any) -> Report:
 
 @pytest.fixture(scope="session")
 def make_row() -> Callable[..., ReportRow]:
-    """A finished row of a report, by name and F1, with some of it changed."""
+    """A finished row of a report, by name and F1, with optional changes."""
     return _row
 
 
 @pytest.fixture(scope="session")
 def make_absent() -> Callable[..., ReportRow]:
-    """A row of a report of which no run is finished, with some of it changed."""
+    """A row of a report without finished runs, with optional changes."""
     return _absent
 
 
 @pytest.fixture(scope="session")
 def make_report() -> Callable[..., Report]:
-    """A report with something in each of its parts, with some of it changed."""
+    """A report with something in each of its parts, with optional changes."""
     return _report

@@ -39,28 +39,28 @@ def made_run(
     out: Path,
     row: str,
     seed: int,
-    said: Sequence[int],
+    predicted: Sequence[int],
     task: str = "cola",
     sentences: Sequence[Sentence] = SENTENCES,
 ) -> None:
-    """A folder as a finished classifier leaves it."""
+    """The folder of a finished classifier."""
     run = next(run for run in grid.runs if (run.row, run.seed) == (row, seed))
     folder = RunFolder(out / run.key)
     folder.work.mkdir(parents=True)
-    scored = TASKS[task].score(sentences, said)
+    scored = TASKS[task].score(sentences, predicted)
     lines = [
         {"step": 1, "epoch": 1.0, "seconds": 3.0, **dict.fromkeys(scored.summary, 20.0)},
         {"step": 2, "epoch": 2.0, "seconds": 6.0, **scored.summary},
     ]
     (folder.work / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     reader: Any = SimpleNamespace(metrics={"steps": 2}, scorer=SimpleNamespace(parameters=9))
-    trained = Trained(reader, sentences, said, TASKS[task])  # type: ignore[arg-type]
+    trained = Trained(reader, sentences, predicted, TASKS[task])  # type: ignore[arg-type]
     finish(folder, run, trained, "a machine", keep_reader=False)
 
 
 @pytest.fixture
 def grid(write_table: Write, tmp_path: Path) -> Grid:
-    (tmp_path / "dev.tsv").write_text("sentence\tlabel\nfine\t1\n")  # no file of questions
+    (tmp_path / "dev.tsv").write_text("sentence\tlabel\nfine\t1\n")  # not a file of questions
     metrics = 'metrics = ["matthews_correlation", "accuracy", "f1"]'
     dev = f'data.dev = "{tmp_path / "dev.tsv"}"\ndata.max'
     return expand(
@@ -72,14 +72,14 @@ def report_of(grid: Grid, out: Path) -> Report:
     return build_report(grid, find_finished(grid, out).runs, {})
 
 
-def matthews(said: Sequence[int], rows: Sequence[int] | None = None) -> float:
+def matthews(predicted: Sequence[int], rows: Sequence[int] | None = None) -> float:
     chosen = range(len(LABELS)) if rows is None else rows
-    found = glue_scores("cola", [LABELS[n] for n in chosen], [said[n] for n in chosen])
+    found = glue_scores("cola", [LABELS[n] for n in chosen], [predicted[n] for n in chosen])
     return found["matthews_correlation"]
 
 
 def test_a_difference_in_matthews_correlation(grid: Grid, tmp_path: Path) -> None:
-    """Against loops that know nothing of sums: the mean over seeds, resampled and swapped."""
+    """Against plain loops without sums: the mean over seeds, resampled and swapped."""
     base = [guesses(0.6, seed) for seed in (0, 1)]
     better = [guesses(0.8, seed) for seed in (10, 11)]
     for seed in (0, 1):
@@ -110,11 +110,11 @@ def test_a_difference_in_matthews_correlation(grid: Grid, tmp_path: Path) -> Non
         extreme += abs(total / 2) >= abs(found.mean) - 1e-9
     p = (extreme + 1) / 1001
     assert found.p_items == pytest.approx(p, abs=4 * (p * (1 - p) / 1000) ** 0.5 + 0.002)
-    assert 0.0005 < p < 0.2  # else this would show little
+    assert 0.0005 < p < 0.2  # otherwise this test would show little
     assert found.p_seeds is not None
 
 
-def test_a_report_on_classes_is_whole(grid: Grid, tmp_path: Path) -> None:
+def test_a_report_on_classes_is_complete(grid: Grid, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     for row, skill in (("baseline", 0.6), ("width 12", 0.9)):
         for seed in (0, 1):
@@ -155,7 +155,7 @@ def test_rows_of_several_tasks(grid: Grid, tmp_path: Path) -> None:
 
 
 def test_the_same_metric_of_two_tasks_is_not_tested(grid: Grid, tmp_path: Path) -> None:
-    """Accuracy on SST-2 and on MRPC: ids alike, sentences not."""
+    """Accuracy on SST-2 and on MRPC: the same ids, but different sentences."""
     made_run(grid, tmp_path, "baseline", 0, guesses(0.8, 1), "sst2")
     made_run(grid, tmp_path, "width 12", 0, guesses(0.8, 2), "mrpc")
     (found,) = report_of(grid, tmp_path).differences
@@ -163,13 +163,13 @@ def test_the_same_metric_of_two_tasks_is_not_tested(grid: Grid, tmp_path: Path) 
     assert (found.low, found.p_items) == (None, None)
 
 
-def test_sentences_of_every_seed_are_joined(grid: Grid, tmp_path: Path) -> None:
-    """Held-out sentences: the score is the mean over seeds, each on sentences of its own."""
+def test_sentences_of_every_seed_are_pooled(grid: Grid, tmp_path: Path) -> None:
+    """Held-out sentences: the score is the mean over seeds, each with its own sentences."""
     for seed, part in enumerate((SENTENCES[:25], SENTENCES[25:])):
         labels = [sentence.label for sentence in part]
         for row, skill in (("baseline", 0.5), ("width 12", 0.95)):
-            said = guesses(skill, seed + len(row), labels)
-            made_run(grid, tmp_path, row, seed, said, sentences=part)
+            predicted = guesses(skill, seed + len(row), labels)
+            made_run(grid, tmp_path, row, seed, predicted, sentences=part)
     (found,) = report_of(grid, tmp_path).differences
     assert found.low is not None
     assert found.high is not None
@@ -179,7 +179,7 @@ def test_sentences_of_every_seed_are_joined(grid: Grid, tmp_path: Path) -> None:
 
 
 def test_runs_that_cannot_be_paired_are_not_tested(grid: Grid, tmp_path: Path) -> None:
-    """No common seed, and not as many runs: a formula has no score to swap with."""
+    """Without common seeds and with different numbers of runs, there is nothing to swap."""
     made_run(grid, tmp_path, "baseline", 0, guesses(0.6, 0))
     made_run(grid, tmp_path, "width 12", 1, guesses(0.8, 1))
     (found,) = report_of(grid, tmp_path).differences
@@ -200,12 +200,12 @@ def test_a_run_of_another_version_is_not_read(grid: Grid, tmp_path: Path) -> Non
         folder.read()
 
 
-def test_predictions_are_kept(grid: Grid, tmp_path: Path) -> None:
-    said = guesses(0.6, 0)
-    made_run(grid, tmp_path, "baseline", 0, said)
+def test_predictions_are_stored(grid: Grid, tmp_path: Path) -> None:
+    predicted = guesses(0.6, 0)
+    made_run(grid, tmp_path, "baseline", 0, predicted)
     (finished,) = find_finished(grid, tmp_path).runs.values()
-    assert finished.answers == {s.id: guess for s, guess in zip(SENTENCES, said, strict=True)}
-    assert finished.result.scores["matthews_correlation"] == matthews(said)
+    assert finished.answers == {s.id: guess for s, guess in zip(SENTENCES, predicted, strict=True)}
+    assert finished.result.scores["matthews_correlation"] == matthews(predicted)
     assert finished.result.items
 
 

@@ -1,4 +1,4 @@
-"""The picture of the learning curves."""
+"""The figure of the learning curves."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def test_the_baseline_and_the_best_rows_are_drawn(
         ElementTree.fromstring(learning_curves(report, standalone=standalone))
 
 
-def test_a_picture_of_its_own_has_its_own_colours(make_report: MakeReport) -> None:
+def test_a_standalone_figure_has_its_own_colours(make_report: MakeReport) -> None:
     alone = learning_curves(make_report(), standalone=True)
     assert "currentColor" not in alone
     assert "var(" not in alone
@@ -40,7 +40,7 @@ def test_a_picture_of_its_own_has_its_own_colours(make_report: MakeReport) -> No
 
 
 @pytest.mark.parametrize("rows", [[], ["waiting"]])
-def test_without_a_curve_there_is_still_a_picture(
+def test_without_a_curve_there_is_still_a_figure(
     rows: list[str], make_absent: MakeRow, make_report: MakeReport
 ) -> None:
     report = make_report(rows=[make_absent(name) for name in rows])
@@ -66,7 +66,7 @@ curves = st.lists(curve_points, min_size=1, max_size=20, unique_by=lambda point:
 
 
 @given(st.lists(curves, min_size=1, max_size=3), st.text())
-def test_lines_stay_inside_the_picture(
+def test_lines_stay_inside_the_figure(
     make_row: MakeRow, make_report: MakeReport, listed: list[list[CurvePoint]], name: str
 ) -> None:
     rows = [

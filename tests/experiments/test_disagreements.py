@@ -1,4 +1,4 @@
-"""Where the answers of two rows stand in a passage that holds their words more than once."""
+"""Positions of the answers of two rows in a passage with repeated words."""
 
 from pathlib import Path
 
@@ -35,10 +35,10 @@ def place_of(found: Disagreement, whose: str) -> list[int]:
 @pytest.mark.parametrize(
     ("example", "text", "start", "place"),
     [
-        (EXAMPLE, "oak", 18, [18]),  # where the reader found it, right or not
+        (EXAMPLE, "oak", 18, [18]),  # where the reader found it, correct or not
         (EXAMPLE, "oak gate", GOLD.start, [GOLD.start]),
         (Example("q", "?", CONTEXT), "elm", 0, []),
-        (Example("q", "?", CONTEXT), "oak", 17, []),  # not there: rather no mark than a wrong one
+        (Example("q", "?", CONTEXT), "oak", 17, []),  # not there: no mark instead of a wrong one
         (EXAMPLE, "", 0, []),
     ],
 )
@@ -49,14 +49,14 @@ def test_an_answer_is_marked_where_it_was_found(
     against = run_of(tmp_path / "against", "", 0, is_right=False)
     runs = {"row": [row], "against": [against]}
     (found,) = disagreements([example], runs, [("row", "against")], 1)
-    assert found.excerpt == CONTEXT  # short: shown whole, so places are those of the passage
+    assert found.excerpt == CONTEXT  # short: shown completely, with the same positions
     assert place_of(found, "row") == place
     assert place_of(found, "against") == []
     assert found.answer == text
 
 
-def test_an_id_may_hold_half_a_surrogate_pair(tmp_path: Path) -> None:
-    """JSON has them, UTF-8 has not."""
+def test_an_id_may_contain_a_lone_surrogate(tmp_path: Path) -> None:
+    """JSON allows them, UTF-8 does not."""
     runs = {
         name: [run_of(tmp_path / name, text, 0, is_right=text == "oak", identity="q\ud83d")]
         for name, text in (("row", "oak"), ("against", "elm"))

@@ -1,4 +1,4 @@
-"""What a run is known by."""
+"""Keys of runs."""
 
 import gzip
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand, look_up
+from readlet.experiments.grid import expand, resolve_files
 from readlet.experiments.keys import run_key, source_digests
 from readlet.experiments.planning import plan
 from readlet.experiments.table import load_table
@@ -25,7 +25,7 @@ OTHERS = {"standard": "norm", "sqrt(d)": 2.0, "infinity": 2.0}
 OTHERS |= {"cosine": "linear", "float32": "bfloat16"}
 
 
-def test_the_key_is_of_content_not_of_place(tmp_path: Path) -> None:
+def test_the_key_depends_on_content_not_on_paths(tmp_path: Path) -> None:
     here, there = tmp_path / "a.json", tmp_path / "elsewhere" / "b.json"
     there.parent.mkdir()
     shutil.copy(source_path("bundled:train"), here)
@@ -36,7 +36,7 @@ def test_the_key_is_of_content_not_of_place(tmp_path: Path) -> None:
     assert run_key(load_recipe("tiny", [f"data.train=['{here}']"])) not in keys
 
 
-def test_the_key_is_of_the_data_however_compressed(tmp_path: Path) -> None:
+def test_the_key_does_not_depend_on_compression(tmp_path: Path) -> None:
     plain = source_path("bundled:train").read_bytes()
     for level in (1, 9):
         (tmp_path / f"{level}.json.gz").write_bytes(gzip.compress(plain, level))
@@ -51,9 +51,9 @@ def test_the_key_is_of_the_data_however_compressed(tmp_path: Path) -> None:
 
 
 def fields() -> list[tuple[str, str]]:
-    """All but those that name files: these count by their content."""
+    """All fields except those that name files, which count by their content."""
     files = fields_with(QacnnRecipe, SourceFile, SourceReader)
-    kind = ("model", "kind")  # it has one value here
+    kind = ("model", "kind")  # it has only one value here
     listed = [(f.section, f.name) for f in fields_of(QacnnRecipe) if f not in files]
     return [field for field in listed if field != kind]
 
@@ -87,8 +87,8 @@ def test_a_reader_counts_with_all_its_files(field: str, name: str, tmp_path: Pat
     assert run_key(load_recipe("tiny", change)) != bundled
 
 
-def test_keys_stay_as_they_are(tmp_path: Path) -> None:
-    """A new field of recipes must not make finished runs unknown: it gets the trait `Later`."""
+def test_keys_are_stable(tmp_path: Path) -> None:
+    """A new recipe field must not change the keys of finished runs: it gets `AddedLater`."""
     (tmp_path / "data.jsonl").write_text("the same for ever")
     data = SpanData(train=(str(tmp_path / "data.jsonl"),), dev="")
     recipe = QacnnRecipe(data=data)
@@ -97,7 +97,7 @@ def test_keys_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_data_files_are_looked_up_in_folders(write_table: Write, tmp_path: Path) -> None:
     path = write_table(("data.max_context", 'data.dev = "mine.json"\ndata.max_context'))
-    with pytest.raises(ReadletError, match=r"mine.json: no such file; name its folder with --data"):
+    with pytest.raises(ReadletError, match=r"mine.json: no such file; give its folder with --data"):
         expand(load_table(path))
     (tmp_path / "data").mkdir()
     shutil.copy(source_path("bundled:dev"), tmp_path / "data" / "mine.json")
@@ -105,7 +105,7 @@ def test_data_files_are_looked_up_in_folders(write_table: Write, tmp_path: Path)
     assert grid.runs[0].recipe.data.dev == str(tmp_path / "data" / "mine.json")
 
 
-def test_the_folders_of_data_come_before_the_table_s_and_this_before_the_current_one(
+def test_data_folders_come_before_the_folder_of_the_table_and_the_current_one(
     write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = write_table(("data.max_context", 'data.dev = "mine.json"\ndata.max_context'))
@@ -132,23 +132,23 @@ def test_changes_for_every_run(write_table: Write) -> None:
         expand(load_table(write_table()), changes=["training.epoch=5"])
 
 
-def test_files_of_one_name_are_known_by_their_folders(tmp_path: Path) -> None:
-    """Without the files a run has the key that it has with them."""
+def test_files_with_the_same_name_are_identified_by_their_folders(tmp_path: Path) -> None:
+    """A run has the same key with and without the files."""
     place = tmp_path / "there"
     for folder, split in (("one", "train"), ("two", "dev")):
         (place / folder).mkdir(parents=True)
         shutil.copy(source_path(f"bundled:{split}"), place / folder / "data.json")
     named = ["data.train=['one/data.json', 'two/data.json']", "data.dev=one/data.json"]
     recipe = load_recipe("tiny", named)
-    there = look_up(recipe, [place])
+    there = resolve_files(recipe, [place])
     key, known = run_key(there), source_digests(there)
     shutil.rmtree(place)
     assert run_key(recipe, known) == key
-    with pytest.raises(ReadletError, match=r"data.json: no such file; name its folder"):
-        run_key(load_recipe("tiny", ["data.dev=data.json"]), known)  # which of the two?
+    with pytest.raises(ReadletError, match=r"data.json: no such file; give its folder"):
+        run_key(load_recipe("tiny", ["data.dev=data.json"]), known)  # ambiguous
 
 
-def test_two_readers_are_known_without_their_files(tmp_path: Path) -> None:
+def test_two_readers_are_identified_without_their_files(tmp_path: Path) -> None:
     for name in ("old", "wise"):
         shutil.copytree(reader_folder("bundled"), tmp_path / name)
     with (tmp_path / "wise" / "config.json").open("a") as stream:
@@ -162,7 +162,7 @@ def test_two_readers_are_known_without_their_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["data.json", "sub/data.json", "/far/away/data.json"])
-def test_older_runs_tell_only_the_last_part_of_a_name(name: str) -> None:
+def test_older_runs_store_only_the_last_part_of_a_name(name: str) -> None:
     recipe = load_recipe("tiny", [f"data.dev={name}"])
     key = run_key(recipe, {name: "digest"})
     assert run_key(recipe, {"data.json": "digest"}) == key

@@ -1,4 +1,4 @@
-"""A kind that only this file knows: its traits are honoured, and it shares a table with others."""
+"""A kind defined only in this file: its traits take effect, and it shares a table with others."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand, look_up
+from readlet.experiments.grid import expand, resolve_files
 from readlet.experiments.keys import run_key, source_digests, source_names
 from readlet.experiments.runner import _programs
 from readlet.experiments.search import _changed
@@ -19,10 +19,10 @@ from readlet.recipe.kinds import known_kinds, register_recipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Data, Model, Recipe, Section, Training
 from readlet.recipe.traits import (
-    Later,
+    AddedLater,
+    AffectsCompilation,
     OnlyInTraining,
     PartOfNetwork,
-    ShapesPrograms,
     SourceFile,
     SourceReader,
 )
@@ -33,7 +33,7 @@ Write = Callable[..., str]
 
 class EncoderModel(Model):
     kind: Literal["encoder"] = "encoder"
-    """An encoder that was trained before."""
+    """A pretrained encoder."""
     layers: int = 2
     """Layers of the encoder."""
     width: int = 64
@@ -42,24 +42,24 @@ class EncoderModel(Model):
     """File of the encoder's weights."""
     drop: Annotated[float, OnlyInTraining] = 0.1
     """Dropout."""
-    mix: Annotated[bool, Later(False)] = True
+    mix: Annotated[bool, AddedLater(False)] = True
     """Mix the layers."""
 
 
 class Pooling(Section):
     experts: Annotated[tuple[str, ...], SourceReader] = ()
     """Readers whose scores are pooled."""
-    places: Annotated[int, ShapesPrograms, PartOfNetwork] = 4
-    """Places of a pool."""
+    places: Annotated[int, AffectsCompilation, PartOfNetwork] = 4
+    """Size of a pool."""
     note: str = ""
-    """Of no consequence for the network."""
+    """A field without effect on the network."""
 
 
 class EncoderTraining(Training):
     learning_rate: float = 3e-5
-    """The highest learning rate."""
-    batch_size: Annotated[int, ShapesPrograms] = 8
-    """Questions in a step."""
+    """Peak learning rate."""
+    batch_size: Annotated[int, AffectsCompilation] = 8
+    """Questions per batch."""
 
 
 class EncoderRecipe(Recipe):
@@ -70,7 +70,7 @@ class EncoderRecipe(Recipe):
 
 
 @pytest.fixture(autouse=True)
-def encoder_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def register_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     known_kinds()
     monkeypatch.setattr(kinds, "_REGISTERED", dict(kinds._REGISTERED))
     register_recipe(EncoderRecipe)
@@ -107,7 +107,7 @@ def test_files_and_readers_count_by_their_content(expert: Path, tmp_path: Path) 
 def test_files_and_readers_are_looked_up(expert: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "weights.bin").write_text("weights")
     recipe = encoder(model={"weights": "weights.bin"}, pooling={"experts": ["expert"]})
-    found = look_up(recipe, [tmp_path / "data"])
+    found = resolve_files(recipe, [tmp_path / "data"])
     assert found == encoder(
         model={"weights": str(tmp_path / "data" / "weights.bin")},
         pooling={"experts": [str(expert)]},
@@ -115,7 +115,7 @@ def test_files_and_readers_are_looked_up(expert: Path, tmp_path: Path) -> None:
     assert type(found) is EncoderRecipe
 
 
-def test_a_later_field_counts_only_where_it_changes_something() -> None:
+def test_an_added_field_is_part_of_the_key_only_if_it_has_an_effect() -> None:
     class Before(Model):
         kind: Literal["encoder"] = "encoder"
         layers: int = 2
@@ -131,7 +131,7 @@ def test_a_later_field_counts_only_where_it_changes_something() -> None:
     assert run_key(neutral) != run_key(encoder())
 
 
-def test_a_run_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+def test_a_run_of_an_earlier_version_can_be_resumed(tmp_path: Path) -> None:
     stored = encoder(model={"mix": False}).model_dump_json().replace(',"mix":false', "")
     assert "mix" not in stored
     (tmp_path / "recipe.json").write_text(stored)
@@ -147,18 +147,18 @@ def test_a_run_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
         resume(QacnnRecipe())
 
 
-def test_programs_depend_on_the_model_and_on_marked_fields() -> None:
-    usual = _programs(encoder())
+def test_compiled_programs_depend_on_the_model_and_on_marked_fields() -> None:
+    default = _programs(encoder())
     for section, field, value in [
         *(("model", "layers", 3), ("model", "drop", 0.2), ("pooling", "places", 5)),
         *(("training", "batch_size", 9), ("training", "precision", "bfloat16")),
     ]:
-        assert _programs(encoder(**{section: {field: value}})) != usual
+        assert _programs(encoder(**{section: {field: value}})) != default
     for section, field, value in [
         *(("pooling", "note", "x"), ("training", "epochs", 9), ("data", "dev", "x")),
     ]:
-        assert _programs(encoder(**{section: {field: value}})) == usual
-    assert _programs(QacnnRecipe()) != usual
+        assert _programs(encoder(**{section: {field: value}})) == default
+    assert _programs(QacnnRecipe()) != default
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_start_must_have_the_same_network(start: dict[str, Any], refused: str)
     assert str(caught.value) == f"{fault}; set the same values in the recipe"
 
 
-def test_a_start_of_another_kind_is_refused_in_one_word() -> None:
+def test_a_start_of_another_kind_is_refused_by_its_kind_only() -> None:
     with pytest.raises(ReadletError, match=r"that reader has another model\.kind; "):
         refuse_other_network(QacnnRecipe(), encoder(training={"start": "old"}))
 
@@ -194,18 +194,18 @@ def test_a_table_mixes_kinds(write_table: Write) -> None:
     made = grid.of_row("width 12")[1].recipe
     base = grid.of_row("baseline")[1].recipe
     assert (type(made), type(base)) == (EncoderRecipe, QacnnRecipe)
-    # Of the base and of [set]: what is said of data and training.
+    # From the base and from [set]: the data and training sections.
     assert made.training.epochs == base.training.epochs == 2
     assert made.training.seed == base.training.seed == 1
     assert made.training.schedule == base.training.schedule == "cosine"
     assert made.data.train == base.data.train
-    # The rest is the kind's own, whatever the other kind calls by the same name.
+    # The rest has the defaults of the kind, also for fields with the same name in the other kind.
     assert made.model == EncoderModel()
     assert base.model.width == 8
     assert len({run.key for run in grid.runs}) == len(grid.runs)
 
 
-def test_a_default_of_one_kind_is_not_that_of_another(write_table: Write, tmp_path: Path) -> None:
+def test_defaults_of_one_kind_do_not_apply_to_another(write_table: Write, tmp_path: Path) -> None:
     (tmp_path / "plain.toml").write_text("[training]\naccumulate = 4\n")
     path = write_table(WIDTHS, ('recipe = "tiny"', 'recipe = "plain.toml"'))
     made = expand(load_table(path)).of_row("width 12")[0].recipe
@@ -219,25 +219,25 @@ def test_a_choice_sets_fields_of_its_kind(write_table: Write) -> None:
     made = expand(load_table(path)).of_row("width 12")[0].recipe
     assert (made.model, made.pooling.places) == (EncoderModel(layers=5), 6)
     path = write_table((WIDTHS[0], '"width 12" = { model.kind = "encoder", loss.gamma = 2.0 }'))
-    told = r"row 'width 12': loss: no such field in a recipe of kind 'encoder'"
-    with pytest.raises(ReadletError, match=told):
+    message = r"row 'width 12': loss: no such field in a recipe of kind 'encoder'"
+    with pytest.raises(ReadletError, match=message):
         expand(load_table(path))
     path = write_table((WIDTHS[0], '"width 12" = { model.layers = 5 }'))
-    told = r"row 'width 12': model.layers: no such field in a recipe of kind 'qacnn'"
-    with pytest.raises(ReadletError, match=told):
+    message = r"row 'width 12': model.layers: no such field in a recipe of kind 'qacnn'"
+    with pytest.raises(ReadletError, match=message):
         expand(load_table(path))
 
 
-def test_a_change_for_all_runs_must_suit_every_kind(write_table: Write) -> None:
+def test_a_change_for_all_runs_must_be_valid_for_every_kind(write_table: Write) -> None:
     table = load_table(write_table(WIDTHS))
     grid = expand(table, changes=["training.epochs=7"])
     assert {run.recipe.training.epochs for run in grid.runs} == {7}
-    told = r"row 'width 12': words: no such field in a recipe of kind 'encoder'"
-    with pytest.raises(ReadletError, match=told):
+    message = r"row 'width 12': words: no such field in a recipe of kind 'encoder'"
+    with pytest.raises(ReadletError, match=message):
         expand(table, changes=["words.width=7"])
 
 
-def test_a_table_may_begin_with_any_kind(write_table: Write, tmp_path: Path) -> None:
+def test_a_table_may_start_with_any_kind(write_table: Write, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('[model]\nkind = "encoder"\nlayers = 7\n')
     text = tmp_path / "short.toml"
     text.write_text(
@@ -255,8 +255,8 @@ def test_a_search_may_try_kinds(write_table: Write) -> None:
     grid = expand(load_table(write_table()))
     made = _changed(grid, {"model.kind": "encoder", "training.epochs": 5})
     assert (type(made), made.model, made.training.epochs) == (EncoderRecipe, EncoderModel(), 5)
-    assert made.training.batch_size == 64  # of the table
+    assert made.training.batch_size == 64  # from the table
     assert type(_changed(grid, {"training.epochs": 5})) is QacnnRecipe
-    told = r"search\.ranges: model\.layers: no such field in a recipe of kind 'qacnn'"
-    with pytest.raises(ReadletError, match=told):
+    message = r"search\.ranges: model\.layers: no such field in a recipe of kind 'qacnn'"
+    with pytest.raises(ReadletError, match=message):
         _changed(grid, {"model.layers": 5})

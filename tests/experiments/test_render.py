@@ -1,4 +1,4 @@
-"""The forms of a report: right words, nothing that escapes its place, a page that stands alone."""
+"""The formats of a report: their contents, escaping, and a self-contained page."""
 
 import dataclasses
 import re
@@ -48,17 +48,24 @@ def bare_report(make_row: MakeRow, make_report: MakeReport) -> Report:
     )
 
 
-# --- all forms ------------------------------------------------------------------------------------
+# --- all formats ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["markdown", "html", "tex"])
-def test_every_form_tells_the_same(form: str, make_report: MakeReport) -> None:
+def test_every_format_has_the_same_contents(form: str, make_report: MakeReport) -> None:
     report = make_report()
     forms = {"markdown": markdown(report, COMMAND), "html": html(report, COMMAND)}
     text = (forms | {"tex": tex(report)})[form]
-    told = ["What a wider layer is worth", "A made-up paper", "base", "wide", "via French", "73.68"]
-    told += ["61.00", "0.25", "readlet augment", "One remark.", "0.030", "Holm", "not over seeds"]
-    for part in told:
+    parts = [
+        "The effect of a wider layer",
+        "A made-up paper",
+        "base",
+        "wide",
+        "via French",
+        "73.68",
+    ]
+    parts += ["61.00", "0.25", "readlet augment", "One remark.", "0.030", "Holm", "not over seeds"]
+    for part in parts:
         assert part in text
     bold = {"markdown": "**71.50**", "html": "<strong>71.50</strong>", "tex": r"\textbf{71.50}"}
     assert bold[form] in text
@@ -78,7 +85,7 @@ def test_a_report_of_one_row_has_no_empty_sections(bare_report: Report) -> None:
 
 
 @pytest.mark.parametrize(("over_seeds", "sign"), [(0.03, "*"), (None, "†")])
-def test_every_form_tells_how_sure_a_difference_is(
+def test_every_format_marks_significant_differences(
     over_seeds: float | None, sign: str, make_report: MakeReport
 ) -> None:
     difference = Difference("wide", "base", "f1", 1.5, 0.4, 2.6, 0.01, 2, over_seeds)
@@ -90,7 +97,7 @@ def test_every_form_tells_how_sure_a_difference_is(
     assert number.replace("*", "{*}").replace("†", r"$\dagger$") in tex(report)
 
 
-def test_rows_of_two_dev_files_have_tables_of_their_own(
+def test_rows_of_two_dev_files_have_separate_tables(
     make_row: MakeRow, make_report: MakeReport
 ) -> None:
     first = {"base": 60.0, "wide": 64.0}
@@ -116,14 +123,14 @@ def test_rows_of_two_dev_files_have_tables_of_their_own(
     bars = re.findall(r'class="(gain|loss)" style="--size: (\d+)%', page)
     assert bars == [("gain", "80"), ("loss", "100")]
     assert page.count("<i></i>") == 2
-    assert "its distance from\nthe first row that has these questions" in page
+    assert "its difference from\nthe first row that has these questions" in page
     # A single file needs no title.
     assert "<h3>en.json" not in html(make_report(rows=rows, groups=groups[:1]), COMMAND)
     assert "### Kind of question" in markdown(make_report(groups=groups[:1]), COMMAND)
 
 
-def test_a_page_turns_texts_that_run_from_right_to_left(make_report: MakeReport) -> None:
-    """Question, passage and the three answers; whose they are stays where it is."""
+def test_right_to_left_texts_have_their_own_direction(make_report: MakeReport) -> None:
+    """The question, the passage and the three answers, but not their labels."""
     page = html(make_report(), COMMAND)
     turned = re.findall(r'<(\w+) dir="auto">', page)
     assert turned == ["h4", "blockquote", "dd", "dd", "dd"]
@@ -133,7 +140,7 @@ def test_a_page_turns_texts_that_run_from_right_to_left(make_report: MakeReport)
 
 
 def cells_of(text: str) -> list[str]:
-    """What a reader sees of the first column of the first table."""
+    """The visible text of the first column of the first table."""
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     opened = [n for n, token in enumerate(tokens) if token.type == "td_open"]
     seen = ["".join(c.content for c in tokens[n + 1].children or []) for n in opened]
@@ -142,7 +149,7 @@ def cells_of(text: str) -> list[str]:
 
 
 @given(SIGNS)
-def test_markdown_shows_names_as_they_are(
+def test_markdown_shows_names_literally(
     make_row: MakeRow, make_report: MakeReport, name: str
 ) -> None:
     report = make_report(rows=[make_row(name)], title=name, note=name.replace("`", ""))
@@ -151,11 +158,11 @@ def test_markdown_shows_names_as_they_are(
     assert len(re.findall("^## ", text, re.M)) == 6  # neither more nor fewer headings
 
 
-def test_markdown_refers_to_its_picture(make_report: MakeReport) -> None:
+def test_markdown_links_its_figure(make_report: MakeReport) -> None:
     assert "](bridges-curves.svg)" in markdown(make_report(), COMMAND)
 
 
-def test_markdown_brackets_marks_that_overlap(make_report: MakeReport) -> None:
+def test_markdown_brackets_overlapping_marks(make_report: MakeReport) -> None:
     text = markdown(make_report(), COMMAND)
     assert "by ⟨the mason ⟦Hedda⟩ ⟪Quill⟧ in 1881⟫." in text
 
@@ -170,9 +177,7 @@ def test_a_note_stays_a_paragraph(start: str, make_report: MakeReport) -> None:
 
 
 @given(SIGNS)
-def test_tex_prints_names_as_they_are(
-    make_row: MakeRow, make_report: MakeReport, name: str
-) -> None:
+def test_tex_prints_names_literally(make_row: MakeRow, make_report: MakeReport, name: str) -> None:
     rows = [make_row("base"), make_row(name)]
     lines = tex(make_report(rows=rows)).split("\n")
     cell = lines[lines.index(r"    \midrule") + 2].split(" & ")[0].strip()
@@ -195,7 +200,7 @@ def test_tex_headings_are_no_wider_than_their_columns(make_report: MakeReport) -
     assert r"\shortstack[r]{F1,\\paper}" in text
 
 
-def test_tex_goes_on_in_another_table_after_a_page(
+def test_tex_continues_in_another_table_after_a_page(
     make_row: MakeRow, make_report: MakeReport
 ) -> None:
     rows = [make_row(f"row {number}") for number in range(95)]
@@ -243,7 +248,7 @@ def test_tex_stays_on_the_page(
 
 
 class Page(HTMLParser):
-    """Checks that tags nest, and keeps them with their attributes."""
+    """Checks that tags are nested correctly, and stores them with their attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -271,7 +276,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("which", ["whole", "bare"])
-def test_the_page_is_well_formed_and_stands_alone(
+def test_the_page_is_well_formed_and_self_contained(
     which: str, bare_report: Report, make_report: MakeReport
 ) -> None:
     report = {"whole": make_report(), "bare": bare_report}[which]
@@ -329,30 +334,28 @@ marks = st.builds(
 
 
 @given(st.text(max_size=15), st.lists(marks, max_size=4))
-def test_pieces_are_covered_by_the_marks_that_cover_each_letter(
-    excerpt: str, listed: list[Mark]
-) -> None:
+def test_pieces_have_the_marks_of_all_their_characters(excerpt: str, listed: list[Mark]) -> None:
     expected = [{m.whose for m in listed if m.start <= n < m.end} for n in range(len(excerpt))]
     found = list(pieces(excerpt, listed))
     assert "".join(piece for piece, _ in found) == excerpt
     assert [set(whose) for piece, whose in found for _ in piece] == expected
 
 
-def test_marks_that_overlap_are_all_shown(make_report: MakeReport) -> None:
+def test_overlapping_marks_are_all_shown(make_report: MakeReport) -> None:
     page = Page(html(make_report(), COMMAND))
     shown = [attributes["class"] for tag, attributes in page.tags if tag == "mark"]
     legend = ["gold", "row", "against"]
     assert shown == [*legend, "row", "gold row", "gold", "gold against", "against"]
 
 
-def test_gains_and_losses_are_told_apart(make_report: MakeReport) -> None:
+def test_gains_and_losses_have_different_styles(make_report: MakeReport) -> None:
     page = Page(html(make_report(), COMMAND))
     styled = [(a["class"], a["style"]) for tag, a in page.tags if tag == "td" and "style" in a]
-    # 25 points are cut to the 10 of the longest bar.
+    # 25 points are clipped to the 10 of the longest bar.
     assert styled == [("gain", "--size: 40%"), ("loss", "--size: 100%")]
 
 
-def test_opponents_stand_under_the_names_where_there_is_no_room_beside_them(
+def test_opponents_are_below_the_names_on_narrow_screens(
     make_row: MakeRow, make_report: MakeReport
 ) -> None:
     pairs = [("wide", "base"), ("deep", "wide")]
@@ -369,7 +372,7 @@ def test_opponents_stand_under_the_names_where_there_is_no_room_beside_them(
     assert '<small class="against">' not in html(make_report(), COMMAND)
 
 
-def test_no_line_ends_within_a_number(make_row: MakeRow, make_report: MakeReport) -> None:
+def test_no_line_breaks_inside_numbers(make_row: MakeRow, make_report: MakeReport) -> None:
     text = html(make_report(rows=[make_row("rate 1e-3 / <a-b>")]), COMMAND)
     assert 'rate <span class="whole">1e-3</span> / &lt;a-b&gt;</th>' in text
     assert ".whole { white-space: nowrap; }" in text
@@ -386,7 +389,7 @@ def test_wide_tables_are_made_small_for_printing(
 
 
 def test_printed_pages_are_filled() -> None:
-    """What is longer than a page must not be kept together."""
+    """Elements longer than a page must be allowed to break."""
     text = (files("readlet") / "experiments" / "page.html.j2").read_text()
     (kept,) = re.findall("(.*) { break-inside: avoid; }", text)
     assert [name.strip() for name in kept.split(",")] == ["p", "tr", "article", "figure"]

@@ -1,4 +1,4 @@
-"""What a report says of runs whose scores are made up."""
+"""Reports on runs with made-up scores."""
 
 import hashlib
 import json
@@ -47,7 +47,7 @@ def pretend(
     by_seed: bool = False,
     rolled_back: str = "",
 ) -> None:
-    """Folders of finished runs: the first questions of every run are right, the rest wrong.
+    """Folders of finished runs: the first answers of every run are correct, the rest wrong.
 
     `by_seed`: every seed has questions of its own, one more than the seed before.
     """
@@ -118,19 +118,19 @@ def report_of(write_table: Write, tmp_path: Path) -> Callable[..., Report]:
     return make
 
 
-def test_rows_whose_training_was_rolled_back_are_named(write_table: Write, tmp_path: Path) -> None:
+def test_rows_with_rollbacks_are_reported(write_table: Write, tmp_path: Path) -> None:
     grid = expand(load_table(write_table()))
     scores = {"baseline": [50.0, 50.0], "width 12": [75.0, 25.0]}
     pretend(grid, tmp_path, scores, rolled_back="width 12")
     report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
-    (told,) = [remark for remark in report.remarks if "rolled back" in remark]
-    assert told.startswith("Training was rolled back on the way in width 12: ")
+    (remark,) = [remark for remark in report.remarks if "rolled back" in remark]
+    assert remark.startswith("Training was rolled back in width 12: ")
 
 
-def test_a_dev_file_with_other_questions_is_told(report_of: Callable[..., Report]) -> None:
+def test_a_dev_file_with_other_questions_is_reported(report_of: Callable[..., Report]) -> None:
     fewer = {source: examples[:-1] for source, examples in QUESTIONS.items()}
     report = report_of({"baseline": [50, 50], "width 12": [75, 25]}, fewer)
-    assert any("holds other questions than its runs were" in told for told in report.remarks)
+    assert any("has other questions than its runs were" in remark for remark in report.remarks)
 
 
 def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None:
@@ -160,14 +160,14 @@ def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None
 @pytest.mark.parametrize(
     ("epochs", "joined"),
     [
-        # 28 and 29 steps an epoch, an evaluation every 14: one of them has one more before its end.
+        # 28 and 29 steps per epoch, an evaluation every 14: one seed has one evaluation more.
         (
             [[0.5, 1.0, 1.5, 2.0], [0.4828, 0.9655, 1.4483, 1.931, 2.0]],
             [(0.4914, 10, 11), (0.98275, 20, 21), (1.47415, 30, 31), (2.0, 40, 51)],
         ),
         ([[0.5, 1.0]], [(0.5, 10, 10), (1.0, 20, 20)]),
-        ([[1.0], [1.0, 2.0]], [(1.5, 10, 21)]),  # one stopped early: both ends
-        ([[1.0, 1.0], [1.0]], [(1.0, 11, 20)]),  # twice at the same place: the later one
+        ([[1.0], [1.0, 2.0]], [(1.5, 10, 21)]),  # one stopped early: the last ones are joined
+        ([[1.0, 1.0], [1.0]], [(1.0, 11, 20)]),  # twice at the same epoch: the later one
         ([[], [1.0]], []),
     ],
 )
@@ -196,7 +196,7 @@ def test_differences(report_of: Callable[..., Report]) -> None:
     assert 10 < better.low < 25 < better.high < 40
     # 21 of 84 questions won, none lost; two comparisons.
     assert better.p_items == pytest.approx(2 / 10_001, abs=1e-6)
-    assert better.p_seeds is None  # the same difference twice: nothing to judge by
+    assert better.p_seeds is None  # the same difference twice: no variance
     assert better.seeds == 2
     assert (same.mean, same.low, same.high, same.p_items) == (0, 0, 0, 1)
     assert same.p_seeds == 1.0
@@ -214,7 +214,7 @@ def test_no_test_without_common_seeds_or_questions(
     assert f1.mean == pytest.approx(25)
     assert not report.groups
     assert report.items is None
-    assert any("not all scored on the same questions" in remark for remark in report.remarks)
+    assert any("Not all runs were scored on the same questions" in r for r in report.remarks)
     assert any("different versions" in remark for remark in report.remarks)
     assert sorted(report.code.values()) == [["baseline"], ["width 12"]]
 
@@ -227,20 +227,20 @@ def test_only_common_seeds_are_compared(report_of: Callable[..., Report]) -> Non
     assert f1.low is not None
     assert f1.low > 0
     assert f1.seeds == 1
-    assert any("do not all have the same seeds" in remark for remark in report.remarks)
+    assert any("Rows have different seeds" in remark for remark in report.remarks)
 
 
 def test_metrics_over_some_questions_are_tested_over_these(
     write_table: Write, tmp_path: Path
 ) -> None:
-    """The runs know which they are: no data needed."""
+    """The runs store which questions these are: no data is needed."""
     grid = expand(
         load_table(write_table(("seeds = 2", 'seeds = 2\nmetrics = ["HasAns_f1", "NoAns_f1"]')))
     )
     scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
     pretend(grid, tmp_path, scores)
     found = build_report(grid, find_finished(grid, tmp_path).runs, {}).differences
-    has = [bool(e.answers) for e in EXAMPLES[42:63]]  # those that one row has right, one wrong
+    has = [bool(e.answers) for e in EXAMPLES[42:63]]  # correct in one row, wrong in the other
     assert {d.metric for d in found} == {"HasAns_f1", "NoAns_f1"}
     for difference in found:
         part = [h == (difference.metric == "HasAns_f1") for h in has]
@@ -253,8 +253,8 @@ def test_metrics_over_some_questions_are_tested_over_these(
         assert difference.p_items is not None
 
 
-def test_held_out_questions_of_every_seed_are_joined(write_table: Write, tmp_path: Path) -> None:
-    """Two rows have the same ones under the same seed."""
+def test_held_out_questions_of_every_seed_are_pooled(write_table: Write, tmp_path: Path) -> None:
+    """Two rows have the same questions for the same seed."""
     grid = expand(load_table(write_table(("data.max", 'data.dev = ""\ndata.max'))))
     scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
     pretend(grid, tmp_path, scores, by_seed=True)
@@ -264,15 +264,15 @@ def test_held_out_questions_of_every_seed_are_joined(write_table: Write, tmp_pat
     assert f1.low is not None
     assert f1.high is not None
     assert f1.low < f1.mean < f1.high
-    # As many as the square root of 161 questions, not of 80 or 81, lets expect: 2 × 1.96 × 3.4.
+    # The width expected for 161 questions, not for 80 or 81: 2 × 1.96 × 3.4.
     assert f1.high - f1.low == pytest.approx(13.4, abs=1.5)
     assert report.asked == "held-out"
     assert "F1 on the held-out questions" in curves_caption(report)
-    assert any("test over questions joins them" in remark for remark in report.remarks)
+    assert any("test over questions pools them" in remark for remark in report.remarks)
     assert any("questions are held out of training" in remark for remark in report.remarks)
 
 
-def test_rows_asked_different_questions_do_not_disturb_the_others(
+def test_rows_with_different_questions_do_not_affect_the_others(
     write_table: Write, tmp_path: Path
 ) -> None:
     pairs = '[["no match", "baseline"], ["width 12", "baseline"]]'
@@ -285,7 +285,7 @@ def test_rows_asked_different_questions_do_not_disturb_the_others(
     assert report.asked == "dev"
 
 
-def test_a_metric_that_the_data_lack_is_told(
+def test_a_metric_that_the_data_does_not_have_is_reported(
     write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_table(("seeds = 2", 'seeds = 2\nmetrics = ["f1", "NoAns_f1"]'))
@@ -336,19 +336,19 @@ def test_without_the_data_there_are_no_groups(report_of: Callable[..., Report]) 
     assert not report.groups
     assert not report.disagreements
     assert report.differences
-    told = "`bundled:dev` is not at hand: no groups of these questions, no examples."
-    assert told in report.remarks
+    remark = "`bundled:dev` is not available: no groups of these questions, no examples."
+    assert remark in report.remarks
 
 
 @pytest.fixture
 def two_dev_files(write_table: Write, tmp_path: Path) -> Grid:
-    """Two rows on the bundled questions, and `no match` on a file of its own."""
+    """Two rows on the bundled questions, and `no match` on another file."""
     write_examples(tmp_path / "mine.json", EXAMPLES[:40])
     mine = f'model.match_features = false, data.dev = "{tmp_path / "mine.json"}"'
     return expand(load_table(write_table(("model.match_features = false", mine))))
 
 
-def test_rows_with_a_dev_file_of_their_own_have_groups_of_their_own(
+def test_rows_with_different_dev_files_have_separate_groups(
     two_dev_files: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grid, runs = two_dev_files, tmp_path / "runs"
@@ -357,12 +357,12 @@ def test_rows_with_a_dev_file_of_their_own_have_groups_of_their_own(
     pretend(grid, runs, {"no match": [25, 25]}, questions="others")
     monkeypatch.undo()
 
-    def told() -> dict[str, Any]:
+    def written() -> dict[str, Any]:
         (path,) = write_report(grid, runs, tmp_path, ["json"], command="", examples_shown=2)
         values: dict[str, Any] = json.loads(path.read_text())
         return values
 
-    report = told()
+    report = written()
     assert [(g["source"], g["questions"]) for g in report["groups"]] == [
         *(("bundled:dev", len(EXAMPLES)), ("mine.json", 40))
     ]
@@ -374,20 +374,20 @@ def test_rows_with_a_dev_file_of_their_own_have_groups_of_their_own(
     assert {(d["row"], d["against"]) for d in report["disagreements"]} == {("width 12", "baseline")}
     tested = {d["row"]: d["p_items"] is not None for d in report["differences"]}
     assert tested == {"width 12": True, "no match": False}
-    assert not any("at hand" in remark for remark in report["remarks"])
+    assert not any("not available" in remark for remark in report["remarks"])
     (tmp_path / "mine.json").unlink()
-    report = told()
+    report = written()
     assert [g["source"] for g in report["groups"]] == ["bundled:dev"]
     assert report["disagreements"]
-    (absent,) = (remark for remark in report["remarks"] if "at hand" in remark)
-    assert absent.startswith(f"`{tmp_path / 'mine.json'}` is not at hand: no groups")
+    (absent,) = (remark for remark in report["remarks"] if "not available" in remark)
+    assert absent.startswith(f"`{tmp_path / 'mine.json'}` is not available: no groups")
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_the_same_ids_in_two_files_are_paired_and_told(
+def test_the_same_ids_in_two_files_are_paired_and_reported(
     two_dev_files: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alike: bool
 ) -> None:
-    """The same questions in another language, say; but not if they differ in who has an answer."""
+    """Such as questions in another language, but only if the same ones are answerable."""
     grid, runs = two_dev_files, tmp_path / "runs"
     pretend(grid, runs, {"baseline": [50, 50]})
     mine = [replace(e, answers=e.answers if n or alike else ()) for n, e in enumerate(EXAMPLES)]
@@ -403,12 +403,10 @@ def test_the_same_ids_in_two_files_are_paired_and_told(
     tested = [d.metric for d in found.differences if d.p_items is not None]
     assert tested == (metrics if alike else ["f1"])
     assert not found.disagreements
-    assert any("test over questions pairs these" in remark for remark in found.remarks)
+    assert any("test over questions pairs questions by id" in r for r in found.remarks)
 
 
-def test_rows_on_held_out_questions_beside_others_are_told(
-    write_table: Write, tmp_path: Path
-) -> None:
+def test_some_rows_on_held_out_questions_are_reported(write_table: Write, tmp_path: Path) -> None:
     other = 'model.match_features = false, data.dev = ""'
     grid = expand(load_table(write_table(("model.match_features = false", other))))
     pretend(grid, tmp_path, {"baseline": [50, 50], "width 12": [75, 75]})
@@ -418,14 +416,14 @@ def test_rows_on_held_out_questions_beside_others_are_told(
     assert any(r.startswith("Some rows' questions are held out") for r in report.remarks)
 
 
-def test_no_finished_run_is_said(write_table: Write) -> None:
+def test_no_finished_run_is_reported(write_table: Write) -> None:
     grid = expand(load_table(write_table()))
     done: dict[str, FinishedRun] = {}
     with pytest.raises(ReadletError, match="quick: no finished run yet"):
         build_report(grid, done, {})
 
 
-def test_damaged_runs_are_named_when_there_are_no_others(
+def test_damaged_runs_are_reported_if_there_are_no_others(
     write_table: Write, tmp_path: Path
 ) -> None:
     grid = expand(load_table(write_table()))
@@ -435,13 +433,14 @@ def test_damaged_runs_are_named_when_there_are_no_others(
         (tmp_path / key / "answers.json.gz").write_bytes(b"")
     found = find_finished(grid, tmp_path)
     with pytest.raises(
-        ReadletError, match=rf"quick: no whole run: .*{keys[0]}: is dam.*and 1 more"
+        ReadletError,
+        match=rf"quick: all finished runs are damaged: .*{keys[0]}: is dam.*and 1 more",
     ):
         build_report(grid, found.runs, {}, damaged=found.damaged)
 
 
 @pytest.mark.parametrize("listed", ["5", "[0, 1, 2, 3, 4]"])
-def test_finished_runs_of_other_seeds_are_told(
+def test_finished_runs_of_other_seeds_are_reported(
     write_table: Write, tmp_path: Path, listed: str
 ) -> None:
     table = load_table(write_table(("seeds = 2", f"seeds = {listed}")))
@@ -458,8 +457,8 @@ def test_finished_runs_of_other_seeds_are_told(
             command="",
             examples_shown=0,
         )
-        told: list[str] = json.loads(path.read_text())["remarks"]
-        return [remark for remark in told if "other seeds" in remark]
+        found: list[str] = json.loads(path.read_text())["remarks"]
+        return [remark for remark in found if "other seeds" in remark]
 
     assert remarks(1) == ["Not shown without `--seeds 4`: 3 more finished runs of other seeds."]
     assert remarks(3) == ["Not shown without `--seeds 4`: 1 more finished run of other seeds."]

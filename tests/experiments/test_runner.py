@@ -1,4 +1,4 @@
-"""Runs of a grid: made once, resumed, merged, set aside when damaged."""
+"""Runs of a grid: trained once, resumed, merged, set aside if damaged."""
 
 import errno
 import fcntl
@@ -39,7 +39,7 @@ Write = Callable[..., str]
 
 
 class Notes:
-    """A watcher that writes everything down."""
+    """A watcher that records all calls."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -65,13 +65,13 @@ class Notes:
     def skipped(self, run: Run) -> None:
         self.lines.append(f"skipped {run.label}")
 
-    def told(self, text: str) -> None:
-        self.lines.append(f"told {text}")
+    def notified(self, text: str) -> None:
+        self.lines.append(f"notified {text}")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The baseline of the small table, seed 0, trained once for all tests here."""
+    """The baseline of the small table, seed 0, trained once for all tests."""
     return tmp_path_factory.mktemp("made")
 
 
@@ -89,7 +89,7 @@ def out(made: Path, write_table: Write, tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_a_finished_run_is_small_and_whole(out: Path, write_table: Write) -> None:
+def test_a_finished_run_is_small_and_complete(out: Path, write_table: Write) -> None:
     grid = one_run(write_table)
     (finished,) = find_finished(grid, out).runs.values()
     run = grid.runs[0]
@@ -102,7 +102,7 @@ def test_a_finished_run_is_small_and_whole(out: Path, write_table: Write) -> Non
     assert sum(path.stat().st_size for path in (out / run.key).iterdir()) < 100_000
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (out / run.key).iterdir()}
     (out / "any").write_text("")
-    assert modes == {stat.S_IMODE((out / "any").stat().st_mode)}  # as the umask says
+    assert modes == {stat.S_IMODE((out / "any").stat().st_mode)}  # according to the umask
     scores = finished.items
     assert {*scores} == {"exact", "f1", "has_answer", "no_answer", "start"}
     assert finished.result.task == "spans"
@@ -113,7 +113,7 @@ def test_a_finished_run_is_small_and_whole(out: Path, write_table: Write) -> Non
     assert finished.result.seconds > 0
 
 
-def test_it_knows_where_its_answers_stand_and_what_has_one(out: Path, write_table: Write) -> None:
+def test_it_stores_answer_positions_and_answerable_questions(out: Path, write_table: Write) -> None:
     (finished,) = find_finished(one_run(write_table), out).runs.values()
     examples = list(read_examples("bundled:dev"))
     has_answer = [bool(example.answers) for example in examples]
@@ -131,13 +131,13 @@ def test_the_sources_of_runs_are_known_without_opening_their_larger_files(
     assert known_sources(results_in(out)) == finished.result.sources
 
 
-def test_it_is_never_made_again(out: Path, write_table: Write) -> None:
+def test_a_finished_run_is_never_repeated(out: Path, write_table: Write) -> None:
     notes = Notes()
     run_grid(one_run(write_table), out, notes)
     assert notes.lines == ["found baseline, seed 0"]
 
 
-def test_folders_from_elsewhere_are_merged_by_copying(
+def test_folders_of_other_machines_are_merged_by_copying(
     out: Path, write_table: Write, tmp_path: Path
 ) -> None:
     grid = expand(load_table(write_table()), only=["baseline"], seeds=2)
@@ -155,7 +155,7 @@ def test_folders_from_elsewhere_are_merged_by_copying(
 @pytest.mark.parametrize(
     "damage", ["result", "null", "scores", "gone", "key", "better", "no result", "a file"]
 )
-def test_a_damaged_run_is_named_set_aside_and_made_again(
+def test_a_damaged_run_is_reported_set_aside_and_repeated(
     out: Path, write_table: Write, damage: str
 ) -> None:
     grid = one_run(write_table)
@@ -193,10 +193,10 @@ def test_a_damaged_run_is_named_set_aside_and_made_again(
 
 
 @pytest.mark.parametrize("unreadable", ["result.json", "scores.safetensors"])
-def test_a_run_that_cannot_be_read_is_not_taken_for_damaged(
+def test_an_unreadable_run_is_not_treated_as_damaged(
     out: Path, write_table: Write, monkeypatch: pytest.MonkeyPatch, unreadable: str
 ) -> None:
-    """Another user's, say, or on a disk that is away for a moment."""
+    """For example of another user, or on a disk that is temporarily unavailable."""
     grid = one_run(write_table)
     path = out / grid.runs[0].key / unreadable
     opened = io.open
@@ -230,7 +230,7 @@ def begin(grid: Grid, out: Path) -> RunFolder:
 
 
 @pytest.mark.parametrize("damage", ["recipe", "checkpoint", "data"])
-def test_what_an_interrupted_run_left_may_be_damaged(
+def test_damaged_checkpoints_of_an_interrupted_run_are_set_aside(
     write_table: Write, tmp_path: Path, damage: str
 ) -> None:
     grid = one_run(write_table)
@@ -240,7 +240,7 @@ def test_what_an_interrupted_run_left_may_be_damaged(
     elif damage == "checkpoint":
         (checkpoint,) = folder.work.glob("checkpoint-*")
         (checkpoint / "state.safetensors").write_bytes(b"")
-    else:  # as after a change to the code that reads data
+    else:  # like a change of the code that reads data
         (folder.work / "data.json").write_text('{"key": "another"}')
     notes = Notes()
     run_grid(grid, tmp_path, notes)
@@ -259,7 +259,7 @@ def test_checkpoints_left_by_a_kill_at_the_very_end_are_removed(
     assert not folder.work.exists()
 
 
-def test_a_run_that_another_process_makes_is_left_alone(write_table: Write, tmp_path: Path) -> None:
+def test_a_run_of_another_process_is_skipped(write_table: Write, tmp_path: Path) -> None:
     grid = one_run(write_table)
     hold = f"""
 import sys, time
@@ -280,10 +280,10 @@ with RunFolder(Path({str(tmp_path / grid.runs[0].key)!r})).claimed() as free:
             def skipped(self, run: Run) -> None:
                 super().skipped(run)
                 other.kill()
-                other.wait()  # a killed process holds nothing
+                other.wait()  # a killed process releases its lock
 
         notes = Impatient()
-        assert len(run_grid(grid, tmp_path, notes)) == 1  # it looks again before it ends
+        assert len(run_grid(grid, tmp_path, notes)) == 1  # it checks again before it ends
         assert "skipped baseline, seed 0" in notes.lines
         assert notes.lines[-1] == "finished baseline, seed 0"
 
@@ -291,7 +291,7 @@ with RunFolder(Path({str(tmp_path / grid.runs[0].key)!r})).claimed() as free:
 def test_the_lock_of_another_user_can_be_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be read, not written."""
+    """Its file can be read but not written."""
     folder, opened = RunFolder(tmp_path / "run"), os.open
 
     def refused(path: Any, flags: int, *args: int) -> int:
@@ -310,7 +310,7 @@ def test_the_lock_of_another_user_can_be_held(
         pass
 
 
-def test_a_disk_without_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_locks_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(handle: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
@@ -320,20 +320,18 @@ def test_a_disk_without_locks_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
             pass
 
 
-def test_data_that_change_meanwhile_are_noticed(write_table: Write, tmp_path: Path) -> None:
+def test_data_changed_before_a_run_is_detected(write_table: Write, tmp_path: Path) -> None:
     data = tmp_path / "mine.json"
     shutil.copy(source_path("bundled:dev"), data)
     path = write_table(("data.max_context", f'data.dev = "{data}"\ndata.max_context'))
     grid = expand(load_table(path), only=["baseline"], seeds=1)
     data.write_text(data.read_text().replace("a", "e", 1))
-    with pytest.raises(ReadletError, match="data files have changed since the command began"):
+    with pytest.raises(ReadletError, match="data files changed while the command was running"):
         run_grid(grid, tmp_path / "out", Notes())
 
 
-def test_data_that_change_while_a_run_trains_are_noticed(
-    write_table: Write, tmp_path: Path
-) -> None:
-    """Its key would be that of other data."""
+def test_data_changed_during_a_run_is_detected(write_table: Write, tmp_path: Path) -> None:
+    """The key would belong to other data."""
     data = tmp_path / "mine.json"
     shutil.copy(source_path("bundled:dev"), data)
     path = write_table(("data.max_context", f'data.dev = "{data}"\ndata.max_context'))
@@ -344,12 +342,12 @@ def test_data_that_change_while_a_run_trains_are_noticed(
         data.write_text(data.read_text().replace("a", "e", 1))
 
     notes.evaluated = change  # type: ignore[method-assign]
-    with pytest.raises(ReadletError, match="data files have changed since the command began"):
+    with pytest.raises(ReadletError, match="data files changed while the command was running"):
         run_grid(grid, tmp_path / "out", notes)
     assert not list((tmp_path / "out").glob("*/result.json"))
 
 
-def test_the_code_of_every_part_of_a_run_is_noted(write_table: Write, tmp_path: Path) -> None:
+def test_all_code_versions_of_a_run_are_recorded(write_table: Write, tmp_path: Path) -> None:
     grid = one_run(write_table)
     folder = begin(grid, tmp_path)
     (folder.work / "versions.json").write_text('["an0ther"]')
@@ -365,7 +363,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
     grid = expand(load_table(write_table()), seeds=1)
     made: list[str] = []
 
-    def make(self: object, run: Run, watch: object, tell: object) -> None:
+    def make(self: object, run: Run, watch: object, notify: object) -> None:
         made.append(run.row)
         if run.row == "width 12":
             raise ReadletError("training diverges")
@@ -375,15 +373,16 @@ def test_a_run_that_fails_does_not_stop_the_others(
     with pytest.raises(ReadletError, match=r"1 of 3 runs failed; the first: width 12, seed 0: tr"):
         run_grid(grid, tmp_path, notes)
     assert made[:3] == ["baseline", "width 12", "no match"]
-    assert made[3:] == ["baseline", "no match"]  # None: elsewhere, so asked again; a failure is not
+    # None, for another process, is tried again; a failure is not.
+    assert made[3:] == ["baseline", "no match"]
     assert "failed width 12, seed 0" in notes.lines
 
 
 @pytest.mark.parametrize("full", ["checkpoint", "scores"])
-def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
+def test_a_full_disk_is_one_line_and_the_run_can_be_resumed(
     write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
 ) -> None:
-    """In the middle of a run, and at its very end."""
+    """In the middle of a run, and at its end."""
     module = {"checkpoint": checkpoint_module, "scores": tensors_module}[full]
     save_file = module.save_file
 
@@ -398,7 +397,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
         run_grid(grid, tmp_path, Notes())
     assert full in str(caught.value)
     assert "No space left" in str(caught.value)
-    assert str(caught.value).endswith("free some space and give the same command to go on")
+    assert str(caught.value).endswith("free some space and run the same command to resume")
     assert len(str(caught.value).splitlines()) == 1
     monkeypatch.undo()
     notes = Notes()
@@ -408,7 +407,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
     assert notes.lines[-1] == "finished baseline, seed 0"
 
 
-def test_data_are_prepared_once_for_runs_that_share_them(
+def test_data_is_prepared_once_for_runs_that_share_it(
     write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import readlet.fitting.train as train_reader
@@ -440,7 +439,7 @@ def test_time_left(out: Path, write_table: Write) -> None:
 
 
 def test_killed_twice_and_finished(out: Path, write_table: Write, tmp_path: Path) -> None:
-    """SIGKILL at two moments of the same run; the result is that of a run that nobody disturbed."""
+    """SIGKILL at two points of the same run; the result equals that of an uninterrupted run."""
     table = write_table()
     words = ["experiment", "run", table, "--only", "baseline", "--seeds", "1"]
     folder = tmp_path / "killed"

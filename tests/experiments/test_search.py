@@ -1,4 +1,4 @@
-"""Search over ranges: what is proposed, pruned, resumed and written out."""
+"""Search over ranges: proposals, pruning, resuming and the written recipe."""
 
 import math
 import shutil
@@ -12,7 +12,7 @@ import pytest
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.experiments import search as module
 from readlet.experiments.grid import Grid, Run, expand
-from readlet.experiments.search import Trying, search
+from readlet.experiments.search import TrialReport, search
 from readlet.experiments.table import load_table
 from readlet.formats import source_path
 from readlet.recipe.recipe_files import load_recipe, recipe_toml, shipped_recipes
@@ -37,11 +37,11 @@ def grid(write_table: Write) -> Grid:
 
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """In place of training: a score that is best at a rate of 1e-3. The runs asked for."""
+    """Replace training by a score that is best at a rate of 1e-3; the list of trained runs."""
     runs: list[Run] = []
 
     def make(
-        self: object, run: Run, watch: Callable[[float, dict[str, float]], None], tell: object
+        self: object, run: Run, watch: Callable[[float, dict[str, float]], None], notify: object
     ) -> Any:
         runs.append(run)
         score = 90 - 10 * abs(math.log10(run.recipe.training.learning_rate) + 3)
@@ -56,12 +56,12 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
 def test_the_best_recipe_is_written_and_can_be_loaded(
     grid: Grid, trained: list[Run], tmp_path: Path
 ) -> None:
-    told: list[Trying] = []
-    found = search(grid, tmp_path, told.append)
-    scores = [trial.score for trial in told if trial.score is not None]
+    reports: list[TrialReport] = []
+    found = search(grid, tmp_path, reports.append)
+    scores = [trial.score for trial in reports if trial.score is not None]
     assert found.score == max(scores)
     assert found.trials == 12
-    assert found.pruned == sum(trial.pruned for trial in told)
+    assert found.pruned == sum(trial.pruned for trial in reports)
     assert len(scores) + found.pruned == 12
     best = load_recipe(str(found.recipe))
     assert best.training.learning_rate == found.values["training.learning_rate"]
@@ -86,13 +86,13 @@ def test_dev_decides_only_if_the_table_says_so(
 
 
 def test_bad_trials_are_stopped_early(grid: Grid, trained: list[Run], tmp_path: Path) -> None:
-    told: list[Trying] = []
-    search(grid, tmp_path, told.append, trials=30)
-    assert any(trial.pruned for trial in told)
-    assert not any(trial.pruned for trial in told[:8])  # the first four, told twice each
+    reports: list[TrialReport] = []
+    search(grid, tmp_path, reports.append, trials=30)
+    assert any(trial.pruned for trial in reports)
+    assert not any(trial.pruned for trial in reports[:8])  # the first four, reports twice each
 
 
-def test_it_goes_on_where_it_stopped(grid: Grid, trained: list[Run], tmp_path: Path) -> None:
+def test_a_search_resumes_where_it_stopped(grid: Grid, trained: list[Run], tmp_path: Path) -> None:
     search(grid, tmp_path, lambda trial: None, trials=3)
     search(grid, tmp_path, lambda trial: None, trials=3)
     assert len(trained) == 3
@@ -101,13 +101,13 @@ def test_it_goes_on_where_it_stopped(grid: Grid, trained: list[Run], tmp_path: P
     assert len({run.key for run in trained}) == 5
 
 
-def test_a_trial_that_was_cut_off_is_tried_again(
+def test_an_interrupted_trial_is_tried_again(
     grid: Grid, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = module.Runner.make
 
-    def interrupted(self: Any, run: Run, watch: Any, tell: Any) -> Any:
-        make(self, run, watch, tell)
+    def interrupted(self: Any, run: Run, watch: Any, notify: Any) -> Any:
+        make(self, run, watch, notify)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module.Runner, "make", interrupted)
@@ -116,43 +116,43 @@ def test_a_trial_that_was_cut_off_is_tried_again(
     monkeypatch.setattr(module.Runner, "make", make)
     search(grid, tmp_path, lambda trial: None, trials=2)
     assert len(trained) == 3
-    assert trained[0].key == trained[1].key  # its checkpoints lie there
+    assert trained[0].key == trained[1].key  # so that its checkpoints are used
     assert trained[2].key != trained[0].key
 
 
 def test_a_trial_that_diverges_does_not_stop_the_search(
     grid: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def make(self: object, run: Run, watch: object, tell: object) -> None:
+    def make(self: object, run: Run, watch: object, notify: object) -> None:
         raise FailedTrainingError("training diverges")
 
     monkeypatch.setattr(module.Runner, "make", make)
-    with pytest.raises(ReadletError, match="no trial came to its end"):
+    with pytest.raises(ReadletError, match="no trial was completed"):
         search(grid, tmp_path, lambda trial: None, trials=2)
 
 
-def test_a_trial_that_is_too_large_is_told_and_does_not_stop_the_search(
+def test_a_trial_that_is_too_large_is_reported_and_does_not_stop_the_search(
     grid: Grid, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make, told = module.Runner.make, list[Trying]()
+    make, reports = module.Runner.make, list[TrialReport]()
 
-    def too_large(self: Any, run: Run, watch: Any, tell: Any) -> Any:
+    def too_large(self: Any, run: Run, watch: Any, notify: Any) -> Any:
         if run.recipe.model.blocks == 3:
             raise FailedTrainingError("the GPU's memory is full")
-        return make(self, run, watch, tell)
+        return make(self, run, watch, notify)
 
     monkeypatch.setattr(module.Runner, "make", too_large)
-    found = search(grid, tmp_path, told.append)
-    failed = [trial for trial in told if trial.failed]
+    found = search(grid, tmp_path, reports.append)
+    failed = [trial for trial in reports if trial.failed]
     assert {trial.failed for trial in failed} == {"the GPU's memory is full"}
     assert {trial.values["model.blocks"] for trial in failed} == {3}
     assert found.values["model.blocks"] in (1, 2)
 
 
-def test_a_damaged_trial_is_set_aside_and_made_again(
+def test_a_damaged_trial_is_set_aside_and_repeated(
     grid: Grid, trained: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for run in _asked_first(grid, trained, tmp_path / "elsewhere"):
+    for run in _first_proposal(grid, trained, tmp_path / "elsewhere"):
         (tmp_path / "here" / run.key).mkdir(parents=True)
         (tmp_path / "here" / run.key / "result.json").write_text("{}")
     assert search(grid, tmp_path / "here", lambda trial: None, trials=1).trials == 1
@@ -160,18 +160,18 @@ def test_a_damaged_trial_is_set_aside_and_made_again(
     assert (tmp_path / "here" / f"{trained[0].key}.damaged-0").is_dir()
 
 
-def _asked_first(grid: Grid, trained: list[Run], out: Path) -> list[Run]:
+def _first_proposal(grid: Grid, trained: list[Run], out: Path) -> list[Run]:
     """The first proposal, which is the same in every folder."""
     search(grid, out, lambda trial: None, trials=1)
     return trained[:1]
 
 
-def test_a_fault_of_the_input_stops_the_search_and_uses_up_no_trial(
+def test_an_input_error_stops_the_search_and_does_not_count_as_a_trial(
     grid: Grid, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = module.Runner.make
 
-    def faulty(self: object, run: Run, watch: object, tell: object) -> None:
+    def faulty(self: object, run: Run, watch: object, notify: object) -> None:
         raise ReadletError("no such question")
 
     monkeypatch.setattr(module.Runner, "make", faulty)
@@ -181,7 +181,7 @@ def test_a_fault_of_the_input_stops_the_search_and_uses_up_no_trial(
     assert search(grid, tmp_path, lambda trial: None, trials=2).trials == len(trained) == 2
 
 
-def test_other_ranges_or_settings_begin_anew(
+def test_other_ranges_or_settings_start_a_new_study(
     write_table: Write, trained: list[Run], tmp_path: Path
 ) -> None:
     for more in (RANGES, RANGES.replace('["cosine", "linear"]', '["cosine", "constant"]')):
@@ -192,7 +192,7 @@ def test_other_ranges_or_settings_begin_anew(
     assert len(trained) == 4
 
 
-def test_whole_numbers_for_a_field_of_numbers(
+def test_integer_bounds_for_a_float_field(
     write_table: Write, trained: list[Run], tmp_path: Path
 ) -> None:
     more = RANGES.replace('"model.blocks" = { low = 1', '"training.clip" = { low = 1')
@@ -203,7 +203,7 @@ def test_whole_numbers_for_a_field_of_numbers(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("training.learning_rate", "training.learning_rat", "did you mean 'learning_rate'"),
         ("low = 1, high = 3", "low = 1", "either low and high, or choices"),
@@ -215,7 +215,7 @@ def test_whole_numbers_for_a_field_of_numbers(
         ('["cosine", "linear"]', '["cosine", "stairs"]', "training.schedule"),
         ("learning_rate", "learning_rate.x", "learning_rate.x: no such field; write section.field"),
         ("training.learning_rate", "learning_rate", "learning_rate: no such field; write section"),
-        ('"model.blocks"', '"training.seed"', "training.seed: the luckiest seed is no better"),
+        ('"model.blocks"', '"training.seed"', "training.seed: a lucky seed is not a better"),
         ("model.blocks", "modle.blocks", "did you mean 'model'"),
         (
             '"model.blocks" = { low = 1, high = 3',
@@ -225,21 +225,21 @@ def test_whole_numbers_for_a_field_of_numbers(
         (
             '"training.schedule" = { choices = ["cosine", "linear"]',
             '"data.train" = { choices = [["bundled:train"], ["gone.json"]]',
-            "gone.json: no such file; name its folder with --data",
+            "gone.json: no such file; give its folder with --data",
         ),
     ],
 )
-def test_wrong_ranges_are_told(
-    write_table: Write, tmp_path: Path, old: str, new: str, told: str
+def test_invalid_ranges_are_reported(
+    write_table: Write, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     path = write_table(more=RANGES.replace(old, new))
-    with pytest.raises(ReadletError, match=told):
+    with pytest.raises(ReadletError, match=message):
         search(expand(load_table(path)), tmp_path, pytest.fail)  # before the first trial
 
 
 @pytest.mark.filterwarnings("error")
 def test_files_may_be_searched(write_table: Write, trained: list[Run], tmp_path: Path) -> None:
-    """Lists of them, each looked up as those of the table are."""
+    """Lists of files, each looked up like those of the table."""
     (tmp_path / "data").mkdir()
     for name in ("one.json", "two.json"):
         shutil.copy(source_path("bundled:train"), tmp_path / "data" / name)
@@ -255,10 +255,10 @@ def test_files_may_be_searched(write_table: Write, trained: list[Run], tmp_path:
     assert [Path(name).name for name in best] == found.values["data.train"]
 
 
-def test_only_what_is_searched_is_looked_up_again(
+def test_only_searched_files_are_looked_up_again(
     write_table: Write, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file of the table stays where it was found: in `data`, not in a `data` therein."""
+    """A file of the table keeps its resolved path: in `data`, not in `data/data`."""
     monkeypatch.chdir(tmp_path)
     for name in ("data/one.json", "data/data/one.json"):
         Path(name).parent.mkdir()
@@ -270,47 +270,48 @@ def test_only_what_is_searched_is_looked_up_again(
     assert trained[0].recipe.data.train == ("data/one.json",)
 
 
-def test_a_proposal_that_is_no_recipe_does_not_stay_in_the_way(
+def test_an_invalid_proposal_does_not_block_the_search(
     write_table: Write, trained: list[Run], tmp_path: Path
 ) -> None:
-    """Each value goes with the table's other one, but two of the four pairs do not go together."""
+    """Each value is valid on its own, but two of the four combinations are not."""
     more = """[search.ranges]
 "training.schedule" = { choices = ["log", "cosine"] }
 "training.final_decay" = { choices = [0.0, 0.5] }
 """
     path = write_table(("training.epochs", 'training.schedule = "log"\ntraining.epochs'), more=more)
-    told: list[Trying] = []
-    found = search(expand(load_table(path)), tmp_path, told.append, trials=8)
+    reports: list[TrialReport] = []
+    found = search(expand(load_table(path)), tmp_path, reports.append, trials=8)
     assert found.trials == len(trained) == 8
-    refused = [trial for trial in told if trial.refused]
+    refused = [trial for trial in reports if trial.refused]
     assert refused
     for trial in refused:
         assert trial.values == {"training.schedule": "cosine", "training.final_decay": 0.5}
         assert "training.final_decay needs a schedule that is constant or log" in trial.refused
-        assert sum(other.number == trial.number for other in told) > 1  # its number was used again
+        # Its number was used again.
+        assert sum(other.number == trial.number for other in reports) > 1
 
 
-def test_pairs_that_are_no_recipes_are_learned_from(
+def test_the_sampler_learns_from_invalid_pairs(
     write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else Optuna takes their corner for one that nobody has looked into, and stays there."""
+    """Otherwise Optuna would treat that region as unexplored, and stay there."""
     more = """[search.ranges]
 "data.overlap" = { low = 10, high = 190 }
 "data.max_context" = { low = 25, high = 300 }
 """
     path = write_table(("data.max_context = ", "data.max_context = 200 #"), more=more)
-    monkeypatch.setattr(module, "_try", lambda *parts: float(parts[2].data.overlap))
-    told: list[Trying] = []
-    found = search(expand(load_table(path)), tmp_path, told.append, trials=40)
+    monkeypatch.setattr(module, "_run_trial", lambda *parts: float(parts[2].data.overlap))
+    reports: list[TrialReport] = []
+    found = search(expand(load_table(path)), tmp_path, reports.append, trials=40)
     assert (found.trials, found.pruned) == (40, 0)
-    assert any(trial.refused for trial in told)
+    assert any(trial.refused for trial in reports)
     assert found.values["data.overlap"] > 150
 
 
-def test_proposals_that_are_never_recipes_end_the_search(
+def test_only_invalid_proposals_end_the_search(
     write_table: Write, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[Trying] = []
+    reports: list[TrialReport] = []
     changed = module._changed
 
     def refuse(grid: Grid, values: dict[str, Any]) -> Any:
@@ -320,27 +321,29 @@ def test_proposals_that_are_never_recipes_end_the_search(
 
     grid = expand(load_table(write_table(more=RANGES)))
     monkeypatch.setattr(module, "_changed", refuse)
-    with pytest.raises(ReadletError, match=r"20 proposals in a row are no recipe; choose ranges"):
-        search(grid, tmp_path, told.append)
-    assert len(told) == 20
+    with pytest.raises(
+        ReadletError, match=r"20 proposals in a row were invalid recipes; choose ranges"
+    ):
+        search(grid, tmp_path, reports.append)
+    assert len(reports) == 20
     assert not trained
     monkeypatch.undo()
 
 
-def test_a_finished_run_without_the_metric_is_told(
+def test_a_finished_run_without_the_metric_is_reported(
     write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def make(self: object, run: Run, watch: object, tell: object) -> Any:
+    def make(self: object, run: Run, watch: object, notify: object) -> Any:
         return SimpleNamespace(result=SimpleNamespace(scores={"f1": 50.0, "exact": 40.0}))
 
     monkeypatch.setattr(module.Runner, "make", make)
     more = RANGES.replace("trials = 12", 'trials = 1\nmetric = "NoAns_f1"')
-    told = "search.metric: the questions have no NoAns_f1; choose from f1, exact"
-    with pytest.raises(ReadletError, match=told):
+    message = "search.metric: the questions have no NoAns_f1; choose from f1, exact"
+    with pytest.raises(ReadletError, match=message):
         search(expand(load_table(write_table(more=more))), tmp_path, lambda trial: None)
 
 
-def test_a_baseline_that_cannot_be_run_is_not_searched_from(
+def test_a_baseline_that_cannot_be_run_cannot_be_searched(
     write_table: Write, tmp_path: Path
 ) -> None:
     path = write_table(
@@ -349,7 +352,7 @@ def test_a_baseline_that_cannot_be_run_is_not_searched_from(
         ('[paper."width 12"]', '[paper."width 12 / match"]'),
         more=RANGES,
     )
-    with pytest.raises(ReadletError, match=r"search: the baseline needs a part; begin with"):
+    with pytest.raises(ReadletError, match=r"search: the baseline needs a part; start with"):
         search(expand(load_table(path)), tmp_path, pytest.fail)
 
 
@@ -359,7 +362,7 @@ def test_a_table_without_ranges_cannot_be_searched(write_table: Write, tmp_path:
 
 
 @pytest.mark.parametrize("name", shipped_recipes())
-def test_a_recipe_survives_its_file(name: str, tmp_path: Path) -> None:
+def test_a_written_recipe_is_loaded_unchanged(name: str, tmp_path: Path) -> None:
     files = ["data.train=['a \"b\".json', 'ü.json', '𠮷.json', '\\.json']", "data.dev=\x7f\t.json"]
     recipe = load_recipe(name, [*files, "training.ema=0.5"])
     (tmp_path / "it.toml").write_text(recipe_toml(recipe))

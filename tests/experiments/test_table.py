@@ -1,4 +1,4 @@
-"""Table files: what they may say, and what is told when they say it wrongly."""
+"""Table files: what they may contain, and the messages for errors in them."""
 
 import re
 from collections.abc import Callable
@@ -19,10 +19,10 @@ def test_every_shipped_table_loads(name: str) -> None:
     assert table.name == name
     assert "\n" not in table.title
     assert table.small is not None
-    assert expand(table.smaller()).runs  # the parts of the small variant are all there
+    assert expand(table.smaller()).runs  # the small variant has no missing parts
 
 
-def test_there_is_one_for_every_table_of_the_papers() -> None:
+def test_there_is_a_file_for_every_table_of_the_papers() -> None:
     wanted = {"000-table-1", "000-table-2", "002-robustness", "003-table-1"}
     wanted |= {"004-table-1", "004-table-2", "004-table-3", "qacnn-ablation"}
     assert wanted <= set(shipped_tables())
@@ -76,21 +76,21 @@ def test_row_of_first_choices_is_named_by_its_choice_if_there_is_one(write_table
     one = expand(load_table(write_table(ONE_AXIS)))
     assert [row.name for row in one.rows] == ["width 8", "width 12"]
     assert one.comparisons == [("width 12", "width 8")]
-    # The same runs, whatever their row is called.
+    # The same runs, whatever the name of their row.
     assert [run.key for run in one.runs] == [run.key for run in several.runs[: len(one.runs)]]
-    named = write_table(ONE_AXIS, ("seeds = 2", 'seeds = 2\nbaseline = "usual"'))
-    assert [row.name for row in expand(load_table(named)).rows] == ["usual", "width 12"]
+    named = write_table(ONE_AXIS, ("seeds = 2", 'seeds = 2\nbaseline = "default"'))
+    assert [row.name for row in expand(load_table(named)).rows] == ["default", "width 12"]
 
 
 @pytest.mark.parametrize("asked", ["width 8", "match"])
-def test_first_choice_that_is_no_row_of_its_own(write_table: Write, asked: str) -> None:
-    """The row of the nearest spelling would be another experiment."""
+def test_a_first_choice_is_not_a_row(write_table: Write, asked: str) -> None:
+    """The row with the most similar name would be another experiment."""
     remedy = "no such row; did you mean 'baseline', the row of first choices"
     with pytest.raises(ReadletError, match=f"{asked}: {remedy}"):
         expand(load_table(write_table()), only=[asked])
 
 
-def test_baseline_that_has_another_name(write_table: Write) -> None:
+def test_a_baseline_with_another_name(write_table: Write) -> None:
     path = write_table(ONE_AXIS, ("seeds = 2", 'seeds = 2\ncompare = [["width 12", "baseline"]]'))
     with pytest.raises(ReadletError, match="did you mean 'width 8', the row of first choices"):
         expand(load_table(path))
@@ -104,7 +104,7 @@ def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("model.width = 12", "model.widht = 12", "did you mean 'width'"),
         ("model.width = 12", 'model.width = "wide"', "model.width"),
@@ -116,12 +116,12 @@ def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
         ("model.width = 12", "model.width = 8", "are the same run"),
         ('[paper."width 12"]', '[paper."width 21"]', "did you mean 'width 12'"),
         ("seeds = 2", 'seeds = 2\ncompare = [["a", "b"]]', "no such row"),
-        ("seeds = 2", "seeds = 0", r"seeds: must be a number from 1 on, or a list .*; it is 0$"),
+        ("seeds = 2", "seeds = 0", r"seeds: must be a positive number, or a list .*; it is 0$"),
         ("seeds = 2", "seeds = [0, 0]", r"seeds: must be .*; it is \[0, 0\]$"),
         ("seeds = 2", "seeds = true", "seeds: must be .*; it is True$"),
         ("seeds = 2", "seeds = []", r"seeds: must be .*; it is \[\]$"),
         ("seeds = 2", "seeds = [18446744073709551616]", "from 0 to 4294967295; it is"),
-        ("seeds = 2", 'seeds = 2\nmetrics = ["f1", "f1"]', "metrics: 'f1' stands there twice"),
+        ("seeds = 2", 'seeds = 2\nmetrics = ["f1", "f1"]', "metrics: 'f1' is listed twice"),
         (
             "seeds = 2",
             'seeds = 2\nmetrics = ["f2"]',
@@ -145,50 +145,54 @@ def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
             r"row 'width 12': data.train.0: .*at least 1 character; it is ''$",
         ),
         ("seeds = 2", "sedes = 2", "did you mean 'seeds'"),
-        ("seeds = 2", 'seeds = 2\ncombine = [["width 8"]]', "one of each axis"),
+        ("seeds = 2", 'seeds = 2\ncombine = [["width 8"]]', "one per axis"),
         ("seeds = 2", 'seeds = 2\ncombine = [["width 9", "match"]]', "no choice 'width 9'"),
         ("seeds = 2", "seeds = 2\nseeds = 2", "not valid TOML"),
         ('"width 8" = {}\n"width 12" = { model.width = 12 }', "", "axes.width has no choice"),
         ('name = "quick"', 'name = "Quick table"', "name"),
-        ('"no match" =', '"width 12" =', "2 rows are called 'width 12'"),
-        ('"no match" =', '"baseline" =', "2 rows are called 'baseline'"),
+        ('"no match" =', '"width 12" =', "2 rows have the name 'width 12'"),
+        ('"no match" =', '"baseline" =', "2 rows have the name 'baseline'"),
         ('"no match" =', '"" =', "a choice without a name"),
         ("{ model.width = 12 }", "{ model = 3 }", r"table\.toml, row 'width 12': model: "),
         ("{ model.width = 12 }", "{ data.overlap = 300 }", "row 'width 12': data: .*change one"),
-        ("{ model.width = 12 }", "{ missing = 3 }", "missing must be a text"),
-        ("{ model.width = 12 }", "{ training.seed = 3 }", "training.seed: belongs to the table"),
+        ("{ model.width = 12 }", "{ missing = 3 }", "missing must be a string"),
+        (
+            "{ model.width = 12 }",
+            "{ training.seed = 3 }",
+            "training.seed: the table sets the seeds",
+        ),
         ("seeds = 2", "seeds = 2\ncombine = []", 'combine: .*give "each", "all", or lists'),
         ("seeds = 2", 'seeds = 2\ncombine = "every"', 'give "each", "all", or lists'),
-        ('title = "Two widths"', "", "title: is not given"),
+        ('title = "Two widths"', "", "title: is missing"),
         ('recipe = "tiny"', 'recipe = "tny"', "no such recipe"),
     ],
 )
-def test_faults_are_told_before_anything_runs(
-    write_table: Write, old: str, new: str, told: str
+def test_errors_are_reported_before_anything_runs(
+    write_table: Write, old: str, new: str, message: str
 ) -> None:
-    with pytest.raises(ReadletError, match=told) as raised:
+    with pytest.raises(ReadletError, match=message) as raised:
         expand(load_table(write_table((old, new))))
     assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("chosen", ["no match", "baseline", "width 12"])
-def test_a_table_with_twins_is_refused_whichever_row_is_run(
+def test_a_table_with_duplicates_is_refused_whichever_row_is_run(
     write_table: Write, chosen: str
 ) -> None:
-    """The report, which has all rows, would refuse what has been run."""
+    """The report, which has all rows, would refuse the table afterwards."""
     table = load_table(write_table(("model.width = 12", "model.width = 8")))
     with pytest.raises(ReadletError, match=r"'baseline, seed 0'.* are the same run"):
         expand(table, only=[chosen])
 
 
-def test_rows_that_are_not_run_may_be_made_alike(write_table: Write) -> None:
+def test_changes_may_make_duplicates_of_rows_that_are_not_run(write_table: Write) -> None:
     table = load_table(write_table())
     with pytest.raises(ReadletError, match=r"are the same run"):
         expand(table, changes=["model.width=12"])
     assert len(expand(table, only=["width 12"], changes=["model.width=12"]).runs) == 2
 
 
-def test_files_of_rows_that_are_not_run_need_not_be_here(write_table: Write) -> None:
+def test_files_of_rows_that_are_not_run_may_be_missing(write_table: Write) -> None:
     table = load_table(write_table(("model.width = 12", 'data.dev = "gone.json"')))
     assert len(expand(table, only=["baseline"]).runs) == 2
     with pytest.raises(ReadletError, match=r"gone\.json: no such file"):
@@ -196,14 +200,14 @@ def test_files_of_rows_that_are_not_run_need_not_be_here(write_table: Write) -> 
 
 
 @pytest.mark.parametrize("chosen", ["no match", "baseline"])
-def test_faults_of_rows_that_are_not_run_are_told_too(write_table: Write, chosen: str) -> None:
+def test_errors_of_rows_that_are_not_run_are_also_reported(write_table: Write, chosen: str) -> None:
     fault = '{ missing = "a part", model.widht = 12 }'
     with pytest.raises(ReadletError, match=r"row 'width 12': model.widht: .*mean 'width'"):
         expand(load_table(write_table(("{ model.width = 12 }", fault))), only=[chosen])
 
 
-def test_only_the_whole_recipe_tells_which_fields_go_together(write_table: Write) -> None:
-    """A context of 20 words is shorter than the usual overlap, but not than that of this table."""
+def test_constraints_between_fields_are_checked_on_the_whole_recipe(write_table: Write) -> None:
+    """A context of 20 words is shorter than the default overlap, but not than this table's."""
     path = write_table(
         ("data.max_context = 100\ndata.overlap = 20", "data.overlap = 16"),
         ("{ model.width = 12 }", "{ data.max_context = 20 }"),
@@ -213,22 +217,22 @@ def test_only_the_whole_recipe_tells_which_fields_go_together(write_table: Write
 
 
 @pytest.mark.parametrize(
-    ("old", "told"),
+    ("old", "message"),
     [
         ("hgh = 0.2", "search.ranges.model.dropout.hgh: no such field; did you mean 'high'?"),
         ("heigth = 1", "did you mean 'high'?"),
         ("z = 1", "no such field; fields here: low, high, log, choices"),
     ],
 )
-def test_a_wrong_field_is_told_with_those_of_its_part(
-    write_table: Write, old: str, told: str
+def test_an_unknown_field_is_reported_with_the_known_ones(
+    write_table: Write, old: str, message: str
 ) -> None:
     more = f'[search.ranges]\n"model.dropout" = {{ low = 0.1, {old} }}\n'
-    with pytest.raises(ReadletError, match=re.escape(told)):
+    with pytest.raises(ReadletError, match=re.escape(message)):
         load_table(write_table(more=more))
 
 
-def test_a_wrong_name_of_a_table_is_told() -> None:
+def test_a_table_with_a_similar_name_is_suggested() -> None:
     with pytest.raises(ReadletError, match="did you mean 'qacnn-ablation'"):
         load_table("qacnn-ablatoin")
 
@@ -248,7 +252,7 @@ def test_the_first_of_listed_seeds(write_table: Write) -> None:
         expand(table, seeds=3)
 
 
-def test_a_recipe_beside_the_table(write_table: Write, tmp_path: Path) -> None:
+def test_a_recipe_in_the_folder_of_the_table(write_table: Write, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('name = "mine"\n[model]\nwidth = 20\n')
     path = write_table(
         ('recipe = "tiny"', 'recipe = "mine.toml"'),
@@ -274,15 +278,15 @@ training.epochs = 7
     assert table.name == "quick-small"
     assert [row.name for row in grid.rows] == ["baseline", "wide", "no match"]
     assert grid.runs[0].recipe.training.epochs == 7
-    assert grid.runs[0].recipe.model.width == 48  # the table's own changes do not count here
+    assert grid.runs[0].recipe.model.width == 48  # the changes of the full table do not apply
     with pytest.raises(ReadletError, match="has no small variant; run it without --small"):
         load_table(write_table()).smaller()
     waiting = load_table(write_table(("seeds = 2", 'seeds = 2\nmissing = "a part"')))
-    with pytest.raises(ReadletError, match="has no small variant; run another table meanwhile"):
+    with pytest.raises(ReadletError, match="has no small variant; run another table"):
         waiting.smaller()
 
 
-def test_what_stands_in_for_a_missing_part_has_names_of_its_own(write_table: Write) -> None:
+def test_substitutes_for_a_missing_part_have_their_own_names(write_table: Write) -> None:
     small = """
 [small]
 note = "Widths stand in."

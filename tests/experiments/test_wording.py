@@ -1,4 +1,4 @@
-"""The words and numbers of a report, whatever its form."""
+"""Texts and numbers of a report that all formats share."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ MakeReport = Callable[..., Report]
         ("matthews_correlation", "Matthews correlation"),
     ],
 )
-def test_metrics_have_labels_for_people(
+def test_metrics_have_labels(
     metric: str, label: str, make_row: MakeRow, make_report: MakeReport
 ) -> None:
     row = make_row("base", cells={metric: Cell(50.0, None, {0: 50.0}, is_best=True)})
@@ -58,7 +58,7 @@ def test_numbers_are_short() -> None:
     ("over_questions", "over_seeds", "sign"),
     [
         (0.01, 0.01, "*"),
-        (0.01, None, "†"),  # one seed, or none to judge by
+        (0.01, None, "†"),  # too few seeds
         (0.01, 0.05, ""),
         (0.05, 0.01, ""),
         (0.05, None, ""),
@@ -83,7 +83,7 @@ def test_every_sign_is_explained(noun: str, make_report: MakeReport) -> None:
     assert f"p over {noun}" in headings
 
 
-def test_curves_are_named_by_the_decisive_metrics(
+def test_curves_are_labelled_with_the_decisive_metrics(
     make_row: MakeRow, make_report: MakeReport
 ) -> None:
     assert curve_label(make_report()) == "F1"
@@ -96,7 +96,7 @@ def test_code_is_found_in_prose() -> None:
     assert code_parts("one ` alone") == [("one ` alone", False)]
 
 
-def test_columns_appear_only_where_they_tell_something(
+def test_columns_appear_only_if_they_have_values(
     make_row: MakeRow, make_absent: MakeRow, make_report: MakeReport
 ) -> None:
     headings, lines = main_table(make_report())

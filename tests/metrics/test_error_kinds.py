@@ -26,7 +26,7 @@ def example(*golds: str, language: str = "en", identity: str = "q") -> Example:
     return Example(identity, "Who or what?", CONTEXT, spans, language=language)
 
 
-def said(text: str, start: int | None = None) -> Prediction:
+def predicted(text: str, start: int | None = None) -> Prediction:
     start = CONTEXT.index(text) if start is None else start
     return Prediction(text, start, start + len(text), score=0.5, no_answer=0.1)
 
@@ -37,26 +37,26 @@ REFUSAL = Prediction("", 0, 0, score=0.9, no_answer=0.9)
 @pytest.mark.parametrize(
     ("golds", "prediction", "kind"),
     [
-        (["Ada Brook"], said("Ada Brook"), None),
-        (["the lamp"], said("lamp"), None),  # articles do not count
-        (["Ada Brook"], said("keeper Ada Brook"), "borders"),
-        (["Ada Brook lit"], said("Brook lit the lamp"), "borders"),
+        (["Ada Brook"], predicted("Ada Brook"), None),
+        (["the lamp"], predicted("lamp"), None),  # articles do not count
+        (["Ada Brook"], predicted("keeper Ada Brook"), "borders"),
+        (["Ada Brook lit"], predicted("Brook lit the lamp"), "borders"),
         # Elsewhere in the text, but the same thing.
-        (["Ada Brook"], said("Brook", CONTEXT.rindex("Brook")), "borders"),
-        (["Ada Brook"], said("Harbour Board"), "same form"),
-        (["Ada Brook"], said("The Harbour Board"), "same form"),
-        (["1881"], said("1904"), "same form"),
-        (["12 crowns"], said("40"), "same form"),
-        (["Ada Brook"], said("1904"), "elsewhere"),
-        (["the lamp"], said("the light"), "elsewhere"),
-        (["Ada Brook"], said("Harbour Board paid"), "elsewhere"),
+        (["Ada Brook"], predicted("Brook", CONTEXT.rindex("Brook")), "borders"),
+        (["Ada Brook"], predicted("Harbour Board"), "same form"),
+        (["Ada Brook"], predicted("The Harbour Board"), "same form"),
+        (["1881"], predicted("1904"), "same form"),
+        (["12 crowns"], predicted("40"), "same form"),
+        (["Ada Brook"], predicted("1904"), "elsewhere"),
+        (["the lamp"], predicted("the light"), "elsewhere"),
+        (["Ada Brook"], predicted("Harbour Board paid"), "elsewhere"),
         # Touching is not overlapping: spans are half-open.
-        (["Ada "], said("Brook lit"), "elsewhere"),
+        (["Ada "], predicted("Brook lit"), "elsewhere"),
         # One gold of several decides.
-        (["40 boats", "Ada Brook"], said("keeper Ada"), "borders"),
-        (["the lamp", "1881"], said("1904"), "same form"),
+        (["40 boats", "Ada Brook"], predicted("keeper Ada"), "borders"),
+        (["the lamp", "1881"], predicted("1904"), "same form"),
         (["Ada Brook"], REFUSAL, "refused"),
-        ([], said("Ada Brook"), "answered"),
+        ([], predicted("Ada Brook"), "answered"),
         ([], REFUSAL, None),
     ],
 )
@@ -64,26 +64,26 @@ def test_kinds(golds: list[str], prediction: Prediction, kind: ErrorKind | None)
     assert error_kind(example(*golds), prediction, "2.0") == kind
 
 
-def test_a_capital_letter_makes_no_name_in_german() -> None:
-    gold, other = "Ada Brook", said("Harbour Board")
+def test_capitalised_nouns_are_not_names_in_german() -> None:
+    gold, other = "Ada Brook", predicted("Harbour Board")
     assert error_kind(example(gold, language="de"), other, "1.1") == "elsewhere"
     assert error_kind(example(gold, language=""), other, "1.1") == "same form"
-    assert error_kind(example("1881", language="de"), said("1904"), "1.1") == "same form"
+    assert error_kind(example("1881", language="de"), predicted("1904"), "1.1") == "same form"
 
 
-def test_what_normalises_to_nothing_is_part_of_nothing() -> None:
-    the = said("The", CONTEXT.index("The "))
+def test_an_answer_that_normalises_to_the_empty_string_is_part_of_no_other() -> None:
+    the = predicted("The", CONTEXT.index("The "))
     assert error_kind(example("Ada Brook"), the, "1.1") == "elsewhere"
 
 
-def test_right_answers_are_left_out_and_kinds_counted() -> None:
+def test_correct_answers_are_left_out_and_kinds_are_counted() -> None:
     examples = [example("Ada Brook", identity=name) for name in "abcd"] + [example(identity="e")]
     predictions = {
-        "a": said("Ada Brook"),
-        "b": said("Brook"),
-        "c": said("1904"),
-        "d": said("keeper"),
-        "e": said("keeper"),
+        "a": predicted("Ada Brook"),
+        "b": predicted("Brook"),
+        "c": predicted("1904"),
+        "d": predicted("keeper"),
+        "e": predicted("keeper"),
     }
     wrong = wrong_answers(examples, predictions, "2.0")
     kinds = [(error.example.id, error.kind) for error in wrong]
@@ -92,10 +92,10 @@ def test_right_answers_are_left_out_and_kinds_counted() -> None:
     assert count_kinds(wrong) == counts
 
 
-def test_a_sample_is_the_same_in_any_order() -> None:
+def test_a_sample_does_not_depend_on_the_order() -> None:
     def errors(kind: ErrorKind, number: int) -> list[WrongAnswer]:
         listed = [example("Ada Brook", identity=f"{kind}-{i:03}") for i in range(number)]
-        return [WrongAnswer(e, said("keeper"), kind) for e in listed]
+        return [WrongAnswer(e, predicted("keeper"), kind) for e in listed]
 
     wrong = errors("borders", 50) + errors("elsewhere", 2)
     drawn = sample_by_kind(wrong, 3)
@@ -107,5 +107,5 @@ def test_a_sample_is_the_same_in_any_order() -> None:
     assert sample_by_kind(wrong, 3, seed=1) != drawn
 
 
-def test_every_kind_has_its_sentence() -> None:
+def test_every_kind_has_a_description() -> None:
     assert set(ERROR_KINDS) == set(ErrorKind.__args__)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The whole evaluation: official keys, intervals, breakdowns, comparison, and its speed."""
+"""The complete evaluation: official keys, intervals, breakdowns, comparison, and its speed."""
 
 import random
 import time
@@ -29,7 +29,7 @@ def examples() -> list[Example]:
 
 
 def some_predictions(examples: list[Example], seed: int, skill: float = 0.5) -> dict[str, str]:
-    """Right with the probability `skill`; else a refusal or the beginning of the context."""
+    """Correct with probability `skill`; otherwise a refusal or the beginning of the context."""
     draw = random.Random(seed)
     return {
         example.id: example.answers[0].text
@@ -44,9 +44,9 @@ def some_probabilities(examples: list[Example], seed: int) -> dict[str, float]:
     return {example.id: round(draw.random(), 2) for example in examples}
 
 
-def test_the_parts_are_put_together(examples: list[Example]) -> None:
+def test_the_evaluation_combines_its_parts(examples: list[Example]) -> None:
     predictions, other = some_predictions(examples, 1), some_predictions(examples, 2, skill=0.42)
-    # Half right for some questions: F1 and exact match must not be mistaken for each other.
+    # Partly correct for some questions, so that F1 and exact match differ.
     predictions |= {e.id: f"{e.answers[0].text} indeed" for e in examples[::5] if e.answers}
     na_probs = some_probabilities(examples, 3)
     got = evaluate(examples, predictions, na_probs=na_probs, against=other)
@@ -81,9 +81,9 @@ def test_a_threshold_changes_the_scores_but_not_the_best_ones(examples: list[Exa
     assert [strict[key] for key in same] == [raw[key] for key in same]
 
 
-def test_a_reachable_threshold_gives_the_best_score(examples: list[Example]) -> None:
+def test_the_best_threshold_gives_the_best_score(examples: list[Example]) -> None:
     predictions = some_predictions(examples, 1)
-    # Without ties, the best score is one that `na_threshold` really gives.
+    # Without ties, the best score can be reached with `na_threshold`.
     draw = random.Random(4)
     na_probs = {example.id: draw.random() for example in examples}
     raw = evaluate(examples, predictions, na_probs=na_probs).official
@@ -93,20 +93,20 @@ def test_a_reachable_threshold_gives_the_best_score(examples: list[Example]) -> 
         assert at_best.official[name] == pytest.approx(raw[f"best_{name}"], abs=1e-9)
 
 
-def test_the_data_decide_the_rules() -> None:
+def test_the_data_determine_the_rules() -> None:
     answerable = [Example("a", "?", "The end", (Span(0, "The"),))]
     impossible = Example("b", "?", "The end")
     nothing = {"a": "", "b": ""}
-    # Against the gold "The", which normalises to nothing, only 2.0 gives F1 to an empty text.
+    # The gold "The" normalises to the empty string; only 2.0 gives F1 to an empty prediction.
     assert evaluate(answerable, nothing).official["HasAns_f1"] == 0.0
     assert evaluate([*answerable, impossible], nothing).official["HasAns_f1"] == 100.0
     assert evaluate(answerable, nothing, rules="2.0").official["HasAns_f1"] == 100.0
 
 
-def test_every_question_needs_its_probability(examples: list[Example]) -> None:
+def test_every_question_needs_a_probability(examples: list[Example]) -> None:
     na_probs = some_probabilities(examples, 3)
     del na_probs[examples[4].id]
-    with pytest.raises(ReadletError, match=f"1 questions have none.*{examples[4].id}"):
+    with pytest.raises(ReadletError, match=f"missing for 1 questions.*{examples[4].id}"):
         evaluate(examples, some_predictions(examples, 1), na_probs=na_probs)
 
 
@@ -123,7 +123,7 @@ def test_missing_predictions(examples: list[Example]) -> None:
 
 @pytest.mark.parametrize("group", ["question type", "answer words", "context words"])
 def test_the_parts_of_a_breakdown_add_up(examples: list[Example], group: str) -> None:
-    # F1 0, 1 and between: a prediction with one word too many.
+    # F1 of 0, 1 and between: a prediction with one extra word.
     predictions = {
         key: f"{text} indeed" if number % 3 == 0 and text else text
         for number, (key, text) in enumerate(some_predictions(examples, 1).items())
@@ -137,7 +137,7 @@ def test_the_parts_of_a_breakdown_add_up(examples: list[Example], group: str) ->
         assert mean == pytest.approx(got.official[name], abs=1e-9)
 
 
-def test_the_breakdown_knows_which_question_is_which() -> None:
+def test_the_breakdown_assigns_each_question_to_its_groups() -> None:
     long_context = "word " * 99 + "Ada wrote it."  # 103 words
     examples = [
         Example("a", "Who wrote it?", long_context, (Span(495, "Ada"), Span(495, "Ada wrote"))),
@@ -167,7 +167,7 @@ def test_bins_of_answers_are_half_open(words: int, name: str) -> None:
     assert list(got.breakdown["answer words"]) == [name]
 
 
-def test_json_has_the_official_keys_on_top() -> None:
+def test_json_has_the_official_keys_at_the_top_level() -> None:
     evaluation = Evaluation({"exact": 1.0, "f1": 2.0}, ["q"], {"f1": (1.0, 3.0)}, {}, None)
     assert evaluation.as_json() == {
         "exact": 1.0,

@@ -13,7 +13,7 @@ from readlet.metrics.glue import glue_scores
 
 def matthews(labels: Sequence[int], predicted: Sequence[int]) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns when there is one class only
+        warnings.simplefilter("ignore")  # it warns if there is only one class
         return float(matthews_corrcoef(labels, predicted))
 
 
@@ -26,7 +26,7 @@ PEERS: dict[Task, dict[str, Callable[[Sequence[int], Sequence[int]], float]]] = 
     "sst2": {"accuracy": accuracy_score},
     "mrpc": {"accuracy": accuracy_score, "f1": f1},
 }
-# One class only, in the labels, in the predictions or in both; all right; all wrong; one row.
+# Only one class, in the labels, the predictions or both; all correct; all wrong; one row.
 DEGENERATE = [
     ([1, 1, 1], [1, 1, 1]),
     ([0, 0, 0], [0, 0, 0]),
@@ -57,14 +57,14 @@ def test_equals_scikit_learn(task: Task) -> None:
         assert got["total"] == len(labels)
         for name, peer in PEERS[task].items():
             expected = 100 * peer(labels, predicted)
-            if name == "matthews_correlation":  # a square root may be rounded otherwise
+            if name == "matthews_correlation":  # a square root may be rounded differently
                 expected = pytest.approx(expected, rel=1e-14, abs=1e-13)
             assert got[name] == expected, (labels, predicted)
 
 
-def test_known_numbers() -> None:
+def test_known_values() -> None:
     labels, predicted = [1, 1, 1, 0, 0], [1, 1, 0, 0, 1]
-    # Two true and one false "yes", one true and one false "no".
+    # Two true and one false positive, one true and one false negative.
     assert glue_scores("sst2", labels, predicted) == {"accuracy": 60.0, "total": 5}
     assert glue_scores("mrpc", labels, predicted) == {
         "accuracy": 60.0,
@@ -80,6 +80,6 @@ def test_no_rows(task: Task) -> None:
     assert set(glue_scores(task, [], []).values()) == {0}
 
 
-def test_rows_and_predictions_must_be_as_many() -> None:
+def test_rows_and_predictions_must_have_the_same_length() -> None:
     with pytest.raises(ValueError, match="zip"):
         glue_scores("sst2", [1, 0], [1])

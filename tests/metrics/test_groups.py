@@ -1,4 +1,4 @@
-"""Groups against the breakdown of the whole, and against a plain bootstrap."""
+"""Groups against the breakdown of the whole data set, and against a plain bootstrap."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def examples() -> list[Example]:
 
 
 def half_right(examples: list[Example]) -> dict[str, str]:
-    """Exact, nearly right and refused by turns."""
+    """Exact, nearly correct and refused in turn."""
     return {
         e.id: ["", e.answers[0].text, f"{e.answers[0].text} indeed"][number % 3]
         if e.answers
@@ -43,7 +43,7 @@ def test_groups_agree_with_the_breakdown(examples: list[Example]) -> None:
             assert official["f1"] == pytest.approx(row["f1"], abs=1e-9)
 
 
-def test_intervals_are_those_of_the_members(examples: list[Example]) -> None:
+def test_intervals_are_over_the_questions_of_a_group(examples: list[Example]) -> None:
     predictions = half_right(examples)
     got = evaluate_groups(question_groups(examples), predictions, "2.0")
     members = [e for e in examples if question_type(e.question) == "what"]
@@ -56,9 +56,9 @@ def test_intervals_are_those_of_the_members(examples: list[Example]) -> None:
 
 
 @pytest.mark.parametrize(("rules", "f1"), [("1.1", 0.0), ("2.0", 100.0)])
-def test_a_group_has_the_rules_of_the_whole(rules: Rules, f1: float) -> None:
-    # Against "The", which normalises to nothing, only 2.0 gives F1 to an empty text; the group
-    # alone, where every question has an answer, would be scored by 1.1.
+def test_a_group_is_scored_by_the_rules_of_the_whole_data_set(rules: Rules, f1: float) -> None:
+    # The gold "The" normalises to the empty string; only 2.0 gives F1 to an empty prediction. The
+    # group alone, where every question has an answer, would be scored by 1.1.
     answerable = [Example("a", "What?", "The end", (Span(0, "The"),))]
     got = evaluate_groups(question_groups(answerable), {"a": ""}, rules)
     assert got["question type"]["what"].official["f1"] == f1

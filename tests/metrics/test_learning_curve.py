@@ -28,7 +28,7 @@ LOG: list[dict[str, Any]] = [
 ]
 
 
-def test_a_log_is_sorted_into_its_curves() -> None:
+def test_a_log_is_split_into_its_curves() -> None:
     curve = learning_curve(LOG)
     assert curve.losses == [LossPoint(0.5, 9.0), LossPoint(1.0, 6.0), LossPoint(2.0, 4.0)]
     assert curve.scores[1] == ScorePoint(2.0, 130.0, {"exact": 68.0, "f1": 78.0, "total": 9})
@@ -37,7 +37,7 @@ def test_a_log_is_sorted_into_its_curves() -> None:
     assert curve.examples_per_second == 300.0
 
 
-def test_a_task_may_have_other_metrics() -> None:
+def test_other_metrics_are_read() -> None:
     classes: list[dict[str, Any]] = [
         {"step": 5, "epoch": 1.0, "seconds": 3.0, "accuracy": 80.0, "f1": 85.0, "total": 9},
         {"step": 9, "epoch": 2.0, "seconds": 6.0, "matthews_correlation": 58.9, "total": 9},
@@ -56,7 +56,7 @@ def test_older_logs_have_no_seconds() -> None:
     assert curve.losses == learning_curve(LOG).losses
 
 
-def test_nothing_was_logged() -> None:
+def test_an_empty_log_gives_an_empty_curve() -> None:
     curve = learning_curve([])
     assert (curve.losses, curve.scores, curve.rollbacks) == ([], [], 0)
     assert curve.examples_per_second is None
@@ -66,7 +66,7 @@ def test_the_first_evaluation_that_reaches_a_score_counts() -> None:
     scores = learning_curve(LOG).scores
     assert time_to_each(scores, "f1", (70, 71, 71.5, 76, 78, 78.1)) == [
         Reached(70, scores[0]),
-        Reached(71, scores[0]),  # exactly reached is reached
+        Reached(71, scores[0]),  # an equal score counts
         Reached(71.5, scores[1]),
         Reached(76, scores[1]),  # not the later 76
         Reached(78, scores[1]),
@@ -80,15 +80,15 @@ def test_an_epoch_ends_with_its_number() -> None:
     assert means == [LossPoint(1, 7.5), LossPoint(2, 3.5), LossPoint(3, 1.0)]
 
 
-def test_a_log_is_read_without_the_line_that_a_crash_cut(tmp_path: Path) -> None:
+def test_a_last_line_truncated_by_a_crash_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in LOG) + '{"step": 31, "ep')
     assert read_log(path) == LOG
 
 
 @pytest.mark.parametrize("line", ['{"step": 31, "ep', "[1]", '{"step": 3}', "3"])
-def test_any_other_broken_line_is_told(tmp_path: Path, line: str) -> None:
+def test_any_other_invalid_line_is_reported(tmp_path: Path, line: str) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(f"{json.dumps(LOG[0])}\n{line}\n{json.dumps(LOG[1])}\n")
-    with pytest.raises(ReadletError, match=r"log\.jsonl: line 2: is no line of a training log"):
+    with pytest.raises(ReadletError, match=r"log\.jsonl: line 2: not a line of a training log"):
         read_log(path)

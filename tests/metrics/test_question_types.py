@@ -26,7 +26,7 @@ EXAMPLES = {
     "For how many years did it run?": "how many",
     "Name the oldest bridge.": "other",
     "Did the bridge hold?": "other",
-    # "was" is no question word here
+    # "was" is not a question word here
     "The bridge was opened when?": "when",
     "The mill was sold to whom?": "who",
     "It was built of how many stones?": "how many",
@@ -83,7 +83,7 @@ EXAMPLES = {
     "Wie viel Korn lag dort?": "how many",
     "Wieviel kostete es?": "how many",
     "Nenne die Brücke.": "other",
-    # Nothing to go by
+    # No question word
     "": "other",
     "?": "other",
     "' ’ ¿?": "other",
@@ -95,12 +95,12 @@ def test_examples(question: str, expected: str) -> None:
     assert question_type(question) == expected
 
 
-def test_accents_may_be_written_apart() -> None:
+def test_accents_may_be_combining_characters() -> None:
     for question, expected in EXAMPLES.items():
         assert question_type(normalize("NFD", question)) == expected
 
 
-def test_every_type_is_shown() -> None:
+def test_every_type_has_an_example() -> None:
     assert set(EXAMPLES.values()) == set(TYPES)
 
 

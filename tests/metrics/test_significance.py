@@ -20,7 +20,7 @@ from readlet.metrics.significance import (
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_intervals_cover_the_true_mean_as_often_as_they_say(level: float) -> None:
+def test_intervals_have_their_nominal_coverage(level: float) -> None:
     generator = np.random.default_rng(1)
     truth, repetitions = 0.7, 400
     covered = 0
@@ -28,7 +28,8 @@ def test_intervals_cover_the_true_mean_as_often_as_they_say(level: float) -> Non
         sample = (generator.random(150) < truth).astype(float)
         low, high = bootstrap_interval(sample.tolist(), resamples=300, level=level, seed=seed)
         covered += low <= 100 * truth <= high
-    # Three standard errors of a share; percentile intervals are a little short on small samples.
+    # Three standard errors of a proportion; percentile intervals are a little short on small
+    # samples.
     error = 3 * math.sqrt(level * (1 - level) / repetitions)
     assert level - error - 0.02 < covered / repetitions < level + error
 
@@ -51,7 +52,7 @@ def test_interval_contains_the_mean_and_stays_inside_the_values() -> None:
         assert high <= 100 * max(values) + rounding
 
 
-def test_interval_is_the_same_every_time_and_depends_on_the_seed() -> None:
+def test_interval_is_deterministic_and_depends_on_the_seed() -> None:
     values = [0.0, 1.0, 0.5, 0.25] * 20
     assert bootstrap_interval(values) == bootstrap_interval(values)
     assert bootstrap_interval(values, seed=1) != bootstrap_interval(values, seed=2)
@@ -90,15 +91,15 @@ def enumerated_p(first: list[float], second: list[float]) -> float:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_p_is_near_the_enumerated_one(seed: int) -> None:
+def test_p_is_close_to_the_exact_value(seed: int) -> None:
     draw = random.Random(seed)
     number = 1 + seed % 12
     lift = draw.choice([0.0, 0.3, 0.6])
-    levels = [0.0, 0.4, 2 / 3, 1.0]  # few levels: many sums are equal to the observed one
+    levels = [0.0, 0.4, 2 / 3, 1.0]  # few levels: many sums equal the observed one
     first = [min(1.0, draw.choice(levels) + lift) for _ in range(number)]
     second = [draw.choice(levels) for _ in range(number)]
     exact = enumerated_p(first, second)
-    # Four standard errors of 10,000 draws, and the one that is always counted.
+    # Four standard errors of 10,000 draws, plus the observed one, which is always counted.
     error = 4 * math.sqrt(exact * (1 - exact) / 10_000) + 1e-4
     assert paired_permutation(first, second) == pytest.approx(exact, abs=error)
 
@@ -106,10 +107,10 @@ def test_p_is_near_the_enumerated_one(seed: int) -> None:
 def test_equal_systems_do_not_differ() -> None:
     assert paired_permutation([0.3, 1.0, 0.0], [0.3, 1.0, 0.0]) == 1.0
     assert paired_permutation([], []) == 1.0
-    assert paired_permutation([1.0, 0.0], [0.0, 1.0]) == 1.0  # equal in the mean only
+    assert paired_permutation([1.0, 0.0], [0.0, 1.0]) == 1.0  # only the means are equal
 
 
-def test_p_is_symmetric_and_the_same_every_time() -> None:
+def test_p_is_symmetric_and_deterministic() -> None:
     draw = random.Random(5)
     first, second = ([draw.random() for _ in range(40)] for _ in range(2))
     p = paired_permutation(first, second)
@@ -137,7 +138,7 @@ def test_p_is_rarely_small_when_nothing_differs() -> None:
 # --- many columns at once ---------------------------------------------------------------------
 
 
-def test_many_intervals_are_those_of_single_columns() -> None:
+def test_many_intervals_equal_those_of_single_columns() -> None:
     values = np.random.default_rng(3).normal(0.3, 0.2, (500, 4)).astype(np.float32)
     low, high = bootstrap_intervals(values, resamples=4000)
     for column in range(4):
@@ -146,7 +147,7 @@ def test_many_intervals_are_those_of_single_columns() -> None:
         assert 100 * high[column] == pytest.approx(alone[1], abs=0.15)
 
 
-def test_many_permutation_tests_are_those_of_single_columns() -> None:
+def test_many_permutation_tests_equal_those_of_single_columns() -> None:
     generator = np.random.default_rng(4)
     shifts = np.array([0.0, 0.02, 0.05, 0.2])
     differences = (generator.normal(0, 0.5, (400, 4)) + shifts).astype(np.float32)
@@ -175,7 +176,7 @@ def test_paired_t() -> None:
     assert paired_t([1.0], [2.0]) is None
     assert paired_t([1.0, 2.0], [1.0, 2.0]) == 1.0
     assert paired_t([1.0, 2.0], [0.0, 1.0]) is None
-    # Three questions of 84 more, every time: equal differences but for rounding.
+    # Three of 84 questions more for every seed: differences that are equal up to rounding.
     base = [100 * n / 84 for n in (40, 45, 47)]
     assert paired_t([100 * n / 84 for n in (43, 48, 50)], base) is None
 

@@ -1,4 +1,4 @@
-"""SQuAD scores of single cases, with the numbers written out."""
+"""SQuAD scores of single cases, with expected values computed by hand."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def test_f1_counts_repeated_words(rules: Rules) -> None:
 
 @pytest.mark.parametrize("gold", ["the", "...", ""])
 @pytest.mark.parametrize("prediction", ["", "The!"])
-def test_nothing_against_nothing(prediction: str, gold: str) -> None:
+def test_empty_prediction_against_empty_gold(prediction: str, gold: str) -> None:
     assert exact_match(prediction, gold) == 1.0
     assert f1(prediction, gold, "2.0") == 1.0
     assert f1(prediction, gold, "1.1") == 0.0
@@ -39,15 +39,15 @@ def score_one(prediction: str, golds: Sequence[str], rules: Rules) -> tuple[floa
     return scores.exact[0], scores.f1[0], scores.has_answer[0]
 
 
-def test_golds_that_normalise_to_nothing() -> None:
-    # 2.0 leaves such golds out; a question with no other is still one that has an answer.
+def test_golds_that_normalise_to_the_empty_string() -> None:
+    # 2.0 drops such golds; a question without any other still counts as answerable.
     assert score_one("", ["the", "Nile"], "2.0") == (0.0, 0.0, True)
     assert score_one("", ["the", "Nile"], "1.1") == (1.0, 0.0, True)
     assert score_one("", ["the"], "2.0") == (1.0, 1.0, True)
     assert score_one("x", ["the"], "2.0") == (0.0, 0.0, True)
 
 
-def test_the_best_gold_counts_for_each_score_alone() -> None:
+def test_each_score_takes_its_own_best_gold() -> None:
     exact, f1_score, _ = score_one("river Nile", ["Nile", "the river Nile"], "1.1")
     assert (exact, f1_score) == (1.0, 1.0)
     assert score_one("blue Nile water", ["Nile", "blue Nile"], "2.0")[:2] == (0.0, 0.8)
@@ -61,7 +61,7 @@ def test_missing_predictions_are_listed_and_score_zero() -> None:
     ]
     scores = score_questions(examples, {"c": "", "unknown": "x"}, "2.0")
     assert scores.missing == ["a", "b"]
-    # "b" has no answer, but saying nothing at all is not the same as refusing.
+    # "b" has no answer, but a missing prediction is not a refusal.
     assert summary(scores)["exact"] == 100 / 3
     assert summary(scores)["NoAns_exact"] == 50.0
     assert summary(scores)["HasAns_exact"] == 0.0
@@ -71,13 +71,13 @@ def test_missing_predictions_are_listed_and_score_zero() -> None:
 def test_a_repeated_id_counts_as_in_the_official_scripts() -> None:
     data = [Example("a", "?", "", (Span(0, gold),)) for gold in ("Ada", "Ada")]
     data.append(Example("b", "?", "", (Span(0, "Paris"),)))
-    said = {"a": "Ada", "b": "London"}
-    assert summary(score_questions(data, said, "1.1"))["exact"] == pytest.approx(200 / 3)
-    assert summary(score_questions(data, said, "2.0"))["exact"] == 50.0
+    predicted = {"a": "Ada", "b": "London"}
+    assert summary(score_questions(data, predicted, "1.1"))["exact"] == pytest.approx(200 / 3)
+    assert summary(score_questions(data, predicted, "2.0"))["exact"] == 50.0
     assert score_questions(data, {}, "1.1").missing == ["a", "b"]
 
 
-def test_nobody_has_refused_a_missing_question() -> None:
+def test_a_missing_prediction_is_not_a_refusal() -> None:
     data = [Example("a", "?", "", (Span(0, "Ada"),)), Example("n", "?", "", is_impossible=True)]
     scores = score_questions(data, {"a": "Ada"}, "2.0")
     na_probs = {"a": 0.1, "n": 0.9}
@@ -85,14 +85,14 @@ def test_nobody_has_refused_a_missing_question() -> None:
     assert best_thresholds(scores, na_probs)["best_exact"] == 50.0
 
 
-def test_no_question_at_all() -> None:
+def test_no_questions() -> None:
     scores = score_questions([], {}, "2.0")
     assert summary(scores) == {"exact": 0.0, "f1": 0.0, "total": 0}
     assert best_thresholds(scores, {})["best_f1"] == 0.0
     assert precision_recall(scores, {}) == {}
 
 
-def test_a_threshold_refuses_only_above_itself() -> None:
+def test_a_threshold_refuses_only_probabilities_above_it() -> None:
     examples = [Example("a", "?", "", (Span(0, "x"),)), Example("b", "?", "")]
     raw = score_questions(examples, {"a": "x", "b": "x"}, "2.0")
     na_probs = {"a": 0.5, "b": 0.5}
@@ -100,14 +100,14 @@ def test_a_threshold_refuses_only_above_itself() -> None:
     refused = refuse_above(raw, na_probs, 0.49)
     assert refused.exact == refused.f1 == [0.0, 1.0]
     assert refused.is_refusal == [True, True]
-    assert raw.exact == [1.0, 0.0]  # the raw scores stay as they were
+    assert raw.exact == [1.0, 0.0]  # the raw scores are unchanged
 
 
 def test_best_threshold_is_the_smallest_that_gives_the_best_score() -> None:
     examples = [Example(key, "?", "", (Span(0, "x"),) if key < "c" else ()) for key in "abcd"]
     scores = score_questions(examples, dict.fromkeys("abcd", "x"), "2.0")
     best = best_thresholds(scores, {"a": 0.1, "c": 0.2, "b": 0.3, "d": 0.9})
-    # After "a": 3 of 4 right; "c" loses one, "b" wins it back: no better than before.
+    # After "a": 3 of 4 correct; "c" loses one and "b" regains it: no better than before.
     assert (best["best_exact"], best["best_exact_thresh"]) == (75.0, 0.1)
 
 

@@ -1,4 +1,4 @@
-"""SQuAD scores against an oracle written from the definition, number by number with ==."""
+"""SQuAD scores against an independent implementation (the oracle), compared exactly."""
 
 import itertools
 import math
@@ -27,36 +27,38 @@ _ARTICLES = ("a", "an", "the")
 
 
 def oracle_words(text: str) -> list[str]:
-    """The words that count: letter by letter, then run by run, without a regular expression."""
+    """The normalised words, without regular expressions: by character, then by run."""
     kept = [letter for letter in text.lower() if letter not in _PUNCTUATION]
     runs = ("".join(run) for _, run in itertools.groupby(kept, key=str.isalnum))
-    # An article is a whole run of letters: in "an–apple" the dash ends one, "than" holds none.
+    # An article is a whole run of letters: the dash ends it in "an–apple"; "than" contains none.
     return "".join(" " if run in _ARTICLES else run for run in runs).split()
 
 
-def oracle_f1(said: list[str], gold: list[str], rules: Rules) -> float:
-    if rules == "2.0" and (said == [] or gold == []):
-        return 1.0 if said == gold else 0.0
+def oracle_f1(predicted: list[str], gold: list[str], rules: Rules) -> float:
+    if rules == "2.0" and (predicted == [] or gold == []):
+        return 1.0 if predicted == gold else 0.0
     left = list(gold)
     shared = 0
-    for word in said:
+    for word in predicted:
         if word in left:
             left.remove(word)
             shared += 1
     if not shared:
         return 0.0
-    precision, recall = shared / len(said), shared / len(gold)
+    precision, recall = shared / len(predicted), shared / len(gold)
     return 2 * precision * recall / (precision + recall)
 
 
-def oracle_question(said: str | None, golds: Sequence[str], rules: Rules) -> tuple[float, float]:
+def oracle_question(
+    predicted: str | None, golds: Sequence[str], rules: Rules
+) -> tuple[float, float]:
     """(exact, F1) of one question: the best over its golds."""
-    if said is None:
+    if predicted is None:
         return 0.0, 0.0
     wanted = [oracle_words(gold) for gold in golds]
     if rules == "2.0":
         wanted = [words for words in wanted if words]
-    words = oracle_words(said)
+    words = oracle_words(predicted)
     pairs = [(float(words == gold), oracle_f1(words, gold, rules)) for gold in wanted or [[]]]
     return max(exact for exact, _ in pairs), max(f1 for _, f1 in pairs)
 
@@ -72,7 +74,7 @@ def oracle_mean(values: Sequence[float], rules: Rules) -> float:
 
 @dataclass
 class Case:
-    """A small data set with somebody's predictions of it."""
+    """A small data set with predictions."""
 
     golds: dict[str, list[str]]
     predictions: dict[str, str]
@@ -111,8 +113,8 @@ def oracle_summary(
 
 
 def oracle_thresholds(case: Case, scores: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """All questions refused; then answered one by one, the surest first. The first peak wins."""
-    # Nobody has refused or answered a question without prediction: it is wrong in any case.
+    """All questions refused; then answered one by one by confidence. The first maximum counts."""
+    # A question without a prediction is neither refused nor answered: it is always wrong.
     order = sorted(case.na_probs, key=case.na_probs.__getitem__)
     order = [key for key in order if key in case.predictions]
     refusing = float(sum(1 for key in order if not case.golds[key]))
@@ -122,7 +124,7 @@ def oracle_thresholds(case: Case, scores: Mapping[str, tuple[float, float]]) -> 
         for key in order:
             if case.golds[key]:
                 gains.append(scores[key][column])
-            else:  # a wrong answer loses the point that the refusal had
+            else:  # a wrong answer loses the point of the refusal
                 gains.append(0.0 if case.predictions.get(key) == "" else -1.0)
         heights = list(itertools.accumulate(gains, initial=refusing))
         peak = heights.index(max(heights))
@@ -159,7 +161,7 @@ def oracle_precision_recall(
     return result
 
 
-# --- Random data sets: every trap of the normalisation in a small vocabulary. -----------------
+# --- Random data sets: every special case of the normalisation in a small vocabulary. ---------
 
 _VOCABULARY = (
     "the The a AN an than anthem river River, Nile nile. 1,000 1000 «Nile» – an–apple O'Neill "
@@ -194,7 +196,7 @@ def random_prediction(draw: random.Random, golds: Sequence[str]) -> str:
 def random_case(draw: random.Random, fewest_golds: int) -> Case:
     keys = [f"q{number}" for number in range(draw.randint(1, 8))]
     golds = {key: [random_text(draw) for _ in range(draw.randint(fewest_golds, 3))] for key in keys}
-    # One set in four misses some predictions.
+    # One data set in four lacks some predictions.
     missing = 0.3 if draw.random() < 0.25 else 0.0
     predictions = {
         key: random_prediction(draw, golds[key]) for key in keys if draw.random() >= missing
@@ -242,8 +244,8 @@ def test_ten_thousand_random_sets_by_the_rules_of_1_1(seed: int) -> None:
         assert got == oracle_summary(oracle_scores(case, "1.1"), case.golds, "1.1"), case
 
 
-def test_the_random_sets_hold_what_they_are_meant_to_hold() -> None:
-    """An equality over sets without ties, refusals or partial scores would prove little."""
+def test_the_random_sets_contain_all_cases() -> None:
+    """Without ties, refusals or partial scores, the comparison would prove little."""
     drawn = list(cases(500, seed=0))
     scores = [pair for case in drawn for pair in oracle_scores(case, "2.0").values()]
     assert sum(0 < f1 < 1 for _, f1 in scores) > 200
@@ -252,10 +254,10 @@ def test_the_random_sets_hold_what_they_are_meant_to_hold() -> None:
     assert sum(len(set(case.na_probs.values())) < len(case.na_probs) for case in drawn) > 200
     assert sum(not any(case.golds.values()) for case in drawn) > 5
     both = [oracle_scores(case, "1.1") != oracle_scores(case, "2.0") for case in drawn]
-    assert sum(both) > 20  # the two sets of rules are told apart
+    assert sum(both) > 20  # the two sets of rules give different scores
 
 
-def test_1_1_adds_one_by_one_whatever_sum_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_1_1_adds_one_by_one_instead_of_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     """Newer Pythons compensate rounding in sum(), which the script of 1.1 does not call."""
     monkeypatch.setattr(squad, "sum", math.fsum, raising=False)
     golds = [[" ".join("xabcdefgh"[: 1 + number % 9])] for number in range(100)]
@@ -264,7 +266,7 @@ def test_1_1_adds_one_by_one_whatever_sum_does(monkeypatch: pytest.MonkeyPatch) 
     got = summary(score_questions(case.examples(), case.predictions, "1.1"))
     assert got == oracle_summary(oracle_scores(case, "1.1"), case.golds, "1.1")
     exactly = math.fsum(f1 for _, f1 in oracle_scores(case, "1.1").values())
-    assert got["f1"] != 100.0 * exactly / 100  # the case can tell the two sums apart
+    assert got["f1"] != 100.0 * exactly / 100  # the two sums differ in this case
 
 
 @pytest.mark.parametrize(
@@ -275,10 +277,10 @@ def test_1_1_adds_one_by_one_whatever_sum_does(monkeypatch: pytest.MonkeyPatch) 
         ("...", ""),
         ("the A an", ""),
         ("Anthem than theatre", "anthem than theatre"),
-        ("«The Nile»", "« nile»"),  # only ASCII punctuation goes
+        ("«The Nile»", "« nile»"),  # only ASCII punctuation is removed
         ("an–apple", "–apple"),  # the dash ends the article
         ("co-op", "coop"),
-        ("the-end", "theend"),  # punctuation goes first: no article is left
+        ("the-end", "theend"),  # punctuation is removed first: no article is left
         ("_the_", ""),
         ("\u00a0x\u2003y\n", "x y"),
         ("ΣΊΣΥΦΟΣ", "σίσυφος"),

@@ -1,4 +1,4 @@
-"""Metrics of tasks: against the official summaries, and their tests against plain loops."""
+"""Metrics of tasks against the official summaries, and significance tests against plain loops."""
 
 import itertools
 import random
@@ -30,7 +30,7 @@ from readlet.types import Example, Prediction, Sentence
 
 
 def predictions_for(examples: Sequence[Example]) -> list[Prediction]:
-    """Right, partly right, wrong, and no answer by turns."""
+    """Correct, partly correct, wrong, and no answer in turn."""
     texts = [
         ("", e.answers[0].text, f"the {e.answers[0].text} indeed", e.context[:9])[n % 4]
         if e.answers
@@ -85,7 +85,7 @@ def test_class_metrics_equal_the_official_summary(name: str, pairs: list[tuple[i
         assert metric.score(scored.items) == pytest.approx(scored.summary[metric.name], abs=1e-9)
 
 
-def test_a_formula_takes_many_sums_at_once() -> None:
+def test_a_formula_accepts_arrays_of_sums() -> None:
     generator = np.random.default_rng(0)
     for metric in (MATTHEWS, F1, ACCURACY):
         sums = generator.integers(0, 9, (5, 3, len(metric.columns)))  # (5, 3, columns)
@@ -98,7 +98,7 @@ def test_a_formula_takes_many_sums_at_once() -> None:
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-def test_tasks_are_whole(task: object) -> None:
+def test_tasks_are_complete(task: object) -> None:
     assert isinstance(task, type(SPANS))
     names = [metric.name for metric in task.metrics]
     assert len(set(names)) == len(names)
@@ -121,7 +121,7 @@ def test_progress_lines() -> None:
         ({"accuracy": 5.0}, "sst2"),
     ],
 )
-def test_scores_show_their_task(scores: dict[str, float], name: str) -> None:
+def test_the_task_follows_from_the_scores(scores: dict[str, float], name: str) -> None:
     assert task_of(scores).name == name
 
 
@@ -129,7 +129,7 @@ def test_scores_show_their_task(scores: dict[str, float], name: str) -> None:
 
 
 def plain_score(metric: Metric, labels: Sequence[int], guesses: Sequence[int]) -> float:
-    """By the official function, that knows nothing of sums."""
+    """By the official function, which does not use sums of columns."""
     task = "cola" if metric is MATTHEWS else "mrpc"
     return glue_scores(task, labels, guesses)[metric.name]  # type: ignore[arg-type]
 
@@ -158,7 +158,7 @@ def test_an_interval_equals_a_plain_bootstrap(metric: Metric) -> None:
 def swapped_everywhere(
     metric: Metric, labels: Sequence[int], pairs: Sequence[tuple[list[int], list[int]]]
 ) -> float:
-    """The exact p-value over all ways to swap; a pair of systems for each seed."""
+    """The exact p-value over all possible swaps; a pair of systems for each seed."""
 
     def difference(swapped: Sequence[bool]) -> float:
         total = 0.0
@@ -176,17 +176,17 @@ def swapped_everywhere(
 
 @pytest.mark.parametrize("metric", [MATTHEWS, F1], ids=lambda metric: metric.name)
 @pytest.mark.parametrize("seed", range(3))
-def test_p_is_near_that_of_all_swaps(metric: Metric, seed: int) -> None:
+def test_p_is_close_to_that_of_all_swaps(metric: Metric, seed: int) -> None:
     labels, first = some_guesses(seed, 9, 0.9)
     _, second = some_guesses(seed + 50, 9, 0.5)
     exact = swapped_everywhere(metric, labels, [(first, second)])
     found = difference_p(metric, class_items(labels, first), class_items(labels, second))
-    # Four standard errors of 10,000 draws, and the one that is always counted.
+    # Four standard errors of 10,000 draws, plus the observed one, which is always counted.
     assert found == pytest.approx(exact, abs=4 * (exact * (1 - exact) / 1e4) ** 0.5 + 1e-4)
 
 
 def test_several_seeds_and_pairs_are_tested_together() -> None:
-    """The score of a system is the mean over its seeds, and a swap is one under all seeds."""
+    """The score of a system is the mean over its seeds, and an item is swapped for all seeds."""
     labels, _ = some_guesses(7, 8, 1.0)
     draw = random.Random(8)
     pairs = [  # two pairs of rows, two seeds each, both sides
@@ -233,7 +233,7 @@ def test_equal_systems_have_no_difference() -> None:
 
 @settings(max_examples=20)
 @given(st.integers(0, 1000))
-def test_means_have_the_same_numbers_either_way(seed: int) -> None:
+def test_both_methods_agree_for_means(seed: int) -> None:
     generator = np.random.default_rng(seed)
     first, second = generator.integers(0, 2, (2, 40, 3)).astype(np.float32)  # (items, pairs) each
     tables = [
@@ -246,5 +246,5 @@ def test_means_have_the_same_numbers_either_way(seed: int) -> None:
         100 * bootstrap_intervals(first - second, resamples=120), abs=1e-3
     )
     p = swapped_p_values(*tables, ACCURACY.of_sums, permutations=300)
-    # A flag keeps a sign there and swaps here: the same draws up to a sign, which decides nothing.
+    # A flag keeps a sign there and swaps here: the same draws up to a sign, which has no effect.
     assert p == pytest.approx(paired_permutations(first - second, permutations=300), abs=1e-12)

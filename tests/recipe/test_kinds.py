@@ -1,4 +1,4 @@
-"""Kinds of models: each has a recipe class of its own, chosen by `model.kind`."""
+"""Kinds of models: each has its own recipe class, selected by `model.kind`."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from readlet.errors import ReadletError
 from readlet.recipe import kinds
 from readlet.recipe.kinds import DEFAULT_KIND, known_kinds, recipe_class, register_recipe
 from readlet.recipe.qacnn import QacnnRecipe
-from readlet.recipe.recipe import Model, Recipe, Section, Training, idle_fields
+from readlet.recipe.recipe import Model, Recipe, Section, Training, fields_without_effect
 from readlet.recipe.recipe_files import (
     check_fields,
     explained_fields,
@@ -32,12 +32,12 @@ class ToyModel(Model):
 
 class Pooling(Section):
     by: str = "mean"
-    """How places are pooled."""
+    """How tokens are pooled."""
 
 
 class ToyTraining(Training):
     learning_rate: float = 3e-5
-    """The highest learning rate."""
+    """Peak learning rate."""
 
 
 class ToyRecipe(Recipe):
@@ -45,30 +45,30 @@ class ToyRecipe(Recipe):
     pooling: Pooling = Pooling()
     training: ToyTraining = ToyTraining()
 
-    def idle_in_kind(self) -> list[tuple[str, str]]:
+    def without_effect_in_kind(self) -> list[tuple[str, str]]:
         return [("pooling.by", "there is one layer")] if self.model.layers == 1 else []
 
 
 @pytest.fixture(autouse=True)
-def toy_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def register_toy(monkeypatch: pytest.MonkeyPatch) -> None:
     known_kinds()
     monkeypatch.setattr(kinds, "_REGISTERED", dict(kinds._REGISTERED))
     register_recipe(ToyRecipe)
 
 
-def complaint(values: dict[str, Any]) -> str:
+def error_line(values: dict[str, Any]) -> str:
     with pytest.raises(ReadletError) as caught:
         parse_recipe(values, "mine")
     return str(caught.value)
 
 
-def test_a_recipe_without_a_kind_is_of_the_default_one() -> None:
+def test_a_recipe_without_a_kind_has_the_default_kind() -> None:
     assert recipe_class(DEFAULT_KIND) is QacnnRecipe
     assert type(parse_recipe({}, "mine")) is QacnnRecipe
     assert parse_recipe({}, "mine").model.kind == "qacnn"
 
 
-def test_the_kind_chooses_the_class() -> None:
+def test_the_kind_selects_the_class() -> None:
     recipe = parse_recipe({"model": {"kind": "toy", "layers": 2}}, "mine")
     assert type(recipe) is ToyRecipe
     assert recipe.model == ToyModel(layers=2)
@@ -76,7 +76,7 @@ def test_the_kind_chooses_the_class() -> None:
     assert parse_recipe(recipe.model_dump(mode="json"), "stored") == recipe
 
 
-def test_sections_stand_in_order_with_training_last() -> None:
+def test_sections_are_in_order_with_training_last() -> None:
     assert ToyRecipe.sections == ("data", "model", "pooling", "training")
     assert QacnnRecipe().sections == ("data", "model", "words", "attention", "loss", "training")
     listed = [(section, name) for section, name, _, _ in fields_of(ToyRecipe)]
@@ -113,17 +113,17 @@ def test_sections_stand_in_order_with_training_last() -> None:
         ({"model": 3}, "mine: model: Input should be "),
     ],
 )
-def test_a_recipe_carries_no_field_of_another_kind(values: dict[str, Any], line: str) -> None:
-    assert complaint(values).startswith(line)
+def test_fields_of_another_kind_are_rejected(values: dict[str, Any], line: str) -> None:
+    assert error_line(values).startswith(line)
 
 
-def test_an_unknown_kind_is_told_with_the_known_ones() -> None:
+def test_an_unknown_kind_is_reported_with_the_known_ones() -> None:
     with pytest.raises(ReadletError, match=r"'zzz'; known kinds: .*qacnn.*, toy$"):
         recipe_class("zzz")
 
 
-def test_set_takes_the_fields_of_the_chosen_kind() -> None:
-    """The file's data and training stay; its other numbers are those of another kind."""
+def test_set_accepts_the_fields_of_the_selected_kind() -> None:
+    """The file's data and training sections are kept; its other values belong to another kind."""
     changes = ["model.layers=2", "model.kind=toy"]
     recipe = load_recipe("tiny", changes)
     assert recipe.model == ToyModel(layers=2)
@@ -134,7 +134,7 @@ def test_set_takes_the_fields_of_the_chosen_kind() -> None:
         load_recipe("tiny", ["model.kind=toyy"])
 
 
-def test_a_part_is_checked_by_the_kind_of_the_whole() -> None:
+def test_a_part_is_checked_against_the_kind_of_the_whole_recipe() -> None:
     part = {"model": {"layers": 2}}
     check_fields(part, "row", kind="toy")
     with pytest.raises(ReadletError, match=r"row: model\.layers: no such field .* 'qacnn'"):
@@ -142,7 +142,7 @@ def test_a_part_is_checked_by_the_kind_of_the_whole() -> None:
     check_fields({"model": {"kind": "toy", "layers": 2}}, "row")
 
 
-def test_a_written_recipe_is_read_again(tmp_path: Path) -> None:
+def test_a_written_recipe_can_be_loaded(tmp_path: Path) -> None:
     recipe = parse_recipe({"model": {"kind": "toy"}, "pooling": {"by": "max"}}, "mine")
     text = recipe_toml(recipe)
     assert text == 'name = "custom"\n\n[model]\nkind = "toy"\n\n[pooling]\nby = "max"\n'
@@ -150,31 +150,34 @@ def test_a_written_recipe_is_read_again(tmp_path: Path) -> None:
     assert load_recipe(str(tmp_path / "toy.toml")) == recipe
 
 
-def test_the_fields_of_a_kind_are_explained() -> None:
-    explained = {name: (default, text) for name, default, text in explained_fields("toy")}
-    assert explained["model.layers"] == (3, "Layers of the toy.")
-    assert explained["training.learning_rate"][0] == 3e-5
-    assert explained["name"][0] == "custom"
-    assert "words.vectors" not in explained
+def test_the_fields_of_a_kind_are_described() -> None:
+    described = {name: (default, text) for name, default, text in explained_fields("toy")}
+    assert described["model.layers"] == (3, "Layers of the toy.")
+    assert described["training.learning_rate"][0] == 3e-5
+    assert described["name"][0] == "custom"
+    assert "words.vectors" not in described
     assert "words.vectors" in {name for name, _, _ in explained_fields()}
 
 
-def test_a_kind_has_idle_fields_of_its_own() -> None:
+def test_a_kind_reports_its_own_fields_without_effect() -> None:
     recipe = load_recipe("tiny", ["model.kind=toy", "model.layers=1", "training.teacher_share=0.9"])
-    assert [field for field, _ in idle_fields(recipe)] == ["pooling.by", "training.teacher_share"]
+    assert [field for field, _ in fields_without_effect(recipe)] == [
+        "pooling.by",
+        "training.teacher_share",
+    ]
 
 
-def test_a_kind_that_is_taken() -> None:
+def test_a_kind_that_is_already_registered() -> None:
     class Other(ToyRecipe):
         pass
 
     assert register_recipe(ToyRecipe) is ToyRecipe  # the same one again
-    with pytest.raises(ReadletError, match=r"Other: kind 'toy' is that of .*ToyRecipe; give its"):
+    with pytest.raises(ReadletError, match=r"Other: kind 'toy' is already used by .*ToyRecipe; "):
         register_recipe(Other)
     assert recipe_class("toy") is ToyRecipe
 
 
-def test_every_file_of_the_folder_is_light() -> None:
+def test_no_module_of_the_package_imports_heavy_libraries() -> None:
     program = (
         "import sys; from readlet.recipe.kinds import known_kinds; print(known_kinds())\n"
         "import readlet.recipe.recipe_files, readlet.recipe.upgrade\n"
@@ -184,5 +187,5 @@ def test_every_file_of_the_folder_is_light() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     listed, heavy = done.stdout.splitlines()
-    assert "'qacnn'" in listed  # nobody has imported its file
+    assert "'qacnn'" in listed  # although its module was not imported explicitly
     assert heavy == "[]"

@@ -1,4 +1,4 @@
-"""Recipes: what is shipped loads, what is wrong is told in one line, what is set is taken."""
+"""Recipes: shipped ones load, errors are reported in one line, `--set` changes are applied."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,13 +11,13 @@ from readlet.errors import ReadletError
 from readlet.models.qacnn import QACNN
 from readlet.nn.parameters import count_parameters
 from readlet.recipe.qacnn import QacnnRecipe
-from readlet.recipe.recipe import idle_fields
+from readlet.recipe.recipe import fields_without_effect
 from readlet.recipe.recipe_files import load_recipe, parse_recipe, shipped_recipes
 
 Run = Callable[..., Any]
 
 
-def complaint(source: str, *changes: str) -> str:
+def error_line(source: str, *changes: str) -> str:
     with pytest.raises(ReadletError) as caught:
         load_recipe(source, changes)
     line = str(caught.value)
@@ -25,13 +25,13 @@ def complaint(source: str, *changes: str) -> str:
     return line
 
 
-def test_what_is_shipped() -> None:
+def test_shipped_recipes_are_listed() -> None:
     assert set(shipped_recipes()) >= {"qacnn", "qacnn-paper", "tiny"}
 
 
 @pytest.mark.parametrize("name", shipped_recipes())
 def test_every_shipped_recipe_loads(name: str) -> None:
-    """Law 9. It bears its own name, makes a model, and survives being stored."""
+    """Law 9. It has its own name, builds a model, and is unchanged after storing and loading."""
     recipe = load_recipe(name)
     assert recipe.name == name
     assert parse_recipe(recipe.model_dump(), "stored") == recipe
@@ -40,7 +40,7 @@ def test_every_shipped_recipe_loads(name: str) -> None:
         QACNN(recipe, torch.zeros(10, recipe.words.width), 3, 50)
 
 
-def test_numbers_of_the_paper() -> None:
+def test_hyperparameters_of_the_paper() -> None:
     recipe = load_recipe("qacnn-paper")
     data, words, model, training = recipe.data, recipe.words, recipe.model, recipe.training
     assert (data.max_context, data.max_question, data.max_answer) == (400, 50, 30)
@@ -59,8 +59,8 @@ def test_numbers_of_the_paper() -> None:
     assert not model.match_features  # not in the paper
 
 
-def test_size_of_the_paper_s_model() -> None:
-    """About 2.05 million trainable numbers; 300 + 96 features a word enter it."""
+def test_size_of_the_model_of_the_paper() -> None:
+    """About 2.05 million trainable parameters; the input has 300 + 96 features per word."""
     characters = 1_400  # about as many as the SQuAD articles have
     recipe = load_recipe("qacnn-paper")
     with torch.device("meta"):
@@ -69,7 +69,7 @@ def test_size_of_the_paper_s_model() -> None:
     assert count_parameters(model) == pytest.approx(2.05e6, rel=0.01)
 
 
-def test_recipe_of_a_file(tmp_path: Path) -> None:
+def test_recipe_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('\ufeffname = "mine"\r\n[training]\r\nepochs = 3\r\n', "utf-8")
     recipe = load_recipe(str(path), ["training.seed=4"])
@@ -106,7 +106,7 @@ def test_set(change: str, section: str, field: str, value: object) -> None:
     assert others == expected  # nothing else changed
 
 
-def test_set_at_the_top_and_twice() -> None:
+def test_set_at_the_top_level_and_repeated() -> None:
     changes = ["name=mine", "training.epochs=3", "training.epochs=4", "training.seed=5"]
     recipe = load_recipe("tiny", changes)
     assert (recipe.name, recipe.training.epochs, recipe.training.seed) == ("mine", 4, 5)
@@ -116,20 +116,20 @@ def test_set_at_the_top_and_twice() -> None:
     "change", ["training.epochs", "=3", "", "epochs 3", "training={epochs=3}", " data = {}"]
 )
 def test_set_without_a_value_or_a_field(change: str) -> None:
-    assert complaint("tiny", change) == f"--set {change}: write section.field=value"
+    assert error_line("tiny", change) == f"--set {change}: write section.field=value"
 
 
-def test_set_in_what_is_no_section() -> None:
-    assert complaint("tiny", "name.first=3") == (
+def test_set_in_something_that_is_not_a_section() -> None:
+    assert error_line("tiny", "name.first=3") == (
         "--set name.first=3: 'name' is not a section of the recipe"
     )
-    assert "'epochs' is not a section" in complaint("tiny", "training.epochs.first=3")
+    assert "'epochs' is not a section" in error_line("tiny", "training.epochs.first=3")
 
 
 @pytest.mark.parametrize("field", ["data.train", "words.vectors"])
-def test_a_file_has_a_name(field: str) -> None:
-    told = "String should have at least 1 character; it is ''"
-    assert complaint("tiny", f'{field}=["a.json", ""]') == f"tiny: {field}.1: {told}"
+def test_an_empty_file_name_is_rejected(field: str) -> None:
+    fault = "String should have at least 1 character; it is ''"
+    assert error_line("tiny", f'{field}=["a.json", ""]') == f"tiny: {field}.1: {fault}"
 
 
 @pytest.mark.parametrize(
@@ -143,17 +143,17 @@ def test_a_file_has_a_name(field: str) -> None:
     ],
 )
 def test_unknown_field(change: str, place: str, near: str) -> None:
-    assert complaint("tiny", change) == (
+    assert error_line("tiny", change) == (
         f"tiny: {place}: no such field in a recipe of kind 'qacnn'; did you mean {near!r}?"
     )
 
 
-def test_unknown_field_far_from_all() -> None:
-    line = complaint("tiny", "data.zzz=3")
+def test_unknown_field_without_a_similar_name() -> None:
+    line = error_line("tiny", "data.zzz=3")
     assert line.startswith(
         "tiny: data.zzz: no such field in a recipe of kind 'qacnn'; fields here: train, dev, "
     )
-    line = complaint("tiny", "epochs=3")  # without its section
+    line = error_line("tiny", "epochs=3")  # without its section
     known = "name, data, model, training, words, attention, loss"
     assert line == f"tiny: epochs: no such field in a recipe of kind 'qacnn'; fields here: {known}"
 
@@ -190,16 +190,16 @@ def test_unknown_field_far_from_all() -> None:
         ("name=3", "a valid string; it is 3"),
     ],
 )
-def test_impossible_value(change: str, allowed: str) -> None:
+def test_invalid_value(change: str, allowed: str) -> None:
     place = change.partition("=")[0]
-    line = complaint("tiny", change)
+    line = error_line("tiny", change)
     assert line.startswith(f"tiny: {place}: Input should be ")
     assert allowed in line
 
 
 @pytest.mark.parametrize(("overlap", "longest"), [(16, 16), (300, 300), (301, 300)])
 def test_windows_must_advance(overlap: int, longest: int) -> None:
-    line = complaint("tiny", f"data.overlap={overlap}", f"data.max_context={longest}")
+    line = error_line("tiny", f"data.overlap={overlap}", f"data.max_context={longest}")
     assert line == (
         "tiny: data: data.overlap must be smaller than data.max_context; change one of them"
     )
@@ -207,7 +207,7 @@ def test_windows_must_advance(overlap: int, longest: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "idle"),
+    ("changes", "fields"),
     [
         ([], []),
         (["attention.gamma=1"], ["attention.gamma"]),
@@ -219,16 +219,16 @@ def test_windows_must_advance(overlap: int, longest: int) -> None:
         (["training.restarts=2", "training.schedule=cosine"], []),
     ],
 )
-def test_fields_without_effect_are_known(changes: list[str], idle: list[str]) -> None:
-    assert [field for field, _ in idle_fields(load_recipe("tiny", changes))] == idle
+def test_fields_without_effect_are_found(changes: list[str], fields: list[str]) -> None:
+    assert [field for field, _ in fields_without_effect(load_recipe("tiny", changes))] == fields
 
 
-def test_a_share_of_nothing_is_told() -> None:
+def test_start_share_without_a_start_is_rejected() -> None:
     with pytest.raises(ReadletError, match=r"training\.start_share needs a training\.start"):
         load_recipe("tiny", ["training.start_share=0.5"])
 
 
-def test_a_section_that_is_none() -> None:
+def test_a_section_that_is_not_a_table() -> None:
     with pytest.raises(ReadletError, match=r"mine: training: Input should be "):
         parse_recipe({"training": 3}, "mine")
 
@@ -250,27 +250,27 @@ def test_a_section_that_is_none() -> None:
 def test_bad_file(tmp_path: Path, content: bytes, fault: str) -> None:
     path = tmp_path / "bad.toml"
     path.write_bytes(content)
-    assert complaint(str(path)).startswith(f"{path}: {fault}")
+    assert error_line(str(path)).startswith(f"{path}: {fault}")
 
 
-def test_a_recipe_of_nearly_that_name_is_named() -> None:
-    assert complaint("tinny") == "tinny: no such recipe; did you mean 'tiny'?"
+def test_a_recipe_with_a_similar_name_is_suggested() -> None:
+    assert error_line("tinny") == "tinny: no such recipe; did you mean 'tiny'?"
 
 
 @pytest.mark.parametrize("source", ["missing.toml", ".", ""])
 def test_no_such_recipe(source: str) -> None:
-    line = complaint(source)
+    line = error_line(source)
     known = ", ".join(shipped_recipes())
     assert line == f"{source}: no such recipe; give a TOML file or one of: {known}"
 
 
-def test_recipe_cannot_be_changed_later() -> None:
+def test_recipes_are_immutable() -> None:
     recipe = load_recipe("tiny")
     with pytest.raises(ValueError, match="frozen"):
         recipe.training.epochs = 3  # type: ignore[misc]
 
 
-def test_every_field_has_its_sentence() -> None:
+def test_every_field_has_a_description() -> None:
     for section in QacnnRecipe.sections:
         kind = type(getattr(QacnnRecipe(), section))
         for name, field in kind.model_fields.items():
@@ -279,14 +279,14 @@ def test_every_field_has_its_sentence() -> None:
 
 
 @pytest.mark.parametrize(("given", "taken"), [("inf", "infinity"), ("2", 2.0), ("1e-6", 1e-6)])
-def test_gamma_may_be_a_number(given: str, taken: float | str) -> None:
+def test_gamma_can_be_a_number(given: str, taken: float | str) -> None:
     recipe = load_recipe("tiny", [f"attention.gamma={given}"])
     assert recipe.attention.gamma == taken
     assert QacnnRecipe.model_validate_json(recipe.model_dump_json()) == recipe
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "1e-30", "true", "sqrt", "'2'", "[1]"])
-def test_a_wrong_gamma_is_told_with_what_is_allowed(given: str) -> None:
+def test_an_invalid_gamma_is_reported_with_the_allowed_values(given: str) -> None:
     allowed = r"attention\.gamma: Input should be sqrt\(d\), infinity or a number of 1e-6 or more;"
     with pytest.raises(ReadletError, match=allowed):
         load_recipe("tiny", [f"attention.gamma={given}"])

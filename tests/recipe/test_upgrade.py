@@ -12,15 +12,15 @@ from readlet.recipe.kinds import known_kinds, register_recipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Model, Recipe
 from readlet.recipe.recipe_files import load_recipe, parse_recipe
-from readlet.recipe.traits import Later
+from readlet.recipe.traits import AddedLater
 from readlet.recipe.upgrade import upgrade, without_later_fields
 
 
 class GrownModel(Model):
     kind: Literal["grown"] = "grown"
-    """It has got new fields."""
-    layers: Annotated[tuple[int, ...], Later((1, 2))] = (3, 4)
-    """Its default is not what older versions did."""
+    """A kind to which a field was added."""
+    layers: Annotated[tuple[int, ...], AddedLater((1, 2))] = (3, 4)
+    """Its default differs from the behaviour of older versions."""
 
 
 class GrownRecipe(Recipe):
@@ -28,7 +28,7 @@ class GrownRecipe(Recipe):
 
 
 @pytest.fixture(autouse=True)
-def grown_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def register_grown(monkeypatch: pytest.MonkeyPatch) -> None:
     known_kinds()
     monkeypatch.setattr(kinds, "_REGISTERED", dict(kinds._REGISTERED))
     register_recipe(GrownRecipe)
@@ -42,7 +42,7 @@ def test_a_recipe_from_before_there_were_kinds() -> None:
     assert values == given  # not changed in place
 
 
-def test_a_later_field_gets_its_neutral_value_not_its_default() -> None:
+def test_an_added_field_gets_its_neutral_value_not_its_default() -> None:
     assert upgrade({"model": {"kind": "grown"}})["model"]["layers"] == [1, 2]
     assert upgrade({"model": {"kind": "grown", "layers": [9]}})["model"]["layers"] == [9]
     assert parse_recipe({"model": {"kind": "grown"}}, "new file").model.layers == (3, 4)
@@ -57,7 +57,7 @@ def test_a_later_field_gets_its_neutral_value_not_its_default() -> None:
         GrownRecipe(model=GrownModel(layers=(1, 2))),
     ],
 )
-def test_what_is_left_out_comes_back(recipe: Recipe) -> None:
+def test_omitted_fields_are_restored(recipe: Recipe) -> None:
     left = without_later_fields(recipe)
     assert parse_recipe(upgrade(left), "stored") == recipe
     assert "track_softmax" not in left["training"]
@@ -72,7 +72,7 @@ def test_what_is_left_out_comes_back(recipe: Recipe) -> None:
         ({"data": None}, "data: Input should be"),
     ],
 )
-def test_what_is_wrong_is_left_to_the_parser(values: dict[str, Any], fault: str) -> None:
+def test_invalid_values_are_left_to_the_parser(values: dict[str, Any], fault: str) -> None:
     with pytest.raises(ReadletError, match=fault):
         parse_recipe(upgrade(values), "stored")
 

@@ -15,7 +15,7 @@ from readlet.cli.console import console
 from readlet.errors import ReadletError
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.runner import find_finished, seconds_left
-from readlet.experiments.search import Trying
+from readlet.experiments.search import TrialReport
 from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
 from readlet.experiments.wording import duration
 from readlet.metrics.tasks import task_of
@@ -92,7 +92,7 @@ class GridView:
         self._cells[run.key] = Text("elsewhere", style="yellow")
         self._warn(f"{run.label}: running in another process")
 
-    def told(self, text: str) -> None:
+    def notified(self, text: str) -> None:
         self._warn(text)
 
     def _count(self) -> str:
@@ -211,7 +211,7 @@ def _summary(finished: FinishedRun) -> str:
     return f"{scores}, {duration(finished.result.seconds)}"
 
 
-def show_trial(trial: Trying) -> None:
+def show_trial(trial: TrialReport) -> None:
     values = ", ".join(f"{name}={_brief(value)}" for name, value in trial.values.items())
     result = "stopped early" if trial.pruned else ""
     result = f"failed ({trial.failed})" if trial.failed else result

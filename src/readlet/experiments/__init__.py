@@ -1,1 +1,1 @@
-"""Comparisons of runs: a table file, a grid of runs, a report."""
+"""Experiments: a table file, a grid of runs, a report."""

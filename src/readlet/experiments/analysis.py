@@ -1,6 +1,6 @@
-"""Readers on the questions of a dev file: by group, and question by question.
+"""Analysis of the dev questions: scores by group, and single questions on which rows differ.
 
-Only rows that share a dev file can be set side by side; other tasks than spans have no groups.
+Only rows with the same dev file are compared; only the span task has groups.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +15,12 @@ from readlet.metrics.span_task import SPANS
 from readlet.types import Example
 
 Questions = Mapping[str, Sequence[Example]]
-"""Examples by the dev source that a recipe names; files that are not at hand are left out."""
+"""Examples by the dev source named in a recipe; files that are not available are left out."""
 
 
 @dataclass(frozen=True)
 class GroupPart:
-    """Questions of one kind: how many, and every row's F1 on them."""
+    """Questions of one kind: their number, and the F1 of every row."""
 
     name: str
     questions: int
@@ -50,19 +50,19 @@ def analyse(
     comparisons: Sequence[tuple[str, str]],
     pairs_shown: int,
 ) -> Analysis:
-    """Groups of questions and examples of differences, for each dev file that is at hand."""
+    """Groups of questions and examples of differences, for each available dev file."""
     groups: list[DevGroups] = []
     shown: list[Disagreement] = []
-    other: list[str] = []  # sources that have changed since
+    changed: list[str] = []  # sources whose questions have changed since the runs
     sources = _sources(grid, runs)
     names = _short_names(sources)
     for source, rows in sources.items():
         asked = {run.result.items for row in rows for run in runs[row]}
-        if source not in questions or len(asked) > 1:  # the report remarks on the latter
+        if source not in questions or len(asked) > 1:  # the report has a remark on the latter
             continue
         examples = questions[source]
         if len(examples) != len(runs[rows[0]][0].items["f1"]):
-            other.append(source)
+            changed.append(source)
             continue
         parts = _groups(examples, {row: runs[row] for row in rows})
         groups.append(DevGroups(names[source], len(examples), parts))
@@ -70,14 +70,14 @@ def analyse(
             pairs = [pair for pair in comparisons if {*pair} <= {*rows}]
             shown += disagreements(examples, runs, pairs, pairs_shown)
     remarks = [
-        f"`{source}` holds other questions than its runs were scored on: no groups, no examples."
-        for source in other
+        f"`{source}` has other questions than its runs were scored on: no groups, no examples."
+        for source in changed
     ]
     return Analysis(groups, shown, [*_absent(sources, questions), *remarks])
 
 
 def _sources(grid: Grid, runs: Runs) -> dict[str, list[str]]:
-    """Dev sources, and the rows of readers that were scored on each; "" is held out."""
+    """Dev sources, and the rows that were scored on each; "" means held-out questions."""
     found: dict[str, list[str]] = {}
     for row in grid.rows:
         if runs[row.name] and runs[row.name][0].task is SPANS:
@@ -95,12 +95,12 @@ def _absent(sources: Iterable[str], questions: Questions) -> list[str]:
     missing = [f"`{source}`" for source in listed if source not in questions]
     if missing:
         are = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
-        remarks.append(f"{are} not at hand: no groups of these questions, no examples.")
+        remarks.append(f"{are} not available: no groups of these questions, no examples.")
     return remarks
 
 
 def _short_names(sources: Iterable[str]) -> dict[str, str]:
-    """Without their folders, if that tells them apart."""
+    """File names without folders, if they are unique."""
     listed = list(sources)
     short = [Path(source).name for source in listed]
     return dict(zip(listed, short if len({*short}) == len(short) else listed, strict=True))

@@ -1,4 +1,4 @@
-"""Learning curves as an SVG: the decisive score over epochs, a line a row, a band over seeds."""
+"""Learning curves as an SVG: the decisive score over epochs, a line per row, a band over seeds."""
 
 import math
 import re
@@ -10,10 +10,10 @@ from readlet.experiments.wording import curve_label
 
 ROWS_DRAWN = 8
 
-# Okabe and Ito's colours, which most colour-blind people tell apart, after the ink of the text for
-# the first row. Their yellow is too faint on white; a page that turns dark sets --series-7 to it.
+# Okabe and Ito's colours, which most colour-blind people can distinguish; the first row has the
+# colour of the text. Their yellow is too faint on white; a dark page sets --series-7 to it.
 _COLOURS = "#0072b2 #d55e00 #009e73 #cc79a7 #56b4e9 #e69f00 #b3a100".split()
-# Dashes and markers tell the rows apart where there is no colour.
+# Dashes and markers distinguish the rows without colour.
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "5 5", "", "7 3", "2 3")
 _MARKERS = (
     '<circle r="3.2"/>',
@@ -25,7 +25,7 @@ _MARKERS = (
     '<path d="M-3-3h6v6h-6z" fill="none"/>',
     '<path d="M-3-3 3 3M-3 3 3-3"/>',
 )
-_MARKERS_ON_A_LINE = 12
+_MARKERS_PER_LINE = 12
 
 # The drawing is narrow, so that its text is still large enough on a phone.
 _WIDTH, _LEFT, _RIGHT, _TOP, _PLOT_HEIGHT = 560, 54, 14, 12, 280
@@ -34,7 +34,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def drawn_rows(report: Report) -> list[ReportRow]:
-    """Rows in the drawing, as the table orders them: the first and the best by their last score."""
+    """Rows in the figure, in table order: the first one, and the best by their last score."""
     rows = [row for row in report.rows if row.curve]
     ranked = sorted(rows[1:], key=lambda row: -row.curve[-1].score)
     chosen = {row.name for row in (*rows[:1], *ranked[: ROWS_DRAWN - 1])}
@@ -47,14 +47,14 @@ def curves_caption(report: Report) -> str:
     asked = f"{report.asked} {report.noun}".lstrip()
     caption = f"{curve_label(report)} on the {asked} during training: the mean over the seeds"
     if any(_has_band(row.curve) for row in drawn_rows(report)):
-        caption += ", in a band from the lowest to the highest seed"
+        caption += ", with a band from the lowest to the highest seed"
     if with_curve > drawn:
-        caption += f". Drawn are the first row and the best others; {with_curve - drawn} left out"
+        caption += f". The first row and the best others are shown; {with_curve - drawn} left out"
     return f"{caption}."
 
 
 def learning_curves(report: Report, *, standalone: bool = False) -> str:
-    """The SVG; `standalone` for a file of its own, on white; else for a page, in its colours."""
+    """The SVG: `standalone` for a separate file, on white; otherwise in the colours of a page."""
     rows = drawn_rows(report)
     ink = "#222222" if standalone else "currentColor"
     height = _TOP + _PLOT_HEIGHT + _LEGEND_TOP + _LEGEND_LINE * max(len(rows), 1)
@@ -71,18 +71,22 @@ def learning_curves(report: Report, *, standalone: bool = False) -> str:
         points = [point for row in rows for point in row.curve]
         frame = _Frame(points)
         parts += frame.axes(ink, curve_label(report))
-        looks = [_Look(n, ink, standalone) for n in range(len(rows))]
-        pairs = list(zip(rows, looks, strict=True))
-        parts += [frame.band(row.curve, look.colour) for row, look in pairs if _has_band(row.curve)]
-        # The baseline is drawn last, over the others: it is what they are compared with.
-        parts += [frame.line(row.curve, look) for row, look in reversed(pairs)]
-        parts += [_legend_line(number, row.name, look) for number, (row, look) in enumerate(pairs)]
+        styles = [_Style(n, ink, standalone) for n in range(len(rows))]
+        pairs = list(zip(rows, styles, strict=True))
+        parts += [
+            frame.band(row.curve, style.colour) for row, style in pairs if _has_band(row.curve)
+        ]
+        # The baseline is drawn last, on top: the others are compared with it.
+        parts += [frame.line(row.curve, style) for row, style in reversed(pairs)]
+        parts += [
+            _legend_line(number, row.name, style) for number, (row, style) in enumerate(pairs)
+        ]
     else:
         parts.append(f'<text x="{_LEFT}" y="{_TOP + 20}">{caption}</text>')
     return "\n".join((*parts, "</svg>"))
 
 
-class _Look:
+class _Style:
     """Colour, dashes and marker of the n-th line."""
 
     def __init__(self, number: int, ink: str, standalone: bool) -> None:
@@ -102,7 +106,7 @@ class _Look:
 
 
 class _Frame:
-    """From epochs and scores to places in the drawing, with the axes."""
+    """Maps epochs and scores to coordinates, and draws the axes."""
 
     def __init__(self, points: Sequence[CurvePoint]) -> None:
         first, last = min(p.epoch for p in points), max(p.epoch for p in points)
@@ -110,7 +114,7 @@ class _Frame:
         whole = 1 if last - first >= 2 else 0
         self._epochs = _ticks(first, last, smallest=whole) if first < last else [first]
         self._scores = _ticks(min(p.lowest for p in points), max(p.highest for p in points))
-        # Epochs fill the width as they are; scores are rounded outwards to a gridline.
+        # Epochs fill the width exactly; scores are rounded outwards to a gridline.
         self._x_range = (first, last) if first < last else (first - 0.5, last + 0.5)
         self._y_range = (self._scores[0], self._scores[-1])
 
@@ -151,25 +155,25 @@ class _Frame:
         ]
 
     def band(self, curve: Sequence[CurvePoint], colour: str) -> str:
-        there = [f"{self.x(p.epoch):.1f} {self.y(p.highest):.1f}" for p in curve]
-        back = [f"{self.x(p.epoch):.1f} {self.y(p.lowest):.1f}" for p in reversed(curve)]
-        shape = "L".join((*there, *back))
+        upper = [f"{self.x(p.epoch):.1f} {self.y(p.highest):.1f}" for p in curve]
+        lower = [f"{self.x(p.epoch):.1f} {self.y(p.lowest):.1f}" for p in reversed(curve)]
+        shape = "L".join((*upper, *lower))
         return f'<path d="M{shape}z" style="fill: {colour}" fill-opacity="0.13"/>'
 
-    def line(self, curve: Sequence[CurvePoint], look: _Look) -> str:
-        places = [(self.x(p.epoch), self.y(p.score)) for p in curve]
-        shape = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-        step = math.ceil(len(places) / _MARKERS_ON_A_LINE)
-        marked = places[::-step]  # from the end: the last score is the one that counts
-        markers = "".join(look.marker(x, y) for x, y in marked)
-        return f'<path d="M{shape}" {look.stroke()}/>{markers}'
+    def line(self, curve: Sequence[CurvePoint], style: _Style) -> str:
+        points = [(self.x(p.epoch), self.y(p.score)) for p in curve]
+        shape = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        step = math.ceil(len(points) / _MARKERS_PER_LINE)
+        marked = points[::-step]  # from the end: the last score matters most
+        markers = "".join(style.marker(x, y) for x, y in marked)
+        return f'<path d="M{shape}" {style.stroke()}/>{markers}'
 
 
-def _legend_line(number: int, name: str, look: _Look) -> str:
+def _legend_line(number: int, name: str, style: _Style) -> str:
     y = _TOP + _PLOT_HEIGHT + _LEGEND_TOP + _LEGEND_LINE * number + 4
     shown = name if len(name) <= _LEGEND_LETTERS else f"{name[: _LEGEND_LETTERS - 1].rstrip()}…"
     return (
-        f'<path d="M{_LEFT} {y}h40" {look.stroke()}/>{look.marker(_LEFT + 20, y)}'
+        f'<path d="M{_LEFT} {y}h40" {style.stroke()}/>{style.marker(_LEFT + 20, y)}'
         f'<text x="{_LEFT + 50}" y="{y + 4.5}"><title>{_text(name)}</title>{_text(shown)}</text>'
     )
 
@@ -179,7 +183,7 @@ def _has_band(curve: Sequence[CurvePoint]) -> bool:
 
 
 def _ticks(low: float, high: float, *, smallest: float = 0, about: int = 5) -> list[float]:
-    """Round numbers, about so many, from at or below `low` to at or above `high`."""
+    """About `about` round numbers that cover the range from `low` to `high`."""
     wanted = max((high - low) / about, smallest, 1e-3)
     power = 10.0 ** math.floor(math.log10(wanted))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= wanted * 0.999)

@@ -1,4 +1,4 @@
-"""Whether two rows differ by more than chance: over items (such as questions), and over seeds."""
+"""Significance of differences between rows: over items (such as questions), and over seeds."""
 
 import statistics
 from collections import defaultdict
@@ -35,14 +35,14 @@ class Difference:
     against: str
     metric: str
     mean: float
-    # Over items: what other items of the same kind would change. None when the two rows were not
-    # scored on the same items, or a metric that is no mean has runs that cannot be paired.
+    # Over items: the variation with other items of the same kind. None if the two rows were not
+    # scored on the same items, or if a metric that is not a mean has runs that cannot be paired.
     low: float | None
     high: float | None
     p_items: float | None  # corrected for the number of comparisons (Holm)
-    # Over seeds: what another seed would change. None without two common seeds and a spread.
+    # Over seeds: the variation with other seeds. None without two common seeds or variance.
     seeds: int
-    p_seeds: float | None  # corrected too
+    p_seeds: float | None  # also corrected
 
 
 def item_means(listed: Sequence[FinishedRun], column: str) -> Numbers:
@@ -54,7 +54,7 @@ def item_means(listed: Sequence[FinishedRun], column: str) -> Numbers:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two rows with the runs of the seeds that both have: anything else would compare seeds."""
+    """Two rows with the runs of their common seeds, so that the seeds do not affect the result."""
 
     row: str
     against: str
@@ -64,7 +64,7 @@ class _Pair:
 
     @property
     def items(self) -> tuple[str, ...]:
-        """What both rows were scored on: one list, or one for each seed; nothing if it differs."""
+        """Digests of the items of both rows: one, or one for each seed; empty if they differ."""
         ours, theirs = (
             tuple(run.result.items for run in listed) for listed in (self.first, self.second)
         )
@@ -73,14 +73,14 @@ class _Pair:
             return ()
         if len(distinct) == 1:
             return ours[:1]
-        # Held-out questions: others for each seed, the same for both rows.
+        # Held-out questions: different for each seed, the same for both rows.
         return ours if ours == theirs and len(distinct) == len(ours) else ()
 
     def metric(self, name: str) -> Metric:
         return self.first[0].task.metric(name)
 
     def chosen(self, metric: Metric) -> NDArray[np.bool_] | None:
-        """Which items a metric is about, (items,); None if the two rows differ in that."""
+        """Flags of the items that a metric selects, (items,); None if the two rows differ."""
         if not metric.among:
             return np.array(True)
         flags = [self._columns(side, metric.among) for side in (self.first, self.second)]
@@ -88,7 +88,7 @@ class _Pair:
         return found[0] if (found == found[0]).all() else None
 
     def mean_differences(self, metric: Metric) -> Numbers:
-        """By how much the rows differ on each chosen item, in points: (items,)."""
+        """The difference between the rows on each selected item, in points: (items,)."""
         column = metric.columns[0]
         first, second = (
             100 * self._columns(side, column).mean(axis=0) for side in (self.first, self.second)
@@ -102,7 +102,7 @@ class _Pair:
         tables = [metric.table(run.items) for run in listed]  # (items, columns) each
         if not self._is_joined:
             return np.stack(tables, axis=1)
-        # Every seed has items of its own, and nothing to sum over those of the others.
+        # Every seed has its own items, and zeros for the items of the others.
         ends = np.cumsum([0, *map(len, tables)])
         joined = np.zeros((ends[-1], len(tables), tables[0].shape[1]))
         for seed, table in enumerate(tables):
@@ -114,7 +114,7 @@ class _Pair:
         return len(self.items) > 1
 
     def _columns(self, listed: Sequence[FinishedRun], column: str) -> NDArray[Any]:
-        """(seeds, items); where every seed has items of its own, these joined: (1, items)."""
+        """(seeds, items); if every seed has its own items, these are concatenated: (1, items)."""
         found = [run.items[column] for run in listed]
         return np.concatenate(found)[None] if self._is_joined else np.stack(found)
 
@@ -122,7 +122,7 @@ class _Pair:
 def find_differences(
     comparisons: Sequence[tuple[str, str]], runs: Runs, metrics: Sequence[str]
 ) -> list[Difference]:
-    """Every comparison by every metric; the corrections count the comparisons of a metric."""
+    """Every comparison by every metric; p-values are corrected for the comparisons per metric."""
     pairs = [_pair(row, against, runs) for row, against in comparisons]
     return [found for metric in metrics for found in _by_metric(pairs, metric)]
 

@@ -1,4 +1,4 @@
-"""Questions on which two rows differ most: the answer of each, and its place in the passage."""
+"""Questions on which two rows differ most: both answers, and their positions in the passage."""
 
 import hashlib
 import heapq
@@ -12,13 +12,13 @@ from readlet.experiments.store import FinishedRun
 from readlet.metrics.significance import Numbers
 from readlet.types import Example, Span
 
-# Characters shown on either side of what is marked.
-_AROUND = 160
+# Characters shown on each side of the marks.
+_MARGIN = 160
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A piece of the excerpt: the gold answer, or that of one of the two rows."""
+    """A span of the excerpt: the gold answer, or the answer of one of the two rows."""
 
     start: int
     end: int
@@ -27,7 +27,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One question, two rows; the answers are those of the first seed that both have."""
+    """One question and two rows; the answers are from the first seed that both have."""
 
     row: str
     against: str
@@ -35,7 +35,7 @@ class Disagreement:
     question: str
     excerpt: str  # of the passage, around the marks
     marks: list[Mark]
-    gold: list[str]  # empty when the passage holds no answer
+    gold: list[str]  # empty if the passage has no answer
     answer: str  # of `row`; empty: no answer
     answer_against: str
     f1: float  # mean over the seeds, in percent
@@ -103,7 +103,7 @@ def _draw(identity: str) -> bytes:
 
 
 def _answer(run: FinishedRun, example: Example, number: int) -> Span:
-    """What a run answered to its `number`-th question, and where; -1: not in this passage."""
+    """The answer of a run to its `number`-th question; start -1: not in this passage."""
     found = Span(int(run.items["start"][number]), run.answers[example.id])
     return found if found.is_in(example.context) else Span(-1, found.text)
 
@@ -117,7 +117,7 @@ def _excerpt(example: Example, answer: Span, other: Span) -> tuple[str, list[Mar
             marks.append(Mark(span.start, span.end, whose))
     first = min((mark.start for mark in marks), default=0)
     last = max((mark.end for mark in marks), default=0)
-    start, end = max(first - _AROUND, 0), min(last + _AROUND, len(context))
+    start, end = max(first - _MARGIN, 0), min(last + _MARGIN, len(context))
     before, after = "…" if start else "", "…" if end < len(context) else ""
     moved = [
         Mark(m.start - start + len(before), m.end - start + len(before), m.whose) for m in marks

@@ -1,4 +1,4 @@
-"""What is kept of a run when it ends; `store.py` reads it."""
+"""Write the results of a run when it ends; `store.py` reads them."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ import torch
 
 from readlet.experiments.grid import Run
 from readlet.experiments.keys import source_digests
-from readlet.experiments.store import ANSWERS, GO_ON, LOG, RESULT, SCORES, Result, RunFolder
+from readlet.experiments.store import ANSWERS, LOG, RESULT, RESUME_HINT, SCORES, Result, RunFolder
 from readlet.experiments.versions import versions
 from readlet.fitting.train import Trained
 from readlet.metrics.learning_curve import read_log
@@ -23,7 +23,7 @@ from readlet.storage.tensors import save_tensors
 def finish(
     folder: RunFolder, run: Run, trained: Trained, machine: str, *, keep_reader: bool
 ) -> None:
-    """Write what is kept of a run; the result comes last, and with it the run is finished."""
+    """Write the files of a run; the result is written last and marks the run as finished."""
     scored = trained.task.score(trained.examples, trained.predictions)
     _write_items(folder, scored.items)
     write_predictions(folder.path / ANSWERS, scored.answers)
@@ -55,7 +55,7 @@ def finish(
 def _write_items(folder: RunFolder, items: Items) -> None:
     tensors = {}
     for name, column in items.items():
-        # Single precision: a grid has hundreds of runs, and tests do not need more.
+        # Single precision: a grid has hundreds of runs, and significance tests need no more.
         small = column.astype(np.float32) if column.dtype == np.float64 else column
         tensors[name] = torch.from_numpy(small)
-    save_tensors(folder.path / SCORES, tensors, how_to_resume=GO_ON)
+    save_tensors(folder.path / SCORES, tensors, how_to_resume=RESUME_HINT)

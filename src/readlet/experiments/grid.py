@@ -1,4 +1,4 @@
-"""From a table to its runs: every combination with every seed, each known by its key."""
+"""From a table to its runs: every combination with every seed, each identified by its key."""
 
 import itertools
 from collections import Counter
@@ -34,7 +34,7 @@ class Row:
 
     name: str
     changes: Changes
-    missing: str = ""  # the part without which it cannot be run
+    missing: str = ""  # the part that is still missing, so that the row cannot be run
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Grid:
-    """All of a table: its rows in order, the runs that can be made, and what is compared."""
+    """An expanded table: its rows in order, the runs that can be made, and the comparisons."""
 
     table: Table
     rows: list[Row]
@@ -74,17 +74,17 @@ def expand(
     changes: Sequence[str] = (),
     known: Digests | None = None,
 ) -> Grid:
-    """All rows and runs, checked before any is begun.
+    """All rows and runs, checked before any run starts.
 
-    Data files are looked up in `folders`; `only` keeps some rows (others are still checked and
-    shown), `seeds` changes how many there are, and `changes` (section.field=value) apply to every
-    run. Files that are not on this machine may be `known` by their name.
+    Data files are looked up in `folders`; `only` selects rows (the others are still checked and
+    shown), `seeds` changes their number, and `changes` (section.field=value) apply to every run.
+    `known` has the digests of files that are not on this machine, by name.
     """
     rows = list(_rows(table))
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in {row.name for row in rows}:
-            raise bad_input(table.told_as, name, "no such row", _nearest(name, table, rows))
-    _refuse_namesakes(table, rows)
+            raise bad_input(table.label, name, "no such row", _nearest(name, table, rows))
+    _refuse_duplicate_names(table, rows)
     base = load_recipe(table.recipe)
     _check_parts(table, rows, base)
     runs, others = [], []
@@ -94,36 +94,37 @@ def expand(
         recipe = _recipe(table, base, row, seed, folders, changes)
         if not only or row.name in only:
             runs.append(Run(row.name, seed, recipe, run_key(recipe, known)))
-        elif not changes:  # which may make twins of rows that nobody wants
-            with suppress(ReadletError):  # its files need not be here
+        elif not changes:  # changes may make duplicates of rows that are not selected
+            with suppress(ReadletError):  # its files may be missing
                 others.append(Run(row.name, seed, recipe, run_key(recipe, known)))
-    _refuse_twins(table, [*runs, *others])
+    _refuse_duplicate_runs(table, [*runs, *others])
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
     return Grid(table, rows, runs, comparisons, folders)
 
 
 def _check_parts(table: Table, rows: Sequence[Row], base: Recipe) -> None:
-    """All rows, chosen or not, each part on its own: so a complaint says whose fault it is."""
+    """Check all rows, selected or not, part by part, so that an error names the faulty part."""
     kind = kind_in(table.set, base.model.kind)
-    parts = [(_row_told(table, row), row.changes) for row in rows]
-    for told, part in ((f"{table.told_as}, set", table.set), *parts):
+    parts = [(_row_label(table, row), row.changes) for row in rows]
+    for label, part in ((f"{table.label}, set", table.set), *parts):
         training = part.get("training")
         if isinstance(training, dict) and "seed" in training:
-            raise bad_input(told, "training.seed", "belongs to the table", "set `seeds` instead")
-        check_fields(part, told, kind=kind)
+            fault = "the table sets the seeds"
+            raise bad_input(label, "training.seed", fault, "set `seeds` instead")
+        check_fields(part, label, kind=kind)
 
 
-def _row_told(table: Table, row: Row) -> str:
-    return f"{table.told_as}, row {row.name!r}"
+def _row_label(table: Table, row: Row) -> str:
+    return f"{table.label}, row {row.name!r}"
 
 
 def _seeds(table: Table, wanted: int | None) -> list[int]:
-    """The first `wanted` of the table's seeds; a table that counts them can have more."""
+    """The first `wanted` of the table's seeds; a table that gives a number can have more."""
     if isinstance(table.seeds, int):
         return list(range(table.seeds if wanted is None else wanted))
     if wanted is not None and wanted > len(table.seeds):
         fault = f"the table lists {len(table.seeds)} seeds, not {wanted}"
-        raise bad_input(table.told_as, "--seeds", fault, "ask for fewer")
+        raise bad_input(table.label, "--seeds", fault, "use fewer")
     return table.seeds[:wanted]
 
 
@@ -155,11 +156,11 @@ def _combinations(table: Table) -> Iterable[Sequence[str]]:
     for picked in table.combine:
         if len(picked) != len(axes):
             fault = f"{len(picked)} choices for {len(axes)} axes"
-            raise bad_input(table.told_as, "combine", fault, "give one of each axis, in order")
+            raise bad_input(table.label, "combine", fault, "give one per axis, in order")
         for name, names in zip(picked, axes, strict=True):
             if name not in names:
                 remedy = f"it has {', '.join(names)}"
-                raise bad_input(table.told_as, "combine", f"no choice {name!r}", remedy)
+                raise bad_input(table.label, "combine", f"no choice {name!r}", remedy)
     return table.combine
 
 
@@ -167,9 +168,9 @@ def _name(table: Table, picked: Sequence[str]) -> str:
     if table.combine != "each":
         return _SEPARATOR.join(picked)
     first = _first_choices(table)
-    changed = [name for name, usual in zip(picked, first, strict=True) if name != usual]
-    usual_name = first[0] if len(first) == 1 else _BASELINE
-    return _SEPARATOR.join(changed) or table.baseline or usual_name
+    changed = [name for name, default in zip(picked, first, strict=True) if name != default]
+    default_name = first[0] if len(first) == 1 else _BASELINE
+    return _SEPARATOR.join(changed) or table.baseline or default_name
 
 
 def _first_choices(table: Table) -> list[str]:
@@ -184,58 +185,58 @@ def _recipe(
     folders: Sequence[Path],
     changes: Sequence[str],
 ) -> Recipe:
-    """The recipe of a run. A row of another kind of model shares data and training with the base.
+    """The recipe of a run. A row of another kind of model keeps the data and training of the base.
 
-    But only what the base sets: a default of its kind says nothing about another kind.
+    It keeps only the fields that the base sets: the defaults of one kind do not apply to another.
     """
     wanted: Changes = {}
     for change in changes:
         if change.replace(" ", "").startswith("training.seed="):
-            raise bad_input("--set", "training.seed", "belongs to the table", "use --seeds")
+            raise bad_input("--set", "training.seed", "the table sets the seeds", "use --seeds")
         apply_change(wanted, change)
     values = base.model_dump(exclude_unset=True)
     for part in (table.set, row.changes, wanted):
         values = changed_values(values, part)
     merge(values, {"name": table.name, "training": {"seed": seed}})
-    return look_up(parse_recipe(values, _row_told(table, row)), folders)
+    return resolve_files(parse_recipe(values, _row_label(table, row)), folders)
 
 
-def look_up(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
-    """The recipe with every file looked up in the folders, in their order; then here."""
+def resolve_files(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
+    """The recipe with every file looked up in the folders, in order, then in the current one."""
 
-    def look(name: str) -> str:
+    def resolve(name: str) -> str:
         if not name or ":" in name:
             return name
         return next((str(f / name) for f in folders if (f / name).exists()), name)
 
     found: dict[str, dict[str, Any]] = {}
     for section, field, _, value in fields_with(recipe, SourceFile, SourceReader):
-        place = look(value) if isinstance(value, str) else tuple(map(look, value))
-        if place != value:
-            found.setdefault(section, {})[field] = place
+        path = resolve(value) if isinstance(value, str) else tuple(map(resolve, value))
+        if path != value:
+            found.setdefault(section, {})[field] = path
     return recipe.model_copy(
         update={
-            section: getattr(recipe, section).model_copy(update=places)
-            for section, places in found.items()
+            section: getattr(recipe, section).model_copy(update=paths)
+            for section, paths in found.items()
         }
     )
 
 
-def _refuse_namesakes(table: Table, rows: Sequence[Row]) -> None:
+def _refuse_duplicate_names(table: Table, rows: Sequence[Row]) -> None:
     names = Counter(row.name for row in rows)
     for name, count in names.items():
         if count > 1:
-            fault = f"{count} rows are called {name!r}"
-            raise bad_input(table.told_as, "axes", fault, "rename a choice, or `baseline`")
+            fault = f"{count} rows have the name {name!r}"
+            raise bad_input(table.label, "axes", fault, "rename a choice, or `baseline`")
 
 
-def _refuse_twins(table: Table, runs: Iterable[Run]) -> None:
+def _refuse_duplicate_runs(table: Table, runs: Iterable[Run]) -> None:
     seen: dict[str, Run] = {}
     for run in runs:
-        twin = seen.setdefault(run.key, run)
-        if twin is not run:
-            fault = f"{run.label!r} and {twin.label!r} are the same run"
-            raise bad_input(table.told_as, "", fault, "change one of them, or leave it out")
+        duplicate = seen.setdefault(run.key, run)
+        if duplicate is not run:
+            fault = f"{run.label!r} and {duplicate.label!r} are the same run"
+            raise bad_input(table.label, "", fault, "change one of them, or leave it out")
 
 
 def _nearest(name: str, table: Table, rows: Sequence[Row]) -> str:

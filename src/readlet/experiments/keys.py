@@ -1,7 +1,7 @@
-"""What a run is known by: a hash of all that determines it.
+"""The key of a run: a hash of everything that determines it.
 
-The recipe, its seed, and the content of the files that it names, wherever they lie. Not the
-program: a run made by another version counts, and the report says so.
+This is the recipe, its seed, and the content of the files that it names, wherever they are. The
+version of the program is not part of the key: runs of other versions count, and the report says so.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ from readlet.recipe.upgrade import without_later_fields
 from readlet.storage.files import open_bytes
 
 Digests = Mapping[str, str]
-"""What files are known by: name, digest of the content."""
+"""Digests of the content of files, by name."""
 
 
 def run_key(recipe: Recipe, known: Digests | None = None) -> str:
-    """Digest of everything that determines a run; where its files lie does not matter."""
+    """Digest of everything that determines a run; the paths of its files do not matter."""
     values = without_later_fields(recipe)
     del values["name"]
     for section, field, _, value in fields_with(recipe, SourceFile, SourceReader):
@@ -33,28 +33,28 @@ def run_key(recipe: Recipe, known: Digests | None = None) -> str:
 
 
 def source_names(recipe: Recipe) -> list[str]:
-    """Every file and every reader that a recipe names."""
+    """All files and readers named in a recipe."""
     sources = fields_with(recipe, SourceFile, SourceReader)
     return [name for field in sources for name in names_in(field.value)]
 
 
 def source_digests(recipe: Recipe) -> Digests:
-    """The files and readers of a recipe as it names them, to be known by on other machines."""
+    """Digests of the files and readers of a recipe by name, to identify them on other machines."""
     return {Path(name).as_posix(): _digest(name, {}) for name in source_names(recipe)}
 
 
 def _digest(source: str, known: Digests) -> str:
-    """Of a file's content, or of the files that make a reader what it is."""
+    """Digest of the content of a file, or of the files of a reader."""
     path = training_file(source)
     if path.is_file():
         return _digest_of_file(path)
     if source == BUNDLED or path.is_dir():
         digests = [_digest_of_file(file) for file in reader_files(source)]
         return hashlib.sha256("".join(digests).encode()).hexdigest()
-    alike = _alike(path, known)
-    if len(alike) == 1:
-        return alike.pop()
-    raise bad_input(source, "", "no such file", "name its folder with --data")
+    matching = _matching(path, known)
+    if len(matching) == 1:
+        return matching.pop()
+    raise bad_input(source, "", "no such file", "give its folder with --data")
 
 
 def _digest_of_file(path: Path) -> str:
@@ -62,10 +62,10 @@ def _digest_of_file(path: Path) -> str:
     return _content(path, stat.st_size, stat.st_mtime_ns)
 
 
-def _alike(path: Path, known: Digests) -> set[str]:
-    """Digests of the files that are called so: their folders count as far as both are told.
+def _matching(path: Path, known: Digests) -> set[str]:
+    """Digests of the known files with this name: the longest common end of the path counts.
 
-    Elsewhere they lay in other folders, and older runs tell only the last part of a name.
+    On other machines they had other folders, and older runs stored only the last part of a name.
     """
     found: dict[int, set[str]] = {}
     for name, digest in known.items():
@@ -78,6 +78,6 @@ def _alike(path: Path, known: Digests) -> set[str]:
 
 @cache
 def _content(path: Path, _size: int, _changed: int) -> str:
-    """As it is read: another compression of the same data is the same."""
+    """Digest of the decompressed content: the compression does not matter."""
     with open_bytes(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""From the words of a command to a grid and the folder of its runs."""
+"""From the arguments of a command to a grid and the folder of its runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,25 +21,25 @@ def plan(
     only_finished: bool = False,
     only_shown: bool = False,
 ) -> tuple[Grid, Path]:
-    """The grid of a table, all of it checked, and where its runs lie.
+    """The checked grid of a table, and the folder of its runs.
 
-    What is `only_finished` can be told without the data: the runs know what they were made from.
-    What is `only_shown` may lack a part that every run needs.
+    With `only_finished` the data files are not needed: finished runs store their digests. With
+    `only_shown` a part that every run needs may be missing.
     """
     for folder in folders:
         if not folder.is_dir():
-            raise bad_input(folder, "--data", "no such folder", "name the folder of the data files")
+            raise bad_input(folder, "--data", "no such folder", "give the folder of the data files")
     table = load_table(source)
     if small:
         table = table.smaller()
-    beside = [Path(source).parent] if Path(source).is_file() else []
+    table_folder = [Path(source).parent] if Path(source).is_file() else []
     place = out or Path("runs") / table.name
     known = known_sources(results_in(place)) if only_finished else {}
-    folders = [*folders, *beside]
+    folders = [*folders, *table_folder]
     grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes, known=known)
     if not grid.runs and not only_shown:
         missing = next(row.missing for row in grid.rows if not only or row.name in only)
         others = any(not row.missing for row in grid.rows)
-        remedy = "choose other rows" if others else "run another table meanwhile"
+        remedy = "select other rows" if others else "run another table"
         raise bad_input(source, "", f"needs {missing}", remedy)
     return grid, place

@@ -1,4 +1,4 @@
-"""A report as one page that needs nothing but itself; `page.html.j2` is its shape and its style."""
+"""A report as one self-contained HTML page; `page.html.j2` is its template."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,8 +18,8 @@ from readlet.experiments.report import Report
 from readlet.metrics.tasks import LABELS
 
 _WHOSE = {"gold": "gold answer", "row": "first row", "against": "second row"}
-# Differences within groups are drawn on a scale of so many points at most: in a group of few
-# questions one difference may be so large that no other would be seen beside it.
+# The largest difference, in points, on the scale of the group bars: a group of few questions may
+# have a difference so large that all other bars would be invisible.
 _LARGEST_BAR = 10.0
 _NUMBER = re.compile(r"(\d[\d.]*e-\d+)")
 
@@ -72,7 +72,7 @@ def prose(text: str) -> Markup:
 
 
 def name(text: str) -> Markup:
-    """A row's name, in which no line ends within a number such as 1e-3."""
+    """A row's name, without line breaks inside numbers such as 1e-3."""
     parts = _NUMBER.split(text)
     whole = Markup('<span class="whole">{}</span>')
     return Markup("").join(
@@ -84,7 +84,7 @@ def name(text: str) -> Markup:
 
 
 def pieces(excerpt: str, marks: Sequence[Mark]) -> Iterator[tuple[str, list[str]]]:
-    """The excerpt cut wherever a mark begins or ends, with those whose marks cover each piece."""
+    """The excerpt split where marks begin and end; each piece with the owners of its marks."""
     inside = {min(max(p, 0), len(excerpt)) for mark in marks for p in (mark.start, mark.end)}
     places = sorted({0, len(excerpt)} | inside)
     for start, end in pairwise(places):
@@ -93,7 +93,7 @@ def pieces(excerpt: str, marks: Sequence[Mark]) -> Iterator[tuple[str, list[str]
 
 
 def marked(found: Disagreement) -> Markup:
-    """The excerpt; a piece under several marks has the style of each of them."""
+    """The excerpt as HTML; a piece with several marks has the styles of all of them."""
     names = _WHOSE | {"row": found.row, "against": found.against}
     text = Markup("")
     for piece, whose in pieces(found.excerpt, found.marks):
@@ -111,7 +111,7 @@ def marked(found: Disagreement) -> Markup:
 
 @dataclass(frozen=True)
 class Bar:
-    """A difference and its interval, in percent of a drawing's width; zero is in the middle."""
+    """A difference and its interval, in percent of the width; zero is in the middle."""
 
     mean: float
     low: float | None
@@ -123,7 +123,7 @@ def _bars(differences: Sequence[Difference]) -> list[Bar]:
     largest = max(ends, default=0.0) or 1.0
 
     def place(points: float | None) -> float | None:
-        # 46: a dot at the very end is still whole.
+        # 46 instead of 50: a dot at the end is not cut off.
         return None if points is None else round(50 + 46 * points / largest, 1)
 
     return [Bar(place(d.mean) or 0.0, place(d.low), place(d.high)) for d in differences]
@@ -131,7 +131,7 @@ def _bars(differences: Sequence[Difference]) -> list[Bar]:
 
 @dataclass(frozen=True)
 class Shade:
-    """A row's F1 on a group, and how far from the baseline's it is."""
+    """A row's F1 on a group, and its difference from the baseline."""
 
     f1: float
     difference: float
@@ -145,7 +145,7 @@ def _baseline(report: Report, of_file: DevGroups) -> str:
 
 
 def _scale(report: Report) -> float:
-    """How many points the longest bar stands for."""
+    """The number of points that the longest bar represents."""
     found = [
         abs(f1 - part.f1[base])
         for of_file in report.groups

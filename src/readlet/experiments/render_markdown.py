@@ -24,9 +24,9 @@ from readlet.experiments.wording import (
 
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~$&])")
-# What begins a heading, a list or a rule when it stands first on a line.
+# Starts a heading, a list or a rule at the beginning of a line.
 _SPECIAL_FIRST = re.compile(r"^([#+=-]|\d+(?=[.)]))")
-# Plain brackets, for marks may overlap, and emphasis cannot.
+# Plain brackets: marks may overlap, which emphasis cannot.
 _BRACKETS = {"gold": "⟦⟧", "row": "⟨⟩", "against": "⟪⟫"}
 
 
@@ -56,7 +56,7 @@ def _scores(report: Report) -> list[str]:
     names = [_inline(row.name) + signs.get(row.missing, "") for row in report.rows]
     values = [[name, *map(_entry, line)] for name, line in zip(names, lines, strict=True)]
     blocks = [_table(["Row", *headings], values)]
-    about = "Mean ± deviation over the seeds, in percent; the best in bold."
+    about = "Mean ± standard deviation over the seeds, in percent; the best in bold."
     if report.items is not None:
         about += f" {report.items:,} {report.noun}."
     blocks.append(about)
@@ -128,7 +128,7 @@ def _origin(report: Report, command: str) -> list[str]:
 
 
 def _table(headings: Sequence[str], lines: Iterable[Sequence[str]], words: int = 1) -> str:
-    """A table whose first `words` columns are flush left, the others flush right."""
+    """A table whose first `words` columns are left-aligned, the others right-aligned."""
     rule = [":--" if number < words else "--:" for number in range(len(headings))]
     return "\n".join(f"| {' | '.join(line)} |" for line in (headings, rule, *lines))
 
@@ -145,7 +145,7 @@ def _bracketed(excerpt: str, marks: Sequence[Mark]) -> str:
 
 
 def _inline(text: str) -> str:
-    """Text as it is, on one line: nothing of it acts as Markdown inside a line or a table."""
+    """Literal text on one line: escaped for use inside a line or a table."""
     return _escaped(" ".join(text.split()))
 
 

@@ -1,4 +1,4 @@
-"""A report's two tables for a paper: the scores, and the differences between rows."""
+"""The two LaTeX tables of a report: the scores, and the differences between rows."""
 
 import re
 import textwrap
@@ -16,10 +16,8 @@ from readlet.experiments.wording import (
     only_opponent,
 )
 
-_HEAD = (
-    r"% Needs \usepackage{adjustbox,booktabs}; letters that are not Latin need XeLaTeX or LuaLaTeX."
-)
-# A page holds so many; more of them go on in a table of their own.
+_HEAD = r"% Needs \usepackage{adjustbox,booktabs}; non-Latin letters need XeLaTeX or LuaLaTeX."
+# Lines per page; longer tables continue in another table.
 _LINES = 40
 _SIGNS = {
     "\\": r"\textbackslash{}",
@@ -36,11 +34,11 @@ _SIGNS = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     "`": r"\textasciigrave{}",
-    # At the start of a line of a table these would belong to the \\ before them.
+    # At the start of a table line these would be read as arguments of the \\ before them.
     "[": "{[}",
     "]": "{]}",
     "*": "{*}",
-    # No dash is made of two hyphens that stand in a name.
+    # Two hyphens in a name must not become a dash.
     "-": "-{}",
     "–": r"\textendash{}",
     "−": "$-$",
@@ -69,7 +67,7 @@ def _scores(report: Report) -> str:
     caption = _sentence(report.title)
     if report.source:
         caption += " Source: " + _sentence(report.source)
-    caption += r" Mean $\pm$ deviation over the seeds, in percent; the best in bold."
+    caption += r" Mean $\pm$ standard deviation over the seeds, in percent; the best in bold."
     notes = [
         *(rf"\textsuperscript{{{n}}} Not run: {_prose(r)}" for r, n in reasons.items()),
         *(_prose(remark) for remark in report.remarks),
@@ -102,7 +100,7 @@ def _tables(
     words: int,
     notes: Sequence[str] = (),
 ) -> str:
-    """One table, or several that go on, of at most a page each; notes are under the last."""
+    """One table, or several continued ones of at most a page each; notes are under the last."""
     parts = [lines[first : first + _LINES] for first in range(0, len(lines), _LINES)]
     captions = [rf"  \caption{{{caption}}}", rf"  \label{{{label}}}"]
     texts = []
@@ -114,11 +112,11 @@ def _tables(
 
 
 def _tabular(headings: Sequence[str], lines: Iterable[Sequence[str]], words: int) -> list[str]:
-    """A tabular whose first `words` columns are flush left, the others flush right."""
+    """A tabular whose first `words` columns are left-aligned, the others right-aligned."""
     columns = "l" * words + "r" * (len(headings) - words)
     top = map(_heading, headings, columns)
     return [
-        r"  \begin{adjustbox}{max width=\linewidth}",  # shrinks only what would leave the page
+        r"  \begin{adjustbox}{max width=\linewidth}",  # shrinks only what is too wide for the page
         rf"  \begin{{tabular}}{{{columns}}}",
         r"    \toprule",
         rf"    {' & '.join(top)} \\",
@@ -131,7 +129,7 @@ def _tabular(headings: Sequence[str], lines: Iterable[Sequence[str]], words: int
 
 
 def _heading(text: str, side: str) -> str:
-    """On several lines if it has several words: what stands below it is narrow."""
+    """Split into several lines: the columns below are narrow."""
     lines = textwrap.wrap(text, 8, break_long_words=False)
     shown = r"\\".join(map(_escape, lines))
     return rf"\shortstack[{side}]{{{shown}}}" if len(lines) > 1 else shown
@@ -145,7 +143,7 @@ def _table(captions: Sequence[str], tabular: Sequence[str], notes: Sequence[str]
         r"  \small",
         r"  \setlength{\tabcolsep}{4pt}",
         *captions,
-        r"  \par\medskip",  # the standard classes leave no room below a caption
+        r"  \par\medskip",  # the standard classes leave no space below a caption
         *tabular,
         *small,
         r"\end{table}",
@@ -154,7 +152,7 @@ def _table(captions: Sequence[str], tabular: Sequence[str], notes: Sequence[str]
 
 
 def _escape(text: str) -> str:
-    """Text that TeX prints as it is; control characters, which it refuses, are left out."""
+    """Escaped text that TeX prints literally; control characters, which it rejects, are removed."""
     shown = "".join(c for c in text if c.isspace() or unicodedata.category(c) != "Cc")
     one_line = re.sub(r"\s+", " ", shown)
     return _SIGN.sub(lambda found: _SIGNS[found.group()], one_line)

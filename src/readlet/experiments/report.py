@@ -1,4 +1,4 @@
-"""All that a report holds of a table's runs, as data; `render_*.py` give it a form.
+"""The contents of a report on a table's runs, as data; `render_*.py` format it.
 
 Scores and differences are in percent and points. A row's score is the mean over its seeds.
 """
@@ -23,16 +23,16 @@ class Cell:
     """A row's score by one metric."""
 
     mean: float
-    deviation: float | None  # over the seeds; None for a single one
+    deviation: float | None  # standard deviation over the seeds; None for a single one
     seeds: dict[int, float]
     is_best: bool
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Scores of an evaluation during training that all finished seeds have, on average."""
+    """The mean scores of an evaluation during training, over all finished seeds."""
 
-    epoch: float  # on average too: the steps of an epoch may differ by seed
+    epoch: float  # also a mean: the steps of an epoch may differ by seed
     score: float  # by the decisive metric of the row's task
     lowest: float
     highest: float
@@ -42,13 +42,13 @@ class CurvePoint:
 class ReportRow:
     name: str
     task: str  # empty without a finished run
-    missing: str  # the part without which it cannot be run
+    missing: str  # the part that is still missing, so that the row cannot be run
     planned: int  # runs
     finished: int
     cells: dict[str, Cell]  # by metric; empty without a finished run
     paper: dict[str, float]
     parameters: int | None
-    seconds: float | None  # of a run, on average
+    seconds: float | None  # mean over the runs
     curve: list[CurvePoint]
 
 
@@ -63,12 +63,12 @@ class Report:
     differences: list[Difference]
     groups: list[DevGroups]
     disagreements: list[Disagreement]
-    asked: str  # which items the scores are about: "dev", "held-out", or "" for several kinds
-    noun: str  # what the items are called
-    items: int | None  # how many, if all runs were scored on the same
-    code: dict[str, list[str]]  # version of the code: rows that it made
+    asked: str  # which items were scored: "dev", "held-out", or "" for several kinds
+    noun: str  # plural name of the items
+    items: int | None  # number of items, if all runs were scored on the same ones
+    code: dict[str, list[str]]  # version of the code: the rows made with it
     machines: list[str]
-    remarks: list[str]  # what the numbers alone do not show
+    remarks: list[str]  # what a reader of the scores should know
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -82,7 +82,7 @@ def build_report(
     pairs_shown: int = 3,
     damaged: Sequence[str] = (),
 ) -> Report:
-    """Everything about the finished runs of a grid, as far as its dev questions are at hand."""
+    """A report on the finished runs of a grid; only available dev questions are analysed."""
     runs = {
         row.name: [done[r.key] for r in grid.of_row(row.name) if r.key in done] for row in grid.rows
     }
@@ -118,7 +118,7 @@ def _nothing_finished(grid: Grid, damaged: Sequence[str]) -> str:
     if not damaged:
         return f"{grid.table.name}: no finished run yet; make some with `readlet experiment run`"
     others = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
-    return f"{grid.table.name}: no whole run: {damaged[0]}{others}"
+    return f"{grid.table.name}: all finished runs are damaged: {damaged[0]}{others}"
 
 
 def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
@@ -139,7 +139,7 @@ def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
                 mean=means[row.name][m],
                 deviation=statistics.stdev(values.values()) if len(values) > 1 else None,
                 seeds=values,
-                # As printed: of two rows that look the same, both are the best.
+                # Rounded as printed: of two rows with the same number, both are the best.
                 is_best=round(means[row.name][m], 2) == round(best[m], 2),
             )
             for m, values in scores[row.name].items()
@@ -162,8 +162,8 @@ def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
 
 
 def _curve(listed: Sequence[FinishedRun]) -> list[CurvePoint]:
-    """Joined by the number of the evaluation, for the steps of an epoch may differ by seed; the
-    last one is the end of a run, however many came before it."""
+    """Seeds are joined by the number of the evaluation, since the steps of an epoch may differ;
+    the last evaluation of every seed is the end of its run."""
     curves = [list({p.epoch: p for p in run.curve.scores}.values()) for run in listed]
     common = min(map(len, curves), default=0)
     if not common:
@@ -221,47 +221,49 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
         remarks.append(f"{absent} of {len(grid.runs)} runs are not finished yet.")
     unknown = [metric for metric in grid.table.metrics if metric not in metrics]
     if unknown:
-        remarks.append(f"No run has {', '.join(unknown)}: the data hold no such {noun}.")
-    silent = [pair for pair in grid.comparisons if not (runs[pair[0]] and runs[pair[1]])]
-    if silent:
+        remarks.append(f"No run has {', '.join(unknown)}: the data has no such {noun}.")
+    untested = [pair for pair in grid.comparisons if not (runs[pair[0]] and runs[pair[1]])]
+    if untested:
         remarks.append(
-            f"{len(silent)} of {len(grid.comparisons)} comparisons lack a finished run, the first: "
-            f"{silent[0][0]} against {silent[0][1]}."
+            f"{len(untested)} of {len(grid.comparisons)} comparisons lack a finished run, the "
+            f"first: {untested[0][0]} against {untested[0][1]}."
         )
     if len(asked) > 1 and _seeds_have_own_items(runs):
-        remarks.append(f"Every seed has {noun} of its own: the test over {noun} joins them.")
+        remarks.append(f"Every seed has its own {noun}: the test over {noun} pools them.")
     elif len(asked) > 1:
         remarks.append(
-            f"The runs were not all scored on the same {noun}: two rows that were not have no "
+            f"Not all runs were scored on the same {noun}: rows with different {noun} have no "
             f"test over {noun}."
         )
     files = {grid.of_row(name)[0].recipe.data.dev for name, listed in runs.items() if listed}
     if len(asked) == 1 and len(files) > 1:
         remarks.append(
-            f"Rows have dev files of their own, in which the {noun} have the same ids: the test "
-            f"over {noun} pairs these."
+            f"Rows have different dev files with the same ids: the test over {noun} pairs {noun} "
+            "by id."
         )
     if len(_code(runs)) > 1:
         remarks.append(
-            "The runs were made by different versions of the program (below): a difference between "
-            "rows may be one between versions."
+            "The runs were made by different versions of the program (see below): a difference "
+            "between rows may be caused by the version."
         )
     rolled = [n for n, listed in runs.items() if any(run.curve.rollbacks for run in listed)]
     if rolled:
         remarks.append(
-            f"Training was rolled back on the way in {', '.join(rolled)}: a lower learning rate "
-            "may be fairer to them."
+            f"Training was rolled back in {', '.join(rolled)}: a lower learning rate may be fairer "
+            "to them."
         )
     if any(len(listed) == 1 for listed in runs.values()):
-        remarks.append("Rows with a single seed have no deviation: chance may decide their order.")
+        remarks.append(
+            "Rows with a single seed have no standard deviation: their order may be chance."
+        )
     uneven = {frozenset(r.result.seed for r in listed) for listed in runs.values() if listed}
     if len(uneven) > 1:
-        remarks.append("Rows do not all have the same seeds; differences are over common ones.")
+        remarks.append("Rows have different seeds; differences are over the common ones.")
     return remarks
 
 
 def _seeds_have_own_items(runs: Runs) -> bool:
-    """Whether all rows were scored on the same items under the same seed."""
+    """Whether each seed has its own items, the same for all rows."""
     of_seed = {(r.result.seed, r.result.items) for listed in runs.values() for r in listed}
     return (
         len({seed for seed, _ in of_seed}) == len({asked for _, asked in of_seed}) == len(of_seed)

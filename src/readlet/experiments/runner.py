@@ -1,7 +1,7 @@
-"""Make the runs of a grid, one after the other, in one process.
+"""Train the runs of a grid, one after the other, in one process.
 
-So that runs share what they can: data, vocabulary and features in memory, compiled programs on a
-GPU. A finished run is never made again, and an interrupted one goes on at its last checkpoint.
+This way runs share data, vocabulary and features in memory, and compiled programs on a GPU. A
+finished run is never repeated, and an interrupted one resumes at its last checkpoint.
 """
 
 from collections.abc import Callable
@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from readlet.errors import CannotResumeError, ReadletError
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key
-from readlet.experiments.store import GO_ON, DamagedRunError, FinishedRun, RunFolder
+from readlet.experiments.store import RESUME_HINT, DamagedRunError, FinishedRun, RunFolder
 from readlet.experiments.versions import versions
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.traits import ShapesPrograms, fields_with
+from readlet.recipe.traits import AffectsCompilation, fields_with
 from readlet.storage.files import atomic_text
 
 if TYPE_CHECKING:
     from readlet.fitting.train import Trained, Watch
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 class Watcher(Protocol):
-    """Who is told how the grid gets on."""
+    """Callbacks for the progress of a grid."""
 
     def found(self, run: Run, finished: FinishedRun) -> None: ...
 
@@ -42,40 +42,40 @@ class Watcher(Protocol):
 
     def skipped(self, run: Run) -> None: ...
 
-    def told(self, text: str) -> None: ...
+    def notified(self, text: str) -> None: ...
 
 
-class Found(NamedTuple):
-    """What lies in a folder of runs."""
+class StoredRuns(NamedTuple):
+    """The finished runs in a folder."""
 
     runs: dict[str, FinishedRun]  # by key
-    damaged: list[str]  # what is wrong with those that are not whole
+    damaged: list[str]  # errors of the runs that cannot be used
 
 
 class Runner:
-    """Makes one run after the other and keeps what the next one can use."""
+    """Trains one run after the other and caches what the next one can reuse."""
 
     def __init__(self, out: Path, *, keep_readers: bool = False, data_sets: int = 4) -> None:
         from readlet.fitting.training_data import RecentData
         from readlet.training.processes import make_accelerator
 
-        versions()  # of the code that runs, not of what will lie on the disk when it has run
+        versions()  # cache them now: the code on disk may change while runs are trained
         self._out = out
         self._keep_readers = keep_readers
         self._recent = RecentData(capacity=data_sets)
         self._programs: Any = None
         self._processes = make_accelerator()
 
-    def make(self, run: Run, watch: "Watch", tell: Tell) -> FinishedRun | None:
-        """Train, or go on training, and keep what a report needs; None: another process does."""
+    def make(self, run: Run, watch: "Watch", notify: Notify) -> FinishedRun | None:
+        """Train or resume a run and store its results; None if another process is training it."""
         folder = RunFolder(self._out / run.key)
         with folder.claimed() if self._processes.is_main_process else nullcontext(True) as free:
             if not self._agreed(free):
                 return None
-            finished = folder.read()  # another process may have made it since the grid was planned
-            return finished or self._make(run, folder, watch, tell)
+            finished = folder.read()  # another process may have finished it in the meantime
+            return finished or self._make(run, folder, watch, notify)
 
-    def _make(self, run: Run, folder: RunFolder, watch: "Watch", tell: Tell) -> FinishedRun:
+    def _make(self, run: Run, folder: RunFolder, watch: "Watch", notify: Notify) -> FinishedRun:
         from readlet.experiments.finishing import finish
 
         recipe = _shared_by(run, self._processes.num_processes)
@@ -86,9 +86,9 @@ class Runner:
         try:
             trained = self._train(folder, recipe, watch, resume=resume)
         except CannotResumeError as error:
-            self._processes.wait_for_everyone()  # all of them must have seen what is moved now
-            told = str(error)
-            self.in_main(lambda: tell(f"{told}; set aside as {folder.set_work_aside().name}"))
+            self._processes.wait_for_everyone()  # no process may still read what is moved now
+            fault = str(error)
+            self.in_main(lambda: notify(f"{fault}; set aside as {folder.set_work_aside().name}"))
             self.in_main(lambda: _prepare_work(folder, recipe, resume=False))
             trained = self._train(folder, recipe, watch, resume=False)
         _refuse_changed_data(run)
@@ -110,7 +110,7 @@ class Runner:
             resume=resume,
             recent=self._recent,
             watch=watch,
-            how_to_resume=GO_ON,
+            how_to_resume=RESUME_HINT,
         )
 
     def _forget_other_programs(self, recipe: Recipe) -> None:
@@ -118,19 +118,19 @@ class Runner:
 
         if self._programs != (programs := _programs(recipe)):
             if torch.cuda.is_available():  # where programs are compiled
-                torch._dynamo.reset()  # those of another network would count against its limit
+                torch._dynamo.reset()  # programs of other networks count towards its limit
             self._programs = programs
 
     def _agreed(self, value: bool) -> bool:
-        """What the main process says, in all of them."""
+        """The value of the main process, in all processes."""
         from accelerate.utils import broadcast_object_list
 
-        told = [value]
-        broadcast_object_list(told)
-        return told[0]
+        shared = [value]
+        broadcast_object_list(shared)
+        return shared[0]
 
     def in_main(self, work: Callable[[], object]) -> None:
-        """Work of the main process alone; all processes learn of its failure."""
+        """Do work in the main process only; if it fails, all processes raise the error."""
         from readlet.training.processes import in_main
 
         in_main(self._processes, work)
@@ -139,7 +139,10 @@ class Runner:
 def run_grid(
     grid: Grid, out: Path, watcher: Watcher, *, keep_readers: bool = False
 ) -> dict[str, FinishedRun]:
-    """Make what is not there yet; finished runs by key. A run that fails does not stop the rest."""
+    """Train the runs that are not finished, and return the finished runs by key.
+
+    A run that fails does not stop the others.
+    """
     seeds = len({run.seed for run in grid.runs})
     runner = Runner(out, keep_readers=keep_readers, data_sets=max(4, min(seeds, 10)))
     runner.in_main(lambda: set_damaged_aside(grid, out, watcher))
@@ -148,15 +151,15 @@ def run_grid(
         if run.key in done:
             watcher.found(run, done[run.key])
     if keep_readers:
-        _tell_of_lost_readers(grid, done, watcher.told)
+        _report_missing_readers(grid, done, watcher.notified)
     failures: list[str] = []
     left = [run for run in grid.runs if run.key not in done]
-    for _ in range(2):  # what others were making may be finished in the second turn, or given up
+    for _ in range(2):  # runs of other processes may be finished or abandoned by the second pass
         elsewhere = []
         for run in left:
             watcher.begun(run)
             try:
-                finished = runner.make(run, partial(watcher.evaluated, run), watcher.told)
+                finished = runner.make(run, partial(watcher.evaluated, run), watcher.notified)
             except ReadletError as error:
                 failures.append(f"{run.label}: {error}")
                 watcher.failed(run, error)
@@ -175,16 +178,16 @@ def run_grid(
     return done
 
 
-def _tell_of_lost_readers(grid: Grid, done: dict[str, FinishedRun], tell: Tell) -> None:
+def _report_missing_readers(grid: Grid, done: dict[str, FinishedRun], notify: Notify) -> None:
     runs = [r for r in grid.runs if r.key in done and not (done[r.key].path / "reader").is_dir()]
     if runs:
         named = ", ".join(f"{run.label} ({done[run.key].path})" for run in runs)
-        remedy = "remove these folders and give the same command to train them anew"
-        tell(f"finished without --keep-readers, so no reader is kept: {named}; {remedy}")
+        remedy = "remove these folders and run the same command to train them again"
+        notify(f"finished without --keep-readers, so no reader was kept: {named}; {remedy}")
 
 
 def set_damaged_aside(grid: Grid, out: Path, watcher: Watcher) -> None:
-    """Move what is not whole out of the way, and remove what whole runs no longer need."""
+    """Move damaged runs out of the way, and remove leftovers of finished runs."""
     for run in grid.runs:
         folder = RunFolder(out / run.key)
         try:
@@ -195,9 +198,9 @@ def set_damaged_aside(grid: Grid, out: Path, watcher: Watcher) -> None:
             folder.tidy()
 
 
-def find_finished(grid: Grid, out: Path) -> Found:
-    """What is there of the grid's runs. Nothing is changed."""
-    found = Found({}, [])
+def find_finished(grid: Grid, out: Path) -> StoredRuns:
+    """The finished runs of the grid, without changing any files."""
+    found = StoredRuns({}, [])
     for run in grid.runs:
         try:
             finished = RunFolder(out / run.key).read()
@@ -210,7 +213,7 @@ def find_finished(grid: Grid, out: Path) -> Found:
 
 
 def seconds_left(grid: Grid, out: Path, done: dict[str, FinishedRun]) -> float | None:
-    """An estimate from finished runs, those of the same row if there are any; None without any."""
+    """Estimated from finished runs, of the same row if possible; None if no run is finished."""
     if not done:
         return None
     pace = {
@@ -220,10 +223,10 @@ def seconds_left(grid: Grid, out: Path, done: dict[str, FinishedRun]) -> float |
     for run in grid.runs:
         if run.key in done:
             continue
-        alike = [pace[other.key] for other in grid.of_row(run.row) if other.key in pace]
-        paces = alike or list(pace.values())
-        to_do = max(_epochs(run) - RunFolder(out / run.key).progress(), 0.0)
-        total += to_do * sum(paces) / len(paces)
+        same_row = [pace[other.key] for other in grid.of_row(run.row) if other.key in pace]
+        paces = same_row or list(pace.values())
+        epochs_left = max(_epochs(run) - RunFolder(out / run.key).progress(), 0.0)
+        total += epochs_left * sum(paces) / len(paces)
     return total
 
 
@@ -232,12 +235,12 @@ def _epochs(run: Run) -> int:
 
 
 def _programs(recipe: Recipe) -> Any:
-    """What compiled programs depend on; runs that differ in nothing of it share them."""
-    return [(field.path, field.value) for field in fields_with(recipe, ShapesPrograms)]
+    """The fields that compiled programs depend on; runs with equal values share them."""
+    return [(field.path, field.value) for field in fields_with(recipe, AffectsCompilation)]
 
 
 def _shared_by(run: Run, processes: int) -> Recipe:
-    """Several processes share the batch: however many there are, it is the same run."""
+    """Processes share the batch, so that the run does not depend on their number."""
     size, rest = divmod(run.recipe.training.batch_size, processes)
     if rest:
         fault = f"{processes} processes cannot share a batch of {run.recipe.training.batch_size}"
@@ -247,15 +250,15 @@ def _shared_by(run: Run, processes: int) -> Recipe:
 
 
 def _prepare_work(folder: RunFolder, recipe: Recipe, *, resume: bool) -> None:
-    folder.note_version()
-    if resume:  # the same run by its key; only its files may lie elsewhere now
+    folder.record_version()
+    if resume:  # the key is the same, but the files may have moved
         with atomic_text(folder.work / "recipe.json") as stream:
             stream.write(recipe.model_dump_json(indent=1))
 
 
 def _refuse_changed_data(run: Run) -> None:
     if run_key(run.recipe) != run.key:
-        raise ReadletError("its data files have changed since the command began; start it again")
+        raise ReadletError("its data files changed while the command was running; run it again")
 
 
 def _machine() -> str:

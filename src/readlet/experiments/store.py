@@ -1,10 +1,10 @@
-"""Folders of runs. A finished one is small, whole, and can be copied from machine to machine.
+"""Folders of runs. A finished one is small, complete, and can be copied to other machines.
 
 KEY/result.json          recipe, scores, versions, digests of the other files; written last
 KEY/scores.safetensors   the columns of its task, a number for every item (question, sentence)
-KEY/answers.json.gz      what was predicted, by id
+KEY/answers.json.gz      predictions by id
 KEY/log.jsonl            the learning curve
-KEY/work/                checkpoints, as long as the run is not finished
+KEY/work/                checkpoints, until the run is finished
 """
 
 import hashlib
@@ -38,15 +38,15 @@ RESULT, SCORES, ANSWERS, LOG = (
 )
 _FILES = (SCORES, ANSWERS, LOG)
 _WORK, _VERSIONS = "work", "versions.json"
-GO_ON = "give the same command to go on"
+RESUME_HINT = "run the same command to resume"
 
 
 class DamagedRunError(ReadletError):
-    """A folder that says it is finished but is not whole."""
+    """A folder of a finished run that is damaged."""
 
 
 class Result(BaseModel):
-    """What is known of a finished run without opening its other files."""
+    """The summary of a finished run, readable without its other files."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,7 +62,7 @@ class Result(BaseModel):
     versions: dict[str, str]
     finished: str  # when
     items: str  # digest of the ids of the questions or sentences, in order
-    sources: dict[str, str]  # files that it was made from: name, digest
+    sources: dict[str, str]  # files used for training and evaluation: name, digest
     files: dict[str, str]  # digests
     digest: str = ""  # of all the above
 
@@ -77,7 +77,7 @@ class Result(BaseModel):
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The place of one run."""
+    """The folder of one run."""
 
     path: Path
 
@@ -94,7 +94,7 @@ class RunFolder:
         return (self.path / RESULT).exists()
 
     def progress(self) -> float:
-        """Epochs done of a run that has begun, as its log tells."""
+        """Number of epochs done, from the log of an unfinished run."""
         try:
             records = read_log(self.work / LOG)
         except ReadletError:  # no log yet
@@ -102,25 +102,25 @@ class RunFolder:
         return float(records[-1]["epoch"]) if records else 0.0
 
     def read(self) -> "FinishedRun | None":
-        """The finished run; None if it is not finished; `DamagedRunError` if it is not whole."""
+        """The finished run; None if it is not finished; raises `DamagedRunError` if damaged."""
         result = self.read_result()
         if result is None:
             return None
-        with self._fault_of_disk():
+        with self._disk_errors():
             found = self.digests()
-        wrong = [name for name in _FILES if found[name] != result.files.get(name)]
-        if wrong:
-            raise self._damage(f"{', '.join(wrong)} changed")
+        changed = [name for name in _FILES if found[name] != result.files.get(name)]
+        if changed:
+            raise self._damage(f"{', '.join(changed)} changed")
         return FinishedRun(self.path, result)
 
     def read_result(self) -> Result | None:
-        """The same of the result alone: the other files, which take longer, are not looked at."""
-        with self._fault_of_disk():
-            # Asked before the result is: a run that ends meanwhile has written it before this goes.
-            is_at_work = self.work.exists()
+        """Like `read`, but without checking the other files, which takes longer."""
+        with self._disk_errors():
+            # Checked before the result: a run that ends now writes the result before removing work.
+            has_work = self.work.exists()
             text = (self.path / RESULT).read_bytes() if self.is_finished else None
         if text is None:
-            self._refuse_rest(is_at_work=is_at_work)
+            self._refuse_leftovers(has_work=has_work)
             return None
         try:
             values = json.loads(text)
@@ -133,27 +133,27 @@ class RunFolder:
         if result.task not in TASKS or result.digest != result.own_digest():
             raise self._damage(f"{RESULT} changed")
         if result.key != self.path.name:
-            raise self._damage(f"holds run {result.key}")
+            raise self._damage(f"contains run {result.key}")
         return result
 
     def digests(self) -> dict[str, str]:
-        """Of the files beside the result."""
+        """Digests of the files other than the result."""
         return {name: _digest(self.path / name) for name in _FILES}
 
-    def _refuse_rest(self, *, is_at_work: bool) -> None:
-        """What is neither finished, nor begun, nor empty is the rest of something."""
+    def _refuse_leftovers(self, *, has_work: bool) -> None:
+        """A folder that is neither finished, nor begun, nor empty is damaged."""
         if not self.path.is_dir() and os.path.lexists(self.path):
-            raise self._damage("is no folder")
-        if not is_at_work and any((self.path / name).exists() for name in _FILES):
+            raise self._damage("not a folder")
+        if not has_work and any((self.path / name).exists() for name in _FILES):
             raise self._damage(f"{RESULT} is missing")
 
     def _damage(self, what: str) -> DamagedRunError:
-        remedy = "the command that made it makes it anew"
+        remedy = "run the command that made it to make it again"
         return DamagedRunError(f"{self.path}: is damaged ({what}); {remedy}")
 
     @contextmanager
-    def _fault_of_disk(self) -> Iterator[None]:
-        """What cannot be read may be whole all the same: only what is not there is damage."""
+    def _disk_errors(self) -> Iterator[None]:
+        """A missing file is damage; a file that cannot be read may still be intact."""
         try:
             yield
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
@@ -168,20 +168,20 @@ class RunFolder:
         return _moved(self.path)
 
     def set_work_aside(self) -> Path:
-        """The same for what an interrupted run has left."""
+        """Move the checkpoints of an interrupted run out of the way."""
         return _moved(self.work)
 
     def tidy(self) -> None:
-        """A kill between the end of a run and that of its tidying leaves checkpoints behind."""
+        """Remove the checkpoints of a finished run, left if the process was killed at the end."""
         if self.is_finished:
             shutil.rmtree(self.work, ignore_errors=True)
 
     def claimed(self) -> AbstractContextManager[bool]:
-        """Whether this process may work here; False while another one does."""
+        """A lock on the run: True if this process has it, False if another one does."""
         return locked(self.path.parent / ".locks" / self.path.name)
 
-    def note_version(self) -> None:
-        """Write down which code works here: another one may go on with an interrupted run."""
+    def record_version(self) -> None:
+        """Record the current code version: an interrupted run may be resumed by another one."""
         self.work.mkdir(parents=True, exist_ok=True)
         codes = self.codes()
         if versions()["code"] not in codes:
@@ -189,7 +189,7 @@ class RunFolder:
                 json.dump([*codes, versions()["code"]], stream)
 
     def codes(self) -> list[str]:
-        """Which code has worked here so far."""
+        """The code versions that have trained this run so far."""
         try:
             found = json.loads((self.work / _VERSIONS).read_text("utf-8"))
         except (OSError, ValueError):
@@ -199,7 +199,7 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run with its larger parts, read when they are asked for."""
+    """A finished run; its larger parts are loaded on first use."""
 
     path: Path
     result: Result
@@ -218,8 +218,8 @@ class FinishedRun:
 
     @cached_property
     def answers(self) -> dict[str, Any]:
-        """What was predicted, by id: texts or classes."""
-        # Whole by its digest: not every value is checked, as in a file from elsewhere.
+        """Predictions by id: texts or classes."""
+        # The digest was checked, so that the values need no validation.
         answers: dict[str, Any] = json.loads("".join(text_chunks(self.path / ANSWERS)))
         return answers
 
@@ -234,8 +234,8 @@ def _digest(path: Path) -> str:
 
 
 def results_in(out: Path) -> Iterator[Result]:
-    """The results in a folder of runs, whatever table they belong to, as far as they are whole and
-    may be read: some may be another user's."""
+    """All valid results in a folder of runs, of any table; those that are damaged or not readable
+    are skipped."""
     for path in out.glob(f"*/{RESULT}"):
         with suppress(ReadletError):
             result = RunFolder(path.parent).read_result()
@@ -244,8 +244,8 @@ def results_in(out: Path) -> Iterator[Result]:
 
 
 def known_sources(results: Iterable[Result]) -> Digests:
-    """Names and digests of all files that finished runs were made from; if a file has changed
-    between them, as the newest run knew it."""
+    """Names and digests of all files that finished runs used; if a file has changed between runs,
+    the digest of the newest run."""
     found: dict[str, str] = {}
     for result in sorted(results, key=lambda result: result.finished):
         found |= result.sources

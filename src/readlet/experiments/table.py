@@ -1,15 +1,15 @@
-"""A table file: what is compared, from which recipe, with which seeds, and what a paper found.
+"""A table file: what is compared, from which recipe, with which seeds, and the paper's figures.
 
 name = "averaging"
 title = "What averaging the weights is worth"
-recipe = "qacnn"                      # shipped name, or a file beside this one
+recipe = "qacnn"                      # shipped name, or a file in the folder of the table
 combine = "each"                      # the first choices, then every other choice alone
 seeds = 2
 
 [set]                                 # changes for every run, as in a recipe
 training.epochs = 10
 
-[axes.average]                        # named choices; the first one is the baseline's
+[axes.average]                        # named choices; the first one belongs to the baseline
 "EMA" = {}
 "no EMA" = { training.ema = 0.0 }
 
@@ -40,18 +40,18 @@ Changes = dict[str, Any]
 """Part of a recipe, nested as in its TOML: `{"training": {"ema": 0.0}}`."""
 Choices = dict[str, Changes]
 MISSING = "missing"
-"""A choice with this key cannot be run yet; its text says which part is missing."""
+"""A choice with this key cannot be run yet; its value names the missing part."""
 
 
 def _all_different(values: list[Any]) -> list[Any]:
     for number, value in enumerate(values):
         if value in values[:number]:
-            raise ValueError(f"{value!r} stands there twice; leave one out")
+            raise ValueError(f"{value!r} is listed twice; leave one out")
     return values
 
 
 def _pairs_of_two(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Each counts in the correction for many tests, so none may be idle."""
+    """Every pair counts in the correction for multiple tests, so each must be a real comparison."""
     seen: set[frozenset[str]] = set()
     for first, second in pairs:
         if first == second:
@@ -64,9 +64,9 @@ def _pairs_of_two(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _is_count_or_list(value: Any) -> Any:
     numbers, least = (value, 0) if isinstance(value, list) else ([value], 1)
-    whole = all(type(n) is int and least <= n < SEED_LIMIT for n in numbers)  # True is no number
+    whole = all(type(n) is int and least <= n < SEED_LIMIT for n in numbers)  # a bool is no seed
     if not numbers or not whole or len(set(numbers)) < len(numbers):
-        allowed = f"a number from 1 on, or a list of different ones from 0 to {SEED_LIMIT - 1}"
+        allowed = f"a positive number, or a list of different ones from 0 to {SEED_LIMIT - 1}"
         raise ValueError(f"must be {allowed}; it is {value!r:.60}")
     return value
 
@@ -89,12 +89,12 @@ class _Part(BaseModel):
 
 
 class Range(_Part):
-    """Values that a search may try for one field: numbers from low to high, or listed ones."""
+    """Values that a search may try for one field: numbers from low to high, or choices."""
 
     low: float | None = None
     high: float | None = None
     log: bool = False
-    """Small and large numbers are tried equally often by their size, as fits a learning rate."""
+    """Sample on a logarithmic scale, as usual for a learning rate."""
     choices: list[Any] = []
 
     @model_validator(mode="after")
@@ -114,71 +114,71 @@ class Search(_Part):
     ranges: Annotated[dict[str, Range], Field(min_length=1)]
     """Field of the recipe, such as "training.learning_rate", and its range."""
     metric: Metric = "f1"
-    """What is made as large as possible."""
+    """The metric to maximise."""
     trials: Annotated[int, Field(ge=1)] = 20
-    """Recipes to try."""
+    """Number of recipes to try."""
     on: Literal["held-out", "dev"] = "held-out"
-    """Questions that decide. Whoever searches on dev has no honest score on dev any more."""
+    """Questions that decide. After a search on dev, scores on dev are biased."""
     prune: bool = True
-    """Stop a trial early whose score is below the median of the others at that epoch."""
+    """Stop a trial early if its score is below the median of the others at that epoch."""
 
 
 class Small(_Part):
-    """The same comparison on the bundled corpus, so that it runs anywhere in minutes."""
+    """The same comparison on the bundled corpus; it runs on any machine in minutes."""
 
     recipe: str = "tiny"
     seeds: Seeds = 1
     set: Changes = {}
-    """Changes for every run, in place of the table's own."""
+    """Changes for every run; they replace those of the table."""
     axes: dict[str, Choices] = {}
-    """Axes in place of those of the same name. Of a table that waits for a part they stand in for
-    it, under names that say what they are; so do the note, the baseline and the pairs below."""
+    """Axes that replace those of the same name. In a table with a missing part they are substitutes
+    for it, with names of their own; likewise the note, the baseline and the pairs below."""
     note: str = ""
     baseline: str = ""
     compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
 
 
 class Table(_Part):
-    """A comparison, as its file tells it."""
+    """A comparison, as described in a table file."""
 
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
     """Name of the folder of its runs."""
     title: str
-    """One line above the table."""
+    """Title of the table, on one line."""
     source: str = ""
-    """The paper and table that it repeats."""
+    """The paper and table that it reproduces."""
     note: str = ""
-    """What a reader of the table should know."""
+    """Explanation for the readers of the table."""
     missing: str = ""
-    """The part without which nothing of this table can be run."""
+    """The missing part, if no row of this table can be run without it."""
     recipe: str
     """The recipe that the axes change."""
     combine: Literal["each", "all"] | Annotated[list[list[str]], Field(min_length=1)] = "each"
-    """`each`: the first choices, then every other choice alone; `all`: every combination; or
-    lists of choices, one of each axis."""
+    """`each`: the first choices, then every other choice on its own; `all`: every combination; or
+    lists of choices, one per axis."""
     baseline: str = ""
-    """Name of the row of first choices when `combine` is "each"; without it, that of the choice
-    where there is one axis, and "baseline" where there are several."""
+    """Name of the row of first choices if `combine` is "each"; by default the name of the choice if
+    there is one axis, and "baseline" if there are several."""
     seeds: Seeds = 2
-    """How many seeds, from 0 on, or which ones."""
+    """Number of seeds, counted from 0, or a list of seeds."""
     metrics: Annotated[list[Metric], Field(min_length=1), AfterValidator(_all_different)] = [
         "exact",
         "f1",
     ]
-    """Columns of the table; the first-named decides nothing, all are tested."""
+    """Columns of the table; all of them are tested."""
     set: Changes = {}
     axes: Annotated[dict[str, Choices], Field(min_length=1)]
     paper: dict[str, dict[Metric, float]] = {}
-    """Figures of the paper: row, metric, value."""
+    """Results of the paper: row, metric, value."""
     compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
-    """Rows that are tested against each other; empty: every row against the first."""
+    """Pairs of rows to compare; empty: every row against the first."""
     small: Small | None = None
     search: Search | None = None
     _file: str = PrivateAttr("")
 
     @property
-    def told_as(self) -> str:
-        """What complaints call it: the file, if it was read from one."""
+    def label(self) -> str:
+        """Its name in error messages: the file, if it was read from one."""
         return self._file or self.name
 
     @model_validator(mode="after")
@@ -191,7 +191,7 @@ class Table(_Part):
                 if not choice.strip():
                     raise ValueError(f"axes.{name} has a choice without a name")
                 if not isinstance(changes.get(MISSING, ""), str):
-                    raise ValueError(f"axes.{name}, {choice!r}: missing must be a text")
+                    raise ValueError(f"axes.{name}, {choice!r}: missing must be a string")
         if self.small is not None:
             for name in self.small.axes:
                 if name not in self.axes:
@@ -199,11 +199,11 @@ class Table(_Part):
         return self
 
     def smaller(self) -> "Table":
-        """The variant for the bundled corpus, a table of its own."""
+        """The small variant of this table, for the bundled corpus."""
         small = self.small
         if small is None:
-            remedy = "run another table meanwhile" if self.missing else "run it without --small"
-            raise bad_input(self.told_as, "", "has no small variant", remedy)
+            remedy = "run another table" if self.missing else "run it without --small"
+            raise bad_input(self.label, "", "has no small variant", remedy)
         return self.model_copy(
             update={
                 "name": f"{self.name}-small",
@@ -227,30 +227,30 @@ def shipped_tables() -> list[str]:
 
 
 def load_table(source: str) -> Table:
-    """A table by shipped name or file. A recipe it names as a file lies beside it."""
+    """A table by shipped name or file. Recipe files are looked up in the folder of the table."""
     shipped = shipped_files("experiments", "tables")
     try:
         table = Table.model_validate(read_toml(source, shipped, "table"))
     except ValidationError as error:
-        raise _complaint(error, source) from None
+        raise _table_error(error, source) from None
     table._file = source
-    return table if source in shipped else _with_files_beside(table, Path(source).parent)
+    return table if source in shipped else _with_relative_files(table, Path(source).parent)
 
 
-def _with_files_beside(table: Table, folder: Path) -> Table:
-    """Recipes named as files lie beside the table."""
+def _with_relative_files(table: Table, folder: Path) -> Table:
+    """The table with its recipe files looked up in its folder."""
 
-    def look(recipe: str) -> str:
+    def resolve(recipe: str) -> str:
         return str(folder / recipe) if (folder / recipe).is_file() else recipe
 
-    changed: dict[str, Any] = {"recipe": look(table.recipe)}
+    changed: dict[str, Any] = {"recipe": resolve(table.recipe)}
     if table.small is not None:
-        small = {"recipe": look(table.small.recipe)}
+        small = {"recipe": resolve(table.small.recipe)}
         changed["small"] = table.small.model_copy(update=small)
     return table.model_copy(update=changed)
 
 
-def _complaint(error: ValidationError, source: str) -> ReadletError:
+def _table_error(error: ValidationError, source: str) -> ReadletError:
     first = error.errors()[0]
     path = [str(part) for part in first["loc"]]
     fault, _, remedy = first["msg"].removeprefix("Value error, ").partition("; ")
@@ -260,10 +260,11 @@ def _complaint(error: ValidationError, source: str) -> ReadletError:
         fault = "no such field"
         remedy = nearest(path[-1], _part_at(path[:-1]).model_fields, "fields here")
     elif first["type"] == "missing":
-        fault, remedy = "is not given", "add it"
+        fault, remedy = "is missing", "add it"
     elif not remedy:
-        told = isinstance(first["input"], dict)
-        remedy = "change that" if told else f"it is {first['input']!r:.60}"
+        # The message about a whole section already names the values.
+        is_section = isinstance(first["input"], dict)
+        remedy = "change that" if is_section else f"it is {first['input']!r:.60}"
     return bad_input(source, ".".join(path), fault, remedy)
 
 

@@ -1,4 +1,4 @@
-"""Which program made a run."""
+"""The versions of the program that made a run."""
 
 import hashlib
 import platform
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Of the program and of what it stands on; `code` changes with every line of the program."""
+    """Versions of the program and its dependencies; `code` is a digest of its source files."""
     package = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""The wording and the numbers of a report that all its formats share."""
+"""Texts and numbers of a report that all formats share."""
 
 import re
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from readlet.metrics.tasks import LABELS, TASKS
 
 NOTHING = "–"
 _HOW_COMPARED = (
-    "Differences are in points. The p-values are corrected for the number of comparisons of a "
-    "metric (Holm); the interval is over {items} (what other {items} of the same kind would "
-    "change), not over seeds. * marks a difference that is significant (p below 0.05) over {items} "
-    "and over seeds; † one that is significant over {items} only, for want of seeds to judge by."
+    "Differences are in points. The p-values are corrected for the number of comparisons per "
+    "metric (Holm); the interval is over {items} (the variation with other {items} of the same "
+    "kind), not over seeds. * marks a difference that is significant (p below 0.05) over {items} "
+    "and over seeds; † one that is significant over {items} only, with too few seeds."
 )
 _SIGNIFICANT = 0.05
 _GROUPS = {
@@ -53,7 +53,7 @@ def group_name(group: str) -> str:
 
 
 def dev_name(listed: DevGroups, report: Report) -> str:
-    """Whose questions they are, if not all rows have the same."""
+    """The dev file of the questions, if there are several."""
     if len(report.groups) == 1:
         return ""
     return f"{listed.source}, {listed.questions:,} questions"
@@ -92,7 +92,7 @@ def size(parameters: int | None) -> str:
 
 
 def significance_sign(difference: Difference) -> Literal["*", "†", ""]:
-    """The sign of a difference that other items would not undo; *: nor would other seeds."""
+    """The mark of a significant difference; *: over items and seeds, †: over items only."""
     over_items, over_seeds = difference.p_items, difference.p_seeds
     if over_items is None or over_items >= _SIGNIFICANT:
         return ""
@@ -102,13 +102,13 @@ def significance_sign(difference: Difference) -> Literal["*", "†", ""]:
 
 
 def code_parts(text: str) -> list[tuple[str, bool]]:
-    """Prose on one line, cut at `code`: its pieces, and whether each is code."""
+    """Prose on one line, split at `code`: its pieces, and whether each is code."""
     pieces = re.split(r"`([^`]+)`", " ".join(text.split()))
     return [(piece, bool(number % 2)) for number, piece in enumerate(pieces) if piece]
 
 
 def footnotes(report: Report) -> dict[str, int]:
-    """Why rows are missing, numbered; many rows may share a reason."""
+    """Numbered reasons why rows were not run; several rows may share a reason."""
     reasons = dict.fromkeys(row.missing for row in report.rows if row.missing)
     return {reason: number for number, reason in enumerate(reasons, start=1)}
 
@@ -143,14 +143,14 @@ def _score(cell: Cell | None) -> Entry:
 
 
 def _figures(papers: Sequence[float | None]) -> list[str]:
-    """A paper's figures with the decimals that it gives, two at most, the same for all."""
+    """A paper's figures with its number of decimals, at most two, the same for all."""
     known = [figure for figure in papers if figure is not None]
     places = max(len(str(round(figure, 2)).partition(".")[2]) for figure in known)
     return [NOTHING if figure is None else f"{figure:.{places}f}" for figure in papers]
 
 
 def difference_table(report: Report) -> tuple[list[str], list[list[str]]]:
-    """Headings, and the texts of every difference; the first two or three columns are words."""
+    """Headings, and the cells of every difference; the first two or three columns are names."""
     several = len({difference.against for difference in report.differences}) > 1
     headings = ["Row", *(["Against"] if several else []), "Metric"]
     headings += ["Difference", "95 % interval", f"p over {report.noun}", "p over seeds"]
@@ -174,7 +174,7 @@ def difference_table(report: Report) -> tuple[list[str], list[list[str]]]:
 
 
 def only_opponent(report: Report) -> str:
-    """The row that all others are compared with, if it is one; else nothing."""
+    """The row that all others are compared with, if there is only one; otherwise empty."""
     names = {difference.against for difference in report.differences}
     return names.pop() if len(names) == 1 else ""
 

@@ -1,4 +1,4 @@
-"""From finished runs to files of a report: what `readlet experiment report` calls."""
+"""Write the files of a report on finished runs, for `readlet experiment report`."""
 
 import json
 from collections import defaultdict
@@ -40,10 +40,10 @@ def write_report(
     command: str,
     examples_shown: int,
 ) -> list[Path]:
-    """Write the report in every format asked for; the paths of its files."""
+    """Write the report in every requested format, and return the paths of its files."""
     formats = list(dict.fromkeys(name.strip() for name in formats if name.strip()))
     if not formats:
-        raise ReadletError(f"--format: names none; give {', '.join(_RENDERERS)}")
+        raise ReadletError(f"--format: no format given; give {', '.join(_RENDERERS)}")
     for name in formats:
         if name not in _RENDERERS:
             raise ReadletError(f"--format {name}: no such format; give {', '.join(_RENDERERS)}")
@@ -70,13 +70,13 @@ def write_report(
 
 
 def _questions(runs: Iterable[Run]) -> Questions:
-    """The dev questions that are at hand; held-out ones, others for every seed, are not kept."""
+    """The available dev questions; held-out ones, which differ by seed, are not stored."""
     sources = dict.fromkeys(run.recipe.data.dev for run in runs)
     return {s: read_questions(s) for s in sources if s and source_path(s).is_file()}
 
 
 def _changed_files(grid: Grid, results: Sequence[Result]) -> list[str]:
-    """A remark on files that are not here and of which runs knew several contents."""
+    """A remark on missing files that had different contents in different runs."""
     contents: defaultdict[str, set[str]] = defaultdict(set)
     for result in results:
         for name, digest in result.sources.items():
@@ -84,18 +84,20 @@ def _changed_files(grid: Grid, results: Sequence[Result]) -> list[str]:
     named = {name for run in grid.runs for name in source_names(run.recipe)}
     absent = {Path(name).name for name in named if not source_path(name).exists()}
     changed = {Path(name).name for name, digests in contents.items() if len(digests) > 1}
-    told = ", ".join(f"`{name}`" for name in sorted(absent & changed))
-    return [f"Shown are runs of the newest {told}: earlier ones had other contents."] * bool(told)
+    names = ", ".join(f"`{name}`" for name in sorted(absent & changed))
+    remark = f"Only runs with the newest {names} are shown: earlier runs had other contents."
+    return [remark] if names else []
 
 
 def _other_seeds(grid: Grid, results: Sequence[Result]) -> list[str]:
-    """A remark on finished runs of these rows under seeds that the report was not asked for."""
+    """A remark on finished runs of these rows with seeds that were not requested."""
     asked = {run.key for run in grid.runs}
     others = {result.key: result.seed for result in results if result.key not in asked}
     listed = grid.table.seeds
     known = known_sources(results) if others else {}
     found = [
-        (seed if isinstance(listed, int) else listed.index(seed)) + 1  # so many must be asked for
+        (seed if isinstance(listed, int) else listed.index(seed))
+        + 1  # the value of --seeds that includes it
         for seed in set(others.values())
         if isinstance(listed, int) or seed in listed
         for run in {run.row: run for run in grid.runs}.values()

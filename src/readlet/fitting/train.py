@@ -26,7 +26,7 @@ from readlet.fitting.training_data import RecentData, TrainingData, prepare, rea
 from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Task
 from readlet.reading.reader import Reader
-from readlet.recipe.recipe import Recipe, idle_fields
+from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
 from readlet.training.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.training.precision import check_precision
@@ -195,7 +195,7 @@ def _finish(
 
 
 def _report_idle(recipe: Recipe) -> None:
-    for field, reason in idle_fields(recipe):
+    for field, reason in fields_without_effect(recipe):
         warnings.warn(f"{field} does nothing: {reason}", stacklevel=2)
 
 

@@ -1,1 +1,1 @@
-"""Official scores, what they hide, and whether a difference between two of them is real."""
+"""Official scores, error analysis, and significance tests of differences between systems."""

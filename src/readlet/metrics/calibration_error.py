@@ -1,4 +1,4 @@
-"""Whether confidence means what it says."""
+"""How well confidences match accuracies."""
 
 from collections.abc import Sequence
 
@@ -8,15 +8,16 @@ _BINS = 10
 
 
 def expected_calibration_error(confidences: Sequence[float], correct: Sequence[float]) -> float:
-    """Mean distance between confidence and accuracy over ten equally wide bins."""
-    said, truth = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
-    if not len(said):
+    """Weighted mean gap between confidence and accuracy over ten bins of equal width."""
+    # (items,) each
+    predicted, actual = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
+    if not len(predicted):
         return 0.0
-    bins = np.minimum((said * _BINS).astype(int), _BINS - 1)
+    bins = np.minimum((predicted * _BINS).astype(int), _BINS - 1)  # (items,)
     error = 0.0
     for number in range(_BINS):
-        members = bins == number
+        members = bins == number  # (items,)
         if members.any():
-            gap = abs(float(said[members].mean() - truth[members].mean()))
+            gap = abs(float(predicted[members].mean() - actual[members].mean()))
             error += float(members.mean()) * gap
     return error

@@ -1,4 +1,4 @@
-"""A whole evaluation of classes of sentences: official scores, intervals, comparison."""
+"""A complete evaluation of sentence classification: official scores, intervals, comparison."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from readlet.types import Sentence
 
 @dataclass(frozen=True)
 class ClassEvaluation:
-    """Everything that `readlet evaluate` prints of a GLUE file."""
+    """Everything that `readlet evaluate` prints for a GLUE file."""
 
     task: Task
     official: dict[str, float]

@@ -1,4 +1,4 @@
-"""Classes of sentences: the metrics that GLUE asks for in CoLA, SST-2 and MRPC."""
+"""Sentence classification: the GLUE metrics of CoLA, SST-2 and MRPC."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,7 +17,7 @@ Counts = NDArray[np.float64]
 def matthews_correlation(
     true_yes: Counts, false_yes: Counts, false_no: Counts, true_no: Counts
 ) -> NDArray[np.float64]:
-    """In percent. With one class only, in the data or in the predictions, it is 0, as usual."""
+    """In percent. By convention 0 if the data or the predictions have only one class."""
     predicted = (true_yes + false_yes) * (true_no + false_no)
     labelled = (true_yes + false_no) * (true_no + false_yes)
     return ratio(true_yes * true_no - false_yes * false_no, np.sqrt(predicted * labelled))
@@ -29,7 +29,7 @@ def f1_of_classes(true_yes: Counts, false_yes: Counts, false_no: Counts) -> NDAr
 
 
 def class_items(labels: Sequence[int], predicted: Sequence[int]) -> Items:
-    """The four cells of the confusion matrix, one of them 1 for each sentence."""
+    """Indicators of the four cells of the confusion matrix: one of them is 1 for each sentence."""
     gold, guess = np.array(labels, np.bool_), np.array(predicted, np.bool_)  # (sentences,) each
     flags = {
         "correct": gold == guess,

@@ -1,4 +1,4 @@
-"""In which way an answer is wrong, decided by rules that need no judgement."""
+"""Classify wrong answers by simple rules."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,20 +13,20 @@ from readlet.types import Example, Prediction, Span
 ErrorKind = Literal["borders", "same form", "elsewhere", "refused", "answered"]
 
 ERROR_KINDS: dict[ErrorKind, str] = {
-    "borders": "overlaps a gold answer, or is a longer or shorter form of one",
-    "same form": "another place; a number for a number, or a name for a name",
-    "elsewhere": "another place, and not visibly of the same form",
-    "refused": "no answer given, although there is one",
-    "answered": "an answer given, although there is none",
+    "borders": "overlaps a gold answer, or is a longer or shorter form of it",
+    "same form": "another span of the same type: a number for a number, or a name for a name",
+    "elsewhere": "another span, not recognisably of the same type",
+    "refused": "no answer predicted, although there is one",
+    "answered": "an answer predicted, although there is none",
 }
 
 _ARTICLES = frozenset(("a", "an"))
-_CAPITAL_NOUNS = frozenset(("de", "lb"))  # languages in which a capital letter makes no name
+_CAPITAL_NOUNS = frozenset(("de", "lb"))  # languages that capitalise all nouns, not only names
 
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """A question that was not answered exactly, what was said, and the kind of error."""
+    """A question without an exact match, its prediction, and the kind of error."""
 
     example: Example
     prediction: Prediction
@@ -34,7 +34,7 @@ class WrongAnswer:
 
 
 def error_kind(example: Example, prediction: Prediction, rules: Rules) -> ErrorKind | None:
-    """None when the official rules call the answer exactly right."""
+    """None if the prediction is an exact match by the official rules."""
     if score_questions([example], {example.id: prediction.text}, rules).exact[0]:
         return None
     if not prediction.is_answer:
@@ -43,9 +43,9 @@ def error_kind(example: Example, prediction: Prediction, rules: Rules) -> ErrorK
         return "answered"
     if any(_overlap(prediction, gold) or _is_part(prediction, gold) for gold in example.answers):
         return "borders"
-    said = _form(prediction.text, example.language)
+    predicted = _form(prediction.text, example.language)
     forms = {_form(gold.text, example.language) for gold in example.answers}
-    return "same form" if said is not None and said in forms else "elsewhere"
+    return "same form" if predicted is not None and predicted in forms else "elsewhere"
 
 
 def wrong_answers(
@@ -62,7 +62,7 @@ def wrong_answers(
 
 
 def count_kinds(wrong: Iterable[WrongAnswer]) -> dict[ErrorKind, int]:
-    """How often each kind occurs; a kind that does not occur has 0."""
+    """Number of errors of each kind, including kinds with none."""
     kinds = [error.kind for error in wrong]
     return {kind: kinds.count(kind) for kind in ERROR_KINDS}
 
@@ -70,7 +70,7 @@ def count_kinds(wrong: Iterable[WrongAnswer]) -> dict[ErrorKind, int]:
 def sample_by_kind(
     wrong: Sequence[WrongAnswer], per_kind: int, *, seed: int = 0
 ) -> list[WrongAnswer]:
-    """Some of each kind, drawn by chance; neither the data's order nor other kinds matter."""
+    """A random sample of each kind, independent of the data's order and of the other kinds."""
     drawn = []
     for kind in ERROR_KINDS:
         members = sorted((e for e in wrong if e.kind == kind), key=lambda e: e.example.id)
@@ -83,15 +83,15 @@ def _overlap(prediction: Prediction, gold: Span) -> bool:
 
 
 def _is_part(prediction: Prediction, gold: Span) -> bool:
-    """Whether one holds all words of the other in a row: the same thing, said elsewhere."""
-    said, wanted = normalise(prediction.text), normalise(gold.text)
-    if not said or not wanted:
+    """Whether one contains the other as a sequence of words, wherever they are in the context."""
+    predicted, expected = normalise(prediction.text), normalise(gold.text)
+    if not predicted or not expected:
         return False
-    return f" {said} " in f" {wanted} " or f" {wanted} " in f" {said} "
+    return f" {predicted} " in f" {expected} " or f" {expected} " in f" {predicted} "
 
 
 def _form(text: str, language: str) -> Literal["number", "name"] | None:
-    """A number begins with a digit; in a name every word of content has a capital letter."""
+    """A number begins with a digit; in a name every content word has a capital letter."""
     small = FUNCTION_WORDS.get(language or "en", frozenset()) | _ARTICLES
     content = [w for w in words(text) if w[0].isalnum() and w.casefold() not in small]
     if not content:

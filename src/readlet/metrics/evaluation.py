@@ -1,4 +1,4 @@
-"""A whole evaluation of question data: official scores, intervals, breakdowns, comparison."""
+"""A complete evaluation of question answering: scores, intervals, breakdowns, comparison."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,11 +37,11 @@ class Evaluation:
     intervals: dict[str, tuple[float, float]]
     breakdown: dict[str, dict[str, dict[str, float]]]
     against: dict[str, float] | None
-    # Distance between the reader's confidence and how often it is right; None without a reader.
+    # Gap between the reader's confidence and its accuracy; None without a reader.
     calibration_error: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The official keys stand at the top, so that other tools find them."""
+        """The official keys are at the top level, where other tools expect them."""
         extra: dict[str, Any] = {
             "missing": self.missing,
             "confidence_95": {name: list(bounds) for name, bounds in self.intervals.items()},
@@ -64,7 +64,7 @@ def evaluate(
     rules: Rules | None = None,
     confidences: Mapping[str, float] | None = None,
 ) -> Evaluation:
-    """Score predictions; without `rules`, data with impossible questions is scored as 2.0."""
+    """Score predictions; without `rules`, data with unanswerable questions is scored as 2.0."""
     rules = rules or rules_of(examples)
     raw = score_questions(examples, predictions, rules)
     scores = raw
@@ -97,7 +97,7 @@ def _require_probabilities(scores: QuestionScores, na_probs: Mapping[str, float]
     absent = [identity for identity in scores.ids if identity not in na_probs]
     if absent:
         raise ReadletError(
-            f"no-answer probabilities: {len(absent)} questions have none, the first is "
+            f"no-answer probabilities: missing for {len(absent)} questions, the first is "
             f"{absent[0]!r}; give one for every question"
         )
 
@@ -155,7 +155,7 @@ def _breakdown(
 
 
 def _shortest(example: Example) -> int:
-    """Words of the shortest gold answer: the one a reader can most easily give."""
+    """Length in words of the shortest gold answer."""
     return min((len(word_spans(answer.text)) for answer in example.answers), default=0)
 
 

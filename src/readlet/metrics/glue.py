@@ -7,23 +7,24 @@ from readlet.formats.glue import Task
 
 
 def glue_scores(task: Task, labels: Sequence[int], predicted: Sequence[int]) -> dict[str, float]:
-    """The scores that GLUE asks for, in percent, with the number of rows."""
-    cells = list(zip(labels, predicted, strict=True))
-    right, total = sum(gold == guess for gold, guess in cells), len(cells)
-    both = sum(gold and guess for gold, guess in cells)  # true positives
-    neither = right - both
-    false_yes = sum(guess and not gold for gold, guess in cells)
-    false_no = total - right - false_yes
+    """The official GLUE scores of the task, in percent, with the number of rows."""
+    pairs = list(zip(labels, predicted, strict=True))
+    correct, total = sum(gold == guess for gold, guess in pairs), len(pairs)
+    tp = sum(gold and guess for gold, guess in pairs)  # true positives, and so on
+    tn = correct - tp
+    fp = sum(guess and not gold for gold, guess in pairs)
+    fn = total - correct - fp
     scores: dict[str, float]
     if task == "cola":
-        product = (both + false_yes) * (both + false_no) * (neither + false_yes)
-        spread = sqrt(product * (neither + false_no))
-        # One class only, in the data or in the predictions: no correlation, as is customary.
-        agreement = both * neither - false_yes * false_no
-        scores = {"matthews_correlation": 100.0 * (agreement / spread) if spread else 0.0}
+        denominator = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        # With only one class in the data or in the predictions it is 0 by convention.
+        covariance = tp * tn - fp * fn
+        scores = {
+            "matthews_correlation": 100.0 * (covariance / denominator) if denominator else 0.0
+        }
     else:
-        scores = {"accuracy": 100.0 * (right / max(total, 1))}
+        scores = {"accuracy": 100.0 * (correct / max(total, 1))}
     if task == "mrpc":
-        wrong = false_yes + false_no
-        scores["f1"] = 100.0 * (2 * both / (2 * both + wrong)) if both or wrong else 0.0
+        wrong = fp + fn
+        scores["f1"] = 100.0 * (2 * tp / (2 * tp + wrong)) if tp or wrong else 0.0
     return scores | {"total": total}

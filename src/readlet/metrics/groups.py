@@ -1,4 +1,4 @@
-"""Every part of a breakdown as an evaluation of its own, with intervals."""
+"""A separate evaluation, with intervals, of every part of a breakdown."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ Groups = Mapping[str, Mapping[str, Sequence[Example]]]
 
 
 def question_groups(examples: Sequence[Example]) -> Groups:
-    """The questions by type, length of answer and length of context, as `evaluate` groups them."""
+    """The questions by type, answer length and context length, grouped as in `evaluate`."""
     return {
         group: {name: [examples[row] for row in members] for name, members in parts.items()}
         for group, parts in group_members(examples).items()
@@ -20,7 +20,7 @@ def question_groups(examples: Sequence[Example]) -> Groups:
 def evaluate_groups(
     groups: Groups, predictions: Mapping[str, str], rules: Rules
 ) -> dict[str, dict[str, Evaluation]]:
-    """Scores and intervals of every group; the rules are those of the whole data."""
+    """Scores and intervals of every group, by the rules of the whole data set."""
     return {
         group: {name: evaluate(part, predictions, rules=rules) for name, part in parts.items()}
         for group, parts in groups.items()

@@ -1,4 +1,4 @@
-"""What the log of a training run tells: its curves, and when each score was reached."""
+"""The log of a training run: its learning curves, and when each score was reached."""
 
 import json
 import math
@@ -11,12 +11,12 @@ from typing import Any
 from readlet.errors import bad_input
 from readlet.storage.files import text_lines
 
-_PLACE = frozenset(("step", "epoch", "seconds"))  # where a line stands; the rest is measured
+_POSITION = frozenset(("step", "epoch", "seconds"))  # the other keys of a line are measurements
 
 
 @dataclass(frozen=True)
 class LossPoint:
-    """The mean training loss of the steps since the line before."""
+    """The mean training loss of the steps since the previous line."""
 
     epoch: float
     loss: float
@@ -33,24 +33,24 @@ class ScorePoint:
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """A run as its log tells it."""
+    """The learning curve of a run, from its log."""
 
     losses: Sequence[LossPoint]
     scores: Sequence[ScorePoint]
     rollbacks: int
-    examples_per_second: float | None  # the median: a busy machine disturbs single lines
+    examples_per_second: float | None  # the median: robust to other load on the machine
 
 
 @dataclass(frozen=True)
 class Reached:
-    """The first evaluation with at least this score; None when no evaluation has it."""
+    """The first evaluation with at least this score; None if no evaluation reaches it."""
 
     score: float
     point: ScorePoint | None
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The lines of `log.jsonl`. A crash may cut off the last one, and only that."""
+    """The records of `log.jsonl`. The last line may be truncated by a crash and is then skipped."""
     lines = list(text_lines(path))
     records = []
     for number, line in enumerate(lines, 1):
@@ -62,13 +62,13 @@ def read_log(path: Path) -> list[dict[str, Any]]:
             record = None
         if not isinstance(record, dict) or "epoch" not in record:
             remedy = "give the log.jsonl of a training run"
-            raise bad_input(path, f"line {number}", "is no line of a training log", remedy)
+            raise bad_input(path, f"line {number}", "not a line of a training log", remedy)
         records.append(record)
     return records
 
 
 def learning_curve(records: Iterable[Mapping[str, Any]]) -> LearningCurve:
-    """Sort the lines of a log into losses and scores: a line without a loss is an evaluation."""
+    """Split the records of a log into losses and scores: one without a loss is an evaluation."""
     losses, scores, speeds, rollbacks = [], [], [], 0
     for record in records:
         epoch = float(record["epoch"])
@@ -80,13 +80,13 @@ def learning_curve(records: Iterable[Mapping[str, Any]]) -> LearningCurve:
         else:
             seconds = record.get("seconds")
             time = None if seconds is None else float(seconds)
-            found = {n: float(value) for n, value in record.items() if n not in _PLACE}
+            found = {n: float(value) for n, value in record.items() if n not in _POSITION}
             scores.append(ScorePoint(epoch, time, found))
     return LearningCurve(losses, scores, rollbacks, statistics.median(speeds) if speeds else None)
 
 
 def epoch_means(losses: Iterable[LossPoint]) -> list[LossPoint]:
-    """The mean loss of each epoch, under the epoch's number; single lines are noisy."""
+    """The mean loss of each epoch; single lines are noisy."""
     members: dict[int, list[float]] = {}
     for point in losses:
         members.setdefault(math.ceil(point.epoch), []).append(point.loss)

@@ -1,4 +1,4 @@
-"""What kind of question it is, by its question word: in English, Spanish, French and German."""
+"""The type of a question, from its question word: in English, Spanish, French and German."""
 
 from unicodedata import normalize
 
@@ -20,10 +20,10 @@ _TYPE_OF_WORD = {
     "how many": "cuánto cuánta cuántos cuántas combien wieviel",
 }
 _TYPES = {word: kind for kind, listed in _TYPE_OF_WORD.items() for word in listed.split()}
-# "was" is an English verb too, and "que" joins clauses: inside a question they decide only when
-# no other question word follows ("The bridge was opened when?").
+# "was" is also an English verb, and "que" a conjunction: inside a question they count only if no
+# other question word follows ("The bridge was opened when?").
 _WEAK = frozenset(("que", "qu", "was"))
-# Two words that mean something else together than apart.
+# Pairs of words with a meaning of their own.
 _PAIRS = {
     ("how", "many"): "how many",
     ("how", "much"): "how many",
@@ -35,15 +35,15 @@ _PAIRS = {
 
 def question_type(question: str) -> str:
     """The first question word decides; "In what year" is `what`, "How many" is `how many`."""
-    asked = normalize("NFC", question.lower())  # "qué" may be written with a separate accent
-    said = [word.rstrip("'’") for word in words(asked) if word[0].isalnum()]
-    otherwise = "other"
-    for place, word in enumerate(said):
-        pair = tuple(said[place : place + 2])
+    text = normalize("NFC", question.lower())  # "qué" may have a separate combining accent
+    listed = [word.rstrip("'’") for word in words(text) if word[0].isalnum()]
+    fallback = "other"
+    for position, word in enumerate(listed):
+        pair = tuple(listed[position : position + 2])
         if pair in _PAIRS:
             return _PAIRS[pair]
-        if word in _WEAK and place > 0:
-            otherwise = _TYPES[word]
+        if word in _WEAK and position > 0:
+            fallback = _TYPES[word]
         elif word in _TYPES:
             return _TYPES[word]
-    return otherwise
+    return fallback

@@ -1,6 +1,6 @@
-"""How certain a score is, and whether two systems differ by more than chance.
+"""Confidence intervals of scores, and significance tests of differences between systems.
 
-For means there are shortcuts; `resampled_scores` and `swapped_p_values` take any formula of sums.
+Means have faster variants; `resampled_scores` and `swapped_p_values` accept any formula of sums.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_BATCH = 100  # resamples at a time: bounds the memory
-_PERMUTATIONS_A_COLUMN = 50
+_BATCH = 100  # resamples at a time: limits the memory
+_PERMUTATIONS_PER_COLUMN = 50
 Numbers = NDArray[np.float32]
 OfSums = Callable[[NDArray[Any]], NDArray[np.float64]]
 """From sums to scores, (..., columns) -> (...)."""
@@ -28,7 +28,7 @@ def bootstrap_interval(
     for done in range(0, resamples, _BATCH):
         rows = min(_BATCH, resamples - done)
         drawn = generator.integers(0, len(sample), (rows, len(sample)), dtype=np.int32)
-        means.append(sample[drawn].mean(axis=1))  # for one column faster than counting
+        means.append(sample[drawn].mean(axis=1))  # faster than counting for a single column
     low, high = percentile_interval(np.concatenate(means), level=level)
     return 100 * float(low), 100 * float(high)
 
@@ -36,7 +36,7 @@ def bootstrap_interval(
 def paired_permutation(
     first: ArrayLike, second: ArrayLike, *, permutations: int = 10_000, seed: int = 0
 ) -> float:
-    """Two-sided p-value of the mean difference when the two systems' labels are exchangeable."""
+    """Two-sided p-value of the mean difference if the two systems are exchangeable."""
     differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     differences = differences[differences != 0]  # equal scores never change the sum
     if not len(differences):
@@ -44,7 +44,7 @@ def paired_permutation(
     total = differences.sum()
     extreme = 0
     for kept in _random_flags(len(differences), permutations, seed):
-        # Kept minus flipped is twice the kept minus all: no array of signs is needed.
+        # Kept minus flipped is twice the kept minus the total: no array of signs is needed.
         sums = 2.0 * (kept @ differences) - total  # (rows,)
         extreme += int((np.abs(sums) >= abs(total) - 1e-9).sum())
     return (extreme + 1) / (permutations + 1)
@@ -55,7 +55,7 @@ def bootstrap_intervals(
 ) -> NDArray[np.float64]:
     """`bootstrap_interval` of many columns at once, (items, columns) -> (2, columns).
 
-    All columns see the same resampled items. In the units of the values.
+    All columns use the same resampled items. The units are those of the values.
     """
     count = len(values)
     counts = _resampled_counts(count, resamples, seed)
@@ -77,7 +77,7 @@ def resampled_scores(
 ) -> NDArray[np.float64]:
     """Scores over resampled items, (items, systems, seeds, columns) -> (resamples, systems).
 
-    A system's score is the mean over its seeds. Every call resamples the same items.
+    A system's score is the mean over its seeds. Every call draws the same items.
     """
     wide = tables.reshape(len(tables), -1).astype(np.float64)  # (items, all else)
     found = []
@@ -92,9 +92,9 @@ def paired_permutations(
 ) -> NDArray[np.float64]:
     """`paired_permutation` of many columns of differences at once, (items, columns).
 
-    With very many columns there are more permutations, or Holm's correction could find nothing.
+    Many columns need more permutations: Holm's correction could otherwise find nothing significant.
     """
-    permutations = max(permutations, _PERMUTATIONS_A_COLUMN * differences.shape[1])
+    permutations = max(permutations, _PERMUTATIONS_PER_COLUMN * differences.shape[1])
     total = differences.sum(axis=0)  # (columns,)
     # Rounding must not decide between equal sums.
     limit = np.abs(total) - 1e-4 * np.abs(differences).sum(axis=0).clip(min=1e-6)  # (columns,)
@@ -113,12 +113,12 @@ def swapped_p_values(
     permutations: int = 10_000,
     seed: int = 0,
 ) -> NDArray[np.float64]:
-    """Two-sided p-values of many pairs of systems, when each item may be swapped between the two.
+    """Two-sided p-values of many pairs of systems, by swapping items between the two.
 
-    Of both sides the tables, (items, pairs, seeds, columns) -> (pairs,). An item is swapped under
-    all seeds or none: they share its difficulty.
+    Both tables are (items, pairs, seeds, columns); the result is (pairs,). An item is swapped for
+    all seeds or for none: they share its difficulty.
     """
-    permutations = max(permutations, _PERMUTATIONS_A_COLUMN * first.shape[1])
+    permutations = max(permutations, _PERMUTATIONS_PER_COLUMN * first.shape[1])
     sums_first, sums_second = first.sum(axis=0), second.sum(axis=0)  # (pairs, seeds, columns)
     change = (second - first).reshape(len(first), -1)  # (items, all else)
 
@@ -137,7 +137,7 @@ def swapped_p_values(
 
 
 def _resampled_counts(items: int, resamples: int, seed: int) -> Iterator[Numbers]:
-    """How often each item was drawn, (rows, items) at a time."""
+    """How often each item was drawn, in batches of (rows, items)."""
     generator = np.random.default_rng(seed)
     for done in range(0, resamples, _BATCH):
         rows = min(_BATCH, resamples - done)
@@ -148,23 +148,23 @@ def _resampled_counts(items: int, resamples: int, seed: int) -> Iterator[Numbers
 
 
 def _random_flags(items: int, permutations: int, seed: int) -> Iterator[Numbers]:
-    """0 or 1 for each item, by the toss of a coin, (rows, items) at a time."""
+    """0 or 1 with equal probability for each item, in batches of (rows, items)."""
     generator = np.random.default_rng(seed)
-    bytes_a_row = -(-items // 8)
+    bytes_per_row = -(-items // 8)
     for done in range(0, permutations, _BATCH):
         rows = min(_BATCH, permutations - done)
-        random = generator.integers(0, 256, (rows, bytes_a_row), dtype=np.uint8)
+        random = generator.integers(0, 256, (rows, bytes_per_row), dtype=np.uint8)
         yield np.unpackbits(random, axis=1, count=items).astype(np.float32)
 
 
 def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Two-sided p-value of Student's paired test; None when there is no spread to judge by."""
+    """Two-sided p-value of Student's paired t-test; None without variance."""
     from scipy.special import stdtr  # scipy.stats takes a second to import
 
     differences = np.asarray(first) - np.asarray(second)
     if len(differences) < 2:
         return None
-    # A few equal differences, equal but for rounding, are chance and not certainty.
+    # A few differences that are equal up to rounding are chance, not certainty.
     rounding = 1e-9 * max(1.0, float(np.abs([first, second]).max()))
     if np.ptp(differences) <= rounding:
         return 1.0 if abs(differences[0]) <= rounding else None
@@ -174,7 +174,7 @@ def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction: the chance of any false alarm among all of them stays below the level."""
+    """Holm's correction: it controls the family-wise error rate."""
     order = np.argsort(p_values)
     corrected = [0.0] * len(p_values)
     largest = 0.0

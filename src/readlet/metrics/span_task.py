@@ -21,11 +21,11 @@ def question_items(scores: QuestionScores) -> Items:
 
 
 def _score(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Scored:
-    """By the official rules, those of 2.0 if any question is impossible."""
+    """By the official rules: those of 2.0 if any question is unanswerable."""
     of_id = {e.id: p for e, p in zip(examples, predictions, strict=True)}
     answers = {identity: prediction.text for identity, prediction in of_id.items()}
     scores = score_questions(examples, answers, rules_of(examples))
-    # Where each answer was found is no part of a score; a report marks it in the passage.
+    # The position of an answer does not affect its score; reports mark it in the passage.
     starts = np.array([of_id[identity].start for identity in scores.ids], np.int32)
     items = {**question_items(scores), "start": starts}
     return Scored(scores.ids, items, summary(scores), answers)

@@ -14,7 +14,7 @@ from readlet.types import Example
 Rules = Literal["1.1", "2.0"]
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-# The official scripts know ASCII punctuation only: « or – stays part of an answer.
+# The official scripts remove ASCII punctuation only: « or – stays part of an answer.
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -31,7 +31,7 @@ def exact_match(prediction: str, gold: str) -> float:
 def f1(prediction: str, gold: str, rules: Rules) -> float:
     """Harmonic mean of precision and recall over normalised words, counted with repeats."""
     predicted, wanted = normalise(prediction).split(), normalise(gold).split()
-    # Nothing against nothing is right in 2.0; 1.1 has no such case and scores it 0.
+    # Empty against empty is correct in 2.0; 1.1 has no such case and scores it 0.
     if rules == "2.0" and not (predicted and wanted):
         return float(predicted == wanted)
     common = (Counter(predicted) & Counter(wanted)).total()
@@ -42,7 +42,7 @@ def f1(prediction: str, gold: str, rules: Rules) -> float:
 
 
 def rules_of(examples: Iterable[Example]) -> Rules:
-    """Data with impossible questions is scored by the rules of 2.0, all other data by 1.1."""
+    """Data with unanswerable questions is scored by the rules of 2.0, all other data by 1.1."""
     return "1.1" if all(example.answers for example in examples) else "2.0"
 
 
@@ -54,7 +54,7 @@ class QuestionScores:
     exact: list[float]
     f1: list[float]
     has_answer: list[bool]
-    is_refusal: list[bool]  # the prediction is the empty text
+    is_refusal: list[bool]  # the prediction is empty
     missing: list[str]
     rules: Rules
 
@@ -67,7 +67,7 @@ def score_questions(
 ) -> QuestionScores:
     """The best score over the gold answers, for every question.
 
-    A repeated id counts every time by the rules of 1.1, and once, the last, by those of 2.0.
+    A repeated id counts every time by the rules of 1.1; by those of 2.0 only the last one counts.
     """
     rows: dict[str | int, tuple[str, float, float, bool, bool]] = {}
     for number, example in enumerate(examples):
@@ -92,14 +92,14 @@ def score_questions(
 
 
 def summary(scores: QuestionScores) -> dict[str, float]:
-    """The official keys: exact, f1, total, and the same for either kind of question."""
+    """The official keys: exact, f1, total, and the same for both kinds of questions."""
     result = _averages("", scores, range(len(scores)))
     answerable = [row for row, has in enumerate(scores.has_answer) if has]
-    impossible = [row for row, has in enumerate(scores.has_answer) if not has]
+    unanswerable = [row for row, has in enumerate(scores.has_answer) if not has]
     if answerable:
         result |= _averages("HasAns_", scores, answerable)
-    if impossible:
-        result |= _averages("NoAns_", scores, impossible)
+    if unanswerable:
+        result |= _averages("NoAns_", scores, unanswerable)
     return result
 
 
@@ -108,7 +108,7 @@ def refuse_above(
 ) -> QuestionScores:
     """The scores if every question with a no-answer probability above the threshold is refused.
 
-    A missing prediction stays wrong: nobody has refused that question.
+    A missing prediction stays wrong: it does not count as a refusal.
     """
     missing = set(scores.missing)
     refused = [na_probs[key] > threshold and key not in missing for key in scores.ids]
@@ -129,7 +129,7 @@ def refuse_above(
 
 
 def best_thresholds(scores: QuestionScores, na_probs: Mapping[str, float]) -> dict[str, float]:
-    """The best score that any no-answer threshold gives, and the smallest that gives it."""
+    """The best score over all no-answer thresholds, and the smallest threshold that reaches it."""
     best_exact, exact_threshold = _best(scores, scores.exact, na_probs)
     best_f1, f1_threshold = _best(scores, scores.f1, na_probs)
     return {
@@ -141,7 +141,7 @@ def best_thresholds(scores: QuestionScores, na_probs: Mapping[str, float]) -> di
 
 
 def precision_recall(scores: QuestionScores, na_probs: Mapping[str, float]) -> dict[str, float]:
-    """Average precision when questions are answered from the surest to the least sure."""
+    """Average precision when questions are answered in order of decreasing confidence."""
     if not any(scores.has_answer):
         return {}
     oracle = [float(has) for has in scores.has_answer]
@@ -160,8 +160,8 @@ def _golds(example: Example, rules: Rules) -> list[str]:
 
 
 def _averages(prefix: str, scores: QuestionScores, rows: Sequence[int]) -> dict[str, float]:
-    # In the order of the data: another order may differ in the last digit. The script of 1.1 adds
-    # one by one; that of 2.0 calls sum(), which rounds less often since Python 3.12.
+    # In the order of the data: another order may change the last digit. The script of 1.1 adds one
+    # by one; that of 2.0 calls sum(), which compensates rounding since Python 3.12.
     def added(values: Iterable[float]) -> float:
         return reduce(add, values, 0.0) if scores.rules == "1.1" else sum(values)
 
@@ -174,7 +174,7 @@ def _averages(prefix: str, scores: QuestionScores, rows: Sequence[int]) -> dict[
 
 
 def _by_confidence(scores: QuestionScores, na_probs: Mapping[str, float]) -> list[int]:
-    """Rows from the lowest no-answer probability up; ties stay in the order of `na_probs`."""
+    """Rows by increasing no-answer probability; ties stay in the order of `na_probs`."""
     rows = {identity: row for row, identity in enumerate(scores.ids)}
     return [rows[key] for key in sorted(na_probs, key=lambda key: na_probs[key]) if key in rows]
 
@@ -182,14 +182,14 @@ def _by_confidence(scores: QuestionScores, na_probs: Mapping[str, float]) -> lis
 def _best(
     scores: QuestionScores, values: Sequence[float], na_probs: Mapping[str, float]
 ) -> tuple[float, float]:
-    # Refusing everything is right for the impossible questions; then answer one by one.
+    # Refusing everything is right for the unanswerable questions; then answer one by one.
     missing = set(scores.missing)
-    said = [identity not in missing for identity in scores.ids]
-    pairs = zip(scores.has_answer, said, strict=True)
+    predicted = [identity not in missing for identity in scores.ids]
+    pairs = zip(scores.has_answer, predicted, strict=True)
     current: float = sum(given and not has for has, given in pairs)
     best, threshold = current, 0.0
     for row in _by_confidence(scores, na_probs):
-        if not said[row]:
+        if not predicted[row]:
             continue
         if scores.has_answer[row]:
             current += values[row]
@@ -211,7 +211,7 @@ def _average_precision(
             true_positives += values[row]
         recall = true_positives / answerable
         tie = rank < len(order) and (na_probs[scores.ids[row]] == na_probs[scores.ids[order[rank]]])
-        if not tie:  # a point of the curve is a change of the threshold
+        if not tie:  # only a change of the threshold is a point of the curve
             precision_sum += true_positives / rank * (recall - last_recall)
             last_recall = recall
     return 100.0 * precision_sum

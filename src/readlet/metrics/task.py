@@ -1,8 +1,8 @@
-"""What is scored per item, and how a summary comes from items.
+"""Scores per item, and metrics over many items.
 
-An item (a question, a sentence) is scored by a few columns of numbers. A metric is a formula over
-the sums of columns, so that resampling items, or swapping them between two systems, needs nothing
-but new sums. A mean is such a formula; so are Matthews correlation and the F1 of classes.
+An item (a question, a sentence) has a few columns of numbers. A metric is a formula over the sums
+of columns, so that resampling items, or swapping them between two systems, only needs new sums.
+Means, Matthews correlation and the F1 of classes are such formulas.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,36 +19,36 @@ Formula = Callable[..., NDArray[np.float64]]
 """From the sums of a metric's columns, arrays of one shape, to scores of that shape, in percent."""
 
 ONE = "one"
-"""A column that need not be kept: 1 for every item, its sum the number of items."""
+"""A virtual column that is 1 for every item; its sum is the number of items."""
 
 
 def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """part / whole in percent; 0 where there is nothing to divide by."""
+    """part / whole in percent; 0 where whole is 0."""
     part, whole = np.broadcast_arrays(np.asarray(part, np.float64), whole)
     return 100.0 * np.divide(part, whole, out=np.zeros(part.shape), where=whole != 0)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number about many items, in percent; larger is better."""
+    """A score over many items, in percent; larger is better."""
 
     name: str  # in results and table files
-    label: str  # for people
+    label: str  # in reports
     columns: tuple[str, ...]
     formula: Formula
-    among: str = ""  # a column of flags: the items that it is about; all of them without
+    among: str = ""  # a column of flags that select the items; empty: all items
 
     @property
     def is_mean(self) -> bool:
-        """Whether it is the mean of its first column: for these there are faster tests."""
+        """Whether it is the mean of its first column: means have faster tests."""
         return self.formula is ratio and self.columns[1:] == (ONE,)
 
     def chosen(self, items: Items) -> NDArray[np.bool_] | None:
-        """Flags of the items that it is about, (items,); None for all."""
+        """Flags of the selected items, (items,); None for all."""
         return items[self.among].astype(np.bool_) if self.among else None
 
     def table(self, items: Items) -> NDArray[np.float64]:
-        """The columns of the items that it is about: (chosen items, columns)."""
+        """The columns of the selected items: (selected items, columns)."""
         count = len(next(iter(items.values())))
         every = {name: items[name] if name != ONE else np.ones(count) for name in self.columns}
         stacked = np.stack([np.asarray(every[n], np.float64) for n in self.columns], axis=1)
@@ -64,29 +64,29 @@ class Metric:
 
 
 def mean(name: str, label: str, column: str, among: str = "") -> Metric:
-    """The mean of one column, which holds numbers from 0 to 1."""
+    """The mean of one column with values from 0 to 1."""
     return Metric(name, label, (column, ONE), ratio, among)
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Predictions on items, scored."""
+    """Scored predictions."""
 
     ids: Sequence[str]
     items: Items  # in the order of the ids
     summary: Scores  # official, in percent, with the number of items as `total`
-    answers: Mapping[str, str | int]  # what was predicted, by id
+    answers: Mapping[str, str | int]  # predictions by id
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a model is asked to do, as far as its scores are concerned."""
+    """A task of a model, with its metrics."""
 
     name: str
-    noun: str  # what its items are called: "questions"
+    noun: str  # plural name of its items: "questions"
     metrics: tuple[Metric, ...]
-    decisive: str  # the metric by which weights are chosen
-    headline: tuple[str, ...]  # metrics of a progress line
+    decisive: str  # the metric that selects the best weights
+    headline: tuple[str, ...]  # metrics shown in a progress line
     score: Callable[[Sequence[Any], Sequence[Any]], Scored]  # examples, their predictions
 
     def metric(self, name: str) -> Metric:
@@ -97,5 +97,5 @@ class Task:
         return self.metric(self.decisive).label
 
     def progress(self, scores: Mapping[str, float]) -> str:
-        """Such as "EM 61.20, F1 71.33"."""
+        """A progress line such as "EM 61.20, F1 71.33"."""
         return ", ".join(f"{self.metric(n).label} {scores[n]:.2f}" for n in self.headline)

@@ -1,4 +1,4 @@
-"""All tasks by name, and all metrics that a table may ask for."""
+"""All tasks by name, and all metrics that a table may list."""
 
 from collections.abc import Mapping
 
@@ -10,10 +10,10 @@ TASKS: dict[str, Task] = {task.name: task for task in (SPANS, *CLASSES.values())
 LABELS: dict[str, str] = {
     metric.name: metric.label for task in TASKS.values() for metric in task.metrics
 }
-"""What each metric is called for people; tasks that share a name share its label."""
+"""Labels of the metrics in reports; metrics with the same name have the same label."""
 
 
 def task_of(scores: Mapping[str, float]) -> Task:
-    """The task that has such scores: the one of whose progress line they hold most."""
+    """The task with these scores: the one with most metrics in its progress line."""
     fitting = [task for task in TASKS.values() if scores.keys() >= {*task.headline}]
     return max(fitting, key=lambda task: len(task.headline))

@@ -1,4 +1,4 @@
-"""The interval of a score, and the comparison of two systems, by any metric of a task."""
+"""Confidence intervals of scores and comparisons of two systems, for any metric of a task."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from readlet.metrics.task import Items, Metric
 
 
 def score_interval(metric: Metric, items: Items) -> tuple[float, float]:
-    """The 95 % interval over resampled items, in percent."""
+    """The 95 % bootstrap interval over items, in percent."""
     table = metric.table(items)  # (items, columns)
     if metric.is_mean:
         return bootstrap_interval(table[:, 0])
@@ -24,7 +24,7 @@ def score_interval(metric: Metric, items: Items) -> tuple[float, float]:
 
 
 def difference_p(metric: Metric, items: Items, other: Items) -> float:
-    """The p-value of a paired permutation test; both systems were given the same items."""
+    """The p-value of a paired permutation test of two systems on the same items."""
     first, second = metric.table(items), metric.table(other)  # (items, columns) each
     if metric.is_mean:
         return paired_permutation(first[:, 0], second[:, 0])

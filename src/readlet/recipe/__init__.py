@@ -1,1 +1,1 @@
-"""Everything that determines a run, typed, with a sentence under every field."""
+"""Everything that determines a run, typed, with one sentence about every field."""

@@ -1,7 +1,7 @@
-"""Kinds of models: `model.kind` in a recipe chooses the class that the recipe has.
+"""Kinds of models: `model.kind` in a recipe selects the class of the recipe.
 
-A kind is one class with `@register_recipe` above it. Those in files beside this one are found by
-themselves; others, of a test for example, are known once their module is imported.
+A kind is one class decorated with `@register_recipe`. Kinds in this package are found
+automatically; others, in a test for example, are registered when their module is imported.
 """
 
 import pkgutil
@@ -15,19 +15,19 @@ from readlet.recipe.recipe import Recipe
 from readlet.storage.toml_files import nearest
 
 DEFAULT_KIND = "qacnn"
-"""The kind of a recipe that names none."""
+"""The kind of a recipe that does not name one."""
 _REGISTERED: dict[str, type[Recipe]] = {}
 _Class = TypeVar("_Class", bound=type[Recipe])
 
 
 def register_recipe(cls: _Class) -> _Class:
-    """Make a recipe class known under the kind that is the default of its `model.kind`."""
-    # Every field needs a default: a recipe names only what it changes.
+    """Register a recipe class under the default value of its `model.kind`."""
+    # Every field needs a default: a recipe lists only what it changes.
     kind = cls.model_validate({}).model.kind
     taken = _REGISTERED.setdefault(kind, cls)
     if taken is not cls:
-        fault = f"kind {kind!r} is that of {taken.__module__}.{taken.__qualname__}"
-        raise ReadletError(f"{cls.__qualname__}: {fault}; give its model another kind")
+        fault = f"kind {kind!r} is already used by {taken.__module__}.{taken.__qualname__}"
+        raise ReadletError(f"{cls.__qualname__}: {fault}; choose another kind")
     return cls
 
 
@@ -37,7 +37,7 @@ def known_kinds() -> list[str]:
 
 
 def recipe_class(kind: str) -> type[Recipe]:
-    """The class of the recipes of a kind."""
+    """The recipe class of a kind."""
     known = known_kinds()
     if kind not in known:
         fault = f"no such kind of model: {kind!r}"
@@ -46,7 +46,7 @@ def recipe_class(kind: str) -> type[Recipe]:
 
 
 def kind_in(values: Mapping[str, Any], default: str = DEFAULT_KIND) -> Any:
-    """What nested values of a recipe, or a part of one, name as the kind of model."""
+    """The kind of model named in the nested values of a recipe, or of a part of one."""
     model = values.get("model")
     return model.get("kind", default) if isinstance(model, Mapping) else default
 

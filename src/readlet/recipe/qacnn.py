@@ -1,4 +1,4 @@
-"""The recipe of `qacnn`: QACNNnet, a small reader over words."""
+"""The recipe of `qacnn`: QACNNnet, a small word-level reader."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -9,7 +9,7 @@ from readlet.errors import ReadletError
 from readlet.recipe.gamma import ALLOWED, check_gamma
 from readlet.recipe.kinds import register_recipe
 from readlet.recipe.recipe import FileName, Model, Positive, Recipe, Section, Share, SpanData
-from readlet.recipe.traits import OnlyInTraining, PartOfNetwork, ShapesPrograms, SourceFile
+from readlet.recipe.traits import AffectsCompilation, OnlyInTraining, PartOfNetwork, SourceFile
 
 
 def _odd(value: int) -> int:
@@ -19,13 +19,13 @@ def _odd(value: int) -> int:
 
 
 def _gamma(value: Any) -> float | str:
-    """A cap of NormSoftmax; infinity by its name, since JSON has no such number."""
+    """A cap of NormSoftmax; infinity is stored by name because JSON has no such number."""
     if isinstance(value, str) and value in ("sqrt(d)", "infinity"):
         return value
     try:
         check_gamma(value)
         cap = float(value)
-    except (ReadletError, OverflowError):  # no cap, or whole digits that no float holds
+    except (ReadletError, OverflowError):  # not a cap, or an integer too large for a float
         raise ValueError(f"Input should be {ALLOWED}") from None
     return "infinity" if cap == math.inf else cap
 
@@ -39,92 +39,92 @@ class Words(Section):
     """Which words and characters the reader knows."""
 
     vectors: Annotated[tuple[FileName, ...], SourceFile] = ()
-    """Files of word vectors (GloVe or fastText text, also .gz); several are concatenated."""
+    """Files of word vectors (GloVe or fastText text format, also .gz); several are concatenated."""
     max_words: Positive = 200_000
-    """At most this many words get a frozen vector, the first of the files."""
+    """Maximum number of words with a frozen vector; the first ones in the files are kept."""
     trainable_words: Annotated[int, Field(ge=0)] = 5_000
-    """At most this many frequent words without a vector get a trainable one."""
+    """Maximum number of frequent words without a vector that get a trainable one."""
     min_count: Positive = 5
-    """A word without a vector must occur this often in training to get a trainable one."""
+    """Minimum count in the training data for a word without a vector to get a trainable one."""
     width: Positive = 100
-    """Features of a word when no vectors are given."""
+    """Embedding size of words when no vectors are given."""
     max_characters: Annotated[int, Field(ge=4, le=64)] = 16
-    """Characters of a word that are read."""
+    """Maximum number of characters that are read of each word."""
     min_character_count: Positive = 5
-    """A rarer character is unknown."""
+    """Minimum count in the training data; rarer characters are treated as unknown."""
 
 
 class QacnnModel(Model):
-    """The numbers of QACNNnet; `qacnn-paper` has those of its paper."""
+    """The hyperparameters of QACNNnet; the recipe `qacnn-paper` has those of the paper."""
 
     kind: Literal["qacnn"] = "qacnn"
-    """QACNNnet, a small reader of convolutions and attention over words."""
+    """QACNNnet, a small word-level reader with convolutions and attention."""
     width: Annotated[int, Field(ge=4, le=2048)] = 128
-    """Features of every word after the embedding (d)."""
+    """Hidden size of every word after the embedding (d)."""
     character_width: Positive = 200
-    """Features of a character."""
+    """Embedding size of characters."""
     character_filters: Annotated[int, Field(ge=0)] = 128
-    """Filters of the character convolution: features that characters add to a word; 0: none."""
+    """Filters of the character convolution, each a feature of the word; 0: no characters."""
     character_kernel: Odd = 5
-    """Characters that a filter sees."""
+    """Kernel size of the character convolution."""
     highway_layers: Positive = 2
     """Highway layers after the projection."""
     embedding_convolutions: Positive = 4
-    """Convolutions of the embedding encoder block."""
+    """Convolutions in the embedding encoder block."""
     embedding_kernel: Odd = 7
-    """Words that a convolution of the embedding encoder sees."""
+    """Kernel size in the embedding encoder block."""
     blocks: Positive = 7
-    """Model encoder blocks; the same ones are run three times."""
+    """Model encoder blocks; the same stack is applied three times."""
     convolutions: Positive = 2
-    """Convolutions of each model encoder block."""
+    """Convolutions in each model encoder block."""
     kernel: Odd = 5
-    """Words that a convolution of a model encoder block sees."""
+    """Kernel size in the model encoder blocks."""
     heads: Positive = 8
     """Attention heads."""
     head_width: Positive = 16
-    """Features of one attention head."""
+    """Size of each attention head."""
     feed_forward: Positive = 128
-    """Inner width of the feed-forward sublayers."""
+    """Inner size of the feed-forward sublayers."""
     match_features: bool = True
-    """Tell each context word whether it stands in the question too."""
+    """Add a feature that marks the context words that also occur in the question."""
     null_answer: bool = True
-    """A place for "no answer"; used only when the training data has such questions."""
+    """Add a position for "no answer"; used only if the training data has such questions."""
     dropout: Annotated[Share, OnlyInTraining] = 0.1
-    """Dropout of words and layers."""
+    """Dropout rate of words and layers."""
     input_dropout: Annotated[Share, OnlyInTraining] = 0.0
-    """Dropout of what each layer of a block reads, besides that of what it writes."""
+    """Dropout rate at the input of each layer of a block, in addition to that at its output."""
     character_dropout: Annotated[Share, OnlyInTraining] = 0.05
-    """Dropout of characters."""
+    """Dropout rate of characters."""
     last_survival: Annotated[float, Field(gt=0.0, le=1.0), OnlyInTraining] = 0.9
-    """Stochastic depth: probability that the last layer is kept."""
+    """Stochastic depth: probability of keeping the last layer."""
 
 
 class Attention(Section):
     """How self-attention turns scores into weights."""
 
-    traits = (PartOfNetwork, ShapesPrograms)
+    traits = (PartOfNetwork, AffectsCompilation)
 
     softmax: SoftmaxName = "standard"
-    """`norm`: NormSoftmax, which divides the scores by their deviation first."""
+    """`norm`: NormSoftmax, which first divides the scores by their standard deviation."""
     gamma: Gamma = "sqrt(d)"
-    """NormSoftmax divides by no more than this; d is the width of a head."""
+    """NormSoftmax divides by at most this value; d is the size of a head."""
 
 
 class Loss(Section):
-    """How the scores of first and last words become probabilities."""
+    """How the start and end scores become probabilities."""
 
     traits = (PartOfNetwork,)
 
     softmax: SoftmaxName = "standard"
-    """`norm`: NormSoftmax over the words of a window, in training and in answering. Without a cap
-    few words bound what it can be sure of: 0.76 over ten words, 0.94 over forty, 0.99 over 80."""
+    """`norm`: NormSoftmax over the words of a window, in training and prediction. Without a cap, a
+    short window limits the confidence: to 0.76 for 10 words, 0.94 for 40, 0.99 for 80."""
     gamma: Gamma = "infinity"
-    """NormSoftmax divides by no more than this; d is the width of the model."""
+    """NormSoftmax divides by at most this value; d is the hidden size of the model."""
 
 
 @register_recipe
 class QacnnRecipe(Recipe):
-    """A whole training run of QACNNnet."""
+    """A complete training run of QACNNnet."""
 
     data: SpanData = SpanData()
     words: Words = Words()
@@ -132,7 +132,7 @@ class QacnnRecipe(Recipe):
     attention: Attention = Attention()
     loss: Loss = Loss()
 
-    def idle_in_kind(self) -> list[tuple[str, str]]:
+    def without_effect_in_kind(self) -> list[tuple[str, str]]:
         chosen: dict[str, Attention | Loss] = {"attention": self.attention, "loss": self.loss}
         return [
             (f"{section}.gamma", f'{section}.softmax is not "norm"')

@@ -1,9 +1,9 @@
-"""The recipe: everything that determines a training run, typed, with a sentence under each field.
+"""The recipe: everything that determines a training run, typed, with one sentence about each field.
 
 The same object is read from a TOML file, changed by `--set section.field=value`, and stored with
-the reader that it made. Here is what the recipes of all kinds of models share; each kind adds its
-own sections and fields in a file beside this one, such as `qacnn.py`, and registers them. What the
-rest of the program must know about a field stands in its annotation: see `traits.py`.
+the trained reader. This file has the part that all kinds of models share; each kind adds its own
+sections and fields in a file of this package, such as `qacnn.py`, and registers them. What the
+rest of the program must know about a field is part of its annotation: see `traits.py`.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -12,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from readlet.encoding.windows import Windows
 from readlet.recipe.traits import (
-    Later,
+    AddedLater,
+    AffectsCompilation,
     PartOfNetwork,
-    ShapesPrograms,
     SourceFile,
     SourceReader,
 )
 
-# Training mixes seed and step into a number of 64 bits, which is what torch takes.
+# Training combines seed and step into a 64-bit number, the type of torch's seeds.
 SEED_LIMIT = 2**32
 
 Positive = Annotated[int, Field(ge=1)]
@@ -30,7 +30,7 @@ ScheduleName = Literal["constant", "log", "linear", "cosine"]
 
 
 class Section(BaseModel):
-    """A table of a recipe's TOML file."""
+    """A section (TOML table) of a recipe."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
@@ -40,158 +40,159 @@ class Section(BaseModel):
 
 
 class Data(Section):
-    """Which questions or sentences are read."""
+    """Which data is used."""
 
     train: Annotated[tuple[FileName, ...], Field(min_length=1), SourceFile] = ("bundled:train",)
-    """Files of training questions; `bundled:train` is the corpus of the package."""
+    """Files of training questions; `bundled:train` is the bundled corpus."""
     dev: Annotated[str, SourceFile] = "bundled:dev"
-    """File on which progress is measured; empty: the held-out questions."""
-    share: Annotated[float, Field(gt=0.0, le=1.0), Later(1.0)] = 1.0
-    """Share of the training contexts that is trained on: less is quicker, and shows what more data
-    would bring."""
+    """File for the evaluations during training; empty: the held-out questions."""
+    share: Annotated[float, Field(gt=0.0, le=1.0), AddedLater(1.0)] = 1.0
+    """Fraction of the training contexts to train on; a smaller one is faster and shows how much
+    more data would help."""
     held_out: Annotated[float, Field(gt=0.0, lt=0.5)] = 0.05
-    """Share of the training contexts kept aside to fit the calibration."""
+    """Fraction of the training contexts held out to fit the calibration."""
     calibration: Annotated[str, SourceFile] = ""
-    """File of questions to fit the calibration on; then nothing is held out."""
+    """File of questions to fit the calibration on; if given, nothing is held out."""
 
 
 class SpanData(Data):
-    """Which questions are read, and how much of their contexts at once.
+    """Which questions are used, and how long contexts are split into windows.
 
-    Lengths count places: words for `qacnn`, subwords for encoders.
+    Lengths are in tokens: words for `qacnn`, subwords for encoders.
     """
 
     max_context: Annotated[int, Field(ge=16, le=4096)] = 400
-    """Longest piece of a context, in places (words for qacnn, subwords for encoders); a longer
-    context is read in windows."""
+    """Maximum length of a context window, in tokens (words for qacnn, subwords for encoders); a
+    longer context is split into windows."""
     overlap: Annotated[int, Field(ge=0)] = 128
-    """Places that two neighbouring windows share."""
+    """Tokens that two neighbouring windows share."""
     max_question: Annotated[int, Field(ge=4, le=512)] = 50
-    """Longest question, in places; the rest of a longer one is not read."""
+    """Maximum length of a question, in tokens; a longer one is truncated."""
     max_answer: Annotated[int, Field(ge=1, le=512)] = 30
-    """Longest answer that is given, in places."""
+    """Maximum length of a predicted answer, in tokens."""
 
     @property
     def windows(self) -> Windows:
-        """How texts are cut."""
+        """How texts are split."""
         return Windows(self.max_context, self.overlap, self.max_question)
 
     @model_validator(mode="after")
-    def _windows_advance(self) -> "SpanData":
+    def _check_overlap(self) -> "SpanData":
         if self.overlap >= self.max_context:
             raise ValueError("data.overlap must be smaller than data.max_context")
         return self
 
 
 class Model(Section):
-    """The numbers of a model; every kind of model has its own."""
+    """The hyperparameters of a model; every kind of model has its own."""
 
-    traits = (PartOfNetwork, ShapesPrograms)
+    traits = (PartOfNetwork, AffectsCompilation)
 
     kind: str
-    """Kind of model; it decides which other fields a recipe has."""
+    """Kind of model; it determines which other fields a recipe has."""
 
 
 class Training(Section):
-    """How the weights are found."""
+    """How the model is trained."""
 
     start: Annotated[str, SourceReader] = ""
-    """A reader's folder: training begins with its words and weights; empty: from nothing."""
+    """Folder of a reader whose vocabulary and weights training starts from; empty: from scratch."""
     start_share: Share = 0.0
-    """Share of that reader's weights in the final ones: it learns anew and forgets less."""
+    """Fraction of that reader's weights in the final weights; it reduces forgetting."""
     teacher: Annotated[str, SourceReader] = ""
-    """A reader's folder: its probabilities are learned besides the gold answers; empty: none."""
+    """Folder of a reader to distil: its probabilities become targets next to the gold answers;
+    empty: none."""
     teacher_share: Share = 0.5
-    """Weight of the teacher's probabilities; the rest is that of the gold answers."""
+    """Weight of the teacher's probabilities in the loss; the gold answers have the rest."""
     epochs: Positive = 30
     """Passes over the training questions."""
-    batch_size: Annotated[Positive, ShapesPrograms] = 32
-    """Questions in a step of one process."""
+    batch_size: Annotated[Positive, AffectsCompilation] = 32
+    """Questions per batch in each process."""
     accumulate: Positive = 1
-    """Batches whose gradients are added up before a step."""
-    precision: Annotated[Precision, ShapesPrograms] = "float32"
-    """Arithmetic of the forward pass; weights stay in float32."""
+    """Batches whose gradients are accumulated for one optimiser step."""
+    precision: Annotated[Precision, AffectsCompilation] = "float32"
+    """Precision of the forward pass; weights stay in float32."""
     learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
-    """The highest learning rate."""
+    """Peak learning rate."""
     schedule: ScheduleName = "log"
-    """`log`: QANet's warm-up, then constant; `linear` and `cosine` fall to zero at the end."""
+    """`log`: QANet's warm-up, then constant; `linear` and `cosine` decay to zero."""
     warmup_steps: Annotated[int, Field(ge=0)] = 1000
-    """Steps until the highest learning rate is reached."""
+    """Steps until the peak learning rate is reached."""
     final_decay: Share = 0.0
-    """Share of all steps, the last ones, in which a rate that is else constant falls to zero."""
+    """Fraction of all steps, at the end, in which an otherwise constant rate decays to zero."""
     restarts: Annotated[int, Field(ge=0)] = 0
     """Hard restarts of the cosine schedule."""
     beta1: Share = 0.8
-    """Adam's decay of the mean gradient."""
+    """Adam's decay rate of the mean gradient."""
     beta2: Share = 0.999
-    """Adam's decay of the squared gradient."""
+    """Adam's decay rate of the squared gradient."""
     epsilon: Annotated[float, Field(gt=0.0)] = 1e-7
     """Adam's epsilon."""
     l2: Annotated[float, Field(ge=0.0)] = 3e-7
-    """Weight of the squared norm of the weights."""
+    """Coefficient of the L2 penalty (the squared norm of the weights)."""
     clip: Annotated[float, Field(gt=0.0)] = 5.0
-    """Largest norm of a gradient."""
+    """Maximum norm of the gradient."""
     label_smoothing: Share = 0.0
-    """Share of the target spread evenly over the passage."""
+    """Fraction of the target probability that is spread evenly over the passage."""
     ema: Share = 0.9999
-    """Decay of the averaged weights, which are the ones kept; 0 turns averaging off."""
+    """Decay rate of the averaged weights, which are the ones saved; 0 turns averaging off."""
     evaluate_every: Annotated[float, Field(gt=0.0)] = 1.0
     """Epochs between two evaluations."""
-    track_softmax: Annotated[bool, Later(False)] = False
-    """Log with every evaluation what goes into attention's softmax and what comes out."""
+    track_softmax: Annotated[bool, AddedLater(False)] = False
+    """Log statistics of the inputs and outputs of attention's softmax with every evaluation."""
     patience: Annotated[int, Field(ge=0)] = 0
-    """Stop after so many evaluations without a better F1; 0: never."""
+    """Stop after this many evaluations without a better F1; 0: never."""
     checkpoint_every: Positive = 500
     """Steps between two checkpoints."""
     log_every: Positive = 50
-    """Steps between two lines of the log, and two checks of the guard."""
+    """Steps between two lines of the log, and between two checks of the loss."""
     spike: Annotated[float, Field(gt=1.0)] = 3.0
     """Roll back when the loss exceeds its mean by this factor or by 5 nats, or is NaN."""
     seed: Annotated[int, Field(ge=0, lt=SEED_LIMIT)] = 0
-    """Seed of everything random."""
+    """Random seed."""
 
     @model_validator(mode="after")
-    def _decays_once(self) -> "Training":
+    def _check_final_decay(self) -> "Training":
         if self.final_decay and self.schedule not in ("constant", "log"):
             raise ValueError("training.final_decay needs a schedule that is constant or log")
         return self
 
     @model_validator(mode="after")
-    def _shares_with_something(self) -> "Training":
+    def _check_start_share(self) -> "Training":
         if self.start_share and not self.start:
             raise ValueError("training.start_share needs a training.start")
         return self
 
 
 class Recipe(Section):
-    """A whole training run. Each kind of model has a class of its own, with its own sections."""
+    """A complete training run. Each kind of model has its own class with its own sections."""
 
     sections: ClassVar[tuple[str, ...]]
-    """Names of its sections in order."""
+    """Names of its sections, in order."""
 
     name: str = "custom"
-    """What the recipe is called; its reader is written to `runs/NAME`."""
+    """Name of the recipe; its reader is written to `runs/NAME`."""
     data: Data = Data()
     model: Model
     training: Training = Training()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """How a model is trained comes last, after the sections that a kind adds."""
+        """The training section comes last, after the sections that a kind adds."""
         own = [field for field in cls.model_fields if field not in ("name", "training")]
         cls.sections = (*own, "training")
 
-    def idle_in_kind(self) -> list[tuple[str, str]]:
-        """Idle fields of the sections that a kind adds, and why."""
+    def without_effect_in_kind(self) -> list[tuple[str, str]]:
+        """Fields without effect in the sections that a kind adds, each with the reason."""
         return []
 
 
-def idle_fields(recipe: Recipe) -> list[tuple[str, str]]:
-    """Fields that were set and have no effect beside the others, and why."""
-    idle, training = recipe.idle_in_kind(), recipe.training
-    usual = type(training)()
-    if training.teacher_share != usual.teacher_share and not training.teacher:
-        idle.append(("training.teacher_share", "there is no training.teacher"))
+def fields_without_effect(recipe: Recipe) -> list[tuple[str, str]]:
+    """Fields that were set but have no effect given the other fields, each with the reason."""
+    found, training = recipe.without_effect_in_kind(), recipe.training
+    default = type(training)()
+    if training.teacher_share != default.teacher_share and not training.teacher:
+        found.append(("training.teacher_share", "there is no training.teacher"))
     if training.restarts and training.schedule != "cosine":
-        idle.append(("training.restarts", 'training.schedule is not "cosine"'))
-    return idle
+        found.append(("training.restarts", 'training.schedule is not "cosine"'))
+    return found

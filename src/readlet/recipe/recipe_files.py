@@ -1,4 +1,4 @@
-"""Recipes as files: found by name or path, changed by `--set`, checked, and written again."""
+"""Recipes as files: loaded by name or path, changed by `--set`, validated and written."""
 
 import json
 import tomllib
@@ -34,11 +34,11 @@ def load_recipe(source: str, changes: Iterable[str] = ()) -> Recipe:
 
 
 def recipe_toml(recipe: Recipe) -> str:
-    """A file that `load_recipe` reads: the kind, and the fields that are not at their defaults."""
+    """The text of a recipe file: the kind, and all fields that differ from their defaults."""
     lines = [f"name = {toml_value(recipe.name)}"]
     section = ""
-    for field, usual in zip(fields_of(recipe), fields_of(type(recipe)), strict=True):
-        if field.value == usual.value and field.path != "model.kind":
+    for field, default in zip(fields_of(recipe), fields_of(type(recipe)), strict=True):
+        if field.value == default.value and field.path != "model.kind":
             continue
         if field.section != section:
             section = field.section
@@ -48,39 +48,40 @@ def recipe_toml(recipe: Recipe) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """JSON's texts, numbers, lists and booleans are TOML's too, but for how two texts are escaped.
+    """JSON's strings, numbers, lists and booleans are valid TOML, with two differences in escaping.
 
-    Pairs of surrogates stand as they are, and the one control character that JSON does not escape.
+    Non-ASCII characters are kept, because TOML has no surrogate pairs; and DEL, which JSON does not
+    escape, is escaped.
     """
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def explained_fields(kind: str = DEFAULT_KIND) -> Iterator[tuple[str, Any, str]]:
-    """Every field of a kind as `--set` names it, its default, and the sentence under it."""
+    """Every field of a kind: its name for `--set`, its default and its description."""
     name = recipe_class(kind).model_fields["name"]
-    yield "name", name.default, _sentence(name)
+    yield "name", name.default, _description(name)
     for field in fields_of(recipe_class(kind)):
-        yield field.path, field.value, _sentence(field.info)
+        yield field.path, field.value, _description(field.info)
 
 
-def _sentence(about: FieldInfo) -> str:
-    return " ".join((about.description or "").split())  # it may take two lines in its file
+def _description(info: FieldInfo) -> str:
+    return " ".join((info.description or "").split())  # the docstring may span two lines
 
 
 def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
-    """The typed recipe, or one line about the first wrong field and what is allowed there."""
+    """The typed recipe, or a one-line error with the first invalid field and what is allowed."""
     of_kind = _class_for(kind_in(values), source)
     try:
         return of_kind.model_validate(values)
     except ValidationError as error:
-        raise _complaint(error.errors()[0], source, of_kind) from None
+        raise _field_error(error.errors()[0], source, of_kind) from None
 
 
 def check_fields(values: Mapping[str, Any], source: str, *, kind: str = DEFAULT_KIND) -> None:
-    """Complain about a part of a recipe: wrong names and values, each for itself.
+    """Check the names and values of a part of a recipe, each on its own.
 
-    `kind` is that of the whole recipe, for a part that names none. Which fields go together only
-    the whole recipe can tell.
+    `kind` is the kind of the whole recipe, for a part that does not name one. Constraints between
+    fields can be checked only on the whole recipe.
     """
     of_kind = _class_for(kind_in(values, kind), source)
     try:
@@ -88,7 +89,7 @@ def check_fields(values: Mapping[str, Any], source: str, *, kind: str = DEFAULT_
     except ValidationError as error:
         for fault in error.errors():
             if not _is_between_fields(fault):
-                raise _complaint(fault, source, of_kind) from None
+                raise _field_error(fault, source, of_kind) from None
 
 
 def _class_for(kind: str, source: str) -> type[Recipe]:
@@ -110,7 +111,7 @@ def apply_change(values: dict[str, Any], change: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text  # a bare word needs no quotes
-    # A whole section at once would take back what the recipe says of its other fields.
+    # Setting a whole section would reset the other fields of that section.
     if not equals or not field or (not sections and isinstance(value, dict)):
         raise ReadletError(f"--set {change}: write section.field=value")
     if len(sections) > 1 or sections == ["name"]:
@@ -121,10 +122,10 @@ def apply_change(values: dict[str, Any], change: str) -> None:
 
 
 def changed_values(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested values of a recipe with changes.
+    """Nested values of a recipe with changes applied.
 
-    Changes may choose another kind of model. Of the values then only the data and the training
-    stay, as far as that kind has these fields: the rest are numbers of the kind before.
+    Changes may select another kind of model. Then only the data and training sections are kept, as
+    far as the new kind has these fields: the other values belong to the previous kind.
     """
     before, now = kind_in(values), kind_in(changes, kind_in(values))
     kept = deepcopy(dict(values))
@@ -139,7 +140,7 @@ def changed_values(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dic
 
 
 def merge(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Put changes into nested values, in place."""
+    """Merge changes into nested values, in place."""
     for key, value in changes.items():
         if isinstance(value, dict) and isinstance(values.get(key), dict):
             merge(values[key], value)
@@ -148,7 +149,7 @@ def merge(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _complaint(first: ErrorDetails, source: str, of_kind: type[Recipe]) -> ReadletError:
+def _field_error(first: ErrorDetails, source: str, of_kind: type[Recipe]) -> ReadletError:
     path = [str(part) for part in first["loc"]]
     # A tuple here is a list in TOML.
     fault = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list, [...]")

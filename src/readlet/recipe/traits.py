@@ -1,8 +1,8 @@
-"""What the rest of the program must know about a field of a recipe, written beside the field.
+"""Traits of recipe fields: what the rest of the program must know about a field.
 
-A trait stands in the field's annotation, `dev: Annotated[str, SourceFile] = ""`, or among the
-`traits` of its section, where it holds for all fields, those to come included. Run keys, resuming,
-starting from a reader and the lookup of files ask for traits and never for names of fields.
+A trait is part of the field's annotation, `dev: Annotated[str, SourceFile] = ""`, or of the
+`traits` of its section, where it applies to all fields, future ones included. Run keys, resuming,
+starting from a reader and the lookup of files depend on traits, never on names of fields.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 
 class SourceFile:
-    """Names a file, or a tuple of files: they count by their content, not by their place."""
+    """A file name, or a tuple of them: files are identified by their content, not by their path."""
 
 
 class SourceReader:
-    """Names a reader's folder, or a tuple of them: they count by the content of their files."""
+    """A reader's folder, or a tuple of them: identified by the content of their files."""
 
 
 class PartOfNetwork:
-    """Defines the network: a reader that training starts from must have the same value."""
+    """Part of the architecture: a reader that training starts from must have the same value."""
 
 
 class OnlyInTraining:
-    """Part of the network that is at work in training only: a start may have another value."""
+    """Active in training only: a reader that training starts from may have another value."""
 
 
-class ShapesPrograms:
-    """Compiled programs depend on it; runs that differ in no such field share them."""
+class AffectsCompilation:
+    """Compiled programs depend on it; runs that agree in all such fields share them."""
 
 
 @dataclass(frozen=True)
-class Later:
-    """Recipes got the field after runs had been stored without it; `neutral` changes nothing.
+class AddedLater:
+    """The field was added when runs had already been stored; `neutral` is the value without effect.
 
-    A stored recipe without the field gets that value, and a run key leaves it out at that value.
+    A stored recipe without the field gets this value, and a run key omits the field at this value.
     """
 
     neutral: Any
@@ -58,7 +58,7 @@ class RecipeField(NamedTuple):
 
 
 def fields_of(recipe: "Recipe | type[Recipe]") -> Iterator[RecipeField]:
-    """All fields of all sections in order; those of a class with their defaults."""
+    """All fields of all sections, in order; for a class, with their defaults."""
     recipe = _with_defaults(recipe)
     for section in recipe.sections:
         part = getattr(recipe, section)
@@ -67,7 +67,7 @@ def fields_of(recipe: "Recipe | type[Recipe]") -> Iterator[RecipeField]:
 
 
 def fields_with(recipe: "Recipe | type[Recipe]", *traits: type) -> list[RecipeField]:
-    """The fields that have one of the traits, or whose section has it."""
+    """The fields with one of the traits, set on the field or on its section."""
     recipe = _with_defaults(recipe)
     return [
         field
@@ -81,22 +81,22 @@ def fields_with(recipe: "Recipe | type[Recipe]", *traits: type) -> list[RecipeFi
 
 
 def later_fields(recipe: "Recipe | type[Recipe]") -> Iterator[tuple[RecipeField, Any]]:
-    """The fields that recipes got later, each with its neutral value."""
+    """The fields that were added later, each with its neutral value."""
     for field in fields_of(recipe):
         for mark in field.info.metadata:
-            if isinstance(mark, Later):
+            if isinstance(mark, AddedLater):
                 yield field, mark.neutral
 
 
 def names_in(value: str | tuple[str, ...]) -> list[str]:
-    """The names that a field with files or readers holds; an empty one stands for none."""
+    """The names in a field of files or readers; an empty name means none."""
     return [name for name in ([value] if isinstance(value, str) else value) if name]
 
 
 def changed_fields(before: Mapping[str, Any], now: "Recipe") -> list[str]:
-    """Fields of a recipe that differ from dumped values, as `--set` names them.
+    """Paths of the fields of a recipe that differ from dumped values, as used by `--set`.
 
-    Of another kind of model only the kind is named: none of its fields can be compared.
+    If the kind of model differs, only the kind is listed: the other fields cannot be compared.
     """
     values = now.model_dump(mode="json")
     parts = {section: part for section, part in before.items() if isinstance(part, Mapping)}

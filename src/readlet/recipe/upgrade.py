@@ -1,4 +1,4 @@
-"""Stored recipes of earlier versions, and the form in which recipes outlast new fields."""
+"""Upgrade stored recipes of earlier versions, and dump recipes so that new fields can be added."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +11,9 @@ from readlet.recipe.traits import later_fields
 
 
 def upgrade(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored recipe of any earlier version as today's.
+    """Convert a stored recipe of any earlier version to the current one.
 
-    What is wrong with it stays so, for `parse_recipe` to complain about.
+    Invalid values are kept, so that `parse_recipe` reports them.
     """
     new = dict(values)
     new |= {key: dict(part) for key, part in new.items() if isinstance(part, Mapping)}
@@ -25,7 +25,7 @@ def upgrade(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_later_fields(recipe: Recipe) -> dict[str, Any]:
-    """Dumped values without later fields that change nothing: `upgrade` brings them back."""
+    """Dumped values without added fields at their neutral value; `upgrade` restores them."""
     values: dict[str, Any] = recipe.model_dump(mode="json")
     for field, neutral in later_fields(recipe):
         if field.value == neutral:
