@@ -289,7 +289,7 @@ training.epochs = 7
 def test_substitutes_for_a_missing_part_have_their_own_names(write_table: Write) -> None:
     small = """
 [small]
-note = "Widths stand in."
+note = "Widths replace the part."
 baseline = "narrow"
 compare = [["wide", "narrow"]]
 [small.axes.width]
@@ -299,7 +299,7 @@ compare = [["wide", "narrow"]]
     waiting = ("seeds = 2", 'seeds = 2\nmissing = "a part"')
     table = load_table(write_table(waiting, more=small)).smaller()
     grid = expand(table)
-    assert (table.missing, table.note) == ("", "Widths stand in.")
+    assert (table.missing, table.note) == ("", "Widths replace the part.")
     assert [row.name for row in grid.rows][:2] == ["narrow", "wide"]
     assert grid.comparisons == [("wide", "narrow")]
     assert grid.runs

@@ -51,7 +51,7 @@ class Words(Section):
     max_characters: Annotated[int, Field(ge=4, le=64)] = 16
     """Maximum number of characters that are read of each word."""
     min_character_count: Positive = 5
-    """Minimum count in the training data; rarer characters are treated as unknown."""
+    """Minimum count of a character in the training data; rarer ones are treated as unknown."""
 
 
 class QacnnModel(Model):
