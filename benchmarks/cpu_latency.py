@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 
 from readlet.errors import ReadletError
-from readlet.families import family_of
+from readlet.families import trainable_family
 from readlet.formats import read_examples
 from readlet.reading.calibration import Calibration
 from readlet.reading.reader import Reader
@@ -32,7 +32,7 @@ def untrained(examples: Sequence[Example]) -> Reader:
     """An untrained reader of full size: only the time of its answers is meaningful."""
     width = f"words.width={VECTOR_WIDTH}"
     recipe = load_recipe("qacnn", ["words.vectors=[]", width, "words.trainable_words=0"])
-    family = family_of(recipe.model.kind)
+    family = trainable_family(recipe.model.kind)
     encoder = family.fit_encoder(recipe, examples)
     return Reader(family.build(recipe, encoder, can_refuse=True), recipe, Calibration())
 

@@ -17,7 +17,7 @@ import torch
 
 from readlet.encoding.features import Features
 from readlet.encoding.word_batches import word_batches
-from readlet.families import family_of
+from readlet.families import trainable_family
 from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import TrainingData, prepare
 from readlet.recipe.recipe_files import load_recipe
@@ -38,7 +38,7 @@ def examples_per_second(
     )
     # Two batches per step disable the captured step; the plain loop is timed per batch anyway.
     settings = recipe.training.model_copy(update={"accumulate": 2 if plain else 1})
-    family, rows = family_of(recipe.model.kind), data.train.rows
+    family, rows = trainable_family(recipe.model.kind), data.train.rows
     scorer = build_scorer(recipe, data)
     if compiled:
         family.compile(scorer)

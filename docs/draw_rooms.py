@@ -35,7 +35,8 @@ def imports(path: Path) -> list[str]:
     """
     found: list[str] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        if isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, f"{path}: a relative import"  # noqa: PT018
             found.append(node.module)
             if node.module == "readlet":  # from readlet import reading
                 found += [f"readlet.{name.name}" for name in node.names]

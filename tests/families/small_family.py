@@ -20,7 +20,7 @@ from readlet.encoding.cache import Stored
 from readlet.encoding.rows import Ints, RowBuilder, Rows, ints
 from readlet.encoding.windows import Windows
 from readlet.families import register_family
-from readlet.families.family import Family
+from readlet.families.family import TrainableFamily
 from readlet.families.torch_scorer import TorchScorer
 from readlet.models.span_scores import SpanLogits
 from readlet.recipe.kinds import register_recipe
@@ -123,9 +123,9 @@ class PiecesScorer(TorchScorer):
         )
 
 
-class PiecesFamily(Family):
+class PiecesFamily(TrainableFamily):
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
-        return {}
+        return {"buckets": recipe.model.buckets}
 
     def fit_encoder(self, recipe: Recipe, examples: Sequence[Example]) -> PieceEncoder:
         return PieceEncoder(recipe.data.windows, recipe.model.buckets)

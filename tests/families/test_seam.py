@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 import torch
 
+from readlet import families
 from readlet.errors import ReadletError
-from readlet.families import family_of, register_family
+from readlet.families import family_of, register_family, trainable_family
+from readlet.families.family import Family
 from readlet.fitting.teaching import ask_teacher, probabilities, scores_of
-from readlet.fitting.train import train_reader
-from readlet.fitting.training_data import prepare
-from readlet.formats import read_examples
+from readlet.fitting.train import train, train_reader
+from readlet.fitting.training_data import RecentData, prepare
+from readlet.formats import read_examples, write_examples
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe, parse_recipe
 from readlet.types import Example
@@ -217,6 +219,68 @@ def test_it_teaches_another_kind(
     ]
     one, two = (reader.scorer.module.state_dict() for reader in learned)
     assert any(not torch.equal(weight, two[name]) for name, weight in one.items())
+
+
+def test_runs_share_data_only_if_their_encoder_is_the_same(
+    recipe_file: Callable[..., str], tmp_path: Path
+) -> None:
+    recent = RecentData()
+    for buckets in (64, 512):
+        recipe = load_recipe(recipe_file(epochs=1), [f"model.buckets={buckets}"])
+        trained = train(recipe, tmp_path / str(buckets), resume=False, recent=recent)
+        assert trained.reader.scorer.encoder.buckets == buckets
+
+
+@pytest.mark.parametrize("first_refuses", [False, True])
+def test_a_start_may_learn_to_refuse_or_forget_it(
+    recipe_file: Callable[..., str], short_corpus: Path, tmp_path: Path, first_refuses: bool
+) -> None:
+    """Its parameters for that are new, or left out; all others are those of the start."""
+    answerable = tmp_path / "answerable.json"
+    write_examples(answerable, [e for e in read_examples(short_corpus) if e.answers])
+    files = [str(answerable), str(short_corpus)]
+    first, second = files[::-1] if first_refuses else files
+
+    def made(name: str, data: str, *changes: str) -> Reader:
+        chosen = [f'data.train=["{data}"]', *changes]
+        recipe = load_recipe(recipe_file(epochs=1), chosen)
+        return train_reader(recipe, tmp_path / name, resume=False)
+
+    start = made("first", first)
+    assert start.scorer.can_refuse == first_refuses
+    changes = ["training.learning_rate=1e-9", "training.start_share=0.5", "training.ema=0"]
+    after = made("second", second, f"training.start={tmp_path / 'first'}", *changes)
+    assert after.scorer.can_refuse != first_refuses
+    known = start.scorer.module.state_dict()
+    for name, weight in after.scorer.module.state_dict().items():
+        if name in known:
+            torch.testing.assert_close(weight, known[name], atol=1e-6, rtol=0)
+
+
+def test_a_family_for_answers_only(trained: tuple[Path, Reader], tmp_path: Path) -> None:
+    """An exported reader names another family in its config.json, and keeps its recipe."""
+    folder = shutil.copytree(trained[0], tmp_path / "exported")
+    config = json.loads((folder / "config.json").read_text())
+
+    class Exported(Family):
+        def load(self, folder: Path, recipe: Any, config: dict[str, Any]) -> Any:
+            return trainable_family("pieces").load(folder, recipe, config)
+
+    if "exported" not in families._FAMILIES:
+        register_family("exported", Exported)
+    (folder / "config.json").write_text(json.dumps(config | {"architecture": "exported"}))
+    pair = ("Who?", "Ada lit the lamp.")
+    assert Reader.load(folder).answer(*pair) == trained[1].answer(*pair)
+    with pytest.raises(ReadletError, match="'exported': cannot be trained"):
+        trainable_family("exported")
+    (folder / "config.json").write_text(json.dumps(config | {"architecture": "gone"}))
+    with pytest.raises(ReadletError, match=r"config\.json: unknown kind of model 'gone'"):
+        Reader.load(folder)
+    (folder / "config.json").write_text(
+        json.dumps({name: value for name, value in config.items() if name != "null_answer"})
+    )
+    with pytest.raises(ReadletError, match=r"config\.json: is damaged"):
+        Reader.load(folder)
 
 
 def test_a_damaged_folder_is_reported(trained: tuple[Path, Reader], tmp_path: Path) -> None:

@@ -53,3 +53,17 @@ def test_scores_leave_gradients_enabled_between_batches(
     for _ in scorer.scores(scorer.encoder.encode(EXAMPLES), 4):
         assert torch.is_grad_enabled()
         assert not torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_scores_of_short_precisions_are_given_in_float32(
+    random_reader: Callable[..., Reader], dtype: torch.dtype
+) -> None:
+    scorer = random_reader(TEXT, null=True).scorer
+    scorer.module.register_forward_hook(
+        lambda _, __, out: out._replace(
+            start=out.start.to(dtype), end=out.end.to(dtype), null=out.null.to(dtype)
+        )
+    )
+    for _, scores in scorer.scores(scorer.encoder.encode(EXAMPLES), 8):
+        assert {part.dtype for part in (scores.start, scores.end, scores.null)} == {np.dtype("f4")}

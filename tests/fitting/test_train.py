@@ -13,12 +13,12 @@ import torch
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.fitting.starting import load_start
 from readlet.fitting.train import build_scorer, train_reader
-from readlet.fitting.training_data import prepare
+from readlet.fitting.training_data import held_out_contexts, prepare
 from readlet.formats import read_examples, write_examples
 from readlet.nn.norm_loss import _warn
 from readlet.nn.stochastic_depth import StochasticDepth
 from readlet.reading.calibration import Calibration
-from readlet.reading.fit_calibration import MIN_QUESTIONS, held_out_contexts
+from readlet.reading.fit_calibration import MIN_QUESTIONS
 from readlet.reading.reader import Reader
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe

@@ -9,9 +9,13 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
-from readlet.fitting.training_data import RecentData, prepare
+from readlet.fitting.training_data import (
+    MAX_HELD_OUT,
+    RecentData,
+    held_out_contexts,
+    prepare,
+)
 from readlet.formats import read_examples, write_examples
-from readlet.reading.fit_calibration import held_out_contexts
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example, Span
 
@@ -227,3 +231,20 @@ def test_notes_list_every_changed_or_skipped_example(
     assert "calibration not fitted: fewer than 30 answerable questions; raise data.held_out" in err
     for what, ids in notes.items():
         assert f"{len(ids)} × {what}" in err
+
+
+def test_no_more_questions_are_held_out_than_needed() -> None:
+    examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(100) for j in range(50)]
+    held_out = held_out_contexts(examples, 0.45, 0)
+    assert len(held_out) == MAX_HELD_OUT // 50
+    assert len(held_out_contexts(examples, 0.2, 0)) == 20
+
+
+def test_held_out_contexts_are_whole_and_always_the_same() -> None:
+    examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(40) for j in range(3)]
+    held_out = held_out_contexts(examples, 0.1, 3)
+    assert len(held_out) == 4
+    assert held_out <= {example.context for example in examples}
+    assert held_out_contexts(examples[::-1], 0.1, 3) == held_out
+    assert held_out_contexts(examples, 0.1, 4) != held_out
+    assert len(held_out_contexts(examples[:3], 0.1, 3)) == 1  # at least one

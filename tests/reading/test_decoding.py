@@ -87,3 +87,18 @@ def test_only_requested_spans_are_ranked() -> None:
     best = list(islice(spans, 3))
     assert [span.score for span in best] == sorted((s.score for s in best), reverse=True)
     assert best[0].score == max(float((start[: 3000 - k] + end[k:]).max()) for k in range(30))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("side", ["start", "end"])
+def test_scores_that_are_not_finite_end_the_search(bad: float, side: str) -> None:
+    """NaN is no score, and minus infinity masks; all other spans are still found, in order."""
+    start, end = [1.0, 0.0, 2.0], [0.0, 3.0, 1.0]
+    (start if side == "start" else end)[1] = bad
+    spans = found(start, end, [True, True, True], 3)
+    assert len(spans) == len(set(spans))
+    clean = [span for span in spans if np.isfinite(span[0])]
+    place = 1 if side == "start" else 2
+    others = [span for span in all_spans(start, end, [True] * 3, 3) if span[place] != 1]
+    assert clean == sorted(others, key=lambda span: (-span[0], span[1], span[2]))
+    assert all(span[place] == 1 and bad == np.inf for span in spans if span not in clean)

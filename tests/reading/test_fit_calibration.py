@@ -16,10 +16,8 @@ from readlet.metrics.squad import exact_match, f1
 from readlet.models.span_scores import SpanLogits
 from readlet.reading.calibration import Calibration
 from readlet.reading.fit_calibration import (
-    MAX_QUESTIONS,
     MIN_QUESTIONS,
     calibrate,
-    held_out_contexts,
 )
 from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader
@@ -166,20 +164,3 @@ def test_too_few_questions_fit_nothing(random_reader: Build) -> None:
 def test_no_threshold_without_impossible_questions(random_reader: Build) -> None:
     predictor, examples, rows = setting(random_reader, null=False)
     assert calibrate(predictor, examples, rows).no_answer_threshold == 0.5
-
-
-def test_no_more_questions_are_held_out_than_needed() -> None:
-    examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(100) for j in range(50)]
-    held_out = held_out_contexts(examples, 0.45, 0)
-    assert len(held_out) == MAX_QUESTIONS // 50
-    assert len(held_out_contexts(examples, 0.2, 0)) == 20
-
-
-def test_held_out_contexts_are_whole_and_always_the_same() -> None:
-    examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(40) for j in range(3)]
-    held_out = held_out_contexts(examples, 0.1, 3)
-    assert len(held_out) == 4
-    assert held_out <= {example.context for example in examples}
-    assert held_out_contexts(examples[::-1], 0.1, 3) == held_out
-    assert held_out_contexts(examples, 0.1, 4) != held_out
-    assert len(held_out_contexts(examples[:3], 0.1, 3)) == 1  # at least one

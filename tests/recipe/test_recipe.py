@@ -290,3 +290,8 @@ def test_an_invalid_gamma_is_reported_with_the_allowed_values(given: str) -> Non
     allowed = r"attention\.gamma: Input should be sqrt\(d\), infinity or a number of 1e-6 or more;"
     with pytest.raises(ReadletError, match=allowed):
         load_recipe("tiny", [f"attention.gamma={given}"])
+
+
+def test_a_section_set_to_a_value_before_is_refused() -> None:
+    with pytest.raises(ReadletError, match=r"--set data\.dev=x: 'data' was set to a single value"):
+        load_recipe("tiny", ["data=3", "data.dev=x"])

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from readlet.errors import ReadletError
-from readlet.families.family import Family
+from readlet.families.family import Family, TrainableFamily
 from readlet.storage.toml_files import nearest
 
 
@@ -23,8 +23,17 @@ def register_family(kind: str, make: Callable[[], Family]) -> None:
     _FAMILIES[kind] = make
 
 
-def family_of(kind: str) -> Family:
+def family_of(architecture: str) -> Family:
+    """The family that loads a reader: `architecture` in its config.json."""
+    if architecture not in _FAMILIES:
+        remedy = nearest(str(architecture), _FAMILIES, "known kinds")
+        raise ReadletError(f"unknown kind of model {architecture!r}: {remedy}")
+    return _FAMILIES[architecture]()
+
+
+def trainable_family(kind: str) -> TrainableFamily:
     """The family that `model.kind` of a recipe names."""
-    if kind not in _FAMILIES:
-        raise ReadletError(f"model.kind {kind!r}: {nearest(kind, _FAMILIES, 'known kinds')}")
-    return _FAMILIES[kind]()
+    family = family_of(kind)
+    if not isinstance(family, TrainableFamily):
+        raise ReadletError(f"model.kind {kind!r}: cannot be trained; choose another kind")
+    return family

@@ -96,7 +96,12 @@ class TrainableScorer(SpanScorer, Protocol):
     """A scorer whose weights can be trained."""
 
     @property
-    def module(self) -> "torch.nn.Module": ...
+    def module(self) -> "torch.nn.Module":
+        """All its parameters get a gradient; training changes no buffers.
+
+        Checkpoints, averages and rollbacks cover parameters only.
+        """
+        ...
 
     def learner(
         self, rows: Rows, label_smoothing: float, teacher: "Teacher | None"
@@ -108,7 +113,15 @@ class TrainableScorer(SpanScorer, Protocol):
 
 
 class Family(ABC):
-    """One kind of model."""
+    """One kind of model. To answer with its readers, loading is all it takes."""
+
+    @abstractmethod
+    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> SpanScorer:
+        """The scorer stored in a reader's folder; `damage_of` reports damaged files."""
+
+
+class TrainableFamily(Family):
+    """One kind of model that can be trained."""
 
     def can_refuse(self, recipe: Recipe) -> bool:
         """Whether the recipe lets the model learn to predict "no answer"."""
@@ -116,7 +129,10 @@ class Family(ABC):
 
     @abstractmethod
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
-        """The settings on which `fit_encoder` depends, besides the content of the files."""
+        """All settings but `data` that `fit_encoder` and `restore_encoder` depend on.
+
+        Runs that agree in them and in their data share one encoder.
+        """
 
     @abstractmethod
     def fit_encoder(self, recipe: Recipe, examples: Sequence[Example]) -> Encoder:
@@ -136,16 +152,12 @@ class Family(ABC):
     def build(self, recipe: Recipe, encoder: Encoder, *, can_refuse: bool) -> TrainableScorer:
         """A model with random initial weights, drawn from torch's generator."""
 
-    @abstractmethod
-    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> SpanScorer:
-        """The scorer stored in a reader's folder; `damage_of` reports damaged files."""
-
     def compile_ahead(self, recipe: Recipe, device: "torch.device") -> bool:
         """On a GPU, compile what training will run while the data is encoded; False: nothing."""
         return False
 
-    def compile(self, scorer: TrainableScorer) -> None:  # noqa: B027  most have nothing to do
+    def compile(self, scorer: TrainableScorer) -> None:
         """Use the programs that were compiled ahead."""
 
-    def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:  # noqa: B027
+    def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:
         """Warn if this kind of model will do badly on these rows."""

@@ -22,7 +22,7 @@ from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_tab
 from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
 from readlet.encoding.word_encoder import WordEncoder
 from readlet.errors import bad_input
-from readlet.families.family import Encoder, Family, TrainableScorer
+from readlet.families.family import Encoder, TrainableFamily, TrainableScorer
 from readlet.families.torch_scorer import WEIGHTS, TorchScorer
 from readlet.models.qacnn import QACNN
 from readlet.models.span_scores import SpanLogits
@@ -117,7 +117,7 @@ class QacnnScorer(TorchScorer):
         return scorer_of(self.recipe, known, weights, null=self.can_refuse, stored="float16")
 
 
-class QacnnFamily(Family):
+class QacnnFamily(TrainableFamily):
     """Builds, trains and loads QACNNnet."""
 
     def can_refuse(self, recipe: Recipe) -> bool:

@@ -82,6 +82,6 @@ class TorchScorer(ABC):
 
 
 def _as_numpy(found: SpanLogits) -> SpanScores:
-    start, end, allowed = (part.cpu().numpy() for part in found[:3])  # (B, L)
-    null = None if found.null is None else found.null.cpu().numpy()  # (B, 2)
-    return SpanScores(start, end, allowed, null)
+    start, end = (side.float().cpu().numpy() for side in (found.start, found.end))  # (B, L)
+    null = None if found.null is None else found.null.float().cpu().numpy()  # (B, 2)
+    return SpanScores(start, end, found.allowed.cpu().numpy(), null)

@@ -1,12 +1,22 @@
 """The reader that training starts from: checked against the recipe, interpolated at the end."""
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
 from readlet.errors import bad_input
+from readlet.families.family import TrainableScorer
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.traits import OnlyInTraining, PartOfNetwork, changed_fields, fields_with
+from readlet.recipe.traits import (
+    OnlyInTraining,
+    PartOfNetwork,
+    SourceFile,
+    SourceReader,
+    changed_fields,
+    fields_with,
+)
 
 
 def load_start(recipe: Recipe) -> Reader | None:
@@ -15,19 +25,48 @@ def load_start(recipe: Recipe) -> Reader | None:
         return None
     start = Reader.load(recipe.training.start)
     refuse_other_network(start.recipe, recipe)
+    if not hasattr(start.scorer, "module"):
+        fault = "that reader cannot be trained"
+        raise bad_input(recipe.training.start, "training.start", fault, "give another reader")
     return start
 
 
 def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
     """Raise an error if the recipe defines another network than that of the start reader."""
     network = {field.path for field in fields_with(recipe, PartOfNetwork)}
-    network -= {field.path for field in fields_with(recipe, OnlyInTraining)}
+    # Files of initial weights have no effect: those of the start reader are used.
+    others = fields_with(recipe, OnlyInTraining, SourceFile, SourceReader)
+    network -= {field.path for field in others}
     changed = changed_fields(start.model_dump(mode="json"), recipe)
     other = [field for field in changed if field in network]
     if other:
         fault = f"that reader has another {', '.join(other)}"
         remedy = "set the same values in the recipe"
         raise bad_input(recipe.training.start, "training.start", fault, remedy)
+
+
+def copy_weights(start: Reader, scorer: TrainableScorer) -> None:
+    """Copy the weights of the start reader.
+
+    Only one of the two may be able to refuse: then the parameters for it may be new, or left out.
+    """
+    before = _module(start).state_dict()
+    loaded = scorer.module.load_state_dict(before, strict=False)
+    other = [*loaded.missing_keys, *loaded.unexpected_keys]
+    if other and start.scorer.can_refuse == scorer.can_refuse:
+        fault = f"that reader has other parameters ({other[0]})"
+        raise bad_input(start.name, "training.start", fault, "give another reader")
+
+
+def weights_of(start: Reader, scorer: TrainableScorer) -> dict[str, Tensor]:
+    """The initial weights that come from the start reader."""
+    known = _module(start).state_dict().keys()
+    named = scorer.module.named_parameters()
+    return {name: weight.detach().clone() for name, weight in named if name in known}
+
+
+def _module(start: Reader) -> nn.Module:
+    return cast(TrainableScorer, start.scorer).module
 
 
 @torch.no_grad()

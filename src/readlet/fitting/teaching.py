@@ -86,7 +86,7 @@ def scores_of(teacher: Reader, asked: dict[int, Example]) -> Iterator[tuple[int,
         chunk = numbers[begin : begin + _CHUNK]
         rows = teacher.scorer.encoder.encode([asked[number] for number in chunk])
         windows: list[list[CharacterScores]] = [[] for _ in chunk]
-        for listed, scores in teacher.scorer.scores(rows, teacher.batch_size):
+        for listed, scores in teacher.scorer.scores(rows, teacher.rows_at_once):
             for i, row in enumerate(listed.tolist()):
                 places = rows.places(row)  # (places, 2)
                 allowed = np.flatnonzero(scores.allowed[i, : len(places)])  # (P,)

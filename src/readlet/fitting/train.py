@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from accelerate import Accelerator
 
 from readlet.encoding.rows import LONG_QUESTION
 from readlet.errors import FailedTrainingError
-from readlet.families import family_of
-from readlet.families.family import Family, TrainableScorer
+from readlet.families import trainable_family
+from readlet.families.family import TrainableFamily, TrainableScorer
 from readlet.fitting.background import encoding_in_background
 from readlet.fitting.run_folder import check_data, claimed_folder
 from readlet.fitting.spans import SpanEvaluator, unfitted
-from readlet.fitting.starting import load_start, mix_in
+from readlet.fitting.starting import copy_weights, load_start, mix_in, weights_of
 from readlet.fitting.teaching import ask_teacher
 from readlet.fitting.training_data import RecentData, TrainingData, prepare, read_split
 from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Task
-from readlet.reading.reader import Reader
+from readlet.reading.reader import Reader, default_batch_size
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
 from readlet.training.loop import WITH_RESUME, Outcome, TrainingLoop
@@ -71,7 +71,7 @@ def train(
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
     questions = None if recent.find(recipe) else read_split(recipe)
-    family, settings = family_of(recipe.model.kind), recipe.training
+    family, settings = trainable_family(recipe.model.kind), recipe.training
     start = load_start(recipe)
     accelerator = make_accelerator()
     device = accelerator.device
@@ -85,7 +85,7 @@ def train(
             data = recent.find(recipe) or recent.add(recipe, prepare(recipe, start, questions))
         check_data(recipe, data.key, folder, resume=resume)
         scorer = build_scorer(recipe, data, start)
-        initial = _weights(scorer) if start is not None else {}
+        initial = weights_of(start, scorer) if start is not None else {}
         if is_compiled:
             family.compile(scorer)
         if accelerator.is_main_process:
@@ -101,7 +101,7 @@ def train(
         rows, size = data.train.rows, settings.batch_size * accelerator.num_processes
         learner = scorer.learner(rows, settings.label_smoothing, taught)
         batches = scorer.batches(rows, size, seed=settings.seed)
-        eval_batch_size = 256 if device.type == "cuda" else 32
+        eval_batch_size = default_batch_size(device.type)
         evaluator = SpanEvaluator(scorer, eval_batch_size, data.dev, settings.track_softmax)
         loop = TrainingLoop(
             learner,
@@ -124,18 +124,13 @@ def build_scorer(
     recipe: Recipe, data: TrainingData, start: Reader | None = None
 ) -> TrainableScorer:
     """The model to train: with random weights, drawn from the seed, or those of a start reader."""
-    family = family_of(recipe.model.kind)
+    family = trainable_family(recipe.model.kind)
     can_refuse = family.can_refuse(recipe) and data.has_impossible
     torch.manual_seed(recipe.training.seed)
     scorer = family.build(recipe, data.encoder, can_refuse=can_refuse)
     if start is not None:
-        trained = cast(TrainableScorer, start.scorer)
-        scorer.module.load_state_dict(trained.module.state_dict())
+        copy_weights(start, scorer)
     return scorer
-
-
-def _weights(scorer: TrainableScorer) -> dict[str, torch.Tensor]:
-    return {name: weight.detach().clone() for name, weight in scorer.module.named_parameters()}
 
 
 @contextmanager
@@ -148,7 +143,7 @@ def _out_of_memory_reported() -> Iterator[None]:
 
 
 def _compile_while_encoding(
-    family: Family, recipe: Recipe, accelerator: Accelerator, *, prepares: bool
+    family: TrainableFamily, recipe: Recipe, accelerator: Accelerator, *, prepares: bool
 ) -> bool:
     """On a GPU, compile while another process encodes the data. Returns whether it compiled."""
     if accelerator.device.type != "cuda":
@@ -188,7 +183,7 @@ def _finish(
     }
     notice = ""
     if start is not None:  # its encoder and its licence belong to its weights
-        family = family_of(recipe.model.kind)
+        family = trainable_family(recipe.model.kind)
         recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
     reader = Reader(evaluator.scorer, recipe, fitted, metrics, notice)
     return Trained(reader, data.dev.examples, predictions)

@@ -1,5 +1,6 @@
 """The data of a recipe: read, split into train, held-out and dev, and encoded."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +11,16 @@ import numpy as np
 from readlet.encoding.cache import cache_key, cached
 from readlet.encoding.rows import Rows
 from readlet.errors import ReadletError, bad_input
-from readlet.families import family_of
+from readlet.families import trainable_family
 from readlet.families.family import Encoder
 from readlet.formats import read_questions, training_file
-from readlet.reading.fit_calibration import held_out_contexts
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceFile, fields_with, names_in
 from readlet.types import Example
+
+# More questions change the second digit of the temperature at most, and cost memory.
+MAX_HELD_OUT = 2000
 
 
 class Part(NamedTuple):
@@ -62,7 +65,7 @@ class RecentData:
     def _key(self, recipe: Recipe) -> str:
         """All fields that `prepare` reads; the seed draws the held-out questions."""
         kind, training = recipe.model.kind, recipe.training
-        settings = family_of(kind).encoder_settings(recipe)
+        settings = trainable_family(kind).encoder_settings(recipe)
         return repr((kind, recipe.data, settings, training.start, training.seed))
 
 
@@ -116,7 +119,7 @@ def prepare(
     With a start reader, its encoder is used: the recipe's word vectors are not read.
     """
     files, train, held_out, dev = questions or read_split(recipe)
-    family = family_of(recipe.model.kind)
+    family = trainable_family(recipe.model.kind)
     settings: dict[str, Any] = {"kind": recipe.model.kind, "held_out": _contexts(held_out)}
     if recipe.data.share < 1.0:
         settings["train"] = _contexts(train)
@@ -177,3 +180,21 @@ def _examples_of(path: Path, field: str) -> list[Example]:
 
 def _contexts(examples: Sequence[Example]) -> list[str]:
     return sorted({example.context for example in examples})
+
+
+def held_out_contexts(examples: Sequence[Example], share: float, seed: int) -> set[str]:
+    """Held-out contexts: whole contexts, so that no passage is in both parts.
+
+    At most MAX_HELD_OUT questions (but one context at least): more are better used in training.
+    """
+    questions = Counter(example.context for example in examples)
+    contexts = sorted(questions)
+    count = max(1, round(share * len(contexts)))
+    chosen: set[str] = set()
+    total = 0
+    for i in np.random.default_rng(seed).permutation(len(contexts))[:count]:
+        total += questions[contexts[int(i)]]
+        if chosen and total > MAX_HELD_OUT:
+            break
+        chosen.add(contexts[int(i)])
+    return chosen

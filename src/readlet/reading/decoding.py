@@ -35,7 +35,9 @@ def spans_in_order(
     beyond = np.full(band - 1, NOTHING, np.float32)  # (K - 1,)
     reach = np.concatenate([masked(end[:places], allowed[:places]), beyond])  # (L + K - 1,)
     ends = sliding_window_view(reach, band)  # (L, K): row i has places i, i + 1, ...
-    scores = (starts[:, None] + ends).ravel()  # (L * K,) by first place, then by length
+    with np.errstate(invalid="ignore"):  # infinite scores of both signs
+        scores = (starts[:, None] + ends).ravel()  # (L * K,) by first place, then by length
+    scores = masked(scores, scores > NOTHING)  # (L * K,) a score of NaN is no score
     count = int((scores > NOTHING).sum())
     given, wanted = 0, _FIRST
     while given < count:

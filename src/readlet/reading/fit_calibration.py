@@ -1,7 +1,6 @@
 """Fit a reader's calibration on held-out questions."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,8 +17,6 @@ from readlet.reading.masked import NOTHING, log_sums
 from readlet.reading.predictor import Predictor, log_total
 from readlet.types import Example, Prediction
 
-# More questions change at most the second digit of the temperature, and take memory.
-MAX_QUESTIONS = 2000
 # With fewer questions of a kind the fit would be noise: the defaults are better.
 MIN_QUESTIONS = 30
 TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
@@ -124,21 +121,3 @@ def _evidence(predictor: Predictor, rows: Rows, wanted: Sequence[int]) -> dict[i
             )
             found[example] = found[example].joined(here) if example in found else here
     return found
-
-
-def held_out_contexts(examples: Sequence[Example], share: float, seed: int) -> set[str]:
-    """Held-out contexts: whole contexts, so that no passage is in both parts.
-
-    At most MAX_QUESTIONS questions (but one context at least): more are better used in training.
-    """
-    questions = Counter(example.context for example in examples)
-    contexts = sorted(questions)
-    count = max(1, round(share * len(contexts)))
-    chosen: set[str] = set()
-    total = 0
-    for i in np.random.default_rng(seed).permutation(len(contexts))[:count]:
-        total += questions[contexts[int(i)]]
-        if chosen and total > MAX_QUESTIONS:
-            break
-        chosen.add(contexts[int(i)])
-    return chosen

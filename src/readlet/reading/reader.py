@@ -26,6 +26,7 @@ FORMAT = 1
 # Questions encoded at once: enough to sort them by length, few enough to bound the memory.
 _CHUNK = 512
 _BATCH_SIZES = {"cpu": 32, "cuda": 256}
+_OTHER_VERSION = "use a matching version of readlet"
 
 
 @dataclass
@@ -44,11 +45,14 @@ class Reader:
 
     def __post_init__(self) -> None:
         self.scorer.move_to(self.device)
-        self.batch_size = self.batch_size or _BATCH_SIZES.get(self.device.partition(":")[0], 32)
 
     @property
     def name(self) -> str:
         return self.recipe.name
+
+    @property
+    def rows_at_once(self) -> int:
+        return self.batch_size or default_batch_size(self.device)
 
     @property
     def no_answer_threshold(self) -> float:
@@ -71,7 +75,7 @@ class Reader:
         from readlet.reading.predictor import Predictor
 
         check_n_best(n_best)
-        predictor = Predictor(self.scorer, self.calibration, self.batch_size, n_best)
+        predictor = Predictor(self.scorer, self.calibration, self.rows_at_once, n_best)
         remaining = iter(pairs)
         cut = 0
         while chunk := list(islice(remaining, _CHUNK)):
@@ -125,13 +129,14 @@ class Reader:
         config = read_json(path / "config.json")
         if config.get("format") != FORMAT:
             fault = f"format {config.get('format')} of {config.get('architecture')!r}"
-            raise bad_input(path / "config.json", "", fault, "use a matching version of readlet")
+            raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
         with damage_of(path / "config.json"):
             recipe = parse_recipe(upgrade(config["recipe"]), str(path / "config.json"))
-            if config["architecture"] != recipe.model.kind:
-                raise ValueError(f"a recipe of kind {recipe.model.kind!r} for another architecture")
-            family = family_of(recipe.model.kind)
-        scorer = family.load(path, recipe, config)
+            try:
+                family = family_of(config["architecture"])
+            except ReadletError as error:
+                raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
+            scorer = family.load(path, recipe, config)
         with damage_of(path / "calibration.json"):
             calibration = Calibration(**read_json(path / "calibration.json"))
         metrics = read_json(path / "metrics.json")
@@ -140,6 +145,11 @@ class Reader:
             with damage_of(path / "NOTICE.md"):
                 notice = (path / "NOTICE.md").read_text("utf-8")
         return cls(scorer, recipe, calibration, metrics, notice, device, batch_size)
+
+
+def default_batch_size(device: str) -> int:
+    """Rows scored at once on a device: what keeps it busy."""
+    return _BATCH_SIZES.get(device.partition(":")[0], 32)
 
 
 def load_reader(name: str) -> Answerer:
@@ -163,9 +173,7 @@ def _check_device(device: str, batch_size: int) -> None:
     import torch
 
     try:
-        known = torch.device(device)
-    except RuntimeError:
-        raise ReadletError(f"device {device!r}: no such device; give cpu, cuda or cuda:1") from None
-    if known.type == "cuda" and (known.index or 0) >= torch.cuda.device_count():
-        count = torch.cuda.device_count()
-        raise ReadletError(f"device {device!r}: this machine has {count} of them; give cpu")
+        torch.empty(1, device=device).cpu()  # a device without storage fails here too
+    except (RuntimeError, AssertionError, NotImplementedError):
+        fault = f"device {device!r}: not available on this machine"
+        raise ReadletError(f"{fault}; give cpu, or a GPU such as cuda or cuda:1") from None

@@ -48,6 +48,9 @@ def reader_files(name: str | Path) -> list[Path]:
     folder = reader_folder(name)
     config = read_json(folder / "config.json")
     files = config.get("files", _DEFAULT_FILES)
+    if not isinstance(files, (list, tuple)) or not all(isinstance(file, str) for file in files):
+        fault = "is damaged (files: not a list of names)"
+        raise bad_input(folder / "config.json", "", fault, "copy the folder again")
     return [folder / "config.json", *(folder / file for file in files)]
 
 

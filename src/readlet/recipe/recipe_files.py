@@ -118,6 +118,8 @@ def apply_change(values: dict[str, Any], change: str) -> None:
         raise ReadletError(f"--set {change}: {sections[-1]!r} is not a section of the recipe")
     for section in sections:
         values = values.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise ReadletError(f"--set {change}: {section!r} was set to a single value before")
     values[field] = value
 
 
