@@ -4,6 +4,7 @@ import re
 import time
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -212,14 +213,15 @@ def test_texts_without_a_title_share_no_names() -> None:
 
 
 def test_squad_train(real_data: Path) -> None:
-    examples = list(read_examples(real_data / "squad" / "train-v1.1.json.gz"))
+    """A third of it: all of it takes three times as long and shows no more."""
+    examples = list(islice(read_examples(real_data / "squad" / "train-v1.1.json.gz"), 30_000))
     start = time.process_time()
-    result = alter_questions(examples, 30_000, 0)
-    assert time.process_time() - start < 60
+    result = alter_questions(examples, 10_000, 0)
+    assert time.process_time() - start < 20
     assert len(result.added) == result.wanted == len({new.id for new in result.added})
     for kind, part in MIX.items():
         # The data allows the fewest negations; names and numbers fill in.
-        assert len(result.kinds[kind]) / 30_000 == pytest.approx(part, abs=0.05)
+        assert len(result.kinds[kind]) / 10_000 == pytest.approx(part, abs=0.05)
     old_ids = {example.id: example for example in examples}
     kinds = {identity: kind for kind, ids in result.kinds.items() for identity in ids}
     for new in result.added:

@@ -85,3 +85,24 @@ def test_training_speed_is_measured(
     assert warm_up >= 0
     # The plain loop pads to the longest context plus the null position; ours to the next shape.
     assert shapes == ({(81, 24)} if plain else {(64, 32)})
+
+
+def test_other_predictions_are_noticed(
+    load_script: Callable[[str], Any],
+    random_reader: Callable[..., Reader],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script = load_script("same_predictions")
+    random_reader("the lamp of the keeper", seed=1).save(tmp_path / "one")
+    random_reader("the lamp of the keeper", seed=2).save(tmp_path / "two")
+    saved = tmp_path / "before.json"
+    assert script.main([str(tmp_path / "one"), "bundled:test", "--save", str(saved)]) == 0
+    for name, code in (("one", 0), ("two", 1)):
+        words = [str(tmp_path / name), "bundled:test", "--against", str(saved)]
+        assert script.main(words) == code
+    same, other = capsys.readouterr().out.splitlines()
+    assert same == (
+        "84 questions: 0 answers and 0 n-best lists differ; scores differ by at most 0.0e+00"
+    )
+    assert " 0 answers" not in other

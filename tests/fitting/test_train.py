@@ -194,7 +194,7 @@ def test_a_disk_without_locks_can_be_trained_on(
     def refuse(*_: object) -> bool:
         raise OSError(errno.ENOLCK, "no locks available")
 
-    monkeypatch.setattr("readlet.storage.locks._take", refuse)
+    monkeypatch.setattr("readlet.storage.locks._acquire", refuse)
     recipe = load_recipe("tiny", [*small_training, "training.epochs=1"])
     train_reader(recipe, tmp_path / "run", resume=False)
     assert (tmp_path / "run" / "config.json").exists()

@@ -37,6 +37,9 @@ class SpanScores:
     allowed: NDArray[np.bool_]  # (B, L)
     null: Floats | None  # (B, 2) scores of "no answer" as a start and as an end
 
+    def null_of(self, row: int) -> tuple[float, float] | None:
+        return None if self.null is None else (float(self.null[row, 0]), float(self.null[row, 1]))
+
 
 class Encoder(Protocol):
     """Text to rows of integers: a vocabulary or a tokenizer, and the windows of long texts."""

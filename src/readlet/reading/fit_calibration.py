@@ -113,9 +113,7 @@ def _evidence(predictor: Predictor, rows: Rows, wanted: Sequence[int]) -> dict[i
             start, end, allowed = scores.start[i], scores.end[i], scores.allowed[i]  # (L,)
             # Window by window: a span must not cross windows.
             best = next(spans_in_order(start, end, allowed, scorer.max_answer), None)
-            null = None
-            if scores.null is not None:
-                null = float(scores.null[i, 0]), float(scores.null[i, 1])
+            null = scores.null_of(i)
             here = _Evidence(
                 NOTHING if best is None else best.score, [(start[allowed], end[allowed])], null
             )

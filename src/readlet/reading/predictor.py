@@ -71,9 +71,7 @@ class Predictor:
                     max_places=self.scorer.max_answer,
                     n=self.n_best,
                 )
-                null = None
-                if scores.null is not None:
-                    null = float(scores.null[i, 0]), float(scores.null[i, 1])
+                null = scores.null_of(i)
                 yield number, WindowAnswers(spans, null, float(log_start[i]), float(log_end[i]))
 
     def _join(self, example: Example, windows: list[WindowAnswers]) -> Prediction:
