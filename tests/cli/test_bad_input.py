@@ -247,3 +247,32 @@ def test_200_megabytes_in_one_piece(
 
     done = readlet_process("data", "check", path, preexec_fn=limit_memory, timeout=30)
     check_rejected(done, str(path), message)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("evaluate", "baseline", "DATA", "--save-predictions", "DATA"),
+        ("evaluate", "baseline", "DATA", "--against", "OTHER", "--save-predictions", "OTHER"),
+        ("data", "check", "DATA", "--fix", "DATA"),
+        ("data", "check", "DATA", "--fix", "LINK"),
+        ("data", "unanswerable", "DATA", "--out", "DATA"),
+    ],
+)
+def test_no_command_writes_over_its_input(
+    readlet: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    files = {
+        "DATA": tmp_path / "d.jsonl",
+        "OTHER": tmp_path / "o.json",
+        "LINK": tmp_path / "l.jsonl",
+    }
+    row = {"id": "1", "question": "Who?", "context": "Ada lit it.", "answers": [], "title": "A"}
+    files["DATA"].write_text(json.dumps(row) + "\n")
+    files["OTHER"].write_text(json.dumps({"1": ""}))
+    files["LINK"].symlink_to(files["DATA"])
+    before = {name: path.read_bytes() for name, path in files.items()}
+    done = readlet(*(files.get(word, word) for word in words))
+    assert done.code == 2
+    assert "is also an input; give another file to write" in done.err
+    assert {name: path.read_bytes() for name, path in files.items()} == before

@@ -57,7 +57,7 @@ def add_unanswerable(
     altered: float = ALTERED_SHARE,
 ) -> Summary:
     """Write the questions of all sources and new unanswerable ones to one file."""
-    check_target(out)
+    check_target(out, sources)
     examples = [example for source in sources for example in read_examples(source, columns)]
     # Repeated ids are kept: they identify translations of a question, which must not be paired.
     warn_of_repeated_ids(examples, "they repeat in the new file")

@@ -50,7 +50,7 @@ def check(
     if fix is not None:
         if len(files) != 1:
             raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
-        check_target(fix)
+        check_target(fix, files)
     report = check_files(files, columns)
     changes = repair_file(files[0], fix, columns) if fix is not None else None
     if as_json:

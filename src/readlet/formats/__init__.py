@@ -173,10 +173,10 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
         write(stream, examples)
 
 
-def check_target(path: Path) -> None:
-    """Check that examples can be written there; call it before long work."""
+def check_target(path: Path, sources: Iterable[str]) -> None:
+    """Check that examples from these sources can be written there; call it before long work."""
     _writer(path)
-    check_place(path)
+    check_place(path, map(source_path, sources))
 
 
 def _writer(path: Path) -> Callable[[TextIO, Iterable[Example]], None]:

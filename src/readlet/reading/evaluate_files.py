@@ -11,6 +11,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.formats import (
     read_examples,
     read_sentences,
+    source_path,
     warn_of_repeated_ids,
     with_own_ids,
 )
@@ -52,7 +53,8 @@ def evaluate_questions(
     if na_threshold is not None and math.isnan(na_threshold):
         raise ReadletError("--na-threshold: NaN; give a number from 0 to 1")
     if save is not None:
-        check_place(save)
+        given_files = (source_path(data), predictions, na_probs, against)
+        check_place(save, [path for path in given_files if path is not None])
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     if na_threshold is not None and na_probs is None and reader is None:

@@ -6,7 +6,7 @@ import io
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TextIO, cast
@@ -86,12 +86,14 @@ def text_lines(path: Path) -> Iterator[str]:
         yield "".join(pieces)
 
 
-def check_place(path: Path) -> None:
-    """Check that a file can be written there; call it before long work."""
+def check_place(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Check that a file can be written there, and replaces no input; call it before long work."""
     if path.is_dir():
         raise bad_input(path, "", "is a directory", "name a file to write")
     if not path.parent.is_dir():
         raise bad_input(path, "", "its folder does not exist", f"create {path.parent} first")
+    if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
+        raise bad_input(path, "", "is also an input", "give another file to write")
 
 
 def make_readable(path: Path) -> None:
@@ -105,8 +107,9 @@ def make_readable(path: Path) -> None:
 def atomic_text(path: Path) -> Iterator[TextIO]:
     """Write text atomically: the file appears only when complete. `.gz` names are gzipped."""
     check_place(path)
+    target = path.resolve()  # a link is followed, not replaced
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
         raise bad_input(
             path, "", f"cannot be written ({error.strerror})", "choose another path"
@@ -128,7 +131,7 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
             raw.flush()
             os.fsync(raw.fileno())
         make_readable(Path(name))  # mkstemp creates private files
-        os.replace(name, path)
+        os.replace(name, target)
     except OSError as error:
         raise ReadletError(f"{path}: not written: {error.strerror}; free some space") from None
     finally:
