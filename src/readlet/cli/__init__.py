@@ -45,6 +45,22 @@ def _options(
 
 def main() -> None:
     """Run the command. Invalid input is reported as one line on stderr, with exit code 2."""
+    try:
+        _run()
+    except SystemExit as ending:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            _end_now(ending.code)
+        raise
+
+
+def _end_now(code: str | int | None) -> None:
+    """One of several processes ends here: threads of the process group may abort a slower exit."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+def _run() -> None:
     debug = "--debug" in sys.argv
     if debug:  # allowed anywhere, not only before the subcommand
         sys.argv = [word for word in sys.argv if word != "--debug"]

@@ -1,10 +1,7 @@
 """One process or several: which one this is, and work that only the main process does."""
 
-import atexit
 from collections.abc import Callable
-from functools import cache
 
-import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
 
@@ -15,21 +12,7 @@ def make_accelerator() -> Accelerator:
     """One process or many, as `accelerate launch` has set it up. Mixed precision is our own."""
     # The frozen word vectors are the same everywhere: no need to broadcast them at every step.
     kwargs = DistributedDataParallelKwargs(broadcast_buffers=False)
-    accelerator = Accelerator(mixed_precision="no", kwargs_handlers=[kwargs])
-    if accelerator.num_processes > 1:
-        _leave_group_at_exit()
-    return accelerator
-
-
-@cache
-def _leave_group_at_exit() -> None:
-    """Threads of the process group that outlive the interpreter would abort the process."""
-    atexit.register(_leave_group)
-
-
-def _leave_group() -> None:
-    if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
+    return Accelerator(mixed_precision="no", kwargs_handlers=[kwargs])
 
 
 def is_main_process() -> bool:
