@@ -20,7 +20,7 @@ from readlet.reading.reader import Reader
 from readlet.training.processes import is_main_process
 from readlet.types import Example
 
-Floats = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 _CHUNK = 2048  # questions that the teacher encodes at once: bounds the memory
 
 
@@ -28,8 +28,8 @@ class CharacterScores(NamedTuple):
     """A reader's scores of the places of one context, with their character offsets."""
 
     places: Ints  # (P, 2) characters, half-open
-    start: Floats  # (P,)
-    end: Floats  # (P,)
+    start: Doubles  # (P,)
+    end: Doubles  # (P,)
 
 
 def ask_teacher(teacher: Reader, examples: Sequence[Example], rows: Rows, share: float) -> Teacher:
@@ -74,7 +74,7 @@ def probabilities(
     )
 
 
-def _summed(scores: Floats, at: Ints, count: int) -> NDArray[np.float16]:
+def _summed(scores: Doubles, at: Ints, count: int) -> NDArray[np.float16]:
     weights = np.exp(scores - scores.max())  # (P',)
     return np.bincount(at, weights / weights.sum(), minlength=count).astype(np.float16)
 

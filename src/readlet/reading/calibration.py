@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-Floats = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 _RANGE = (0.25, 8.0)  # of the temperature
 _MIN_GAIN = 1e-3  # nats per question
 _MIN_SLOPE = 1e-3  # positive: a larger lead never makes "no answer" less likely
@@ -82,7 +82,7 @@ def fit_no_answer(leads: Sequence[float], impossible: Sequence[bool]) -> tuple[f
     high, low = (positive + 1) / (positive + 2), 1 / (len(impossible) - positive + 2)
     truth = np.where(impossible, high, low)
 
-    def log_loss(parameters: Floats) -> float:
+    def log_loss(parameters: Doubles) -> float:
         logits = parameters[0] * x + parameters[1]
         return float(np.mean(np.logaddexp(0.0, logits) - truth * logits))
 
