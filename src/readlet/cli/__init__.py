@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import time
 import warnings
 
 import typer
@@ -10,6 +11,8 @@ import typer
 from readlet import __version__
 from readlet.cli import ask, data, demo, evaluate, experiment, slim, train
 from readlet.errors import ReadletError, disk_fault
+
+_GRACE = 10.0  # seconds; the launcher stops all processes as soon as one of them has failed
 
 app = typer.Typer(
     name="readlet",
@@ -57,6 +60,8 @@ def _end_now(code: str | int | None) -> None:
     """One of several processes ends here: threads of the process group may abort a slower exit."""
     sys.stdout.flush()
     sys.stderr.flush()
+    if code and os.environ.get("LOCAL_RANK", "0") != "0":
+        time.sleep(_GRACE)  # the main process reports its own error first
     os._exit(code if isinstance(code, int) else int(code is not None))
 
 
