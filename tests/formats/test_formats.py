@@ -81,14 +81,14 @@ def test_failed_reading_leaves_no_output(tmp_path: Path, sound: list[Example]) -
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out", "out.json.zip", "out.gz"])
+@pytest.mark.parametrize("name", ["out.txt", "out", "out.json.zip", "out.gz"])
 def test_unknown_suffix_is_not_written(tmp_path: Path, sound: list[Example], name: str) -> None:
-    with pytest.raises(ReadletError, match=r"end the name in \.json or \.jsonl"):
+    with pytest.raises(ReadletError, match=r"end the name in \.json, \.jsonl, \.csv"):
         write_examples(tmp_path / name, sound)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["[]", json.dumps([{"question": "Q"}]), "17", '"text"', "  \n"])
+@pytest.mark.parametrize("text", ["17", '"text"', "  \n"])
 def test_unknown_content(tmp_path: Path, text: str) -> None:
     path = tmp_path / "odd.json"
     path.write_text(text)
