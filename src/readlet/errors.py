@@ -1,6 +1,7 @@
 """Errors that are shown to the user."""
 
 from pathlib import Path
+from typing import TypeVar
 
 
 class ReadletError(ValueError):
@@ -16,10 +17,23 @@ class InputError(ReadletError):
     remedy: str
 
 
+class EncodingError(InputError):
+    """The text is in another encoding: all of it would be read wrongly."""
+
+
+_Kind = TypeVar("_Kind", bound=InputError)
+
+
 def bad_input(source: str | Path, place: str, fault: str, remedy: str) -> InputError:
     """Every error about a file has the same four parts, in the same order."""
+    return input_error(InputError, source, place, fault, remedy)
+
+
+def input_error(
+    kind: type[_Kind], source: str | Path, place: str, fault: str, remedy: str
+) -> _Kind:
     where = f"{source}: {place}: " if place else f"{source}: "
-    error = InputError(" ".join(f"{where}{fault}; {remedy}".splitlines()))
+    error = kind(" ".join(f"{where}{fault}; {remedy}".splitlines()))
     # Not parameters of the class: errors are pickled with their message alone.
     error.source, error.place, error.fault, error.remedy = source, place, fault, remedy
     return error

@@ -1,6 +1,5 @@
 """Properties of all formats: detected by content, and written files are read back unchanged."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal

@@ -25,10 +25,13 @@ from readlet.storage.files import atomic_text, check_place
 from readlet.types import NO_OFFSET, Example, Sentence, Span
 
 __all__ = [
+    "OUTPUT_NAMES",
     "check_target",
     "has_columns",
+    "is_output",
     "nearest_place",
     "occurrences",
+    "output_kind",
     "read",
     "read_examples",
     "read_questions",
@@ -231,14 +234,20 @@ def check_target(path: Path, sources: Iterable[str]) -> None:
     check_place(path, map(source_path, sources))
 
 
+def is_output(path: Path) -> bool:
+    """Whether the name says a format that can be written."""
+    return path.suffix == ".parquet" or _text_kind(path) in _TEXT_WRITERS
+
+
 def output_kind(path: Path) -> str:
     """The format of an output, by its name."""
-    if path.suffix == ".parquet":
-        return "parquet"
-    suffix = path.name.removesuffix(".gz").rpartition(".")[2]
-    if suffix not in _TEXT_WRITERS:
+    if not is_output(path):
         raise bad_input(path, "", "unknown output format", f"end the name in {OUTPUT_NAMES}")
-    return suffix
+    return "parquet" if path.suffix == ".parquet" else _text_kind(path)
+
+
+def _text_kind(path: Path) -> str:
+    return path.name.removesuffix(".gz").rpartition(".")[2]
 
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from readlet.errors import InputError, ReadletError, bad_input
+from readlet.errors import InputError, ReadletError, bad_input, input_error
 
 FIELDS = (
     "id",
@@ -40,10 +40,9 @@ class NoColumnError(InputError):
 
 
 def no_column(source: str | Path, place: str, fault: str, field: str) -> NoColumnError:
-    named = bad_input(source, place, fault, f"name the column with --column {field}=NAME")
+    remedy = f"name the column with --column {field}=NAME"
+    error = input_error(NoColumnError, source, place, fault, remedy)
     command = f"readlet data convert {source} --column {field}=NAME --out OUT.jsonl"
-    error = NoColumnError(str(named))
-    error.source, error.place, error.fault, error.remedy = source, place, fault, named.remedy
     error.without_option = bad_input(source, place, fault, f"rename the columns: {command}")
     return error
 

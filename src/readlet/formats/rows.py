@@ -7,6 +7,7 @@ row of the other formats has all columns. So no row depends on another one.
 
 import ast
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from readlet.types import Example, Span
 __all__ = ["Columns", "RowReader", "parse_columns", "row_record"]
 
 _LABELS = ("answers", "answer", "is_impossible")
+# Spreadsheets and Python write these in other cases than JSON.
+_OTHER_CASES = {"true": True, "false": False, "nan": math.nan}
 # Fields that may be empty text; in all others, empty text is a missing value, as in CSV.
 _MAY_BE_EMPTY = ("id", "question", "context")
 
@@ -128,8 +131,10 @@ def _parse(value: Any) -> Any:
     """CSV cells are text: lists, numbers and flags in them are written as JSON."""
     if not isinstance(value, str):
         return value
+    if value.lower() in _OTHER_CASES:
+        return _OTHER_CASES[value.lower()]
     try:
-        return json.loads(value.lower() if value.lower() in ("true", "false") else value)
+        return json.loads(value)
     except (RecursionError, ValueError):
         return value
 

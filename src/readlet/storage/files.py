@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TextIO, cast
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import EncodingError, ReadletError, bad_input, input_error
 from readlet.storage.encodings import (
     check_encoding,
     encoding_of,
@@ -94,7 +94,7 @@ def _not_text(path: Path, at: int, chosen: str, likely: str, encoding: str | Non
         remedy = "name another encoding"
     else:
         remedy = f"name its encoding with --encoding {likely or 'NAME'}, or save it as UTF-8"
-    return bad_input(path, f"byte {at}", fault, remedy)
+    return input_error(EncodingError, path, f"byte {at}", fault, remedy)
 
 
 def text_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
