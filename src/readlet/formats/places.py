@@ -13,7 +13,7 @@ _CHARACTER = regex.compile(r"\X")
 
 def only_place(context: str, text: str) -> int:
     """Where the text occurs, if it occurs exactly once; else NO_OFFSET."""
-    first = context.find(text)
+    first = context.find(text) if text else NO_OFFSET
     return first if first >= 0 and context.find(text, first + 1) < 0 else NO_OFFSET
 
 

@@ -23,7 +23,7 @@ from readlet.formats.fields import (
     spans,
     text_field,
 )
-from readlet.types import Example, Span
+from readlet.types import NO_OFFSET, Example, Span
 
 __all__ = ["Columns", "RowReader", "parse_columns", "row_record"]
 
@@ -68,8 +68,10 @@ class RowReader:
             for field, name in columns.items()
             if _is_given(field, value := row.get(name))
         }
-        if "answer" not in present and _parse(present.get("answer_start")) in (0, -1):
-            del present["answer_start"]  # a placeholder next to a missing answer
+        if "answer" not in present and "answer_start" in present:
+            start = _parse(present["answer_start"])
+            if start in (0, NO_OFFSET) or is_missing(start):
+                del present["answer_start"]  # a placeholder next to a missing answer
 
         def text(field: str) -> str:
             if type(value := present.get(field)) is str:

@@ -20,10 +20,12 @@ def check_encoding(name: str) -> None:
     if not name:
         return
     try:
-        # `decode` refuses encodings of bytes as bytes, such as hex or zip.
-        b"".decode(name)
-        codecs.getincrementaldecoder(name)()
-    except (LookupError, ValueError, TypeError):
+        # Refuses encodings of bytes as bytes, such as hex or zip, with a LookupError.
+        b"text".decode(name)
+        codecs.getincrementaldecoder(name)
+    except UnicodeError:  # these bytes are not valid in it: the encoding exists
+        return
+    except (LookupError, ValueError):  # ValueError: a null character in the name
         remedy = "use for example utf-16, cp1252, latin-1 or shift_jis"
         raise ReadletError(f"encoding {name!r:.40}: unknown; {remedy}") from None
 
@@ -33,7 +35,7 @@ def encoding_of(head: bytes, given: str) -> str:
     for mark, encoding in _MARKS.items():
         if head.startswith(mark):
             return encoding
-    return given or "utf-8"
+    return codecs.lookup(given or "utf-8").name
 
 
 def is_utf8(head: bytes) -> bool:

@@ -62,7 +62,7 @@ def text_chunks(path: Path, encoding: str | None = None) -> Iterator[str]:
         chosen = encoding_of(data, encoding or "")
         if chosen == "utf-8" and (likely := likely_utf16(data)):
             raise _not_text(path, 0, chosen, likely, encoding)
-        if encoding and chosen == encoding and is_utf8(data):
+        if encoding and not chosen.startswith("utf") and is_utf8(data):
             warnings.warn(f"{path}: looks like UTF-8, but is read as {encoding}", stacklevel=2)
         decoder = codecs.getincrementaldecoder(chosen)()
         while True:
@@ -90,8 +90,8 @@ def _not_text(path: Path, at: int, chosen: str, likely: str, encoding: str | Non
     fault = f"not {chosen.upper()} text" + (f", looks like {likely}" if likely else "")
     if encoding is None:
         remedy = "save it as UTF-8"
-    elif encoding and chosen == encoding:
-        remedy = "name another encoding"
+    elif encoding and not likely:
+        remedy = "name another encoding with --encoding"
     else:
         remedy = f"name its encoding with --encoding {likely or 'NAME'}, or save it as UTF-8"
     return input_error(EncodingError, path, f"byte {at}", fault, remedy)
