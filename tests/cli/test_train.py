@@ -19,7 +19,6 @@ from safetensors.torch import load_file
 
 from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
-from readlet.formats import read_examples
 from readlet.reading.reader import Reader
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe

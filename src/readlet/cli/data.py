@@ -113,7 +113,8 @@ def _show_item(item: Example | Sentence) -> None:
     console.print(highlighted(item.context, places))
     console.print(f"\n[bold]Q[/bold] {escape(item.question)}")
     golds = dict.fromkeys(answer.text for answer in item.answers)
-    shown_golds = escape(" | ".join(golds)) or "no answer in this passage"
+    no_gold = "no answer in this passage" if item.is_labelled else "unlabelled"
+    shown_golds = escape(" | ".join(golds)) or no_gold
     console.print(f"[bold]A[/bold] {shown_golds}\n")
 
 

@@ -107,7 +107,8 @@ def _row_fault(path: Path, place: str, error: csv.Error | InputError, lost: int)
     place = f"{place} and the next {lost}" if lost else place
     if isinstance(error, InputError):
         return bad_input(path, place, error.fault, error.remedy)
-    return bad_input(path, place, f"not valid CSV ({error})", "check its quotes")
+    remedy = "close its quotes, and double those inside of a cell"
+    return bad_input(path, place, f"not valid CSV ({error})", remedy)
 
 
 def _delimiter(path: Path, lines: _Lines, columns: Columns) -> str:
