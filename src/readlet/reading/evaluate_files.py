@@ -15,8 +15,8 @@ from readlet.formats import (
     warn_of_repeated_ids,
     with_own_ids,
 )
+from readlet.formats.columns import Columns
 from readlet.formats.glue import Task
-from readlet.formats.rows import Columns
 from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
 from readlet.metrics.evaluation import Evaluation, evaluate
 from readlet.metrics.reliability_plot import reliability_plot
@@ -43,6 +43,7 @@ def evaluate_questions(
     save: Path | None = None,
     plot: Path | None = None,
     columns: Columns | None = None,
+    encoding: str = "",
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
@@ -67,7 +68,7 @@ def evaluate_questions(
     if threshold is not None and na_probs is None and reader is None:
         raise ReadletError("--threshold: no probabilities to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
-    as_read = list(read_examples(data, columns or {}))
+    as_read = list(read_examples(data, columns or {}, encoding=encoding))
     examples = with_own_ids(as_read)
     numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
     if reader is None and not any(number in given for number in numbers):
@@ -113,12 +114,17 @@ def evaluate_questions(
 
 
 def evaluate_sentences(
-    data: str, task: Task, predictions: Path, *, against: Path | None = None
+    data: str,
+    task: Task,
+    predictions: Path,
+    *,
+    against: Path | None = None,
+    encoding: str = "",
 ) -> ClassEvaluation:
     """Score a file of predicted classes on a GLUE file; missing predictions count as wrong."""
     given = read_classes(predictions)
     other = read_classes(against) if against else None
-    sentences = list(read_sentences(data))
+    sentences = list(read_sentences(data, encoding=encoding))
     if not sentences:
         raise bad_input(data, "", "contains no sentences", "give data with sentences")
     return evaluate_classes(task, sentences, given, against=other)
