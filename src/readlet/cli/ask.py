@@ -1,6 +1,5 @@
 """`readlet ask`: one question about one passage."""
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from readlet.cli.console import console, highlighted
+from readlet.cli.console import console, highlighted, print_json
 from readlet.types import Prediction
 
 _SHOWN = 4000  # at most this many characters of a passage are printed: a screen or two
@@ -43,7 +42,7 @@ def ask(
     prediction = load_reader(reader).answer(question, text, n_best)
     if as_json:
         best = [asdict(candidate) for candidate in prediction.n_best[:n_best]]
-        print(json.dumps(asdict(prediction) | {"n_best": best}, ensure_ascii=False))
+        print_json(asdict(prediction) | {"n_best": best})
     else:
         show_answer(question, text, prediction, n_best)
 

@@ -1,13 +1,12 @@
 """`readlet data`: check, inspect, repair and augment data before training."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from readlet.cli.console import console, highlighted
+from readlet.cli.console import console, highlighted, print_json
 from readlet.types import Example, Sentence
 
 app = typer.Typer(help="Check, inspect, repair and augment data.", no_args_is_help=True)
@@ -57,7 +56,7 @@ def check(
         result = report.as_json()
         if changes is not None:
             result["fixed"] = changes.as_json()
-        print(json.dumps(result, ensure_ascii=False, indent=1))
+        print_json(result, indent=1)
     else:
         show_report(report, list_all=list_all)
         if changes is not None:
@@ -148,6 +147,6 @@ def unanswerable(
 
     summary = add_unanswerable(files, out, share, seed, parse_columns(column), altered)
     if as_json:
-        print(json.dumps(summary.as_json(), ensure_ascii=False, indent=1))
+        print_json(summary.as_json(), indent=1)
     else:
         show_summary(summary, str(out), share, list_all=list_all)

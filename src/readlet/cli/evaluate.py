@@ -1,10 +1,11 @@
 """`readlet evaluate`: official scores of a reader or of a file of predictions."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from readlet.cli.console import print_json
 
 if TYPE_CHECKING:
     from readlet.formats.glue import Task
@@ -103,7 +104,7 @@ def evaluate_command(
         )
         missing = evaluation.missing
         if as_json:
-            print(json.dumps(evaluation.as_json()))
+            print_json(evaluation.as_json())
         else:
             show_evaluation(evaluation)
     raise typer.Exit(int(bool(missing) and not allow_missing))
@@ -128,7 +129,7 @@ def _glue(
         raise ReadletError(f"{data}: a GLUE file; {remedy}")
     evaluation = evaluate_sentences(data, task, predictions, against=against)
     if as_json:
-        print(json.dumps(evaluation.as_json()))
+        print_json(evaluation.as_json())
     else:
         show_classes(evaluation)
     return evaluation.missing

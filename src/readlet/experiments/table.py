@@ -97,6 +97,11 @@ class Range(_Part):
     """Sample on a logarithmic scale, as usual for a learning rate."""
     choices: list[Any] = []
 
+    @property
+    def ends(self) -> list[float]:
+        """Low and high, if it has them."""
+        return [end for end in (self.low, self.high) if end is not None]
+
     @model_validator(mode="after")
     def _is_one_kind(self) -> "Range":
         if bool(self.choices) == (self.low is not None and self.high is not None):

@@ -11,6 +11,7 @@ from torch import nn
 
 from readlet.encoding.batches import Batches, RowBatch
 from readlet.encoding.rows import Ints, Rows
+from readlet.errors import memory_reported
 from readlet.families.family import Encoder, SpanScores
 from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
@@ -19,6 +20,7 @@ from readlet.storage.damage import damage_of
 from readlet.storage.tensors import detached, load_tensors, save_tensors
 
 WEIGHTS = "model.safetensors"
+_SMALLER = "load the reader with a smaller batch_size, or free some memory"
 
 
 @dataclass
@@ -58,10 +60,14 @@ class TorchScorer(ABC):
         score = self.scoring(rows)
         for shape, numbers in batches.in_order():
             # Nothing is compiled for inference: it would cost more than it saves.
-            batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
-            with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-                found = score(batch)
-            yield numbers, _as_numpy(found)
+            with (
+                memory_reported(_SMALLER),
+                torch.inference_mode(),
+                torch.compiler.set_stance("force_eager"),
+            ):
+                batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
+                found = _as_numpy(score(batch))
+            yield numbers, found
 
     def move_to(self, device: str) -> None:
         self.module.to(device)

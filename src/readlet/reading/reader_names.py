@@ -1,6 +1,5 @@
 """How readers are named: a folder, `bundled`, or `baseline`."""
 
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -8,6 +7,7 @@ from typing import Protocol
 from readlet.bundled import bundled_reader
 from readlet.errors import bad_input
 from readlet.storage.json_files import read_json
+from readlet.terminal import say
 from readlet.types import N_BEST, Prediction
 
 BUNDLED, BASELINE = "bundled", "baseline"
@@ -58,4 +58,4 @@ def warn_of_same_named_folder(name: str) -> None:
     """A folder in the current directory that has this name too is not used."""
     if (Path(name) / "config.json").is_file():
         what = f"`{name}` is the reader that comes with Readlet"
-        print(f"readlet: {what}; for the folder here write ./{name}", file=sys.stderr)
+        say(f"readlet: {what}; for the folder here write ./{name}")
