@@ -1,6 +1,7 @@
 """From a table to its runs: every combination with every seed, each identified by its key."""
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -26,6 +27,7 @@ from readlet.storage.toml_files import nearest
 
 _SEPARATOR = " / "
 _BASELINE = "baseline"
+_MAX_RUNS = 10_000
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ def expand(
     shown), `seeds` changes their number, and `changes` (section.field=value) apply to every run.
     `known` has the digests of files that are not on this machine, by name.
     """
+    numbers = _seeds(table, seeds)
+    _refuse_too_many(table, len(numbers))
     rows = list(_rows(table))
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in {row.name for row in rows}:
@@ -88,7 +92,7 @@ def expand(
     base = load_recipe(table.recipe)
     _check_parts(table, rows, base)
     runs, others = [], []
-    for row, seed in itertools.product(rows, _seeds(table, seeds)):
+    for row, seed in itertools.product(rows, numbers):
         if row.missing:
             continue
         recipe = _recipe(table, base, row, seed, folders, changes)
@@ -118,10 +122,19 @@ def _row_label(table: Table, row: Row) -> str:
     return f"{table.label}, row {row.name!r}"
 
 
-def _seeds(table: Table, wanted: int | None) -> list[int]:
+def _refuse_too_many(table: Table, seeds: int) -> None:
+    """Every run is a training, so that more would never end; listing them all takes minutes."""
+    sizes = [len(choices) for choices in table.axes.values()]
+    rows = math.prod(sizes) if table.combine == "all" else 1 + sum(sizes)
+    if rows * seeds > _MAX_RUNS:
+        fault = f"{rows:,} rows with {seeds:,} seeds are more than {_MAX_RUNS:,} runs"
+        raise bad_input(table.label, "", fault, "leave out choices or seeds")
+
+
+def _seeds(table: Table, wanted: int | None) -> Sequence[int]:
     """The first `wanted` of the table's seeds; a table that gives a number can have more."""
     if isinstance(table.seeds, int):
-        return list(range(table.seeds if wanted is None else wanted))
+        return range(table.seeds if wanted is None else wanted)
     if wanted is not None and wanted > len(table.seeds):
         fault = f"the table lists {len(table.seeds)} seeds, not {wanted}"
         raise bad_input(table.label, "--seeds", fault, "use fewer")
