@@ -17,7 +17,7 @@ from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.parameters import count_parameters
 from readlet.storage.damage import damage_of
-from readlet.storage.tensors import detached, load_tensors, save_tensors
+from readlet.storage.tensors import detached, load_tensors, refuse_non_finite, save_tensors
 
 WEIGHTS = "model.safetensors"
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
@@ -78,7 +78,9 @@ class TorchScorer(ABC):
 
     def load_weights(self, folder: Path) -> None:
         with damage_of(folder / WEIGHTS):
-            self.module.load_state_dict(load_tensors(folder / WEIGHTS))
+            weights = load_tensors(folder / WEIGHTS)
+            refuse_non_finite(weights)
+            self.module.load_state_dict(weights)
 
     def config(self) -> dict[str, Any]:
         return {"null_answer": self.can_refuse}

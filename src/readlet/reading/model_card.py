@@ -3,12 +3,23 @@
 import platform
 import subprocess
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from readlet.reading.reader import Reader
 
 _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
+
+
+def check_metrics(metrics: dict[str, Any]) -> None:
+    """Raise a ValueError if stored metrics are not of the types that a card needs."""
+    types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
+    for name, kind in types.items():
+        if name in metrics and type(metrics[name]) is not kind:
+            raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
+    for name, value in metrics.get("dev", {}).items():
+        if type(value) not in (int, float):
+            raise ValueError(f"dev, {name}: {value!r:.40} is no number")
 
 
 def model_card(reader: "Reader") -> str:

@@ -117,6 +117,7 @@ class Reader:
         """
         from readlet.families import family_of
         from readlet.reading.calibration import Calibration
+        from readlet.reading.model_card import check_metrics
         from readlet.recipe.recipe_files import parse_recipe
         from readlet.recipe.upgrade import upgrade
         from readlet.storage.damage import damage_of
@@ -138,8 +139,10 @@ class Reader:
                 raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
             scorer = family.load(path, recipe, config)
         with damage_of(path / "calibration.json"):
-            calibration = Calibration(**read_json(path / "calibration.json"))
+            calibration = Calibration.from_json(read_json(path / "calibration.json"))
         metrics = read_json(path / "metrics.json")
+        with damage_of(path / "metrics.json"):
+            check_metrics(metrics)
         notice = ""
         if (path / "NOTICE.md").exists():
             with damage_of(path / "NOTICE.md"):
