@@ -12,6 +12,7 @@ from readlet.reading.reader_names import (
     BASELINE,
     BUNDLED,
     Answerer,
+    reader_files,
     reader_folder,
     warn_of_same_named_folder,
 )
@@ -131,6 +132,7 @@ class Reader:
         if config.get("format") != FORMAT:
             fault = f"format {config.get('format')} of {config.get('architecture')!r}"
             raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
+        reader_files(path)  # checks the names
         with damage_of(path / "config.json"):
             recipe = parse_recipe(upgrade(config["recipe"]), str(path / "config.json"))
             try:
