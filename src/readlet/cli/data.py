@@ -1,5 +1,6 @@
 """`readlet data`: check, inspect, repair and augment data before training."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -83,7 +84,11 @@ def show(
     from readlet.formats.rows import parse_columns
 
     items = read(file, parse_columns(column))
-    chosen = (item for item in items if item.id in identity) if identity else islice(items, n)
+    chosen = (
+        (item for item in items if item.id in identity)
+        if identity
+        else islice(items, min(n, sys.maxsize))
+    )
     shown = set()
     for item in chosen:
         _show_item(item)

@@ -25,16 +25,16 @@ def evaluate_command(
         typer.Option(help='Score these predictions instead of a reader: {"id": "answer", ...}.'),
     ] = None,
     always_answer: Annotated[
-        bool, typer.Option(help="Score the reader's best answer even where it would refuse.")
+        bool, typer.Option(help="Every passage is taken to have an answer: never refuse.")
     ] = False,
     na_probs: Annotated[
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
-    na_threshold: Annotated[
+    threshold: Annotated[
         float | None,
         typer.Option(
-            help="Refuse where the no-answer probability is above this, "
-            "instead of the reader's own threshold."
+            help="Refuse where the no-answer probability is above this.",
+            show_default="the reader's own",
         ),
     ] = None,
     against: Annotated[
@@ -49,6 +49,10 @@ def evaluate_command(
     save: Annotated[
         Path | None,
         typer.Option("--save-predictions", help="Write the reader's predictions to this file."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw confidence against accuracy into this SVG file."),
     ] = None,
     allow_missing: Annotated[
         bool, typer.Option(help="Exit with 0 even if predictions are missing.")
@@ -83,7 +87,8 @@ def evaluate_command(
         question_options = {
             "--always-answer": always_answer,
             "--na-probs": na_probs is not None,
-            "--na-threshold": na_threshold is not None,
+            "--threshold": threshold is not None,
+            "--plot": plot is not None,
             "--rules": rules is not None,
             "--column": bool(column),
         }
@@ -96,10 +101,11 @@ def evaluate_command(
             always_answer=always_answer,
             predictions=predictions,
             na_probs=na_probs,
-            na_threshold=na_threshold,
+            threshold=threshold,
             against=against,
             rules=rules,
             save=save,
+            plot=plot,
             columns=parse_columns(column),
         )
         missing = evaluation.missing

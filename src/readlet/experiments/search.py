@@ -17,6 +17,7 @@ from readlet.experiments.keys import run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.store import DamagedRunError, RunFolder
 from readlet.experiments.table import Range, Search
+from readlet.installing import install_extra
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.storage.files import atomic_text
@@ -301,5 +302,5 @@ def _optuna() -> Any:
     try:
         import optuna
     except ImportError:
-        raise ReadletError("search: Optuna is missing; pip install 'readlet[search]'") from None
+        raise ReadletError(f"search: Optuna is missing; {install_extra('search')}") from None
     return optuna

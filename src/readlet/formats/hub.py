@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from readlet.errors import ReadletError, bad_input
 from readlet.formats.rows import Columns, row_example
+from readlet.installing import install_extra
 from readlet.types import Example
 
 PREFIX = "hub:"
@@ -15,7 +16,7 @@ def read_hub(source: str, columns: Columns) -> Iterator[Example]:
     try:
         import datasets
     except ImportError:
-        raise ReadletError(f"{source}: needs `datasets`; pip install 'readlet[hub]'") from None
+        raise ReadletError(f"{source}: needs `datasets`; {install_extra('hub')}") from None
     name, _, split = source.removeprefix(PREFIX).partition("@")
     try:
         # Errors are reported below, once.

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from readlet.errors import ReadletError, bad_input
 from readlet.formats.fields import flag_field, offset, spans, text_field
 from readlet.formats.squad import question_record
+from readlet.installing import install_extra
 from readlet.storage.files import MAX_PIECE, open_bytes, text_lines
 from readlet.types import Example, Span
 
@@ -110,7 +111,7 @@ def read_parquet(path: Path, columns: Columns) -> Iterator[Example]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        remedy = "pip install 'readlet[parquet]'"
+        remedy = install_extra("parquet")
         raise bad_input(path, "", "Parquet needs pyarrow", remedy) from None
     with open_bytes(path) as stream:
         try:
