@@ -1,6 +1,6 @@
 """`python -m readlet` is the `readlet` command."""
 
-from readlet.interrupts import report_interrupts
+from readlet.terminal import report_interrupts
 
 
 def main() -> None:

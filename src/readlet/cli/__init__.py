@@ -13,8 +13,7 @@ from readlet import __version__
 from readlet.cli import ask, data, demo, evaluate, experiment, slim, train
 from readlet.cli.streams import discard_output, is_unread, prepare_streams
 from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
-from readlet.interrupts import CODE, was_interrupted
-from readlet.terminal import one_line, say
+from readlet.terminal import INTERRUPTED, one_line, say, was_interrupted
 
 _GRACE = 10.0  # seconds; the launcher stops all processes as soon as one of them has failed
 
@@ -100,7 +99,7 @@ def _run() -> None:
     except SystemExit as ending:
         if ending.code == 1 and is_unread(sys.stdout):  # rich and typer call that an error
             _end_unread()
-        if ending.code == CODE:  # while typer was reading the options
+        if ending.code == INTERRUPTED:  # while typer was reading the options
             say("readlet: interrupted")
         raise
     except _Ended as ended:
@@ -114,7 +113,7 @@ def _report(error: BaseException, *, debug: bool) -> None:
     if isinstance(error, KeyboardInterrupt) or was_interrupted():
         how = str(error) if isinstance(error, KeyboardInterrupt) else ""
         say(f"readlet: {one_line(how) or 'interrupted'}")
-        sys.exit(CODE)
+        sys.exit(INTERRUPTED)
     if isinstance(error, BrokenPipeError):  # `readlet ... | head` is not an error
         _end_unread()
     fault = _fault(error)

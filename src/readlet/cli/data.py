@@ -84,11 +84,8 @@ def show(
     from readlet.formats.rows import parse_columns
 
     items = read(file, parse_columns(column))
-    chosen = (
-        (item for item in items if item.id in identity)
-        if identity
-        else islice(items, min(n, sys.maxsize))
-    )
+    first = islice(items, min(n, sys.maxsize))
+    chosen = (item for item in items if item.id in identity) if identity else first
     shown = set()
     for item in chosen:
         _show_item(item)
