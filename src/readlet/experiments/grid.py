@@ -82,8 +82,8 @@ def expand(
     shown), `seeds` changes their number, and `changes` (section.field=value) apply to every run.
     `known` has the digests of files that are not on this machine, by name.
     """
+    _refuse_too_many(table, seeds)
     numbers = _seeds(table, seeds)
-    _refuse_too_many(table, len(numbers))
     rows = list(_rows(table))
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in {row.name for row in rows}:
@@ -122,8 +122,10 @@ def _row_label(table: Table, row: Row) -> str:
     return f"{table.label}, row {row.name!r}"
 
 
-def _refuse_too_many(table: Table, seeds: int) -> None:
+def _refuse_too_many(table: Table, wanted: int | None) -> None:
     """Every run is a training, so that more would never end; listing them all takes minutes."""
+    listed = table.seeds if isinstance(table.seeds, int) else len(table.seeds)
+    seeds = listed if wanted is None else wanted
     sizes = [len(choices) for choices in table.axes.values()]
     rows = math.prod(sizes) if table.combine == "all" else 1 + sum(sizes)
     if rows * seeds > _MAX_RUNS:
@@ -131,10 +133,10 @@ def _refuse_too_many(table: Table, seeds: int) -> None:
         raise bad_input(table.label, "", fault, "leave out choices or seeds")
 
 
-def _seeds(table: Table, wanted: int | None) -> Sequence[int]:
+def _seeds(table: Table, wanted: int | None) -> list[int]:
     """The first `wanted` of the table's seeds; a table that gives a number can have more."""
     if isinstance(table.seeds, int):
-        return range(table.seeds if wanted is None else wanted)
+        return list(range(table.seeds if wanted is None else wanted))
     if wanted is not None and wanted > len(table.seeds):
         fault = f"the table lists {len(table.seeds)} seeds, not {wanted}"
         raise bad_input(table.label, "--seeds", fault, "use fewer")

@@ -18,6 +18,8 @@ def read_hub(source: str, columns: Columns) -> Iterator[Example]:
     except ImportError:
         raise ReadletError(f"{source}: needs `datasets`; {install_extra('hub')}") from None
     name, _, split = source.removeprefix(PREFIX).partition("@")
+    if not name:
+        raise bad_input(source, "", "no name of a dataset", "write hub:NAME@SPLIT")
     try:
         # Errors are reported below, once.
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)
