@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from readlet import __version__
 from readlet.cli import ask, data, demo, evaluate, experiment, slim, train
-from readlet.cli.streams import discard_output, is_unread, prepare_streams
+from readlet.cli.streams import copy_of_output, discard_output, is_unread, prepare_streams
 from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
 from readlet.terminal import INTERRUPTED, one_line, say, was_interrupted
 
@@ -91,13 +91,14 @@ def _run() -> None:
     if debug:  # allowed anywhere, not only before the subcommand
         sys.argv = [word for word in sys.argv if word != "--debug"]
     warnings.showwarning = lambda message, *_, **__: say(f"readlet: {message}")
+    output = copy_of_output()
     try:
         try:
             app()
         finally:
             sys.stdout.flush()  # while an error can still be reported
     except SystemExit as ending:
-        if ending.code == 1 and is_unread(sys.stdout):  # rich and typer call that an error
+        if ending.code == 1 and is_unread(output):  # typer calls a closed pipe an error
             _end_unread()
         if ending.code == INTERRUPTED:  # while typer was reading the options
             say("readlet: interrupted")

@@ -5,7 +5,6 @@ import os
 import select
 import sys
 from contextlib import suppress
-from typing import TextIO
 
 
 def prepare_streams() -> None:
@@ -26,13 +25,20 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def is_unread(stream: TextIO) -> bool:
+def copy_of_output() -> int | None:
+    """Another number of standard output, which rich replaces when it is closed."""
+    with suppress(OSError, ValueError, AttributeError):  # not a real file
+        return os.dup(sys.stdout.fileno())
+    return None
+
+
+def is_unread(output: int | None) -> bool:
     """Whether it is a pipe, and its reader is gone."""
-    with suppress(OSError, ValueError, AttributeError):  # not a real file; no poll on Windows
-        poll = select.poll()
-        poll.register(stream.fileno(), 0)  # errors are always reported
-        return any(event & select.POLLERR for _, event in poll.poll(0))
-    return False
+    if output is None or not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(output, 0)  # errors are always reported
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def discard_output() -> None:
