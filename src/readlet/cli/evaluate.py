@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from readlet.cli.console import print_json
+from readlet.cli.threads import use_free_cores
 
 if TYPE_CHECKING:
     from readlet.formats.glue import Task
@@ -75,6 +76,7 @@ def evaluate_command(
     from readlet.formats import task_of
     from readlet.formats.rows import parse_columns
     from readlet.reading.evaluate_files import evaluate_questions
+    from readlet.reading.reader_names import BASELINE
 
     reader = targets[0] if len(targets) == 2 else None
     if len(targets) > 2 or (reader is None) == (predictions is None):
@@ -95,6 +97,8 @@ def evaluate_command(
         given = [option for option, is_given in question_options.items() if is_given]
         missing = _glue(data, task, predictions, against, given, as_json)
     else:
+        if reader not in (None, BASELINE):
+            use_free_cores()
         evaluation = evaluate_questions(
             data,
             reader=reader,

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,16 @@ def expand(
     _refuse_duplicate_runs(table, [*runs, *others])
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
     return Grid(table, rows, runs, comparisons, folders)
+
+
+def only_rows(grid: Grid, names: Sequence[str]) -> Grid:
+    """The grid with these rows only, in its order; without the first row, the next one is it."""
+    rows = [row for row in grid.rows if row.name in names]
+    kept = [(a, b) for a, b in grid.comparisons if a in names and b in names]
+    if not kept and not grid.table.compare:
+        kept = [(row.name, rows[0].name) for row in rows[1:]]
+    runs = [run for run in grid.runs if run.row in names]
+    return replace(grid, rows=rows, runs=runs, comparisons=kept)
 
 
 def _check_parts(table: Table, rows: Sequence[Row], base: Recipe) -> None:
