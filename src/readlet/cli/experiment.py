@@ -39,6 +39,13 @@ _Only = Annotated[
 _Seeds = Annotated[int | None, typer.Option(min=1, help="Number of seeds, starting at 0.")]
 
 
+def _rows(context: typer.Context, only: list[str]) -> list[str]:
+    """The rows of `--only a b`: `b` arrives as an extra argument."""
+    if context.args and not only:
+        raise ReadletError(f"{context.args[0]}: one table at a time; name rows after --only")
+    return [*only, *context.args]
+
+
 @app.command("list")
 def list_tables() -> None:
     """List the tables that come with the package."""
@@ -75,14 +82,12 @@ def run(
     """
     from readlet.experiments.planning import plan
 
-    if context.args and not only:
-        raise ReadletError(f"{context.args[0]}: one table at a time; name rows after --only")
     grid, folder = plan(
         table,
         small=small,
         out=out,
         folders=data,
-        only=[*only, *context.args],  # `--only a b`: `b` arrives as an extra argument
+        only=_rows(context, only),
         seeds=seeds,
         changes=changes,
         only_shown=dry_run,
@@ -101,11 +106,13 @@ def run(
         run_grid(grid, folder, view, keep_readers=keep_readers)
 
 
-@app.command("report")
+@app.command("report", context_settings={"allow_extra_args": True})
 def report(
+    context: typer.Context,
     table: _Table,
     out: _Out = None,
     data: _Data = [],  # noqa: B006
+    only: _Only = [],  # noqa: B006
     seeds: _Seeds = None,
     changes: _Changes = [],  # noqa: B006
     small: _Small = False,
@@ -121,20 +128,23 @@ def report(
     ] = 3,
 ) -> None:
     """Write a report: scores with deviations, significance tests, curves and differing examples."""
+    from readlet.experiments.grid import only_rows
     from readlet.experiments.planning import plan
     from readlet.experiments.write_report import write_report
 
+    rows = _rows(context, only)
     grid, folder = plan(
         table,
         small=small,
         out=out,
         folders=data,
+        only=rows,
         seeds=seeds,
         changes=changes,
         only_finished=True,
     )
     written = write_report(
-        grid,
+        only_rows(grid, rows) if rows else grid,
         folder,
         to or folder,
         formats.split(","),

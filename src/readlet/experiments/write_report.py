@@ -11,6 +11,7 @@ from readlet.experiments.analysis import Questions
 from readlet.experiments.curves import learning_curves
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key, source_names
+from readlet.experiments.nearest_run import nothing_found
 from readlet.experiments.render_html import html
 from readlet.experiments.render_markdown import markdown
 from readlet.experiments.render_tex import tex
@@ -48,13 +49,15 @@ def write_report(
         if name not in _RENDERERS:
             raise ReadletError(f"--format {name}: no such format; give {', '.join(_RENDERERS)}")
     found = find_finished(grid, runs)
+    results = list(results_in(runs))
+    if not found.runs:
+        raise nothing_found(grid, runs, results, found.damaged)
     questions = _questions(
         run for run in grid.runs if run.key in found.runs and found.runs[run.key].task is SPANS
     )
     report = build_report(
         grid, found.runs, questions, pairs_shown=examples_shown, damaged=found.damaged
     )
-    results = list(results_in(runs))
     more = [*_changed_files(grid, results), *_other_seeds(grid, results)]
     report = replace(report, remarks=[*report.remarks, *more])
     folder.mkdir(parents=True, exist_ok=True)

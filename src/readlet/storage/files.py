@@ -121,6 +121,8 @@ def check_place(path: Path, inputs: Iterable[Path] = ()) -> None:
     """Check that a file can be written there, and replaces no input; call it before long work."""
     if path.is_dir():
         raise bad_input(path, "", "is a directory", "name a file to write")
+    if path.exists() and not path.is_file():  # it would be replaced by a file
+        raise bad_input(path, "", "is a device or a pipe", "name a file to write")
     if not path.parent.is_dir():
         raise bad_input(path, "", "its folder does not exist", f"create {path.parent} first")
     if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
