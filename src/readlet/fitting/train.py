@@ -18,7 +18,7 @@ from readlet.errors import FailedTrainingError
 from readlet.families import trainable_family
 from readlet.families.family import TrainableFamily, TrainableScorer
 from readlet.fitting.background import encoding_in_background
-from readlet.fitting.run_folder import check_data, claimed_folder
+from readlet.fitting.run_folder import NOTES, check_data, check_run_folder, claimed_folder
 from readlet.fitting.spans import SpanEvaluator, unfitted
 from readlet.fitting.starting import copy_weights, load_start, mix_in, weights_of
 from readlet.fitting.teaching import ask_teacher
@@ -30,7 +30,7 @@ from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
 from readlet.training.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.training.precision import check_precision
-from readlet.training.processes import is_main_process, make_accelerator
+from readlet.training.processes import in_main, is_main_process, make_accelerator
 from readlet.training.weight_selection import Evaluator, Scores
 from readlet.types import Example, Prediction
 
@@ -51,9 +51,10 @@ Watch = Callable[[float, Scores], None]
 
 def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     """Train, calibrate on the held-out questions, score on dev, and save the reader."""
+    in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
     reader = train(recipe, folder, resume=resume).reader
     if is_main_process():
-        reader.save(folder)
+        reader.write(folder)
     make_accelerator().wait_for_everyone()
     return reader
 
@@ -206,7 +207,7 @@ def _report_notes(recipe: Recipe, data: TrainingData, folder: Path, *, can_refus
     for part, rows in others.items():  # not trained on: notes on answers do not matter
         if ids := rows.notes.get(LONG_QUESTION):
             notes[f"{part}: {LONG_QUESTION}"] = ids
-    with atomic_text(folder / "notes.json") as stream:
+    with atomic_text(folder / NOTES) as stream:
         json.dump(notes, stream, ensure_ascii=False, indent=1)
     for reason, ids in notes.items():
         print(f"{len(ids):,} × {reason}", file=sys.stderr)

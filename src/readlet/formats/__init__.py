@@ -22,7 +22,8 @@ from readlet.formats.rows import (
     write_jsonl,
 )
 from readlet.formats.squad import read_squad, write_squad
-from readlet.storage.files import atomic_text, check_place, open_bytes, text_chunks
+from readlet.storage.files import atomic_text, open_bytes, text_chunks
+from readlet.storage.outputs import check_file
 from readlet.types import Example, Sentence, Span
 
 __all__ = [
@@ -176,7 +177,7 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
 def check_target(path: Path, sources: Iterable[str]) -> None:
     """Check that examples from these sources can be written there; call it before long work."""
     _writer(path)
-    check_place(path, map(source_path, sources))
+    check_file(path, map(source_path, sources))
 
 
 def _writer(path: Path) -> Callable[[TextIO, Iterable[Example]], None]:

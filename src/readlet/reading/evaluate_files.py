@@ -22,8 +22,9 @@ from readlet.metrics.evaluation import Evaluation, evaluate
 from readlet.metrics.squad import Rules
 from readlet.progress import track
 from readlet.reading.reader import load_reader
-from readlet.reading.reader_names import Answerer
-from readlet.storage.files import atomic_text, check_place, text_chunks
+from readlet.reading.reader_names import BASELINE, Answerer, reader_folder
+from readlet.storage.files import atomic_text, text_chunks
+from readlet.storage.outputs import check_file
 from readlet.types import Candidate, Example, Prediction
 
 T = TypeVar("T")
@@ -54,7 +55,8 @@ def evaluate_questions(
         raise ReadletError("--na-threshold: NaN; give a number from 0 to 1")
     if save is not None:
         given_files = (source_path(data), predictions, na_probs, against)
-        check_place(save, [path for path in given_files if path is not None])
+        readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
+        check_file(save, [*readers, *(path for path in given_files if path is not None)])
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     if na_threshold is not None and na_probs is None and reader is None:
