@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,15 +20,16 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def write_table(tmp_path: Path, small_table: str) -> Callable[..., str]:
+def write_table(tmp_path_factory: pytest.TempPathFactory, small_table: str) -> Callable[..., str]:
     """Write the small table with some of its text replaced, and return its path."""
+    folder = tmp_path_factory.mktemp("table")
 
     def write(*replacements: tuple[str, str], more: str = "") -> str:
         text = small_table + more
         for old, new in replacements:
             assert old in text
             text = text.replace(old, new)
-        path = tmp_path / "table.toml"
+        path = folder / "table.toml"
         path.write_text(text)
         return str(path)
 

@@ -95,21 +95,24 @@ def inputs_of(recipe: Recipe) -> list[Path]:
     return [reader_folder(name) if name == BUNDLED else source_path(name) for name in names]
 
 
-def foreign_to_run(folder: Path, more: Collection[str] = ()) -> Iterator[Path]:
-    """What is in the folder and is neither a run's, interrupted or not, nor its reader's."""
-    own = own_files(folder) | set(more)
-    begun = {_RECIPE}  # before it there is only an empty lock
+def foreign_to_run(folder: Path, more: Collection[str] | None = None) -> Iterator[Path]:
+    """What is in the folder and is neither a run's, interrupted or not, nor its reader's.
+
+    With `more` names the folder is known to be a run's, even if files are damaged or missing.
+    """
+    own, begun = own_files(folder) | set(more or ()), {_RECIPE}
+    checkpoints = [*checkpoints_in(folder), *checkpoints_in(folder, drafts=True)]
     if (folder / _LOCK).is_file() and not (folder / _LOCK).stat().st_size:
-        own.add(_LOCK)
-    if is_run(folder):
-        own |= {_RECIPE, LOG}
-        found = {name: own_json(folder / name) for name in _CONTENTS}
-        own |= {n for n, values in found.items() if values is not None and _CONTENTS[n](values)}
+        own.add(_LOCK)  # comes before the recipe
+    if more is not None or is_run(folder):
+        own |= {_RECIPE, LOG, *(path.name for path in checkpoints)}
         begun |= _CONTENTS.keys()
-        checkpoints = [*checkpoints_in(folder), *checkpoints_in(folder, drafts=True)]
-        own |= {path.name for path in checkpoints}
         for path in checkpoints:
             yield from others(path, FILES)
+        for name, is_own in _CONTENTS.items():  # they come before the first checkpoint
+            values = own_json(folder / name)
+            if more is not None or checkpoints or (values is not None and is_own(values)):
+                own.add(name)
     yield from others(folder, own, begun)
 
 
