@@ -81,11 +81,12 @@ def _reject_other_recipe(recipe: Recipe, folder: Path) -> None:
 
 def check_run_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
     """Check that a run may be written there; call it before any data is read."""
+    check_folder(folder, None, inputs_of(recipe), remedy=_ANOTHER)
     if resume:
         _reject_other_recipe(recipe, folder)
     else:
         _reject_used(folder)
-    check_folder(folder, foreign_to_run, inputs_of(recipe), remedy=_ANOTHER)
+    check_folder(folder, foreign_to_run, remedy=_ANOTHER)
 
 
 def inputs_of(recipe: Recipe) -> list[Path]:

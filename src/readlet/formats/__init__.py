@@ -23,11 +23,14 @@ from readlet.formats.rows import (
 )
 from readlet.formats.squad import read_squad, write_squad
 from readlet.storage.files import atomic_text, open_bytes, text_chunks
-from readlet.storage.outputs import check_file
+from readlet.storage.outputs import ANOTHER_FILE, check_file
 from readlet.types import Example, Sentence, Span
 
 __all__ = [
+    "can_write",
     "check_target",
+    "file_suffix",
+    "is_file_name",
     "nearest_place",
     "read",
     "read_examples",
@@ -44,6 +47,7 @@ __all__ = [
 _JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
 _BUNDLED = "bundled:"
 _NO_COLUMNS: Columns = {}
+_WRITERS = {"json": write_squad, "jsonl": write_jsonl}
 
 
 def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example | Sentence]:
@@ -174,15 +178,40 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
         write(stream, examples)
 
 
-def check_target(path: Path, sources: Iterable[str]) -> None:
-    """Check that examples from these sources can be written there; call it before long work."""
+def check_target(path: Path, sources: Iterable[str], *, remedy: str = ANOTHER_FILE) -> None:
+    """Check that examples from these sources can be written there; call it before long work.
+
+    `remedy` is for a file that is one of the sources.
+    """
     _writer(path)
-    check_file(path, map(source_path, sources))
+    check_file(path, map(source_path, sources), remedy=remedy)
+
+
+def can_write(suffix: str) -> bool:
+    """Whether examples can be written to a file whose name ends so."""
+    return suffix.removesuffix(".gz").removeprefix(".") in _WRITERS
+
+
+def file_suffix(path: Path, columns: Columns = _NO_COLUMNS) -> str:
+    """The end of a name with which `write_examples` keeps format and compression of a file."""
+    if _is_parquet(path):
+        return ".parquet"
+    with path.open("rb") as raw:
+        zipped = ".gz" if raw.read(2) == b"\x1f\x8b" else ""
+    head = next(text_chunks(path))
+    if not head.lstrip().startswith("{"):
+        return f".csv{zipped}"
+    return f"{'.json' if _is_squad(head, columns) else '.jsonl'}{zipped}"
+
+
+def is_file_name(source: str) -> bool:
+    """Whether a source is a file of the user, and neither on the hub nor bundled."""
+    return not source.startswith((PREFIX, _BUNDLED))
 
 
 def _writer(path: Path) -> Callable[[TextIO, Iterable[Example]], None]:
     suffix = path.name.removesuffix(".gz").rpartition(".")[2]
-    writer = {"json": write_squad, "jsonl": write_jsonl}.get(suffix)
+    writer = _WRITERS.get(suffix)
     if writer is None:
         raise bad_input(
             path, "", "unknown output format", "end the name in .json or .jsonl (or .gz)"

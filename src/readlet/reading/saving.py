@@ -49,8 +49,8 @@ def replace_reader(folder: Path, write: Callable[[Path], None]) -> None:
     make_folder(folder)
     own, draft = own_files(folder), folder / _DRAFT
     try:
-        _begin(draft, own)
-        _write(draft, write, keeps_names=bool(own) and not _named_by(folder / CONFIG))
+        knows_more = bool(own) and not _named_by(folder / CONFIG)
+        _write(draft, own, write, knows_more=knows_more)
         names = [path.name for path in draft.iterdir() if path.name != _EARLIER]
         for name in sorted(own - {_DRAFT, *names} | own & {CONFIG}, key=_config_last, reverse=True):
             (folder / name).unlink(missing_ok=True)
@@ -64,23 +64,19 @@ def replace_reader(folder: Path, write: Callable[[Path], None]) -> None:
         raise bad_input(folder, "", fault, "check its permissions and the disk") from None
 
 
-def _begin(draft: Path, own: set[str]) -> None:
-    """An empty draft that knows, from the start, which files it replaces."""
-    draft.mkdir(exist_ok=True)
-    write_json(draft / _EARLIER, {"files": sorted(own - {_DRAFT})})
-    _clear(draft)  # of an interrupted save
+def _write(draft: Path, own: set[str], write: Callable[[Path], None], *, knows_more: bool) -> None:
+    """Write the draft, which records first what it replaces; remove it if that fails.
 
-
-def _write(draft: Path, write: Callable[[Path], None], *, keeps_names: bool) -> None:
-    """Write the draft; if that fails, remove it, and the earlier reader is as it was.
-
-    The draft itself stays if only it knows the names of what an interrupted save has left.
+    It stays if it `knows_more` than the folder: the names of what an interrupted save has left.
     """
+    draft.mkdir(exist_ok=True)
     try:
+        write_json(draft / _EARLIER, {"files": sorted(own - {_DRAFT})})
+        _clear(draft)  # of an interrupted save
         write(draft)
     except BaseException:
         _clear(draft)
-        if not keeps_names:
+        if not knows_more:
             _end(draft)
         raise
 
@@ -94,7 +90,7 @@ def _clear(draft: Path) -> None:
 
 
 def _end(draft: Path) -> None:
-    (draft / _EARLIER).unlink()
+    (draft / _EARLIER).unlink(missing_ok=True)
     draft.rmdir()
 
 

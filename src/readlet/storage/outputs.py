@@ -24,7 +24,9 @@ _LONGEST = Path("0123456789abcdef", "work", "checkpoint-00000000", "state.safete
 _SIGN_SOUGHT_IN = 64 << 20  # bytes; a report is far smaller
 
 
-def check_file(path: Path, inputs: Iterable[Path] = (), *, sign: str = "") -> None:
+def check_file(
+    path: Path, inputs: Iterable[Path] = (), *, sign: str = "", remedy: str = ANOTHER_FILE
+) -> None:
     """Check that a file may be written: it can be created, and replaces no input.
 
     `inputs` are the files and folders that the command reads; all files of a folder count. With a
@@ -37,7 +39,7 @@ def check_file(path: Path, inputs: Iterable[Path] = (), *, sign: str = "") -> No
         if not stat.S_ISREG(status.st_mode):
             raise bad_input(path, "", "is not a regular file", "name a file to write")
         if any(_is_same(target, read) for source in inputs for read in _files_of(source)):
-            raise bad_input(path, "", "is also an input", ANOTHER_FILE)
+            raise bad_input(path, "", "is also an input", remedy)
         if sign and not has_sign(target, sign):
             raise bad_input(path, "", "was not made by this command", _away(ANOTHER_FOLDER))
     if not target.parent.is_dir():
@@ -48,11 +50,16 @@ def check_file(path: Path, inputs: Iterable[Path] = (), *, sign: str = "") -> No
 
 
 def check_folder(
-    folder: Path, foreign: Foreign, inputs: Iterable[Path] = (), *, remedy: str = ANOTHER_FOLDER
+    folder: Path,
+    foreign: Foreign | None,
+    inputs: Iterable[Path] = (),
+    *,
+    remedy: str = ANOTHER_FOLDER,
 ) -> None:
     """Check that a folder may be written: it is new, empty, or holds only what the program made.
 
-    It is no input, and no input lies directly in it. `foreign` finds what is not the program's own.
+    It is no input, and no input lies directly in it. `foreign` finds what is not the program's own;
+    None: other files may lie there.
     """
     target, status = _found(folder, remedy)
     if status is not None and not stat.S_ISDIR(status.st_mode):
@@ -69,7 +76,7 @@ def check_folder(
             raise bad_input(folder, "", "is also an input", remedy)
         if source.exists() and _is_same(target, source.resolve().parent):
             raise bad_input(folder, "", f"holds an input, {source.name}", remedy)
-    for entry in foreign(target):
+    for entry in foreign(target) if foreign else ():
         fault = f"holds {entry.relative_to(target)}, which Readlet did not make"
         raise bad_input(folder, "", fault, _away(remedy))
 
