@@ -22,7 +22,7 @@ from readlet.fitting.run_folder import NOTES, check_data, check_run_folder, clai
 from readlet.fitting.spans import SpanEvaluator, unfitted
 from readlet.fitting.starting import copy_weights, load_start, mix_in, weights_of
 from readlet.fitting.teaching import ask_teacher
-from readlet.fitting.training_data import RecentData, TrainingData, prepare, read_split
+from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
 from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Task
 from readlet.reading.reader import Reader, default_batch_size
@@ -51,6 +51,7 @@ Watch = Callable[[float, Scores], None]
 
 def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     """Train, calibrate on the held-out questions, score on dev, and save the reader."""
+    data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
     reader = train(recipe, folder, resume=resume).reader
     if is_main_process():
