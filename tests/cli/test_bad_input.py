@@ -279,5 +279,5 @@ def test_no_command_writes_over_its_input(
     before = {name: path.read_bytes() for name, path in files.items()}
     done = readlet(*(files.get(word, word) for word in words))
     assert done.code == 2
-    assert "is also an input; give another file to write" in done.err
+    assert "is also an input; give another file" in done.err
     assert {name: path.read_bytes() for name, path in files.items()} == before

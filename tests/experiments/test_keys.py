@@ -108,10 +108,10 @@ def test_data_files_are_looked_up_in_folders(write_table: Write, tmp_path: Path)
 
 
 def test_data_folders_come_before_the_folder_of_the_table_and_the_current_one(
-    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    write_table: Write, table_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = write_table(("data.max_context", 'data.dev = "mine.json"\ndata.max_context'))
-    places = [tmp_path / "data", tmp_path / "more data", tmp_path, tmp_path / "here"]
+    places = [tmp_path / "data", tmp_path / "more data", table_folder, tmp_path / "here"]
     for place in places:
         place.mkdir(exist_ok=True)
         shutil.copy(source_path("bundled:dev"), place / "mine.json")

@@ -423,7 +423,8 @@ def test_config_is_written_last(
     move = os.replace
 
     def recorded(draft: Any, path: Any) -> None:
-        written.append(Path(path).name)
+        if Path(path).parent == tmp_path:  # not those of the draft
+            written.append(Path(path).name)
         move(draft, path)
 
     monkeypatch.setattr(os, "replace", recorded)
@@ -443,7 +444,7 @@ def test_an_interrupted_replacement_leaves_no_reader(
 
     def stopped(draft: Any, path: Any) -> None:
         move(draft, path)
-        if Path(path).name == last:
+        if Path(path) == tmp_path / last:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "replace", stopped)

@@ -31,6 +31,12 @@ def check(
         Path | None,
         typer.Option(metavar="OUT", help=f"Write repaired data here {OUTPUT}."),
     ] = None,
+    in_place: Annotated[
+        bool,
+        typer.Option(
+            "--in-place", help="Repair each file itself; the old one is kept as FILE.bak."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List all findings by id.")] = False,
     column: ColumnPairs = [],  # noqa: B006  typer copies it
@@ -38,35 +44,48 @@ def check(
 ) -> None:
     """Report what the files contain and what is wrong with them.
 
-    Exit code 1: problems were found (with --fix: examples had to be dropped).
+    Exit code 1: problems were found (when repairing: examples had to be dropped).
     Exit code 2: a file cannot be read.
     """
-    from readlet.cli.check_view import show_changes, show_report
+    from readlet.cli.check_view import show_changes, show_repaired, show_report
     from readlet.errors import ReadletError
     from readlet.formats import check_target
     from readlet.formats.columns import parse_columns
     from readlet.inspection.check import check as check_files
+    from readlet.inspection.in_place import check_in_place, repair_in_place
     from readlet.inspection.repair import repair_file
 
     columns = parse_columns(column)
     if fix is not None:
+        if in_place:
+            raise ReadletError("--fix: not with --in-place; leave one of them out")
         if len(files) != 1:
             raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
-        check_target(fix, files)
+        check_target(fix, files, remedy="give another file, or repair it with --in-place")
+    for source in files if in_place else ():
+        check_in_place(source, columns, encoding)
     report = check_files(files, columns, encoding=encoding)
     changes = None
     if fix is not None:
         changes = repair_file(files[0], fix, columns, encoding=encoding)
+    repaired = [repair_in_place(source, columns) for source in files] if in_place else []
     if as_json:
         result = report.as_json()
         if changes is not None:
             result["fixed"] = changes.as_json()
+        if in_place:
+            result["in_place"] = [file.as_json() for file in repaired]
         print_json(result, indent=1)
     else:
         show_report(report, list_all=list_all)
         if changes is not None:
             show_changes(changes, str(fix), list_all=list_all)
-    raise typer.Exit(int(report.is_wrong if changes is None else bool(changes.dropped)))
+        for file in repaired:
+            show_repaired(file, list_all=list_all)
+    if changes is None and not in_place:
+        raise typer.Exit(int(report.is_wrong))
+    made = [changes] if changes is not None else [file.changes for file in repaired]
+    raise typer.Exit(int(any(each.dropped for each in made)))
 
 
 @app.command()

@@ -17,11 +17,11 @@ from readlet.errors import FailedTrainingError, memory_reported
 from readlet.families import trainable_family
 from readlet.families.family import TrainableFamily, TrainableScorer
 from readlet.fitting.background import encoding_in_background
-from readlet.fitting.run_folder import check_data, claimed_folder
+from readlet.fitting.run_folder import NOTES, check_data, check_run_folder, claimed_folder
 from readlet.fitting.spans import SpanEvaluator, unfitted
 from readlet.fitting.starting import copy_weights, load_start, mix_in, weights_of
 from readlet.fitting.teaching import ask_teacher
-from readlet.fitting.training_data import RecentData, TrainingData, prepare, read_split
+from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
 from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Scored, Task
 from readlet.metrics.uncertainty import difference_p
@@ -33,7 +33,7 @@ from readlet.storage.files import atomic_text
 from readlet.terminal import say
 from readlet.training.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.training.precision import check_precision
-from readlet.training.processes import is_main_process, make_accelerator
+from readlet.training.processes import in_main, is_main_process, make_accelerator
 from readlet.training.weight_selection import Evaluator, Scores
 from readlet.types import Example, Prediction
 
@@ -54,9 +54,11 @@ Watch = Callable[[float, Scores], None]
 
 def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     """Train, calibrate on the held-out questions, score on dev, and save the reader."""
+    data_files(recipe)
+    in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
     reader = train(recipe, folder, resume=resume).reader
     if is_main_process():
-        reader.save(folder)
+        reader.write(folder)
     make_accelerator().wait_for_everyone()
     return reader
 
@@ -228,7 +230,7 @@ def _report_notes(recipe: Recipe, data: TrainingData, folder: Path, *, can_refus
     for part, rows in others.items():  # not trained on: notes on answers do not matter
         if ids := rows.notes.get(LONG_QUESTION):
             notes[f"{part}: {LONG_QUESTION}"] = ids
-    with atomic_text(folder / "notes.json") as stream:
+    with atomic_text(folder / NOTES) as stream:
         json.dump(notes, stream, ensure_ascii=False, indent=1)
     for reason, ids in notes.items():
         say(f"{len(ids):,} × {reason}")

@@ -21,17 +21,20 @@ from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.parquet_files import read_parquet, require_pyarrow, write_parquet
 from readlet.formats.places import nearest_place, occurrences
 from readlet.formats.squad import write_squad
-from readlet.storage.files import atomic_text, check_place
+from readlet.storage.files import atomic_text
+from readlet.storage.outputs import ANOTHER_FILE, check_file
 from readlet.types import NO_OFFSET, Example, Sentence, Span
 
 __all__ = [
     "OUTPUT_NAMES",
     "check_target",
     "has_columns",
+    "is_file_name",
     "is_output",
     "nearest_place",
     "occurrences",
     "output_kind",
+    "own_suffix",
     "read",
     "read_examples",
     "read_questions",
@@ -227,11 +230,34 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
         _TEXT_WRITERS[output_kind(path)](stream, examples)
 
 
-def check_target(path: Path, sources: Iterable[str]) -> None:
-    """Check that examples from these sources can be written there; call it before long work."""
+def check_target(path: Path, sources: Iterable[str], *, remedy: str = ANOTHER_FILE) -> None:
+    """Check that examples from these sources can be written there; call it before long work.
+
+    `remedy` is for a file that is one of the sources.
+    """
     if output_kind(path) == "parquet":
         require_pyarrow(path)
-    check_place(path, map(source_path, sources))
+    check_file(path, map(source_path, sources), remedy=remedy)
+
+
+def is_file_name(source: str) -> bool:
+    """Whether a source is a file of the user, and neither on the hub nor bundled."""
+    return not source.startswith((PREFIX, _BUNDLED))
+
+
+def own_suffix(path: Path, columns: Columns, encoding: str) -> str | None:
+    """The end of a name with which `write_examples` keeps the structure of a file.
+
+    None for tables, whose other columns would be lost, and for other encodings than UTF-8.
+    """
+    kind = detect(path, columns, encoding)
+    with path.open("rb") as raw:
+        first = raw.read(2)
+    is_squad = kind == "json" and not has_columns(path)
+    if (kind != "jsonl" and not is_squad) or encoding or first in (b"\xff\xfe", b"\xfe\xff"):
+        return None
+    zipped = ".gz" if first == b"\x1f\x8b" else ""
+    return f".{kind}{zipped}"
 
 
 def is_output(path: Path) -> bool:

@@ -17,7 +17,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.formats import check_target, is_output, output_kind, write_examples
 from readlet.formats.columns import Columns
 from readlet.formats.convert import arranged, read_all
-from readlet.storage.files import check_place
+from readlet.storage.outputs import check_file
 from readlet.types import Example
 
 Parts = Mapping[str, float]
@@ -97,7 +97,7 @@ def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
         if path.parent.is_dir():
             check_target(path, [source])
         else:  # the folder is created later
-            check_place(out)
+            check_file(out)
 
 
 class _Part:

@@ -23,8 +23,9 @@ from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
 from readlet.reading.reader import load_reader
-from readlet.reading.reader_names import Answerer
-from readlet.storage.files import atomic_text, check_place, text_chunks, write_text
+from readlet.reading.reader_names import BASELINE, Answerer, reader_folder
+from readlet.storage.files import atomic_text, text_chunks, write_text
+from readlet.storage.outputs import check_file
 from readlet.types import Example, Prediction, check_threshold
 
 T = TypeVar("T")
@@ -60,9 +61,10 @@ def evaluate_questions(
     if plot is not None and reader is None:
         raise ReadletError("--plot: not with a file of predictions; name a reader instead")
     given_files = (source_path(data), predictions, na_probs, against)
+    readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
     for output in (save, plot):
         if output is not None:
-            check_place(output, [path for path in given_files if path is not None])
+            check_file(output, [*readers, *(path for path in given_files if path is not None)])
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     if threshold is not None and na_probs is None and reader is None:

@@ -112,24 +112,35 @@ class Reader:
             warnings.warn(f"{cut:,} × {LONG_QUESTION}", stacklevel=2)
 
     def save(self, folder: str | Path) -> None:
-        """Write the reader's folder. `config.json` comes last: with it the folder is complete."""
+        """Write the reader's folder. `config.json` comes last: with it the folder is complete.
+
+        A folder that holds anything that is not an earlier reader's own is refused.
+        """
+        from readlet.reading.saving import foreign_to_reader
+        from readlet.storage.outputs import check_folder
+
+        check_folder(Path(folder), foreign_to_reader)
+        self.write(Path(folder))
+
+    def write(self, folder: Path) -> None:
+        """Write the reader into a folder that was checked before."""
         from readlet.reading.model_card import model_card
+        from readlet.reading.saving import replace_reader
         from readlet.storage.files import write_text
         from readlet.storage.json_files import write_json
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("config.json", "NOTICE.md"):  # of an earlier reader in this folder
-            (folder / name).unlink(missing_ok=True)
-        files = self.scorer.save(folder)
-        write_json(folder / "calibration.json", self.calibration.model_dump())
-        write_json(folder / "metrics.json", self.metrics)
-        if self.notice:
-            write_text(folder / "NOTICE.md", self.notice)
-        write_text(folder / "README.md", model_card(self))
-        config = {"format": FORMAT, "architecture": self.recipe.model.kind, "files": files}
-        recipe = {"recipe": self.recipe.model_dump()}
-        write_json(folder / "config.json", config | self.scorer.config() | recipe)
+        def write(draft: Path) -> None:
+            files = self.scorer.save(draft)
+            write_json(draft / "calibration.json", self.calibration.model_dump())
+            write_json(draft / "metrics.json", self.metrics)
+            if self.notice:
+                write_text(draft / "NOTICE.md", self.notice)
+            write_text(draft / "README.md", model_card(self))
+            config = {"format": FORMAT, "architecture": self.recipe.model.kind, "files": files}
+            recipe = {"recipe": self.recipe.model_dump()}
+            write_json(draft / "config.json", config | self.scorer.config() | recipe)
+
+        replace_reader(folder, write)
 
     @classmethod
     def load(

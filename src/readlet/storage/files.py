@@ -4,10 +4,11 @@ import codecs
 import gzip
 import io
 import os
+import stat
 import tempfile
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TextIO, cast
@@ -20,6 +21,7 @@ from readlet.storage.encodings import (
     likely_encoding,
     likely_utf16,
 )
+from readlet.storage.outputs import check_file
 
 CHUNK = 1 << 20
 # A longer row or article is an error in the file, and would fill the memory.
@@ -117,32 +119,24 @@ def text_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
         yield "".join(pieces)
 
 
-def check_place(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Check that a file can be written there, and replaces no input; call it before long work."""
-    if path.is_dir():
-        raise bad_input(path, "", "is a directory", "name a file to write")
-    if path.exists() and not path.is_file():  # it would be replaced by a file
-        raise bad_input(path, "", "is a device or a pipe", "name a file to write")
-    if not path.parent.is_dir():
-        raise bad_input(path, "", "its folder does not exist", f"create {path.parent} first")
-    if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
-        raise bad_input(path, "", "is also an input", "give another file to write")
-
-
 def make_readable(path: Path) -> None:
     """Set the default permissions of a new file."""
+    path.chmod(_default_mode())
+
+
+def _default_mode() -> int:
     umask = os.umask(0)
     os.umask(umask)
-    path.chmod(0o666 & ~umask)
+    return 0o666 & ~umask
 
 
 @contextmanager
 def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Write bytes atomically: the file appears only when complete."""
-    check_place(path)
+    check_file(path)
     target = path.resolve()  # a link is followed, not replaced
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     except OSError as error:
         raise bad_input(
             path, "", f"cannot be written ({error.strerror})", "choose another path"
@@ -152,7 +146,9 @@ def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
             yield raw
             raw.flush()
             os.fsync(raw.fileno())
-        make_readable(Path(name))  # mkstemp creates private files
+        # mkstemp creates private files; a file that is replaced keeps its permissions.
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else _default_mode()
+        os.chmod(name, mode)
         os.replace(name, target)
     except OSError as error:
         raise ReadletError(f"{path}: not written: {error.strerror}; free some space") from None
