@@ -91,7 +91,7 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
                 )
                 yield Prediction("", 0, 0, 0.9, 0.9, (best,) if prediction.text else ())
 
-    monkeypatch.setattr("readlet.reading.evaluate_files.load_reader", lambda name: Timid())
+    monkeypatch.setattr("readlet.reading.evaluate_files.load_reader", lambda name, **_: Timid())
     plain = evaluate_questions(TEST, reader="timid")
     bold = evaluate_questions(TEST, reader="timid", always_answer=True)
     monkeypatch.undo()

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from readlet.cli.console import console, highlighted
+from readlet.cli.options import Device
 from readlet.types import Prediction
 
 _SHOWN = 4000  # at most this many characters of a passage are printed: a screen or two
@@ -24,6 +25,7 @@ def ask(
     ] = "bundled",
     n_best: Annotated[int, typer.Option(min=1, help="Number of answers to show.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    device: Device = "auto",
 ) -> None:
     """Answer a question about a passage, or report that the passage has no answer."""
     from readlet.errors import ReadletError, bad_input
@@ -40,7 +42,7 @@ def ask(
         raise bad_input("standard input", place, "not UTF-8 text", "convert it to UTF-8") from None
     if not question.strip() or not text.strip():
         raise ReadletError("the question or the passage is empty; both need text")
-    prediction = load_reader(reader).answer(question, text, n_best)
+    prediction = load_reader(reader, device=device).answer(question, text, n_best)
     if as_json:
         best = [asdict(candidate) for candidate in prediction.n_best[:n_best]]
         print(json.dumps(asdict(prediction) | {"n_best": best}, ensure_ascii=False))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from readlet.cli.options import Device
+
 if TYPE_CHECKING:
     from readlet.formats.glue import Task
 
@@ -59,6 +61,7 @@ def evaluate_command(
             "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
         ),
     ] = [],  # noqa: B006  typer copies it
+    device: Device = "auto",
 ) -> None:
     """Score a reader, or a file of predictions, exactly as the official scripts do.
 
@@ -85,6 +88,7 @@ def evaluate_command(
             "--na-threshold": na_threshold is not None,
             "--rules": rules is not None,
             "--column": bool(column),
+            "--device": device != "auto",
         }
         given = [option for option, is_given in question_options.items() if is_given]
         missing = _glue(data, task, predictions, against, given, as_json)
@@ -100,6 +104,7 @@ def evaluate_command(
             rules=rules,
             save=save,
             columns=parse_columns(column),
+            device=device,
         )
         missing = evaluation.missing
         if as_json:

@@ -23,7 +23,7 @@ def load_start(recipe: Recipe) -> Reader | None:
     """The reader that training starts from; its network must be that of the recipe."""
     if not recipe.training.start:
         return None
-    start = Reader.load(recipe.training.start)
+    start = Reader.load(recipe.training.start, device="cpu")  # training moves it
     refuse_other_network(start.recipe, recipe)
     if not hasattr(start.scorer, "module"):
         fault = "that reader cannot be trained"

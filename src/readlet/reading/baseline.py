@@ -15,6 +15,7 @@ from unicodedata import normalize
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import word_spans
 from readlet.metrics.question_types import question_type
+from readlet.reading.asked import Asked, as_pairs
 from readlet.types import N_BEST, Candidate, Prediction, check_n_best
 
 # If no sentence has this share of the question's weight, the baseline predicts "no answer".
@@ -82,11 +83,9 @@ class LexicalBaseline:
             self._last = _read(context)
         return _answer(question, self._last, n_best)
 
-    def answer_batch(
-        self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
-    ) -> Iterator[Prediction]:
+    def answer_batch(self, pairs: Iterable[Asked], n_best: int = N_BEST) -> Iterator[Prediction]:
         """Predictions in order, one at a time: any number of questions fits in memory."""
-        for question, context in pairs:
+        for question, context in as_pairs(pairs):
             yield self.answer(question, context, n_best)
 
 

@@ -21,6 +21,7 @@ from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
 from readlet.metrics.evaluation import Evaluation, evaluate
 from readlet.metrics.squad import Rules
 from readlet.progress import track
+from readlet.reading.devices import AUTO
 from readlet.reading.reader import load_reader
 from readlet.reading.reader_names import Answerer
 from readlet.storage.files import atomic_text, check_place, text_chunks
@@ -41,6 +42,7 @@ def evaluate_questions(
     rules: Rules | None = None,
     save: Path | None = None,
     columns: Columns | None = None,
+    device: str = AUTO,
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
@@ -76,7 +78,7 @@ def evaluate_questions(
     confidences = None
     threshold = 1.0 if na_threshold is None else na_threshold
     if reader is not None:
-        loaded = load_reader(reader)
+        loaded = load_reader(reader, device=device)
         predicted = predict(loaded, examples)
         given = {key: _best(p).text for key, p in predicted.items()}
         if probabilities is None:

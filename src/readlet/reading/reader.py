@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.errors import ReadletError, bad_input
+from readlet.reading.asked import Asked, as_pairs
+from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.reader_names import (
     BASELINE,
     BUNDLED,
@@ -64,11 +66,10 @@ class Reader:
         (prediction,) = self.answer_batch([(question, context)], n_best)
         return prediction
 
-    def answer_batch(
-        self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
-    ) -> Iterator[Prediction]:
+    def answer_batch(self, pairs: Iterable[Asked], n_best: int = N_BEST) -> Iterator[Prediction]:
         """Predictions in the order of the pairs; any number of them in constant memory.
 
+        Pairs are (question, context), or dicts with "question" and "context".
         After the last one a warning reports how many questions were too long to be read whole.
         """
         from readlet.encoding.rows import LONG_QUESTION
@@ -76,7 +77,7 @@ class Reader:
 
         check_n_best(n_best)
         predictor = Predictor(self.scorer, self.calibration, self.rows_at_once, n_best)
-        remaining = iter(pairs)
+        remaining = as_pairs(pairs)
         cut = 0
         while chunk := list(islice(remaining, _CHUNK)):
             examples = [Example(str(i), q, c) for i, (q, c) in enumerate(chunk)]
@@ -108,12 +109,13 @@ class Reader:
 
     @classmethod
     def load(
-        cls, folder: str | Path = BUNDLED, *, device: str = "cpu", batch_size: int = 0
+        cls, folder: str | Path = BUNDLED, *, device: str = AUTO, batch_size: int = 0
     ) -> "Reader":
         """Read a reader's folder, or the `bundled` one; nothing in it is executed.
 
-        `device` is where it computes ("cpu", "cuda", "cuda:1"); `batch_size` is how many rows are
-        scored at once, by default a number that suits the device.
+        `device` is where it computes ("cpu", "cuda", "cuda:1", "mps"); by default a GPU when there
+        is one. `batch_size` is how many rows are scored at once, by default a number that suits
+        the device.
         """
         from readlet.families import family_of
         from readlet.reading.calibration import Calibration
@@ -122,7 +124,9 @@ class Reader:
         from readlet.storage.damage import damage_of
         from readlet.storage.json_files import read_json
 
-        _check_device(device, batch_size)
+        if batch_size < 0:
+            raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
+        device = chosen_device(device)
         path = reader_folder(folder)
         if folder == BUNDLED:
             warn_of_same_named_folder(BUNDLED)
@@ -152,9 +156,11 @@ def default_batch_size(device: str) -> int:
     return _BATCH_SIZES.get(device.partition(":")[0], 32)
 
 
-def load_reader(name: str) -> Answerer:
+def load_reader(name: str, *, device: str = AUTO, batch_size: int = 0) -> Answerer:
     """A reader by name or folder; `baseline` needs no training, `bundled` is already trained."""
     if name == BASELINE:
+        if device != AUTO:  # it computes on the CPU, but a wrong name is still an error
+            chosen_device(device)
         from readlet.reading.baseline import LexicalBaseline
 
         warn_of_same_named_folder(BASELINE)
@@ -162,18 +168,4 @@ def load_reader(name: str) -> Answerer:
     if name != BUNDLED and not (Path(name) / "config.json").is_file():
         remedy = f"give a reader's folder, `{BUNDLED}` or `{BASELINE}`"
         raise bad_input(name, "", "no reader there", remedy)
-    return Reader.load(name)
-
-
-def _check_device(device: str, batch_size: int) -> None:
-    if batch_size < 0:
-        raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
-    if device == "cpu":
-        return
-    import torch
-
-    try:
-        torch.empty(1, device=device).cpu()  # a device without storage fails here too
-    except (RuntimeError, AssertionError, NotImplementedError):
-        fault = f"device {device!r}: not available on this machine"
-        raise ReadletError(f"{fault}; give cpu, or a GPU such as cuda or cuda:1") from None
+    return Reader.load(name, device=device, batch_size=batch_size)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from readlet.bundled import bundled_reader
 from readlet.errors import bad_input
+from readlet.reading.asked import Asked
 from readlet.storage.json_files import read_json
 from readlet.types import N_BEST, Prediction
 
@@ -27,7 +28,7 @@ class Answerer(Protocol):
     def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction: ...
 
     def answer_batch(
-        self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
+        self, pairs: Iterable[Asked], n_best: int = N_BEST
     ) -> Iterator[Prediction]: ...
 
 
