@@ -22,6 +22,7 @@ from readlet.types import N_BEST, Example, Prediction, check_n_best
 if TYPE_CHECKING:
     from readlet.families.family import SpanScorer
     from readlet.reading.calibration import Calibration
+    from readlet.reading.documents import Documents, Found, Passages
     from readlet.recipe.recipe import Recipe
 
 FORMAT = 1
@@ -86,6 +87,23 @@ class Reader:
             yield from predictor.predict(examples, rows)
         if cut:
             warnings.warn(f"{cut:,} × {LONG_QUESTION}", stacklevel=2)
+
+    def answer_any(
+        self,
+        question: str,
+        passages: "Passages | Documents",
+        n_best: int = N_BEST,
+        max_passages: int = 20,
+    ) -> "list[Found]":
+        """The answers that many texts give to one question, best first, each with its text's key.
+
+        `passages` is a sequence of texts, or a mapping from names to texts; `Documents` of them
+        saves time if several questions are asked. The `max_passages` pieces that share the rarest
+        words with the question are read; see `Documents.answer` for the order and the limits.
+        """
+        from readlet.reading.documents import answer_any
+
+        return answer_any(self, question, passages, n_best=n_best, max_passages=max_passages)
 
     def save(self, folder: str | Path) -> None:
         """Write the reader's folder. `config.json` comes last: with it the folder is complete."""
