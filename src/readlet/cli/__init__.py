@@ -9,7 +9,7 @@ import warnings
 import typer
 
 from readlet import __version__
-from readlet.cli import ask, data, demo, evaluate, experiment, slim, train
+from readlet.cli import ask, data, demo, evaluate, experiment, predict, slim, train
 from readlet.errors import ReadletError, disk_fault
 
 _GRACE = 10.0  # seconds; the launcher stops all processes as soon as one of them has failed
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.command(name="demo")(demo.demo)
 app.command(name="ask")(ask.ask)
 app.command(name="evaluate")(evaluate.evaluate_command)
+app.command(name="predict")(predict.predict)
 app.command(name="train")(train.train)
 app.command(name="slim")(slim.slim)
 app.add_typer(data.app, name="data")

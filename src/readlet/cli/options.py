@@ -11,3 +11,19 @@ Device = Annotated[
         help="Where the reader computes: cpu, cuda, cuda:1, mps; auto: a GPU when there is one.",
     ),
 ]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        help="Refuse where the no-answer probability is above this.",
+        show_default="the reader's own",
+    ),
+]
+AlwaysAnswer = Annotated[
+    bool, typer.Option(help="Every passage is taken to have an answer: never refuse.")
+]
+ColumnNames = Annotated[
+    list[str],
+    typer.Option(
+        "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
+    ),
+]

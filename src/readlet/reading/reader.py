@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 # Questions encoded at once: enough to sort them by length, few enough to bound the memory.
-_CHUNK = 512
+CHUNK = 512
 _BATCH_SIZES = {"cpu": 32, "cuda": 256}
 _OTHER_VERSION = "use a matching version of readlet"
 
@@ -80,7 +80,7 @@ class Reader:
         predictor = Predictor(self.scorer, self.calibration, self.rows_at_once, n_best)
         remaining = as_pairs(pairs)
         cut = 0
-        while chunk := list(islice(remaining, _CHUNK)):
+        while chunk := list(islice(remaining, CHUNK)):
             examples = [Example(str(i), q, c) for i, (q, c) in enumerate(chunk)]
             rows = self.scorer.encoder.encode(examples)
             cut += len(rows.notes.get(LONG_QUESTION, ()))
