@@ -128,9 +128,9 @@ def test_a_refusal_shows_the_best_candidate(
     class Timid:
         name = "timid"
 
-        def answer(self, question: str, context: str, n_best: int) -> Prediction:
+        def answer(self, question: str, context: str, n_best: int, **_: object) -> Prediction:
             guess = Candidate("Ada Brook [sic]", 37, 46, 0.2)
-            return Prediction("", 0, 0, 0.7, 0.7, (guess,) if "kiln" in question else ())
+            return Prediction("", 0, 0, 0.2, 0.7, True, (guess,) if "kiln" in question else ())
 
     monkeypatch.setattr("readlet.reading.reader.load_reader", lambda name, **_: Timid())
     done = readlet("ask", "Who built the kiln?", passage)

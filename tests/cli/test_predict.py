@@ -18,18 +18,22 @@ from readlet.types import Example
 
 Run = Callable[..., Any]
 
-LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
+KILN = "The old kiln stands in Hollow Lane. Ada Brook built it in 1881."
 FIELDS = ["id", "question", "text", "start", "end", "score", "no_answer", "refused"]
 
 
 @pytest.fixture
 def unlabelled(tmp_path: Path) -> Path:
     path = tmp_path / "questions.csv"
-    rows = [("q1", "Who lit the lamp?"), ("q2", 'What "giraffe", though?'), ("q3", "When?")]
+    rows = [
+        ("q1", "Who built the kiln?"),
+        ("q2", 'What "giraffe", though?'),
+        ("q3", "When was it built?"),
+    ]
     with path.open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(["id", "question", "passage"])
-        writer.writerows([identity, question, LAMP] for identity, question in rows)
+        writer.writerows([f"q{i}", question, KILN] for i, question in enumerate(questions, 1))
     return path
 
 
@@ -57,12 +61,14 @@ def test_rows_have_everything_that_a_reader_predicts(
     assert done.out == f"{out}: 3 predictions, 1 of them refusals\n"
     rows = rows_of(out)
     assert [list(row) for row in rows] == [FIELDS] * 3
-    for row, question in zip(rows, ("Who lit the lamp?", None, "When?"), strict=True):
-        expected = LexicalBaseline().answer(row["question"], LAMP)
+    for row, question in zip(
+        rows, ("Who built the kiln?", None, "When was it built?"), strict=True
+    ):
+        expected = LexicalBaseline().answer(row["question"], KILN)
         assert question in (None, row["question"])
         assert {k: row[k] for k in FIELDS[2:]} == {k: getattr(expected, k) for k in FIELDS[2:]}
     assert [row["refused"] for row in rows] == [False, True, False]
-    assert rows[0]["text"] == LAMP[rows[0]["start"] : rows[0]["end"]] == "Ada Brook"
+    assert rows[0]["text"] == KILN[rows[0]["start"] : rows[0]["end"]] == "Ada Brook"
     assert not out.with_name(f"{name}.partial").exists()
 
 
@@ -76,7 +82,7 @@ def test_best_answers_on_request(readlet: Run, tmp_path: Path, unlabelled: Path,
         assert list(row) == [*FIELDS, "n_best"]
         assert len(row["n_best"]) == 2
         for candidate in row["n_best"]:
-            assert LAMP[candidate["start"] : candidate["end"]] == candidate["text"]
+            assert KILN[candidate["start"] : candidate["end"]] == candidate["text"]
     assert rows_of(out)[0]["n_best"][0]["text"] == "Ada Brook"
 
 
@@ -154,7 +160,7 @@ def test_answers_of_the_data_do_not_matter(readlet: Run, tmp_path: Path) -> None
         {"id": "2", "question": "Who lit it?", "answers": [], "is_impossible": False},
         {"id": "3", "question": "", "answers": []},
     ]
-    data.write_text(json.dumps({"data": [{"paragraphs": [{"context": LAMP, "qas": qas}]}]}))
+    data.write_text(json.dumps({"data": [{"paragraphs": [{"context": KILN, "qas": qas}]}]}))
     assert readlet("predict", "baseline", data, "--out", out).code == 0
     assert json.loads(out.read_text()).keys() == {"1", "2", "3"}
 
@@ -163,8 +169,8 @@ def test_odd_texts_survive(readlet: Run, tmp_path: Path) -> None:
     data = tmp_path / "odd.jsonl"
     row = {
         "id": 'a"\n,b',
-        "question": "Who lit\nthe «lamp»?",
-        "context": LAMP + " \u2028 Łódź \x00",
+        "question": "Who built\nthe «kiln»?",
+        "context": KILN + " \u2028 Łódź \x00",
     }
     data.write_text(json.dumps(row) + "\n")
     for name in ("p.csv", "p.jsonl", "p.json"):

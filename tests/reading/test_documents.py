@@ -137,27 +137,23 @@ class Scripted:
             score = float(place[0])
             best = Candidate(place[0], *place.span(), score)
             if score < 0.5:
-                yield refusal(1 - score, best)
+                yield Prediction("", 0, 0, score, 1 - score, True, (best,))
             else:
-                yield answer(best, 1 - score)
+                yield Prediction(*place_of(best), score, 1 - score, False, (best,))
 
 
-def answer(best: Candidate, no_answer: float) -> Prediction:
-    return Prediction(best.text, best.start, best.end, best.score, no_answer, (best,))
+def place_of(best: Candidate) -> tuple[str, int, int]:
+    return best.text, best.start, best.end
 
 
-def refusal(no_answer: float, *best: Candidate) -> Prediction:
-    return Prediction("", 0, 0, best[0].score if best else 0.0, no_answer, best)
-
-
-REFUSAL = refusal(1.0)
+REFUSAL = Prediction.choose((), 1.0, 0.0)
 
 
 def test_best_first_answers_before_refusals() -> None:
     passages = ["kiln 0.4", "nothing", "kiln 0.9", "0.6", "kiln kiln 0.6", "kiln 0.1"]
     found = answer_any(Scripted(), "Which kiln?", passages)  # type: ignore[arg-type]
     assert [one.passage for one in found] == [2, 4, 3, 0, 5, 1]  # 4 is more relevant than 3
-    assert [one.prediction.is_answer for one in found] == [True] * 3 + [False] * 3
+    assert [one.prediction.refused for one in found] == [False] * 3 + [True] * 3
     assert found[0].relevance > found[2].relevance == 0
 
 
@@ -194,7 +190,7 @@ def test_nothing_to_read(reader: Reader, passages: Any) -> None:
 
 def test_a_question_without_words_is_refused(reader: Reader) -> None:
     (found,) = reader.answer_any(" ", [KILN])
-    assert not found.prediction.is_answer
+    assert found.prediction.refused
 
 
 @pytest.mark.parametrize(

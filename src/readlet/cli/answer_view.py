@@ -22,10 +22,10 @@ _OF_PASSAGE, _OF_DOCUMENT = 4000, 1500
 
 def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 1) -> None:
     """Print the passage with the answer highlighted, then the answer with its confidence."""
-    place = [(prediction.start, prediction.end)] if prediction.is_answer else []
+    place = [(prediction.start, prediction.end)] if not prediction.refused else []
     console.print(_marked(text, place, _OF_PASSAGE))
     console.print(f"\n[bold]Q[/bold] {escape(question)}")
-    if prediction.is_answer:
+    if not prediction.refused:
         details = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
         console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({details})[/dim]")
     else:
@@ -45,12 +45,12 @@ def show_found(
 ) -> None:
     """Print the best answer in its document, then all answers with document, place and score."""
     top = found[0]
-    if top.prediction.is_answer:
+    if not top.prediction.refused:
         place = (top.prediction.start, top.prediction.end)
         console.print(str(top.passage), style="bold", markup=False, soft_wrap=True)
         console.print(_marked(documents[top.passage], [place], _OF_DOCUMENT))
     console.print(f"\n[bold]Q[/bold] {escape(question)}")
-    if top.prediction.is_answer:
+    if not top.prediction.refused:
         details = f"{top.passage} at {place[0]}-{place[1]}, confidence {top.prediction.score:.2f}"
         answer = escape(top.prediction.text)
     else:
@@ -62,7 +62,7 @@ def show_found(
     for rank, one in enumerate(found if len(found) > 1 else (), 1):
         if one.best is None:
             continue
-        refused = "" if one.prediction.is_answer else ", refused"
+        refused = "" if not one.prediction.refused else ", refused"
         where = escape(f"{one.passage} at {one.best.start}-{one.best.end}{refused}")
         line = f"  {rank}. {one.best.score:.2f}  {escape(one.best.text)}  [dim]{where}[/dim]"
         console.print(line, soft_wrap=True)  # so that the path can be copied

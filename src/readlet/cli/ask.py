@@ -12,7 +12,7 @@ from readlet.cli.answer_view import (
     show_answer,
     show_found,
 )
-from readlet.cli.options import Device
+from readlet.cli.options import AlwaysAnswer, Device, Threshold
 
 _ANSWERS_OF_DOCUMENTS = 3  # that are shown by default: another document may be the right one
 
@@ -41,6 +41,8 @@ def ask(
         ),
     ] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    threshold: Threshold = None,
+    always_answer: AlwaysAnswer = False,
     device: Device = "auto",
 ) -> None:
     """Answer a question about a passage or many documents, or report that there is no answer."""
@@ -59,7 +61,13 @@ def ask(
         shown = n_best or _ANSWERS_OF_DOCUMENTS
         if not documents.pieces:
             raise ReadletError("the documents contain no words; give text")
-        found = documents.answer(loaded, question, max_passages=read)
+        found = documents.answer(
+            loaded,
+            question,
+            max_passages=read,
+            threshold=threshold,
+            always_answer=always_answer,
+        )
         if as_json:
             print(json.dumps(found_as_json(found[:shown]), ensure_ascii=False))
         else:
@@ -69,7 +77,9 @@ def ask(
     if not question.strip() or not text.strip():
         raise ReadletError("the question or the passage is empty; both need text")
     n_best = n_best or 1
-    prediction = load_reader(reader, device=device).answer(question, text, n_best)
+    prediction = load_reader(reader, device=device).answer(
+        question, text, n_best, threshold=threshold, always_answer=always_answer
+    )
     if as_json:
         best = [asdict(candidate) for candidate in prediction.n_best[:n_best]]
         print(json.dumps(asdict(prediction) | {"n_best": best}, ensure_ascii=False))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from readlet.cli.options import Device
+from readlet.cli.options import AlwaysAnswer, ColumnNames, Device, Threshold
 
 if TYPE_CHECKING:
     from readlet.formats.glue import Task
@@ -23,21 +23,16 @@ def evaluate_command(
     ],
     predictions: Annotated[
         Path | None,
-        typer.Option(help='Score these predictions instead of a reader: {"id": "answer", ...}.'),
+        typer.Option(
+            help='Score these predictions instead of a reader: {"id": "answer", ...}, or rows '
+            "(.csv, .jsonl) of `readlet predict`."
+        ),
     ] = None,
-    always_answer: Annotated[
-        bool, typer.Option(help="Score the reader's best answer even where it would refuse.")
-    ] = False,
+    always_answer: AlwaysAnswer = False,
     na_probs: Annotated[
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
-    na_threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="Refuse where the no-answer probability is above this, "
-            "instead of the reader's own threshold."
-        ),
-    ] = None,
+    threshold: Threshold = None,
     against: Annotated[
         Path | None, typer.Option(help="Predictions of another model, for a paired comparison.")
     ] = None,
@@ -51,16 +46,15 @@ def evaluate_command(
         Path | None,
         typer.Option("--save-predictions", help="Write the reader's predictions to this file."),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw confidence against accuracy into this SVG file."),
+    ] = None,
     allow_missing: Annotated[
         bool, typer.Option(help="Exit with 0 even if predictions are missing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    column: Annotated[
-        list[str],
-        typer.Option(
-            "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
-        ),
-    ] = [],  # noqa: B006  typer copies it
+    column: ColumnNames = [],  # noqa: B006  typer copies it
     device: Device = "auto",
 ) -> None:
     """Score a reader, or a file of predictions, exactly as the official scripts do.
@@ -85,7 +79,8 @@ def evaluate_command(
         question_options = {
             "--always-answer": always_answer,
             "--na-probs": na_probs is not None,
-            "--na-threshold": na_threshold is not None,
+            "--threshold": threshold is not None,
+            "--plot": plot is not None,
             "--rules": rules is not None,
             "--column": bool(column),
             "--device": device != "auto",
@@ -99,10 +94,11 @@ def evaluate_command(
             always_answer=always_answer,
             predictions=predictions,
             na_probs=na_probs,
-            na_threshold=na_threshold,
+            threshold=threshold,
             against=against,
             rules=rules,
             save=save,
+            plot=plot,
             columns=parse_columns(column),
             device=device,
         )

@@ -33,8 +33,9 @@ def predict(
     column: ColumnNames = [],  # noqa: B006  typer copies it
     device: Device = "auto",
     batch_size: Annotated[
-        int, typer.Option(min=1, help="Passages read at once.", show_default="suits the device")
-    ] = 0,
+        int | None,
+        typer.Option(min=1, help="Passages read at once.", show_default="suits the device"),
+    ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
 ) -> None:
     """Write a reader's predictions for all questions of a file of any size.
@@ -54,7 +55,7 @@ def predict(
         always_answer=always_answer,
         columns=parse_columns(column),
         device=device,
-        batch_size=batch_size,
+        batch_size=batch_size or 0,
         overwrite=overwrite,
     )
     line = f"{out}: {made.questions:,} predictions, {made.refused:,} of them refusals"

@@ -69,6 +69,8 @@ class Documents:
         *,
         n_best: int = N_BEST,
         max_passages: int = MAX_PASSAGES,
+        threshold: float | None = None,
+        always_answer: bool = False,
     ) -> list[Found]:
         """Predictions of the `max_passages` most relevant pieces, best first.
 
@@ -88,7 +90,9 @@ class Documents:
         chosen = np.argsort(-relevance, kind="stable")[:max_passages].tolist()
         places = [self._places[number] for number in chosen]
         asked = [(question, self._texts[p.document][p.start : p.end]) for p in places]
-        predictions = reader.answer_batch(asked, n_best)
+        predictions = reader.answer_batch(
+            asked, n_best, threshold=threshold, always_answer=always_answer
+        )
         found = [
             Found(place.document, _shifted(prediction, place.start), float(relevance[number]))
             for number, place, prediction in zip(chosen, places, predictions, strict=True)
@@ -110,7 +114,7 @@ def answer_any(
 
 def _rank(found: Found) -> tuple[bool, float]:
     """Answers before refusals, each by score."""
-    return not found.prediction.is_answer, -(found.best.score if found.best else 0.0)
+    return found.prediction.refused, -found.prediction.score
 
 
 def _named(passages: Passages) -> dict[Key, str]:
@@ -133,7 +137,7 @@ def _named(passages: Passages) -> dict[Key, str]:
 def _shifted(prediction: Prediction, by: int) -> Prediction:
     """The same prediction with the offsets of a text that has `by` characters before."""
     best = tuple(replace(c, start=c.start + by, end=c.end + by) for c in prediction.n_best)
-    if not prediction.is_answer:
+    if prediction.refused:
         return replace(prediction, n_best=best)
     start, end = prediction.start + by, prediction.end + by
     return replace(prediction, start=start, end=end, n_best=best)

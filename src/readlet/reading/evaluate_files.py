@@ -19,13 +19,15 @@ from readlet.formats.glue import Task
 from readlet.formats.rows import Columns
 from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
 from readlet.metrics.evaluation import Evaluation, evaluate
+from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
 from readlet.reading.devices import AUTO
+from readlet.reading.prediction_files import has_rows, read_field
 from readlet.reading.reader import load_reader
 from readlet.reading.reader_names import Answerer
-from readlet.storage.files import atomic_text, check_place, text_chunks
-from readlet.types import Candidate, Example, Prediction
+from readlet.storage.files import atomic_text, check_place, text_chunks, write_text
+from readlet.types import Example, Prediction, check_threshold
 
 T = TypeVar("T")
 
@@ -37,30 +39,36 @@ def evaluate_questions(
     always_answer: bool = False,
     predictions: Path | None = None,
     na_probs: Path | None = None,
-    na_threshold: float | None = None,
+    threshold: float | None = None,
     against: Path | None = None,
     rules: Rules | None = None,
     save: Path | None = None,
+    plot: Path | None = None,
     columns: Columns | None = None,
     device: str = AUTO,
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
-    With `always_answer`, a reader's best answer counts even where it would refuse.
+    Questions with a no-answer probability above `threshold` are refused; by default that is the
+    reader's own threshold. With `always_answer` the reader never refuses. `save` is a file for
+    its predictions, `plot` one for the plot of its reliability.
     """
     if always_answer and reader is None:
         raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
-    if na_threshold is not None and always_answer:
-        raise ReadletError("--na-threshold: not with --always-answer; leave one of them out")
-    if na_threshold is not None and math.isnan(na_threshold):
-        raise ReadletError("--na-threshold: NaN; give a number from 0 to 1")
-    if save is not None:
-        given_files = (source_path(data), predictions, na_probs, against)
-        check_place(save, [path for path in given_files if path is not None])
+    # The numbers of a file may have any range, log-odds for example.
+    is_probability = na_probs is None or threshold is None or not math.isfinite(threshold)
+    if is_probability or always_answer:
+        check_threshold(threshold, always_answer)
+    if plot is not None and reader is None:
+        raise ReadletError("--plot: not with a file of predictions; name a reader instead")
+    given_files = (source_path(data), predictions, na_probs, against)
+    for output in (save, plot):
+        if output is not None:
+            check_place(output, [path for path in given_files if path is not None])
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
-    if na_threshold is not None and na_probs is None and reader is None:
-        raise ReadletError("--na-threshold: no probabilities to compare it with; add --na-probs")
+    if threshold is not None and na_probs is None and reader is None:
+        raise ReadletError("--threshold: no probabilities to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
     as_read = list(read_examples(data, columns or {}))
     examples = with_own_ids(as_read)
@@ -76,31 +84,35 @@ def evaluate_questions(
     if not examples:
         raise bad_input(data, "", "contains no questions", "give data with questions")
     confidences = None
-    threshold = 1.0 if na_threshold is None else na_threshold
+    limit = 1.0 if threshold is None else threshold
     if reader is not None:
         loaded = load_reader(reader, device=device)
-        predicted = predict(loaded, examples)
-        given = {key: _best(p).text for key, p in predicted.items()}
-        if probabilities is None:
+        never = None if always_answer else 1.0
+        predicted = predict(loaded, examples, threshold=never, always_answer=always_answer)
+        given = {key: p.text for key, p in predicted.items()}
+        if probabilities is None and not always_answer:
             probabilities = {key: p.no_answer for key, p in predicted.items()}
-            if na_threshold is None and not always_answer:
+            if threshold is None:
                 # Applied at the end, so that the best threshold is sought among all answers.
-                threshold = loaded.no_answer_threshold
-        refused = {key for key in predicted if probabilities.get(key, 0.0) > threshold}
+                limit = loaded.no_answer_threshold
+        refused = {key for key, value in (probabilities or {}).items() if value > limit}
         confidences = {
-            key: p.no_answer if key in refused else _best(p).score for key, p in predicted.items()
+            key: p.no_answer if key in refused else p.score for key, p in predicted.items()
         }
         if save is not None:
             write_predictions(save, {k: "" if k in refused else v for k, v in given.items()})
-    return evaluate(
+    evaluation = evaluate(
         examples,
         given,
         na_probs=probabilities,
-        na_threshold=threshold,
+        na_threshold=limit,
         against=other,
         rules=rules,
         confidences=confidences,
     )
+    if plot is not None and evaluation.reliability is not None:
+        write_text(plot, reliability_plot(evaluation.reliability))
+    return evaluation
 
 
 def evaluate_sentences(
@@ -119,7 +131,8 @@ def read_classes(path: Path) -> dict[str, int]:
     def is_class(value: Any) -> bool:
         return not isinstance(value, bool) and value in (0, 1)  # True == 1, but is not a class
 
-    found = _read_json_object(path, "0 or 1 for every id", is_class)
+    wanted = "0 or 1 for every id"
+    found = _checked(path, _read_json_object(path, wanted), wanted, is_class)
     return {identity: int(value) for identity, value in found.items()}
 
 
@@ -129,29 +142,35 @@ def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str,
     return old | values
 
 
-def predict(reader: Answerer, examples: Sequence[Example]) -> dict[str, Prediction]:
+def predict(
+    reader: Answerer,
+    examples: Sequence[Example],
+    *,
+    threshold: float | None = None,
+    always_answer: bool = False,
+) -> dict[str, Prediction]:
     """The reader's prediction for every question, by id, with a progress bar."""
-    answers = reader.answer_batch((e.question, e.context) for e in examples)
+    pairs = ((e.question, e.context) for e in examples)
+    answers = reader.answer_batch(pairs, threshold=threshold, always_answer=always_answer)
     predictions = track(answers, len(examples), reader.name)
     return {e.id: prediction for e, prediction in zip(examples, predictions, strict=True)}
 
 
-def _best(prediction: Prediction) -> Prediction | Candidate:
-    return prediction.n_best[0] if prediction.n_best else prediction
-
-
 def read_predictions(path: Path) -> dict[str, str]:
-    return _read_json_object(path, "a text for every id", lambda v: isinstance(v, str))
+    """The texts of {"id": "text"}, or of the rows that `readlet predict` writes."""
+    return _by_id(path, "text", "a text for every id", lambda v: isinstance(v, str))
 
 
 def read_probabilities(path: Path) -> dict[str, float]:
+    """The no-answer probabilities of {"id": 0.3}, or of the rows that `readlet predict` writes."""
+
     def is_number(value: Any) -> bool:
         # Comparisons with NaN are false: it would silently spoil the thresholds. True is an int.
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
         return abs(value) <= sys.float_info.max
 
-    return _read_json_object(path, "a number for every id", is_number)
+    return _by_id(path, "no_answer", "a number for every id", is_number)
 
 
 def write_predictions(path: Path, predictions: Mapping[str, str | int]) -> None:
@@ -159,7 +178,13 @@ def write_predictions(path: Path, predictions: Mapping[str, str | int]) -> None:
         json.dump(predictions, stream, ensure_ascii=False, indent=0)
 
 
-def _read_json_object(path: Path, wanted: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+def _by_id(path: Path, field: str, wanted: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+    """The values of a JSON object, or of a field of rows."""
+    values = read_field(path, field) if has_rows(path) else _read_json_object(path, wanted)
+    return _checked(path, values, wanted, is_right)
+
+
+def _read_json_object(path: Path, wanted: str) -> dict[str, Any]:
     text = "".join(text_chunks(path))
     try:
         values = json.loads(text)
@@ -170,6 +195,12 @@ def _read_json_object(path: Path, wanted: str, is_right: Callable[[Any], bool]) 
         raise bad_input(path, "", f"is not {wanted}", "write one JSON object") from None
     if not isinstance(values, dict):
         raise bad_input(path, "", f"is a {type(values).__name__}", f"write an object: {wanted}")
+    return values
+
+
+def _checked(
+    path: Path, values: dict[str, Any], wanted: str, is_right: Callable[[Any], bool]
+) -> dict[str, Any]:
     for identity, value in values.items():
         if not is_right(value):
             fault = f"is {value!r:.40}"

@@ -29,7 +29,7 @@ from readlet.reading.reader import CHUNK, Reader, load_reader
 from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
 from readlet.storage.files import check_place
 from readlet.storage.partial_lines import PartialLines, partial_lines
-from readlet.types import N_BEST, Example
+from readlet.types import N_BEST, Example, check_threshold
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ def predict_file(
     next to the output, `OUT.partial`; if the process is killed, the same call continues there, and
     the output has the same bytes. It appears only when it is complete.
     """
+    check_threshold(threshold, always_answer)
     if n_best < 0:
         raise ReadletError(f"n_best: {n_best}; give 0 or more")
     if n_best and is_squad(out):
