@@ -25,11 +25,7 @@ FIELDS = ["id", "question", "text", "start", "end", "score", "no_answer", "refus
 @pytest.fixture
 def unlabelled(tmp_path: Path) -> Path:
     path = tmp_path / "questions.csv"
-    rows = [
-        ("q1", "Who built the kiln?"),
-        ("q2", 'What "giraffe", though?'),
-        ("q3", "When was it built?"),
-    ]
+    questions = ("Who built the kiln?", 'What "giraffe", though?', "When was it built?")
     with path.open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(["id", "question", "passage"])

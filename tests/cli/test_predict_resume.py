@@ -83,11 +83,10 @@ def finish(*words: object) -> str:
     return err
 
 
-@pytest.mark.parametrize("suffix", ["csv", "json", "jsonl.gz"])
 def test_killed_twice_and_resumed_gives_the_same_bytes(
-    tmp_path: Path, reader: Path, data: Path, suffix: str
+    tmp_path: Path, reader: Path, data: Path
 ) -> None:
-    whole, out = tmp_path / f"whole.{suffix}", tmp_path / f"killed.{suffix}"
+    whole, out = tmp_path / "whole.csv", tmp_path / "killed.csv"
     na_whole, na_out = tmp_path / "na-whole.json", tmp_path / "na.json"
     finish(reader, data, "--out", whole, "--na-probs", na_whole)
     words = (reader, data, "--out", out, "--na-probs", na_out)
@@ -123,10 +122,10 @@ def test_another_reader_data_or_option_is_not_mixed_in(
     assert "with another n_best;" in fault(reader, data, "--n-best", 3)
     assert "with another reader, " in fault("baseline", data)
     changed = reader / "calibration.json"
-    values = json.loads(changed.read_text())
-    changed.write_text(json.dumps(values | {"temperature": 2.0}))
+    original = changed.read_text()
+    changed.write_text(json.dumps(json.loads(original) | {"temperature": 2.0}))
     assert "with another reader;" in fault(reader, data)
-    changed.write_text(json.dumps(values))
+    changed.write_text(original)
     data.write_text(data.read_text().replace("1881", "1882", 1))
     assert "with another data;" in fault(reader, data)
 
