@@ -10,7 +10,7 @@ from readlet.errors import ReadletError
 from readlet.reading.bm25 import BM25
 from readlet.reading.pieces import pieces
 from readlet.reading.reader_names import Answerer
-from readlet.types import N_BEST, Candidate, Prediction
+from readlet.types import N_BEST, Candidate, Prediction, check_threshold
 
 MAX_PASSAGES = 20
 """Pieces that are read for a question, unless the caller wants another number."""
@@ -75,13 +75,15 @@ class Documents:
         """Predictions of the `max_passages` most relevant pieces, best first.
 
         Answers come before refusals, each by the probability that it is right, then by relevance.
-        An answer that a document gives twice is listed once.
+        An answer that a document gives twice is listed once. The reader refuses if the no-answer
+        probability of a piece is above `threshold`, and never with `always_answer`.
 
         Limits: an answer in a piece that is not read is not found; the first step compares words,
         so a question in other words, or in another language than the documents, may miss it. Each
         piece is read on its own: its scores do not know of the others, and the highest of many is
         more often wrong than a single one of that height.
         """
+        check_threshold(threshold, always_answer)
         if max_passages < 1:
             raise ReadletError(f"max_passages: {max_passages}; must be at least 1")
         if self._index is None:
@@ -90,9 +92,9 @@ class Documents:
         chosen = np.argsort(-relevance, kind="stable")[:max_passages].tolist()
         places = [self._places[number] for number in chosen]
         asked = [(question, self._texts[p.document][p.start : p.end]) for p in places]
-        predictions = reader.answer_batch(
-            asked, n_best, threshold=threshold, always_answer=always_answer
-        )
+        # Never refuse, but not as if every piece had an answer: that would make all scores high.
+        limit = 1.0 if always_answer else threshold
+        predictions = reader.answer_batch(asked, n_best, threshold=limit)
         found = [
             Found(place.document, _shifted(prediction, place.start), float(relevance[number]))
             for number, place, prediction in zip(chosen, places, predictions, strict=True)

@@ -128,8 +128,7 @@ class Reader:
 
         `passages` is a sequence of texts, or a mapping from names to texts; `Documents` of them
         saves time if several questions are asked. The `max_passages` pieces that share the rarest
-        words with the question are read; see `Documents.answer` for the order and the limits.
-        `threshold` and `always_answer` decide about refusals as in `answer`.
+        words with the question are read; see `Documents.answer` for the order, refusals and limits.
         """
         from readlet.reading.documents import answer_any
 
