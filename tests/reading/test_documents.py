@@ -17,7 +17,7 @@ from readlet.encoding.words import words
 from readlet.errors import ReadletError
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.bm25 import BM25
-from readlet.reading.documents import Documents, answer_any
+from readlet.reading.documents import Documents, Found
 from readlet.reading.pieces import MAX_WORDS, pieces
 from readlet.reading.reader import Reader
 from readlet.types import Candidate, Prediction
@@ -56,11 +56,10 @@ def bm25(texts: list[str], question: str) -> list[float]:
     st.lists(st.sampled_from("old kiln inventing ? río 東 nobody".split()), max_size=5),
 )
 def test_scores_are_those_of_the_formula(texts: list[list[str]], question: list[str]) -> None:
-    if texts:
-        joined = [" ".join(text) for text in texts]
-        expected = bm25(joined, " ".join(question))
-        got = BM25([words(text) for text in joined]).scores(" ".join(question))
-        assert np.allclose(got, expected, rtol=1e-12, atol=1e-12)
+    joined = [" ".join(text) for text in texts]
+    expected = bm25(joined, " ".join(question)) if texts else []
+    got = BM25([words(text) for text in joined]).scores(" ".join(question))
+    assert np.allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
 @given(st.text(alphabet="ab. \n\t。!東", max_size=3000))
@@ -118,6 +117,11 @@ def test_the_answer_and_its_offsets_are_those_of_the_whole_document() -> None:
             assert text[candidate.start : candidate.end] == candidate.text
 
 
+def answer_any(reader: Any, question: str, passages: Any, **options: Any) -> list[Found]:
+    """`Reader.answer_any` for other readers."""
+    return Documents(passages).answer(reader, question, **options)
+
+
 class Scripted:
     """Answers with the number in the passage, as its score; below 0.5 it refuses."""
 
@@ -151,7 +155,7 @@ REFUSAL = Prediction.choose((), 1.0, 0.0)
 
 def test_best_first_answers_before_refusals() -> None:
     passages = ["kiln 0.4", "nothing", "kiln 0.9", "0.6", "kiln kiln 0.6", "kiln 0.1"]
-    found = answer_any(Scripted(), "Which kiln?", passages)  # type: ignore[arg-type]
+    found = answer_any(Scripted(), "Which kiln?", passages)
     assert [one.passage for one in found] == [2, 4, 3, 0, 5, 1]  # 4 is more relevant than 3
     assert [one.prediction.refused for one in found] == [False] * 3 + [True] * 3
     assert found[0].relevance > found[2].relevance == 0
@@ -160,14 +164,14 @@ def test_best_first_answers_before_refusals() -> None:
 def test_only_the_most_relevant_pieces_are_read() -> None:
     passages = [f"kiln number {i} 0.{5 + i % 4}" if i % 7 == 0 else FILLER for i in range(70)]
     scripted = Scripted()
-    found = answer_any(scripted, "Which kiln?", passages, max_passages=4)  # type: ignore[arg-type]
+    found = answer_any(scripted, "Which kiln?", passages, max_passages=4)
     assert scripted.read == [passages[i] for i in (0, 7, 14, 21)]
     assert len(found) == 4
 
 
 def test_an_answer_is_listed_once_for_each_document() -> None:
     twice = f"0.8 {FILLER * 60}" * 2
-    found = answer_any(Scripted(), "What?", [twice, "0.8"])  # type: ignore[arg-type]
+    found = answer_any(Scripted(), "What?", [twice, "0.8"])
     assert [(one.passage, one.prediction.text) for one in found if one.best] == [
         (0, "0.8"),
         (1, "0.8"),

@@ -13,6 +13,7 @@ from readlet.cli.answer_view import (
     show_found,
 )
 from readlet.cli.options import AlwaysAnswer, Device, Threshold
+from readlet.reading.asked import MAX_PASSAGES
 
 _ANSWERS_OF_DOCUMENTS = 3  # that are shown by default: another document may be the right one
 
@@ -39,7 +40,7 @@ def ask(
         typer.Option(
             min=1, metavar="N", help="Of several documents, read the N most relevant pieces."
         ),
-    ] = 20,
+    ] = MAX_PASSAGES,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     threshold: Threshold = None,
     always_answer: AlwaysAnswer = False,

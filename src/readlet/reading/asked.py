@@ -8,6 +8,9 @@ from readlet.errors import ReadletError
 Asked = tuple[str, str] | Mapping[str, Any]
 """(question, context), or a dict with "question" and "context"; its other keys are ignored."""
 
+MAX_PASSAGES = 20
+"""Of many documents, the pieces that are read for a question by default."""
+
 _REMEDY = 'give pairs (question, context) or dicts with "question" and "context"'
 
 

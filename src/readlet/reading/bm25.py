@@ -16,18 +16,20 @@ class BM25:
     """An inverted index: for every term the texts that contain it, and how often."""
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
-        """Texts are given as their words."""
+        """Texts are given as their words; they are read once, one at a time."""
         self._forms: dict[str, int] = {}
         self._terms: dict[str, int] = {}
-        numbers = [self._numbers(text) for text in texts]
-        lengths = np.array([len(terms) for terms in numbers], np.float64)  # (N,)
-        self._discount = _K1 * (1 - _B + _B * lengths / max(lengths.mean(), 1.0))  # (N,)
-        term = np.concatenate([np.array(terms, np.int64) for terms in numbers])  # (words,)
-        text = np.repeat(np.arange(len(numbers)), [len(terms) for terms in numbers])  # (words,)
-        pairs, self._counts = np.unique(term * len(numbers) + text, return_counts=True)
-        self._texts = pairs % len(numbers)  # (postings,) sorted by term, then by text
-        wanted = np.arange(len(self._terms) + 1) * len(numbers)
-        self._first = np.searchsorted(pairs, wanted)  # (terms + 1,) first posting of each term
+        numbers = [np.empty(0, np.int32), *map(self._numbers, texts)]
+        lengths = np.array([len(terms) for terms in numbers[1:]], np.int64)  # (N,)
+        relative = lengths / max(lengths.sum() / max(len(lengths), 1), 1.0)  # (N,)
+        self._discount = _K1 * (1 - _B + _B * relative)  # (N,)
+        count = max(len(lengths), 1)
+        term = np.concatenate(numbers).astype(np.int64)  # (words,)
+        text = np.repeat(np.arange(len(lengths)), lengths)  # (words,)
+        pairs, self._counts = np.unique(term * count + text, return_counts=True)
+        self._texts = pairs % count  # (postings,) sorted by term, then by text
+        # (terms + 1,) the first posting of each term
+        self._first = np.searchsorted(pairs, np.arange(len(self._terms) + 1) * count)
 
     def scores(self, question: str) -> NDArray[np.float64]:
         """The score of every text; 0 for one that shares no word with the question."""
@@ -40,11 +42,11 @@ class BM25:
             scores[texts] += rarity * counts * (_K1 + 1) / (counts + self._discount[texts])
         return scores
 
-    def _numbers(self, text: Sequence[str]) -> list[int]:
+    def _numbers(self, text: Sequence[str]) -> NDArray[np.int32]:
         """The terms of a text; -1, a sign, is left out."""
         forms = self._forms
         found = [forms[word] if word in forms else self._number(word) for word in text]
-        return [number for number in found if number >= 0]
+        return np.array([number for number in found if number >= 0], np.int32)
 
     def _number(self, form: str) -> int:
         key = _key(form)

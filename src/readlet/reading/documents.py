@@ -1,19 +1,16 @@
 """One question about many documents: BM25 finds the pieces worth reading, a reader reads them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from readlet.errors import ReadletError
+from readlet.reading.asked import MAX_PASSAGES
 from readlet.reading.bm25 import BM25
 from readlet.reading.pieces import pieces
 from readlet.reading.reader_names import Answerer
 from readlet.types import N_BEST, Candidate, Prediction, check_threshold
-
-MAX_PASSAGES = 20
-"""Pieces that are read for a question, unless the caller wants another number."""
 
 Key = int | str
 Passages = Sequence[str] | Mapping[str, str]
@@ -43,14 +40,20 @@ class _Place:
 class Documents:
     """Documents, cut into pieces and indexed once, for any number of questions.
 
-    The documents and their index are in memory: about 20 bytes for each word besides the text.
+    The documents and their index are in memory: about 16 bytes for each word besides the text.
     """
 
     def __init__(self, passages: Passages) -> None:
         self._texts = _named(passages)
-        cut = [(key, piece) for key, text in self._texts.items() for piece in pieces(text)]
-        self._places = [_Place(key, piece.start, piece.end) for key, piece in cut]
-        self._index = BM25([piece.words for _, piece in cut]) if cut else None
+        self._places: list[_Place] = []
+        self._index = BM25(self._cut())
+
+    def _cut(self) -> Iterator[list[str]]:
+        """The words of each piece; its place is noted."""
+        for key, text in self._texts.items():
+            for piece in pieces(text):
+                self._places.append(_Place(key, piece.start, piece.end))
+                yield piece.words
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -86,8 +89,6 @@ class Documents:
         check_threshold(threshold, always_answer)
         if max_passages < 1:
             raise ReadletError(f"max_passages: {max_passages}; must be at least 1")
-        if self._index is None:
-            return []
         relevance = self._index.scores(question)
         chosen = np.argsort(-relevance, kind="stable")[:max_passages].tolist()
         places = [self._places[number] for number in chosen]
@@ -104,14 +105,6 @@ class Documents:
         for one in found:
             distinct.setdefault((one.passage, one.best.text if one.best else ""), one)
         return list(distinct.values())
-
-
-def answer_any(
-    reader: Answerer, question: str, passages: Passages | Documents, **options: Any
-) -> list[Found]:
-    """`Documents.answer` for passages that are asked about once."""
-    documents = passages if isinstance(passages, Documents) else Documents(passages)
-    return documents.answer(reader, question, **options)
 
 
 def _rank(found: Found) -> tuple[bool, float]:

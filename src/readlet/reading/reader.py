@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.errors import ReadletError, bad_input
-from readlet.reading.asked import Asked, as_pairs
+from readlet.reading.asked import MAX_PASSAGES, Asked, as_pairs
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.reader_names import (
     BASELINE,
@@ -120,7 +120,7 @@ class Reader:
         passages: "Passages | Documents",
         n_best: int = N_BEST,
         *,
-        max_passages: int = 20,
+        max_passages: int = MAX_PASSAGES,
         threshold: float | None = None,
         always_answer: bool = False,
     ) -> "list[Found]":
@@ -130,12 +130,12 @@ class Reader:
         saves time if several questions are asked. The `max_passages` pieces that share the rarest
         words with the question are read; see `Documents.answer` for the order, refusals and limits.
         """
-        from readlet.reading.documents import answer_any
+        from readlet.reading.documents import Documents
 
-        return answer_any(
+        documents = passages if isinstance(passages, Documents) else Documents(passages)
+        return documents.answer(
             self,
             question,
-            passages,
             n_best=n_best,
             max_passages=max_passages,
             threshold=threshold,
