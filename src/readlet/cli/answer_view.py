@@ -1,6 +1,5 @@
 """How answers are printed: in their passage, or best first with their documents."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from readlet.cli.console import FEW, console, highlighted
+from readlet.terminal import say
 from readlet.types import Prediction
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ def report_skipped(files: "DocumentFiles") -> None:
         shown = "; ".join(files.unreadable[:FEW])
         more = len(files.unreadable) - FEW
         rest = f"; and {more:,} more" if more > 0 else ""
-        print(f"readlet: {len(files.unreadable):,} skipped: {shown}{rest}", file=sys.stderr)
+        say(f"readlet: {len(files.unreadable):,} skipped: {shown}{rest}")
     if files.others:
-        print(f"readlet: {files.others:,} files of other types skipped", file=sys.stderr)
+        say(f"readlet: {files.others:,} files of other types skipped")
 
 
 def _marked(text: str, places: list[tuple[int, int]], shown: int) -> Text:
