@@ -23,18 +23,27 @@ Build = Callable[..., Reader]
 READ_ONLY = {
     "readlet": {"version", "debug"},
     "demo": set[str](),
-    "ask": {"question", "passage", "reader", "n_best", "as_json"},
-    "evaluate": {
-        *("targets", "predictions", "always_answer", "na_probs", "na_threshold", "against"),
-        *("rules", "allow_missing", "as_json", "column"),
+    "ask": {
+        *("question", "passages", "reader", "n_best", "read", "as_json", "threshold"),
+        *("always_answer", "device", "encoding"),
     },
-    "train": {"recipe", "changes", "resume", "fields", "kind"},
-    "slim": {"reader", "max_mb", "words", "dev", "notice"},
+    "evaluate": {
+        *("targets", "predictions", "always_answer", "na_probs", "threshold", "against"),
+        *("rules", "allow_missing", "as_json", "column", "encoding", "device"),
+    },
+    "predict": {
+        *("reader", "data", "n_best", "threshold", "always_answer", "column", "encoding"),
+        *("device", "batch_size", "overwrite"),
+    },
+    "train": {"recipe", "changes", "column", "encoding", "resume", "fields", "kind"},
+    "slim": {"reader", "max_mb", "words", "dev", "notice", "device"},
     "data": set[str](),
-    "data check": {"files", "as_json", "list_all", "column"},
-    "data show": {"file", "n", "identity", "column"},
+    "data check": {"files", "as_json", "list_all", "column", "encoding"},
+    "data show": {"file", "n", "identity", "column", "encoding"},
+    "data convert": {"files", "as_json", "column", "encoding"},
+    "data split": {"file", "parts", "seed", "as_json", "column", "encoding"},
     "data unanswerable": {
-        *("files", "share", "altered", "seed", "as_json", "list_all", "column"),
+        *("files", "share", "altered", "seed", "as_json", "list_all", "column", "encoding"),
     },
     "experiment": set[str](),
     "experiment list": set[str](),
@@ -42,12 +51,13 @@ READ_ONLY = {
         *("table", "data", "only", "seeds", "changes", "small", "dry_run", "keep_readers"),
     },
     "experiment report": {
-        *("table", "out", "data", "seeds", "changes", "small", "formats", "examples"),
+        *("table", "out", "data", "only", "seeds", "changes", "small", "formats", "examples"),
     },
     "experiment search": {"table", "data", "changes", "small", "trials"},
 }
-# `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
-IN_PLACE = {("data check", "in_place")}
+# `--in-place` names no output of its own, and `split` writes several new files: they are tested in
+# tests/inspection/test_in_place.py and tests/formats/test_split.py.
+ELSEWHERE = {("data check", "in_place"), ("data split", "out")}
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,20 @@ OUTPUTS = {
         "evaluate READER DATA --against OTHER --na-probs PROBS --save-predictions OUT",
         ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
     ),
+    ("evaluate", "plot"): Output(
+        "evaluate READER DATA --against OTHER --na-probs PROBS --plot OUT",
+        ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
+        suffix=".svg",
+    ),
+    ("predict", "out"): Output(
+        "predict READER DATA --out OUT --overwrite",
+        ("DATA", "READER/config.json", "READER/README.md"),
+        suffix=".jsonl",
+    ),
+    ("predict", "na_probs"): Output(
+        "predict READER DATA --out NEW --na-probs OUT --overwrite",
+        ("DATA", "READER/config.json", "READER/README.md"),
+    ),
     ("train", "out"): Output(
         "train tiny --out OUT SMALL --set training.epochs=1 --set training.teacher=READER",
         ("READER",),
@@ -80,6 +104,9 @@ OUTPUTS = {
         runs_once=True,
     ),
     ("data check", "fix"): Output("data check DATA --fix OUT", ("DATA",), suffix=".jsonl"),
+    ("data convert", "out"): Output(
+        "data convert DATA MORE --out OUT", ("DATA", "MORE"), suffix=".csv"
+    ),
     ("data unanswerable", "out"): Output(
         "data unanswerable DATA MORE --altered 0 --out OUT", ("DATA", "MORE"), suffix=".jsonl"
     ),
@@ -114,7 +141,7 @@ def test_every_option_is_known_here() -> None:
     given = {(n, p.name) for n, command in found.items() for p in command.params}
     known = {(name, param) for name, params in READ_ONLY.items() for param in params}
     completion = {("readlet", "install_completion"), ("readlet", "show_completion")}
-    assert given - completion == known | OUTPUTS.keys() | IN_PLACE
+    assert given - completion == known | OUTPUTS.keys() | ELSEWHERE
     assert found.keys() == READ_ONLY.keys()
 
 
@@ -140,6 +167,7 @@ class World:
             "TABLE": folder / "table.toml",
             "READER": folder / "reader",
             "RUNS": folder / "runs",
+            "NEW": folder / "new.csv",
         }
         write_examples(self["DATA"], examples)
         write_examples(self["MORE"], examples[:1])

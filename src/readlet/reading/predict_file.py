@@ -9,7 +9,6 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from readlet.errors import ReadletError, bad_input
 from readlet.formats import read, source_path
@@ -131,16 +130,16 @@ def _check_outputs(
     *,
     overwrite: bool,
 ) -> None:
-    writer_of(out)
     inputs = [source_path(data)]
-    if reader != BASELINE and (reader_folder(reader) / "config.json").is_file():
-        inputs += _files_of_reader(reader)
+    if reader != BASELINE:
+        inputs.append(reader_folder(reader))
     final = [out] if na_probs is None else [out, na_probs]
     for path in (*final, unfinished):
         check_file(path, inputs)
         if path in final and path.exists() and not overwrite:
             remedy = "add --overwrite to replace it, or give another file"
             raise bad_input(path, "", "exists", remedy)
+    writer_of(out)
     if na_probs is not None and na_probs.resolve() in (out.resolve(), unfinished.resolve()):
         raise bad_input(na_probs, "", "is also --out", "give another file for --na-probs")
 
@@ -165,15 +164,11 @@ def _survey(examples: Iterator[Example]) -> tuple[StreamedIds, int, str]:
     return ids, total, digest.hexdigest()
 
 
-def _files_of_reader(reader: str) -> list[Path]:
-    return [*reader_files(reader), reader_folder(reader) / "calibration.json"]
-
-
 def _digest_of_reader(reader: str) -> str:
     if reader == BASELINE:
         return BASELINE
-    digest: Any = hashlib.sha256()
-    for path in _files_of_reader(reader):
+    digest = hashlib.sha256()
+    for path in (*reader_files(reader), reader_folder(reader) / "calibration.json"):
         with path.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return str(digest.hexdigest())
+    return digest.hexdigest()
