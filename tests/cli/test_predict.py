@@ -212,7 +212,7 @@ def test_a_link_as_output_is_followed(readlet: Run, tmp_path: Path, unlabelled: 
     ("words", "message"),
     [
         (("--out", "{folder}/p.txt"), "p.txt: unknown output format; end the name in .csv, .json"),
-        (("--out", "{folder}"), "unknown output format"),
+        (("--out", "{folder}"), "is a directory; name a file to write"),
         (("--out", "{folder}/none/p.csv"), "its folder does not exist"),
         (("--out", "{data}", "--overwrite"), "questions.csv: is also an input; give another"),
         (("--out", "{folder}/link.csv", "--overwrite"), "link.csv: is also an input; give another"),
