@@ -217,6 +217,7 @@ def test_a_link_as_output_is_followed(readlet: Run, tmp_path: Path, unlabelled: 
         (("--out", "{data}", "--overwrite"), "questions.csv: is also an input; give another"),
         (("--out", "{folder}/link.csv", "--overwrite"), "link.csv: is also an input; give another"),
         (("--out", "{folder}/p.json", "--n-best", "2"), "has no place for --n-best; end --out in"),
+        (("--out", "{folder}/p.csv", "--n-best", "99999999"), "n_best: 99999999; must be"),
         (("--out", "{folder}/p.csv", "--na-probs", "{folder}/p.csv"), "is also --out; give"),
         (("--out", "{folder}/p.csv", "--na-probs", "{data}"), "is also an input; give another"),
         (("--out", "{folder}/p.csv", "--threshold", "7"), "threshold"),

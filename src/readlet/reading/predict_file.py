@@ -10,7 +10,7 @@ from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import bad_input
 from readlet.formats import read, source_path
 from readlet.formats.columns import Columns
 from readlet.formats.streamed_ids import StreamedIds
@@ -28,7 +28,7 @@ from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
 from readlet.storage.outputs import check_file
 from readlet.storage.partial_lines import PartialLines, partial_lines
 from readlet.terminal import say
-from readlet.types import N_BEST, Example, check_threshold
+from readlet.types import N_BEST, Example, check_n_best, check_threshold
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def predict_file(
     the output has the same bytes. It appears only when it is complete.
     """
     check_threshold(threshold, always_answer)
-    if n_best < 0:
-        raise ReadletError(f"n_best: {n_best}; give 0 or more")
+    if n_best:
+        check_n_best(n_best)
     if n_best and is_squad(out):
         remedy = "end --out in .jsonl or .csv"
         raise bad_input(out, "", "SQuAD's format has no place for --n-best", remedy)
