@@ -45,7 +45,7 @@ def line(reader: Reader, examples: Sequence[Example], paragraphs: int) -> str:
     pairs = list(zip(examples, predictions, strict=True))
     with_answer = [(e, p) for e, p in pairs if e.answers]
     without = [p for e, p in pairs if not e.answers]
-    answered = [(e, p) for e, p in with_answer if p.is_answer]
+    answered = [(e, p) for e, p in with_answer if not p.refused]
     correct = [max(exact_match(p.text, gold.text) for gold in e.answers) for e, p in answered]
     confidences = [p.score for _, p in answered]
     cells = (
@@ -53,7 +53,7 @@ def line(reader: Reader, examples: Sequence[Example], paragraphs: int) -> str:
         statistics.mean(correct),
         statistics.mean(confidences),
         expected_calibration_error(confidences, correct),
-        sum(not p.is_answer for p in without) / len(without),
+        sum(p.refused for p in without) / len(without),
     )
     return f"| {paragraphs} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |"
 

@@ -1,11 +1,12 @@
 """The types that all rooms share: Span, Example, Sentence, Prediction."""
 
-from collections.abc import Set
-from dataclasses import dataclass, field
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
 
 from readlet.errors import ReadletError
 
 N_BEST = 5  # default number of answers that a reader returns
+NO_OFFSET = -1  # the start of a gold answer whose place the data does not give
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Example:
     plausible_answers: tuple[Span, ...] = ()
     title: str = ""
     language: str = ""
+    # False: the data has no field for answers, which is another thing than an empty one.
+    is_labelled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +60,59 @@ class Candidate:
     text: str
     start: int
     end: int
+    # Estimated probability that this is a right answer.
     score: float
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A reader's answer: `context[start:end] == text`, or no answer (empty text, start 0)."""
+    """A reader's answer: `context[start:end] == text`, or a refusal (empty text, start 0).
+
+    The passage has no answer, one of the candidates is right, or another span is: these are parts
+    of one probability, so the scores of all candidates and `no_answer` add up to at most 1.
+    """
 
     text: str
     start: int
     end: int
-    # Confidence in this answer, between 0 and 1.
+    # Estimated probability that the best candidate is right, whether or not it is given.
     score: float
-    # Estimated probability that the passage has no answer, regardless of `text`.
+    # Estimated probability that the passage has no answer.
     no_answer: float
+    # The reader predicts that the passage has no answer.
+    refused: bool
     n_best: tuple[Candidate, ...] = field(default=())
 
+    @classmethod
+    def choose(
+        cls, candidates: Sequence[Candidate], no_answer: float, threshold: float
+    ) -> "Prediction":
+        """The best candidate, or a refusal: without one, or if `no_answer` is above the threshold.
+
+        The candidates come best first, with their probabilities given that there is an answer.
+        """
+        if not candidates:
+            return cls("", 0, 0, 0.0, no_answer, True)
+        ranked = tuple(replace(c, score=(1.0 - no_answer) * c.score) for c in candidates)
+        best = ranked[0]
+        if no_answer > threshold:
+            return cls("", 0, 0, best.score, no_answer, True, ranked)
+        return cls(best.text, best.start, best.end, best.score, no_answer, False, ranked)
+
     @property
-    def is_answer(self) -> bool:
-        return bool(self.text)
+    def confidence(self) -> float:
+        """Estimated probability that this prediction is right, answer or refusal."""
+        return self.no_answer if self.refused else self.score
+
+
+def check_threshold(threshold: float | None, always_answer: bool) -> None:
+    """Reject a threshold that is no probability, or that would have no effect."""
+    if threshold is None:
+        return
+    if always_answer:
+        raise ReadletError("threshold: not together with always-answer; leave one of them out")
+    if not 0.0 <= threshold <= 1.0:
+        raise ReadletError(f"threshold: {threshold}; give a number from 0 to 1")
 
 
 def check_n_best(n_best: int) -> None:

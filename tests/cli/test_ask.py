@@ -130,7 +130,7 @@ def test_a_refusal_shows_the_best_candidate(
 
         def answer(self, question: str, context: str, n_best: int) -> Prediction:
             guess = Candidate("Ada Brook [sic]", 37, 46, 0.2)
-            return Prediction("", 0, 0, 0.7, 0.7, (guess,) if "kiln" in question else ())
+            return Prediction("", 0, 0, 0.2, 0.7, True, (guess,) if "kiln" in question else ())
 
     monkeypatch.setattr("readlet.reading.reader.load_reader", lambda name: Timid())
     done = readlet("ask", "Who built the kiln?", passage)

@@ -123,7 +123,7 @@ def test_glue_file(readlet: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "option",
     [
-        *(["--always-answer"], ["--na-threshold", "0"], ["--column", "question=q"]),
+        *(["--always-answer"], ["--threshold", "0"], ["--column", "question=q"]),
         *(["--rules", "1.1"], ["--na-probs", "p.json"]),
     ],
 )
@@ -197,7 +197,7 @@ def test_saved_predictions_are_those_that_are_scored(
     bundle(inside)
     doubts = sorted(inside.answer(e.question, e.context).no_answer for e in sound)
     assert doubts[0] < doubts[-1]
-    line = ("--na-threshold", (doubts[0] + doubts[-1]) / 2)
+    line = ("--threshold", (doubts[0] + doubts[-1]) / 2)
     out = tmp_path / "answers.json"
     scored = readlet("evaluate", "bundled", data, *line, "--save-predictions", out, "--json")
     refused = [text for text in json.loads(out.read_text()).values() if not text]
@@ -210,8 +210,10 @@ def test_saved_predictions_are_those_that_are_scored(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--na-threshold", "nan"), "--na-threshold: NaN; "),
-        (("--na-threshold", "0.5", "--always-answer"), "--na-threshold: not with --always-answer"),
+        (("--threshold", "nan"), "threshold: nan; give a number from 0 to 1"),
+        (("--threshold", "7"), "threshold: 7.0; give a number from 0 to 1"),
+        (("--plot", "no-such-folder/plot.svg"), "its folder does not exist"),
+        (("--threshold", "0.5", "--always-answer"), "threshold: not together with always-answer"),
         (("--save-predictions", "no-such-folder/answers.json"), "its folder does not exist"),
     ],
 )

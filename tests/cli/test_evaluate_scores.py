@@ -89,7 +89,7 @@ def test_no_answer_threshold(write: Write) -> None:
     na_probs = {key: 0.1 if text else 0.9 for key, text in golds().items()}
     result = evaluate(
         *("--predictions", write("p.json", dict.fromkeys(golds(), "x")), TEST, "--json"),
-        *("--na-probs", write("n.json", na_probs), "--na-threshold", "0.5"),
+        *("--na-probs", write("n.json", na_probs), "--threshold", "0.5"),
     )
     assert json.loads(result.stdout)["NoAns_exact"] == 100.0
 

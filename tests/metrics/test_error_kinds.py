@@ -28,10 +28,10 @@ def example(*golds: str, language: str = "en", identity: str = "q") -> Example:
 
 def predicted(text: str, start: int | None = None) -> Prediction:
     start = CONTEXT.index(text) if start is None else start
-    return Prediction(text, start, start + len(text), score=0.5, no_answer=0.1)
+    return Prediction(text, start, start + len(text), score=0.5, no_answer=0.1, refused=False)
 
 
-REFUSAL = Prediction("", 0, 0, score=0.9, no_answer=0.9)
+REFUSAL = Prediction("", 0, 0, score=0.1, no_answer=0.9, refused=True)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def predictions_for(examples: Sequence[Example]) -> list[Prediction]:
         else ("", e.context[:9])[n % 2]
         for n, e in enumerate(examples)
     ]
-    return [Prediction(text, n, n + len(text), 0.5, 0.5) for n, text in enumerate(texts)]
+    return [Prediction(text, n, n + len(text), 0.5, 0.5, not text) for n, text in enumerate(texts)]
 
 
 @pytest.mark.parametrize("only_answerable", [False, True])
@@ -62,7 +62,9 @@ def test_span_metrics_equal_the_official_summary(only_answerable: bool) -> None:
 
 def test_a_repeated_id_is_one_item_by_the_rules_of_2() -> None:
     twice = [Example("a", "?", "oak"), Example("a", "?", "oak")]
-    scored = SPANS.score(twice, [Prediction("oak", 0, 3, 1, 0), Prediction("", 0, 0, 1, 1)])
+    scored = SPANS.score(
+        twice, [Prediction("oak", 0, 3, 1, 0, False), Prediction("", 0, 0, 0, 1, True)]
+    )
     assert list(scored.ids) == ["a"]
     assert scored.items["exact"].tolist() == [1.0]
     assert scored.items["start"].tolist() == [0]

@@ -1,9 +1,10 @@
 """From files and readers to an evaluation."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -21,7 +22,6 @@ from readlet.reading.evaluate_files import (
     read_probabilities,
     write_predictions,
 )
-from readlet.types import Candidate, Prediction
 
 TEST = str(corpus("test"))
 
@@ -62,7 +62,7 @@ def test_probabilities_of_a_file_override_those_of_the_reader(
     examples = list(read_examples(TEST))
     knowing = {e.id: float(not e.answers) for e in examples}
     got = evaluate_questions(
-        TEST, reader="baseline", na_probs=written(json.dumps(knowing)), na_threshold=0.5
+        TEST, reader="baseline", na_probs=written(json.dumps(knowing)), threshold=0.5
     )
     assert got.official["NoAns_exact"] == 100.0
     assert got.official["pr_oracle_ap"] == 100.0
@@ -80,26 +80,22 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Timid(LexicalBaseline):
-        """Has the answers of the baseline, but always refuses."""
+        """Has the answers of the baseline, but refuses at the least doubt."""
 
-        def answer_batch(
-            self, pairs: Iterable[tuple[str, str]], n_best: int = 5
-        ) -> Iterator[Prediction]:
-            for prediction in super().answer_batch(pairs, n_best):
-                best = Candidate(
-                    prediction.text, prediction.start, prediction.end, prediction.score
-                )
-                yield Prediction("", 0, 0, 0.9, 0.9, (best,) if prediction.text else ())
+        no_answer_threshold = 0.0
 
     monkeypatch.setattr("readlet.reading.evaluate_files.load_reader", lambda name: Timid())
     plain = evaluate_questions(TEST, reader="timid")
     bold = evaluate_questions(TEST, reader="timid", always_answer=True)
     monkeypatch.undo()
     expected = evaluate_questions(TEST, reader="baseline")
-    assert plain.official["HasAns_f1"] == 0.0
+    assert plain.official["HasAns_f1"] < 5
     # The best threshold is sought among all answers, also those that were refused.
-    assert plain.official["best_f1"] == bold.official["best_f1"] >= bold.official["f1"]
-    assert bold.official["f1"] == expected.official["f1"] > 0
+    assert plain.official["best_f1"] == expected.official["best_f1"] > 25
+    # Where every passage is taken to have an answer, there is no threshold to choose.
+    assert "best_f1" not in bold.official
+    assert bold.official["HasAns_f1"] >= expected.official["HasAns_f1"] > 0
+    assert bold.official["NoAns_f1"] < expected.official["NoAns_f1"]
     with pytest.raises(ReadletError, match="name a reader instead"):
         evaluate_questions(TEST, predictions=Path("p.json"), always_answer=True)
 
@@ -192,7 +188,7 @@ def test_the_calibration_error_of_a_reader_is_reported() -> None:
     predictions = predict(LexicalBaseline(), examples := list(read_examples(TEST)))
     gaps = []
     for low in range(10):
-        rows = [e for e in examples if min(int(predictions[e.id].score * 10), 9) == low]
+        rows = [e for e in examples if min(int(predictions[e.id].confidence * 10), 9) == low]
         right = [
             max(
                 (exact_match(predictions[e.id].text, a.text) for a in e.answers),
@@ -200,6 +196,20 @@ def test_the_calibration_error_of_a_reader_is_reported() -> None:
             )
             for e in rows
         ]
-        gaps.append(abs(sum(predictions[e.id].score for e in rows) - sum(right)) / len(examples))
+        gaps.append(
+            abs(sum(predictions[e.id].confidence for e in rows) - sum(right)) / len(examples)
+        )
     assert result.calibration_error == pytest.approx(sum(gaps))
-    assert result.as_json()["calibration_error"] == result.calibration_error
+    shown = result.as_json()
+    assert shown["calibration_error"] == result.calibration_error
+    assert sum(bin["predictions"] for bin in shown["reliability"]) == len(examples)
+
+
+def test_the_reliability_plot_is_written(tmp_path: Path) -> None:
+    plot = tmp_path / "plot.svg"
+    result = evaluate_questions(TEST, reader="baseline", plot=plot)
+    drawn = ElementTree.fromstring(plot.read_text("utf-8"))
+    title = f"calibration error {result.calibration_error:.3f} on {result.official['total']}"
+    assert title in "".join(drawn.itertext())
+    with pytest.raises(ReadletError, match="--plot: not with a file of predictions"):
+        evaluate_questions(TEST, predictions=Path("p.json"), plot=plot)

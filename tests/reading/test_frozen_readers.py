@@ -1,7 +1,9 @@
-"""Readers that earlier versions saved load, and give the same answers and scores.
+"""Readers that earlier versions saved load, and give the same answers.
 
 `fixtures/readers-of-0.1` is frozen: folders as the first format wrote them, without a kind in
-their recipe, and what that version answered to some questions of the bundled test split.
+their recipe, and what that version answered to some questions of the bundled test split. Its
+scores were not on one scale with the no-answer probability; the order and the ratios of the
+candidates are the same.
 """
 
 import json
@@ -22,7 +24,7 @@ def test_all_kinds_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_answers_and_scores_are_the_same(name: str) -> None:
+def test_answers_are_the_same(name: str) -> None:
     reader = Reader.load(FROZEN / name)
     assert reader.recipe.model.kind == "qacnn"
     expected = json.loads((FROZEN / f"{name}.json").read_text("utf-8"))
@@ -35,10 +37,11 @@ def test_answers_and_scores_are_the_same(name: str) -> None:
             wanted["start"],
             wanted["end"],
         )
-        assert found.score == pytest.approx(wanted["score"], abs=2e-5)
         assert found.no_answer == pytest.approx(wanted["no_answer"], abs=2e-5)
         assert [(c.text, c.start) for c in found.n_best] == [(t, s) for t, s, _ in wanted["n_best"]]
-        assert [c.score for c in found.n_best] == pytest.approx(
+        assert found.score <= 1 - found.no_answer
+        best = wanted["n_best"][0][2]
+        assert [c.score / found.score * best for c in found.n_best] == pytest.approx(
             [score for _, _, score in wanted["n_best"]], abs=2e-5
         )
 

@@ -153,11 +153,6 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
         return math.exp(sum(scores) / temperature)
 
     total = sum(weight(s, e) for starts, ends in words for s in starts for e in ends)
-    if null:  # of one window only: most windows have no answer
-        no_start, no_end = min(nulls, key=sum)
-        total += weight(no_start, no_end)
-        total += sum(weight(s, no_end) for starts, _ in words for s in starts)
-        total += sum(weight(no_start, e) for _, ends in words for e in ends)
     calibration = Calibration(
         temperature=temperature,
         no_answer_slope=0.7,
@@ -170,19 +165,20 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
     assert [(c.start, c.end) for c in prediction.n_best] == [
         (places[first][0], places[last][1]) for first, last in ranked
     ]
+    no_answer = 0.0
+    if null:  # of one window only: most windows have no answer
+        odds = math.exp(0.7 * (min(map(sum, nulls)) - spans[ranked[0]]) - 0.4)
+        no_answer = odds / (1 + odds)
+    assert prediction.no_answer == pytest.approx(no_answer, rel=1e-3)
     assert [c.score for c in prediction.n_best] == pytest.approx(
-        [math.exp(spans[place] / temperature) / total for place in ranked], rel=1e-3
+        [(1 - no_answer) * weight(spans[place]) / total for place in ranked], rel=1e-3
     )
+    assert prediction.score == prediction.n_best[0].score
     assert (prediction.text, prediction.start, prediction.end) == (
         prediction.n_best[0].text,
         prediction.n_best[0].start,
         prediction.n_best[0].end,
     )
-    if null:
-        odds = math.exp(0.7 * (min(map(sum, nulls)) - spans[ranked[0]]) - 0.4)
-        assert prediction.no_answer == pytest.approx(odds / (1 + odds), rel=1e-3)
-    else:
-        assert prediction.no_answer == 0
 
 
 @settings(max_examples=40)
@@ -224,14 +220,14 @@ def test_no_answer_only_if_every_window_has_none() -> None:
     assert prediction.text == "w59"
     assert prediction.no_answer == pytest.approx(1 / (1 + math.exp(2)), rel=1e-5)
     prediction = ask(predictor_of(refusing), " ".join(WORDS[:24]))
-    assert not prediction.is_answer
+    assert prediction.refused
     assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
-    assert (
-        prediction.score == prediction.no_answer == pytest.approx(1 / (1 + math.exp(-6)), rel=1e-5)
-    )
-    assert prediction.n_best  # what it would have answered
+    assert prediction.no_answer == pytest.approx(1 / (1 + math.exp(-6)), rel=1e-5)
+    assert prediction.confidence == prediction.no_answer
+    # The score is that of the answer it would have given.
+    assert prediction.score == prediction.n_best[0].score < 1 - prediction.no_answer
     # A reader without a place for "no answer" always answers.
-    assert ask(predictor_of(replace(refusing, null=None)), " ".join(WORDS[:24])).is_answer
+    assert not ask(predictor_of(replace(refusing, null=None)), " ".join(WORDS[:24])).refused
 
 
 @pytest.mark.parametrize(("threshold", "answers"), [(0.7, False), (0.74, True), (1.0, True)])
@@ -239,8 +235,24 @@ def test_the_threshold_decides(threshold: float, answers: bool) -> None:
     model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=2.0)  # sigmoid(2 - 1) = 0.731
     calibration = Calibration(no_answer_threshold=threshold)
     prediction = ask(predictor_of(model, calibration=calibration), "w4 w5 w6")
-    assert prediction.is_answer == answers
+    assert prediction.refused != answers
     assert prediction.no_answer == pytest.approx(0.7311, abs=1e-4)
+    given = replace(predictor_of(model), threshold=threshold)  # instead of the reader's own
+    assert ask(given, "w4 w5 w6") == prediction
+
+
+def test_always_answering_takes_an_answer_for_granted() -> None:
+    model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=9.0)
+    doubtful = ask(replace(predictor_of(model), threshold=1.0), "w4 w5 w6")
+    assert not doubtful.refused
+    assert doubtful.no_answer > 0.99
+    certain = ask(replace(predictor_of(model), always_answer=True), "w4 w5 w6")
+    assert certain.no_answer == 0.0
+    assert certain.text == doubtful.text == "w5"
+    scores = [candidate.score for candidate in certain.n_best]
+    assert scores == pytest.approx(
+        [c.score / (1 - doubtful.no_answer) for c in doubtful.n_best], rel=1e-6
+    )
 
 
 def test_a_temperature_changes_confidence_and_not_the_answer() -> None:

@@ -82,7 +82,7 @@ def check_properties(context: str, prediction: Prediction, n_best: int = 5) -> N
     assert 0 <= prediction.score <= 1
     assert 0 <= prediction.no_answer <= 1
     assert context[prediction.start : prediction.end] == prediction.text
-    if not prediction.is_answer:
+    if prediction.refused:
         assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
     else:
         assert prediction.n_best[0].text == prediction.text
@@ -109,19 +109,19 @@ def test_properties(reader: Reader, refusing: Reader, question: str, context: st
 @pytest.mark.parametrize("context", ["", " \n\t", "\u2003"])
 def test_an_empty_passage_has_no_answer(reader: Reader, context: str) -> None:
     prediction = reader.answer("Who lit the lamp?", context)
-    assert (prediction.is_answer, prediction.no_answer, prediction.n_best) == (False, 1.0, ())
+    assert (prediction.refused, prediction.no_answer, prediction.n_best) == (True, 1.0, ())
 
 
 @pytest.mark.parametrize("question", ["", "  "])
 def test_an_empty_question_has_no_answer(reader: Reader, question: str) -> None:
-    assert not reader.answer(question, LAMP).is_answer
+    assert reader.answer(question, LAMP).refused
 
 
 @pytest.mark.parametrize("text", ["ᚠᛇᚻ᛫ᛒᛦᚦ", "𐎠𐎢𐎼", "ꦲꦏ꧀ꦱꦫ ꦗꦮ", "🜁🜂🜃", "לוּחַ"])
 def test_an_unseen_script_is_read(reader: Reader, text: str) -> None:
     prediction = reader.answer(f"{text}?", f"{text} {text[::-1]} {text}")
     check_properties(f"{text} {text[::-1]} {text}", prediction)
-    assert prediction.is_answer
+    assert not prediction.refused
 
 
 def test_a_question_as_long_as_a_page(reader: Reader) -> None:
@@ -135,7 +135,7 @@ def test_a_passage_of_a_million_characters(random_reader: Build) -> None:
     prediction = reader.answer("Who lit the lamp?", context)
     assert time.perf_counter() - start < 60
     check_properties(context, prediction)
-    assert prediction.is_answer
+    assert not prediction.refused
 
 
 def near(one: Prediction, two: Prediction) -> bool:
@@ -224,7 +224,7 @@ def test_save_and_load_give_the_same_to_the_bit(refusing: Reader, folder: Path) 
     pairs = questions(25)
     predictions = list(refusing.answer_batch(pairs))
     assert predictions == list(loaded.answer_batch(pairs))  # floats compared without tolerance
-    assert {p.is_answer for p in predictions} == {True, False}
+    assert {p.refused for p in predictions} == {True, False}
     assert not loaded.scorer.module.training
 
 

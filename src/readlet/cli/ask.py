@@ -50,10 +50,10 @@ def ask(
 
 def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 1) -> None:
     """Print the passage with the answer highlighted, then the answer with its confidence."""
-    place = [(prediction.start, prediction.end)] if prediction.is_answer else []
+    place = [(prediction.start, prediction.end)] if not prediction.refused else []
     console.print(_marked(text, place))
     console.print(f"\n[bold]Q[/bold] {escape(question)}")
-    if prediction.is_answer:
+    if not prediction.refused:
         details = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
         console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({details})[/dim]")
     else:

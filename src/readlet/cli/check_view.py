@@ -59,6 +59,9 @@ def _overview(file: FileReport) -> Table:
         table.add_row("questions", f"{file.questions:,} on {file.contexts:,} contexts")
         table.add_row("answers", f"{file.answers:,}")
         table.add_row("without answer", f"{file.unanswerable:,} ({share:.1%})")
+        if file.unlabelled:
+            note = "usable for predictions, not for training"
+            table.add_row("unlabelled", f"{file.unlabelled:,} questions; {note}")
     table.add_row("languages", _languages(file))
     for what in EDGES:
         if file.lengths[what]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from readlet.cli.data_options import ColumnPairs, Encoding
+
 if TYPE_CHECKING:
     from readlet.formats.glue import Task
 
@@ -24,16 +26,16 @@ def evaluate_command(
         typer.Option(help='Score these predictions instead of a reader: {"id": "answer", ...}.'),
     ] = None,
     always_answer: Annotated[
-        bool, typer.Option(help="Score the reader's best answer even where it would refuse.")
+        bool, typer.Option(help="Every passage is taken to have an answer: never refuse.")
     ] = False,
     na_probs: Annotated[
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
-    na_threshold: Annotated[
+    threshold: Annotated[
         float | None,
         typer.Option(
-            help="Refuse where the no-answer probability is above this, "
-            "instead of the reader's own threshold."
+            help="Refuse where the no-answer probability is above this.",
+            show_default="the reader's own",
         ),
     ] = None,
     against: Annotated[
@@ -49,16 +51,16 @@ def evaluate_command(
         Path | None,
         typer.Option("--save-predictions", help="Write the reader's predictions to this file."),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw confidence against accuracy into this SVG file."),
+    ] = None,
     allow_missing: Annotated[
         bool, typer.Option(help="Exit with 0 even if predictions are missing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    column: Annotated[
-        list[str],
-        typer.Option(
-            "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
-        ),
-    ] = [],  # noqa: B006  typer copies it
+    column: ColumnPairs = [],  # noqa: B006  typer copies it
+    encoding: Encoding = "",
 ) -> None:
     """Score a reader, or a file of predictions, exactly as the official scripts do.
 
@@ -68,7 +70,7 @@ def evaluate_command(
     from readlet.cli.evaluation_view import show_evaluation
     from readlet.errors import ReadletError
     from readlet.formats import task_of
-    from readlet.formats.rows import parse_columns
+    from readlet.formats.columns import parse_columns
     from readlet.reading.evaluate_files import evaluate_questions
 
     reader = targets[0] if len(targets) == 2 else None
@@ -77,17 +79,18 @@ def evaluate_command(
     if save is not None and reader is None:
         raise ReadletError("--save-predictions needs a reader; give READER DATA")
     data = targets[-1]
-    task = task_of(data)
+    task = task_of(data, encoding=encoding)
     if task is not None:
         question_options = {
             "--always-answer": always_answer,
             "--na-probs": na_probs is not None,
-            "--na-threshold": na_threshold is not None,
+            "--threshold": threshold is not None,
+            "--plot": plot is not None,
             "--rules": rules is not None,
             "--column": bool(column),
         }
         given = [option for option, is_given in question_options.items() if is_given]
-        missing = _glue(data, task, predictions, against, given, as_json)
+        missing = _glue(data, task, predictions, against, given, as_json, encoding)
     else:
         evaluation = evaluate_questions(
             data,
@@ -95,11 +98,13 @@ def evaluate_command(
             always_answer=always_answer,
             predictions=predictions,
             na_probs=na_probs,
-            na_threshold=na_threshold,
+            threshold=threshold,
             against=against,
             rules=rules,
             save=save,
+            plot=plot,
             columns=parse_columns(column),
+            encoding=encoding,
         )
         missing = evaluation.missing
         if as_json:
@@ -116,6 +121,7 @@ def _glue(
     against: Path | None,
     question_options: list[str],
     as_json: bool,
+    encoding: str,
 ) -> list[str]:
     """Score a GLUE file and return the ids without prediction; reject options for questions."""
     from readlet.cli.evaluation_view import show_classes
@@ -126,7 +132,7 @@ def _glue(
         omitted = f"omit {', '.join(question_options)}"
         remedy = omitted if question_options else "give --predictions FILE"
         raise ReadletError(f"{data}: a GLUE file; {remedy}")
-    evaluation = evaluate_sentences(data, task, predictions, against=against)
+    evaluation = evaluate_sentences(data, task, predictions, against=against, encoding=encoding)
     if as_json:
         print(json.dumps(evaluation.as_json()))
     else:

@@ -1,8 +1,11 @@
 """The tables of `readlet evaluate`."""
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
 from readlet.cli.console import console
+from readlet.metrics.calibration_error import ReliabilityBin
 from readlet.metrics.class_evaluation import ClassEvaluation
 from readlet.metrics.evaluation import Evaluation
 from readlet.metrics.span_task import SPANS
@@ -27,7 +30,8 @@ def show_evaluation(evaluation: Evaluation) -> None:
             f"{official['best_exact_thresh']:.3f}, F1 {official['best_f1']:.2f} at "
             f"{official['best_f1_thresh']:.3f}"
         )
-    if evaluation.calibration_error is not None:
+    if evaluation.reliability is not None:
+        _show_reliability(evaluation.reliability)
         console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
     for group, rows in evaluation.breakdown.items():
         _show_group(group, rows)
@@ -63,6 +67,17 @@ def _show_group(group: str, rows: dict[str, dict[str, float]]) -> None:
     for name, row in rows.items():
         scores = (f"{row[key]:.1f}" for key in SPANS.headline)
         table.add_row(name, f"{row['total']:,}", *scores)
+    console.print(table)
+
+
+def _show_reliability(bins: Sequence[ReliabilityBin]) -> None:
+    """A calibrated reader is right as often as its confidence says."""
+    table = Table(box=None, title="by confidence", title_justify="left")
+    for name in ("", SPANS.noun, "confidence", "right"):
+        table.add_column(name, justify="left" if not name else "right")
+    for bin in bins:
+        means = (f"{100 * value:.1f}" for value in (bin.confidence, bin.accuracy))
+        table.add_row(f"{bin.low:.1f}–{bin.high:.1f}", f"{bin.predictions:,}", *means)
     console.print(table)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from readlet.cli.console import console
+from readlet.cli.data_options import ColumnPairs, Encoding
 from readlet.errors import ReadletError
 
 
@@ -31,6 +32,8 @@ def train(
             help="Set a recipe field, such as training.epochs=3; repeatable. See --fields.",
         ),
     ] = [],  # noqa: B006  typer copies it
+    column: ColumnPairs = [],  # noqa: B006
+    encoding: Encoding = "",
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     fields: Annotated[
         bool,
@@ -54,12 +57,19 @@ def train(
     After Ctrl-C, --resume continues the run.
     To use several GPUs: accelerate launch -m readlet train ...
     """
-    from readlet.recipe.recipe_files import load_recipe
+    from readlet.formats.columns import parse_columns
+    from readlet.recipe.recipe_files import load_recipe, toml_value
 
     if kind is not None:
         raise ReadletError(
             "--kind needs --fields; to train another kind of model, use --set model.kind=KIND"
         )
+    # Part of the recipe, so that the run can be repeated and resumed.
+    if column:
+        parse_columns(column)
+        changes = [*changes, f"data.columns={toml_value(column)}"]
+    if encoding:
+        changes = [*changes, f"data.encoding={toml_value(encoding)}"]
     chosen = load_recipe(recipe, changes)
     folder = out or _default_folder(chosen.name)
 

@@ -80,8 +80,12 @@ def check_report_files(table: str, folder: Path, formats: Sequence[str]) -> list
 
 def _questions(runs: Iterable[Run]) -> Questions:
     """The available dev questions; held-out ones, which differ by seed, are not stored."""
-    sources = dict.fromkeys(run.recipe.data.dev for run in runs)
-    return {s: read_questions(s) for s in sources if s and source_path(s).is_file()}
+    found = {run.recipe.data.dev: run.recipe.data for run in runs}
+    return {
+        source: read_questions(source, columns=data.named_columns, encoding=data.encoding)
+        for source, data in found.items()
+        if source and source_path(source).is_file()
+    }
 
 
 def _changed_files(grid: Grid, results: Sequence[Result]) -> list[str]:

@@ -24,7 +24,10 @@ from readlet.fitting.starting import copy_weights, load_start, mix_in, weights_o
 from readlet.fitting.teaching import ask_teacher
 from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
 from readlet.metrics.span_task import SPANS
-from readlet.metrics.task import Task
+from readlet.metrics.task import Scored, Task
+from readlet.metrics.uncertainty import difference_p
+from readlet.reading.calibration import Calibration
+from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader, default_batch_size
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
@@ -72,9 +75,9 @@ def train(
     """Train, calibrate and score. The folder gets checkpoints and the log; no reader is saved."""
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
+    start, recipe = load_start(recipe)
     questions = None if recent.find(recipe) else read_split(recipe)
     family, settings = trainable_family(recipe.model.kind), recipe.training
-    start = load_start(recipe)
     accelerator = make_accelerator()
     device = accelerator.device
     teacher = Reader.load(settings.teacher, device=str(device)) if settings.teacher else None
@@ -127,7 +130,8 @@ def build_scorer(
 ) -> TrainableScorer:
     """The model to train: with random weights, drawn from the seed, or those of a start reader."""
     family = trainable_family(recipe.model.kind)
-    can_refuse = family.can_refuse(recipe) and data.has_impossible
+    refuses = data.has_impossible or (start is not None and start.scorer.can_refuse)
+    can_refuse = family.can_refuse(recipe) and refuses
     torch.manual_seed(recipe.training.seed)
     scorer = family.build(recipe, data.encoder, can_refuse=can_refuse)
     if start is not None:
@@ -173,22 +177,40 @@ def _finish(
     start: Reader | None,
 ) -> Trained:
     """Calibrate the trained model on the held-out questions, and score it on dev."""
-    fitted, predictions = evaluator.calibrated(data.held_out)
-    if is_main_process() and (fault := unfitted(fitted, can_refuse=evaluator.scorer.can_refuse)):
+    default = Calibration() if start is None else start.calibration
+    fitted, predictions = evaluator.calibrated(data.held_out, default)
+    fault = unfitted(fitted, default, can_refuse=evaluator.scorer.can_refuse)
+    if fault and is_main_process():
+        kept = "" if start is None else ", that of the start reader is kept"
         remedy = "raise data.held_out, or name a file in data.calibration"
-        print(f"{fault}; {remedy}", file=sys.stderr)
+        print(f"{fault}{kept}; {remedy}", file=sys.stderr)
+    scored = SPANS.score(data.dev.examples, predictions)
     metrics: dict[str, Any] = {
         "dev_source": recipe.data.dev or "the held-out questions",
-        "dev": SPANS.score(data.dev.examples, predictions).summary,
+        "dev": scored.summary,
         "steps": outcome.steps,
         "rollbacks": outcome.rollbacks,
     }
     notice = ""
-    if start is not None:  # its encoder and its licence belong to its weights
+    if start is not None:
+        metrics["start"] = _before(start, evaluator, data, scored)
+        # Its encoder and its licence belong to its weights.
         family = trainable_family(recipe.model.kind)
         recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
     reader = Reader(evaluator.scorer, recipe, fitted, metrics, notice)
     return Trained(reader, data.dev.examples, predictions)
+
+
+def _before(
+    start: Reader, evaluator: SpanEvaluator, data: TrainingData, after: Scored
+) -> dict[str, float]:
+    """The scores of the start reader on dev, and the p-value of the difference to them."""
+    start.scorer.move_to(str(make_accelerator().device))
+    predictor = Predictor(start.scorer, start.calibration, evaluator.batch_size, n_best=1)
+    before = SPANS.score(data.dev.examples, predictor.predict(data.dev.examples, data.dev.rows))
+    start.scorer.move_to("cpu")
+    p = difference_p(SPANS.metric("f1"), after.items, before.items)
+    return {name: before.summary[name] for name in SPANS.headline} | {"f1_p": p}
 
 
 def _report_idle(recipe: Recipe) -> None:

@@ -13,7 +13,7 @@ from readlet.encoding.rows import Rows
 from readlet.errors import ReadletError, bad_input
 from readlet.families import trainable_family
 from readlet.families.family import Encoder
-from readlet.formats import read_questions, training_file
+from readlet.formats import has_columns, read_questions, training_file
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceFile, fields_with, names_in
@@ -102,12 +102,15 @@ def data_files(recipe: Recipe) -> DataFiles:
 def read_split(recipe: Recipe) -> SplitQuestions:
     """Read and split the questions: errors in them are reported before any slow work."""
     files = data_files(recipe)
-    examples = read_questions(*files.train)
+    columns, encoding = recipe.data.named_columns, recipe.data.encoding
+    if columns and not any(has_columns(path, encoding) for path in files.train):
+        raise ReadletError("data.columns: the training files have no named columns; omit --column")
+    examples = read_questions(*files.train, columns=columns, encoding=encoding)
     if not examples:
         raise ReadletError("data.train: no questions in these files; name others")
     train, held_out = _split(recipe, examples, files.calibration)
     train = _share(train, recipe.data.share, recipe.training.seed)
-    dev = _examples_of(files.dev, "data.dev") if files.dev else held_out
+    dev = _examples_of(recipe, files.dev, "data.dev") if files.dev else held_out
     return SplitQuestions(files, train, held_out, dev)
 
 
@@ -123,6 +126,8 @@ def prepare(
     settings: dict[str, Any] = {"kind": recipe.model.kind, "held_out": _contexts(held_out)}
     if recipe.data.share < 1.0:
         settings["train"] = _contexts(train)
+    if recipe.data.columns or recipe.data.encoding:
+        settings["files"] = (recipe.data.columns, recipe.data.encoding)
     if start is None:
         settings["encoder"] = family.encoder_settings(recipe)
         key = cache_key([*files.train, *files.others], settings, family.fit_encoder)
@@ -155,7 +160,7 @@ def _split(
 ) -> tuple[list[Example], list[Example]]:
     """The training questions, and the held-out ones on which the calibration is fitted."""
     if calibration:
-        return examples, _examples_of(calibration, "data.calibration")
+        return examples, _examples_of(recipe, calibration, "data.calibration")
     held_out = held_out_contexts(examples, recipe.data.held_out, recipe.training.seed)
     train = [e for e in examples if e.context not in held_out]
     if not train:
@@ -171,8 +176,9 @@ def _share(train: list[Example], share: float, seed: int) -> list[Example]:
     return [example for example in train if example.context in chosen]
 
 
-def _examples_of(path: Path, field: str) -> list[Example]:
-    examples = read_questions(path)
+def _examples_of(recipe: Recipe, path: Path, field: str) -> list[Example]:
+    columns, encoding = recipe.data.named_columns, recipe.data.encoding
+    examples = read_questions(path, columns=columns, encoding=encoding)
     if not examples:
         raise bad_input(path, field, "no questions in this file", "name another")
     return examples

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats import can_write, file_suffix, is_file_name
-from readlet.formats.rows import Columns
+from readlet.formats import is_file_name
+from readlet.formats.columns import Columns
+from readlet.formats.keeping import own_suffix
 from readlet.inspection.repair import Changes, repair_file
 from readlet.storage.outputs import check_file
 
@@ -29,29 +30,26 @@ class Repaired:
         return {"source": self.source, "backup": backup, **self.changes.as_json()}
 
 
-def check_in_place(source: str, columns: Columns) -> None:
+def check_in_place(source: str, columns: Columns, *, encoding: str = "") -> None:
     """Check that a file can be repaired where it is; call it before long work."""
     if not is_file_name(source):
         raise bad_input(source, "", "is not a file of yours", _TO_ANOTHER)
     path = Path(source)
-    suffix = file_suffix(path, columns)
-    if not can_write(suffix):
-        fault = f"a file of this format ({suffix}) cannot be repaired in place"
-        raise bad_input(source, "", fault, _TO_ANOTHER)
+    own_suffix(path, columns, encoding, _TO_ANOTHER)
     check_file(path)
     check_file(_free_backup(path.resolve()))
 
 
-def repair_in_place(source: str, columns: Columns) -> Repaired:
+def repair_in_place(source: str, columns: Columns, *, encoding: str = "") -> Repaired:
     """Replace a file by its repaired questions, atomically, unless there is nothing to repair.
 
     Format, compression and permissions stay; a link is followed.
     """
     path = Path(source).resolve()
-    suffix = file_suffix(path, columns)
+    suffix = own_suffix(path, columns, encoding, _TO_ANOTHER)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:100]}.") as folder:
         draft = Path(folder) / f"repaired{suffix}"
-        changes = repair_file(source, draft, columns)
+        changes = repair_file(source, draft, columns, encoding=encoding)
         if not changes.changed and not changes.dropped:
             return Repaired(source, changes, None)
         if not changes.written:

@@ -37,7 +37,7 @@ def error_kind(example: Example, prediction: Prediction, rules: Rules) -> ErrorK
     """None if the prediction is an exact match by the official rules."""
     if score_questions([example], {example.id: prediction.text}, rules).exact[0]:
         return None
-    if not prediction.is_answer:
+    if prediction.refused:
         return "refused"
     if not example.answers:
         return "answered"

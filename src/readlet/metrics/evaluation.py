@@ -1,12 +1,16 @@
 """A complete evaluation of question answering: scores, intervals, breakdowns, comparison."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from readlet.encoding.words import word_spans
 from readlet.errors import ReadletError
-from readlet.metrics.calibration_error import expected_calibration_error
+from readlet.metrics.calibration_error import (
+    ReliabilityBin,
+    calibration_error,
+    reliability,
+)
 from readlet.metrics.question_types import TYPES, question_type
 from readlet.metrics.span_task import SPANS, question_items
 from readlet.metrics.squad import (
@@ -37,8 +41,12 @@ class Evaluation:
     intervals: dict[str, tuple[float, float]]
     breakdown: dict[str, dict[str, dict[str, float]]]
     against: dict[str, float] | None
-    # Gap between the reader's confidence and its accuracy; None without a reader.
-    calibration_error: float | None = None
+    # The reader's confidence against its accuracy; None without a reader.
+    reliability: list[ReliabilityBin] | None = None
+
+    @property
+    def calibration_error(self) -> float | None:
+        return None if self.reliability is None else calibration_error(self.reliability)
 
     def as_json(self) -> dict[str, Any]:
         """The official keys are at the top level, where other tools expect them."""
@@ -49,8 +57,9 @@ class Evaluation:
         }
         if self.against is not None:
             extra["against"] = self.against
-        if self.calibration_error is not None:
+        if self.reliability is not None:
             extra["calibration_error"] = self.calibration_error
+            extra["reliability"] = [asdict(bin) for bin in self.reliability]
         return self.official | extra
 
 
@@ -80,17 +89,16 @@ def evaluate(
         intervals={name: score_interval(SPANS.metric(name), items) for name in SPANS.headline},
         breakdown=_breakdown(examples, scores),
         against=_compare(examples, scores, against, rules) if against is not None else None,
-        calibration_error=_calibration_error(scores, confidences),
+        reliability=_reliability(scores, confidences),
     )
 
 
-def _calibration_error(
+def _reliability(
     scores: QuestionScores, confidences: Mapping[str, float] | None
-) -> float | None:
+) -> list[ReliabilityBin] | None:
     if confidences is None:
         return None
-    given = [confidences[identity] for identity in scores.ids]
-    return expected_calibration_error(given, scores.exact)
+    return reliability([confidences[identity] for identity in scores.ids], scores.exact)
 
 
 def _require_probabilities(scores: QuestionScores, na_probs: Mapping[str, float]) -> None:

@@ -15,7 +15,7 @@ from unicodedata import normalize
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import word_spans
 from readlet.metrics.question_types import question_type
-from readlet.types import N_BEST, Candidate, Prediction, check_n_best
+from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_threshold
 
 # If no sentence has this share of the question's weight, the baseline predicts "no answer".
 # Low on purpose: a higher threshold gains points only by refusing nearly every question.
@@ -76,18 +76,38 @@ class LexicalBaseline:
     def __init__(self) -> None:
         self._last: _Passage | None = None
 
-    def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction:
+    def answer(
+        self,
+        question: str,
+        context: str,
+        n_best: int = N_BEST,
+        *,
+        threshold: float | None = None,
+        always_answer: bool = False,
+    ) -> Prediction:
+        """The answer to a question, with its offsets in the context, or a refusal."""
         check_n_best(n_best)
+        check_threshold(threshold, always_answer)
         if self._last is None or self._last.text != context:
             self._last = _read(context)
-        return _answer(question, self._last, n_best)
+        candidates, coverage = _answers(question, self._last, n_best)
+        no_answer = 0.0 if always_answer and candidates else 1.0 - coverage
+        limit = self.no_answer_threshold if threshold is None else threshold
+        return Prediction.choose(candidates, no_answer, limit)
 
     def answer_batch(
-        self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
+        self,
+        pairs: Iterable[tuple[str, str]],
+        n_best: int = N_BEST,
+        *,
+        threshold: float | None = None,
+        always_answer: bool = False,
     ) -> Iterator[Prediction]:
         """Predictions in order, one at a time: any number of questions fits in memory."""
         for question, context in pairs:
-            yield self.answer(question, context, n_best)
+            yield self.answer(
+                question, context, n_best, threshold=threshold, always_answer=always_answer
+            )
 
 
 def _read(context: str) -> _Passage:
@@ -106,7 +126,8 @@ def _stem(word: str) -> str:
     return word.casefold()[:6]
 
 
-def _answer(question: str, passage: _Passage, n_best: int) -> Prediction:
+def _answers(question: str, passage: _Passage, n_best: int) -> tuple[tuple[Candidate, ...], float]:
+    """The best answers, and the share of the question's weight that the best sentence has."""
     question = normalize("NFC", question)
     asked = _weights(question, passage)
     kind = _kind(question)
@@ -121,12 +142,7 @@ def _answer(question: str, passage: _Passage, n_best: int) -> Prediction:
         shared = [(i, asked[passage.stems[i]]) for i in sentence if passage.stems[i] in asked]
         for span, prior in _candidates(kind, sentence, passage, asked):
             found.append((overlap + prior + _nearness(span, shared), span))
-    no_answer = 1.0 - coverage
-    best = _n_best(found, passage, coverage, n_best)
-    if not best or coverage < MIN_COVERAGE:
-        return Prediction("", 0, 0, no_answer, no_answer, best)
-    top = best[0]
-    return Prediction(top.text, top.start, top.end, top.score, no_answer, best)
+    return _n_best(found, passage, n_best), coverage
 
 
 def _weights(question: str, passage: _Passage) -> dict[str, float]:
@@ -221,9 +237,9 @@ def _nearness(span: range, shared: Sequence[tuple[int, float]]) -> float:
 
 
 def _n_best(
-    found: list[tuple[float, range]], passage: _Passage, coverage: float, count: int
+    found: list[tuple[float, range]], passage: _Passage, count: int
 ) -> tuple[Candidate, ...]:
-    """The best candidates without duplicates; their scores sum to the coverage."""
+    """The best candidates without duplicates; their scores sum to 1."""
     found.sort(key=lambda item: (-item[0], item[1].start, len(item[1])))
     best: dict[tuple[int, int], float] = {}
     for score, span in found:
@@ -237,6 +253,6 @@ def _n_best(
     powers = {place: math.exp(score - top) for place, score in best.items()}
     total = sum(powers.values())
     return tuple(
-        Candidate(passage.text[start:end], start, end, coverage * power / total)
+        Candidate(passage.text[start:end], start, end, power / total)
         for (start, end), power in powers.items()
     )

@@ -20,7 +20,7 @@ class Calibration(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     temperature: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
-    """Scores are divided by it before they become probabilities."""
+    """Scores of spans are divided by it before they become probabilities."""
     no_answer_slope: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
     """Factor of the lead that "no answer" has over the best answer, as log-odds."""
     no_answer_bias: Annotated[float, Field(allow_inf_nan=False)] = 0.0
@@ -30,9 +30,9 @@ class Calibration(BaseModel):
     questions: int = 0
     """Held-out questions on which it was fitted."""
     error_before: float | None = None
-    """Expected calibration error at temperature 1."""
+    """Expected calibration error of the best answers' scores with the defaults."""
     error_after: float | None = None
-    """Expected calibration error at the fitted temperature."""
+    """The same with the fitted values."""
 
     @property
     def has_fitted_refusals(self) -> bool:

@@ -15,17 +15,18 @@ from readlet.formats import (
     warn_of_repeated_ids,
     with_own_ids,
 )
+from readlet.formats.columns import Columns
 from readlet.formats.glue import Task
-from readlet.formats.rows import Columns
 from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
 from readlet.metrics.evaluation import Evaluation, evaluate
+from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
 from readlet.reading.reader import load_reader
 from readlet.reading.reader_names import BASELINE, Answerer, reader_folder
-from readlet.storage.files import atomic_text, text_chunks
+from readlet.storage.files import atomic_text, text_chunks, write_text
 from readlet.storage.outputs import check_file
-from readlet.types import Candidate, Example, Prediction
+from readlet.types import Example, Prediction, check_threshold
 
 T = TypeVar("T")
 
@@ -37,32 +38,39 @@ def evaluate_questions(
     always_answer: bool = False,
     predictions: Path | None = None,
     na_probs: Path | None = None,
-    na_threshold: float | None = None,
+    threshold: float | None = None,
     against: Path | None = None,
     rules: Rules | None = None,
     save: Path | None = None,
+    plot: Path | None = None,
     columns: Columns | None = None,
+    encoding: str = "",
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
-    With `always_answer`, a reader's best answer counts even where it would refuse.
+    Questions with a no-answer probability above `threshold` are refused; by default that is the
+    reader's own threshold. With `always_answer` the reader never refuses. `save` is a file for
+    its predictions, `plot` one for the plot of its reliability.
     """
     if always_answer and reader is None:
         raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
-    if na_threshold is not None and always_answer:
-        raise ReadletError("--na-threshold: not with --always-answer; leave one of them out")
-    if na_threshold is not None and math.isnan(na_threshold):
-        raise ReadletError("--na-threshold: NaN; give a number from 0 to 1")
-    if save is not None:
-        given_files = (source_path(data), predictions, na_probs, against)
-        readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
-        check_file(save, [*readers, *(path for path in given_files if path is not None)])
+    # The numbers of a file may have any range, log-odds for example.
+    is_probability = na_probs is None or threshold is None or not math.isfinite(threshold)
+    if is_probability or always_answer:
+        check_threshold(threshold, always_answer)
+    if plot is not None and reader is None:
+        raise ReadletError("--plot: not with a file of predictions; name a reader instead")
+    given_files = (source_path(data), predictions, na_probs, against)
+    for output in (save, plot):
+        if output is not None:
+            readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
+            check_file(output, [*readers, *(path for path in given_files if path is not None)])
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
-    if na_threshold is not None and na_probs is None and reader is None:
-        raise ReadletError("--na-threshold: no probabilities to compare it with; add --na-probs")
+    if threshold is not None and na_probs is None and reader is None:
+        raise ReadletError("--threshold: no probabilities to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
-    as_read = list(read_examples(data, columns or {}))
+    as_read = list(read_examples(data, columns or {}, encoding=encoding))
     examples = with_own_ids(as_read)
     numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
     if reader is None and not any(number in given for number in numbers):
@@ -76,40 +84,49 @@ def evaluate_questions(
     if not examples:
         raise bad_input(data, "", "contains no questions", "give data with questions")
     confidences = None
-    threshold = 1.0 if na_threshold is None else na_threshold
+    limit = 1.0 if threshold is None else threshold
     if reader is not None:
         loaded = load_reader(reader)
-        predicted = predict(loaded, examples)
-        given = {key: _best(p).text for key, p in predicted.items()}
-        if probabilities is None:
+        never = None if always_answer else 1.0
+        predicted = predict(loaded, examples, threshold=never, always_answer=always_answer)
+        given = {key: p.text for key, p in predicted.items()}
+        if probabilities is None and not always_answer:
             probabilities = {key: p.no_answer for key, p in predicted.items()}
-            if na_threshold is None and not always_answer:
+            if threshold is None:
                 # Applied at the end, so that the best threshold is sought among all answers.
-                threshold = loaded.no_answer_threshold
-        refused = {key for key in predicted if probabilities.get(key, 0.0) > threshold}
+                limit = loaded.no_answer_threshold
+        refused = {key for key, value in (probabilities or {}).items() if value > limit}
         confidences = {
-            key: p.no_answer if key in refused else _best(p).score for key, p in predicted.items()
+            key: p.no_answer if key in refused else p.score for key, p in predicted.items()
         }
         if save is not None:
             write_predictions(save, {k: "" if k in refused else v for k, v in given.items()})
-    return evaluate(
+    evaluation = evaluate(
         examples,
         given,
         na_probs=probabilities,
-        na_threshold=threshold,
+        na_threshold=limit,
         against=other,
         rules=rules,
         confidences=confidences,
     )
+    if plot is not None and evaluation.reliability is not None:
+        write_text(plot, reliability_plot(evaluation.reliability))
+    return evaluation
 
 
 def evaluate_sentences(
-    data: str, task: Task, predictions: Path, *, against: Path | None = None
+    data: str,
+    task: Task,
+    predictions: Path,
+    *,
+    against: Path | None = None,
+    encoding: str = "",
 ) -> ClassEvaluation:
     """Score a file of predicted classes on a GLUE file; missing predictions count as wrong."""
     given = read_classes(predictions)
     other = read_classes(against) if against else None
-    sentences = list(read_sentences(data))
+    sentences = list(read_sentences(data, encoding=encoding))
     if not sentences:
         raise bad_input(data, "", "contains no sentences", "give data with sentences")
     return evaluate_classes(task, sentences, given, against=other)
@@ -129,15 +146,18 @@ def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str,
     return old | values
 
 
-def predict(reader: Answerer, examples: Sequence[Example]) -> dict[str, Prediction]:
+def predict(
+    reader: Answerer,
+    examples: Sequence[Example],
+    *,
+    threshold: float | None = None,
+    always_answer: bool = False,
+) -> dict[str, Prediction]:
     """The reader's prediction for every question, by id, with a progress bar."""
-    answers = reader.answer_batch((e.question, e.context) for e in examples)
+    pairs = ((e.question, e.context) for e in examples)
+    answers = reader.answer_batch(pairs, threshold=threshold, always_answer=always_answer)
     predictions = track(answers, len(examples), reader.name)
     return {e.id: prediction for e, prediction in zip(examples, predictions, strict=True)}
-
-
-def _best(prediction: Prediction) -> Prediction | Candidate:
-    return prediction.n_best[0] if prediction.n_best else prediction
 
 
 def read_predictions(path: Path) -> dict[str, str]:

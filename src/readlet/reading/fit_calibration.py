@@ -19,38 +19,62 @@ from readlet.types import Example, Prediction
 
 # With fewer questions of a kind the fit would be noise: the defaults are better.
 MIN_QUESTIONS = 30
+_DEFAULT = Calibration()
 TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
 TOO_FEW_OF_A_KIND = f"fewer than {MIN_QUESTIONS} questions with, or without, an answer"
 """Reasons in messages why the calibration, or its refusals, were not fitted."""
 
 
-def calibrate(predictor: Predictor, examples: Sequence[Example], rows: Rows) -> Calibration:
-    """Fit the temperature on the answerable questions, and refusals on all questions."""
-    predictor = replace(predictor, calibration=Calibration(no_answer_threshold=1.0))
+def calibrate(
+    predictor: Predictor,
+    examples: Sequence[Example],
+    rows: Rows,
+    default: Calibration = _DEFAULT,
+) -> Calibration:
+    """Fit the temperature on the answerable questions, and refusals on all questions.
+
+    What cannot be fitted, with too few questions of a kind, has the values of `default`.
+
+    Together they maximise the likelihood of what is true of each question: that it has no answer,
+    that the best answer is right, or that another one is.
+    """
+    predictor = replace(predictor, calibration=Calibration(), threshold=1.0, always_answer=False)
     predictions = predictor.predict(examples, rows)
     # A passage without words or an empty question is refused at any temperature.
-    answerable = [n for n, e in enumerate(examples) if e.answers and predictions[n].n_best]
+    answered = [n for n, prediction in enumerate(predictions) if prediction.n_best]
+    correct = [_is_right(predictions[n], examples[n]) for n in answered]
+    answerable = [i for i, n in enumerate(answered) if examples[n].answers]
     if len(answerable) < MIN_QUESTIONS:
-        return Calibration()
-    correct = [
-        max(exact_match(predictions[number].text, gold.text) for gold in examples[number].answers)
-        for number in answerable
+        return default.model_copy(update={"questions": 0})
+    evidence = _evidence(predictor, rows, answered)
+
+    def shares(temperature: float) -> list[float]:
+        return [evidence[answered[i]].share(temperature) for i in answerable]
+
+    temperature = fit_temperature(shares, [correct[i] for i in answerable])
+    fitted = default.model_copy(update={"temperature": temperature, "questions": len(examples)})
+    if predictor.scorer.can_refuse:
+        fitted = _with_refusals(fitted, examples, predictions)
+    after = [
+        (1.0 - _no_answer(fitted, predictions[n])) * evidence[n].share(temperature)
+        for n in answered
     ]
-    evidence = _evidence(predictor, rows, answerable)
+    errors = {
+        "error_before": expected_calibration_error(
+            [predictions[n].score for n in answered], correct
+        ),
+        "error_after": expected_calibration_error(after, correct),
+    }
+    return fitted.model_copy(update=errors)
 
-    def confidences(temperature: float) -> list[float]:
-        return [evidence[number].confidence(temperature) for number in answerable]
 
-    temperature = fit_temperature(confidences, correct)
-    fitted = Calibration(
-        temperature=temperature,
-        questions=len(examples),
-        error_before=expected_calibration_error(confidences(1.0), correct),
-        error_after=expected_calibration_error(confidences(temperature), correct),
-    )
-    if not predictor.scorer.can_refuse:
-        return fitted
-    return _with_refusals(fitted, examples, predictions)
+def _is_right(prediction: Prediction, example: Example) -> float:
+    return max((exact_match(prediction.text, gold.text) for gold in example.answers), default=0.0)
+
+
+def _no_answer(fitted: Calibration, prediction: Prediction) -> float:
+    """The fitted no-answer probability of a prediction that was made with the defaults."""
+    return fitted.no_answer(logit(prediction.no_answer)) if prediction.no_answer else 0.0
 
 
 def _with_refusals(
@@ -67,7 +91,7 @@ def _with_refusals(
     fitted = base.model_copy(update={"no_answer_slope": slope, "no_answer_bias": bias})
     pairs = list(zip(examples, predictions, strict=True))
     answers = {example.id: prediction.text for example, prediction in pairs}
-    na_probs = {e.id: fitted.no_answer(logit(p.no_answer)) for e, p in pairs}
+    na_probs = {e.id: _no_answer(fitted, p) for e, p in pairs}
     best = best_thresholds(score_questions(examples, answers, "2.0"), na_probs)
     # This is the probability of the last question that is answered: a similar question may be
     # slightly above it. The middle of the gap to the first refused question is as good here.
@@ -77,25 +101,22 @@ def _with_refusals(
 
 
 class _Evidence(NamedTuple):
-    """The scores that determine the confidence in the answer to one question."""
+    """The scores that determine the share of the best answer to one question."""
 
     best: float  # score of the best span
     windows: list[tuple[Floats, Floats]]  # start and end scores of the places of each, (places,)
-    null: tuple[float, float] | None  # the lowest of all windows, as in the predictor
 
     def joined(self, other: "_Evidence") -> "_Evidence":
         """The evidence of two groups of windows together."""
-        null = min((n for n in (self.null, other.null) if n is not None), key=sum, default=None)
-        return _Evidence(max(self.best, other.best), [*self.windows, *other.windows], null)
+        return _Evidence(max(self.best, other.best), [*self.windows, *other.windows])
 
-    def confidence(self, temperature: float) -> float:
-        """The probability of the predictor's best answer at this temperature."""
+    def share(self, temperature: float) -> float:
+        """The predictor's probability of the best answer, given that there is one."""
         places = [
             (_log_sum(start / temperature), _log_sum(end / temperature))
             for start, end in self.windows
         ]
-        total = log_total(places, self.null, temperature)
-        return math.exp(min(self.best / temperature - total, 0.0))
+        return math.exp(min(self.best / temperature - log_total(places), 0.0))
 
 
 def _log_sum(scores: Floats) -> float:
@@ -113,9 +134,8 @@ def _evidence(predictor: Predictor, rows: Rows, wanted: Sequence[int]) -> dict[i
             start, end, allowed = scores.start[i], scores.end[i], scores.allowed[i]  # (L,)
             # Window by window: a span must not cross windows.
             best = next(spans_in_order(start, end, allowed, scorer.max_answer), None)
-            null = scores.null_of(i)
             here = _Evidence(
-                NOTHING if best is None else best.score, [(start[allowed], end[allowed])], null
+                NOTHING if best is None else best.score, [(start[allowed], end[allowed])]
             )
             found[example] = found[example].joined(here) if example in found else here
     return found

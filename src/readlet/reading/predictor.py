@@ -43,6 +43,10 @@ class Predictor:
     calibration: Calibration
     batch_size: int = 32
     n_best: int = N_BEST
+    # Refuse above this no-answer probability; None: the threshold of the calibration.
+    threshold: float | None = None
+    # Every context is taken to have an answer.
+    always_answer: bool = False
 
     def predict(self, examples: Sequence[Example], rows: Rows) -> list[Prediction]:
         """One prediction for every example, in order."""
@@ -84,24 +88,24 @@ class Predictor:
             if len(best) == self.n_best:
                 break
         if not best or not example.question.strip():
-            return Prediction("", 0, 0, 1.0, 1.0)
-        nulls = [window.null for window in windows if window.null is not None]
-        # A question has no answer only if no window has one, so the lowest null score decides. It
-        # counts once, or the confidence would fall with every window that has no answer.
-        null = min(nulls, key=sum, default=None)
-        total = log_total([(w.log_start, w.log_end) for w in windows], null, temperature)
-        candidates = tuple(
+            return Prediction.choose((), 1.0, 0.0)
+        total = log_total([(window.log_start, window.log_end) for window in windows])
+        candidates = [
             Candidate(
                 text, span.start, span.end, math.exp(min(span.score / temperature - total, 0.0))
             )
             for text, span in best.items()
-        )
-        top_score = next(iter(best.values())).score
-        no_answer = self.calibration.no_answer(sum(null) - top_score) if null else 0.0
-        if no_answer > self.calibration.no_answer_threshold:
-            return Prediction("", 0, 0, no_answer, no_answer, candidates)
-        top = candidates[0]
-        return Prediction(top.text, top.start, top.end, top.score, no_answer, candidates)
+        ]
+        fitted = self.calibration.no_answer_threshold
+        threshold = fitted if self.threshold is None else self.threshold
+        return Prediction.choose(candidates, self._no_answer(windows, best), threshold)
+
+    def _no_answer(self, windows: list[WindowAnswers], best: dict[str, ScoredSpan]) -> float:
+        nulls = [sum(window.null) for window in windows if window.null is not None]
+        if self.always_answer or not nulls:
+            return 0.0
+        # A question has no answer only if no window has one: the lowest null score decides.
+        return self.calibration.no_answer(min(nulls) - next(iter(best.values())).score)
 
 
 def best_spans(
@@ -124,21 +128,12 @@ def best_spans(
     return list(best.values())
 
 
-def log_total(
-    windows: Sequence[tuple[float, float]],
-    null: tuple[float, float] | None,
-    temperature: float,
-) -> float:
-    """Log of the total weight of all spans: between places of a window, or with "no answer".
+def log_total(windows: Sequence[tuple[float, float]]) -> float:
+    """Log of the total weight of all spans: pairs of places of the same window.
 
     Not across windows, where there are no spans: their weight would grow with the text.
     """
-    if null is None:
-        return _log_sum([start + end for start, end in windows])
-    null_start, null_end = null[0] / temperature, null[1] / temperature
-    with_null = ((start + end, start + null_end, null_start + end) for start, end in windows)
-    weights = [weight for of_window in with_null for weight in of_window]
-    return _log_sum([null_start + null_end, *weights])
+    return _log_sum([start + end for start, end in windows])
 
 
 def _log_sum(values: list[float]) -> float:

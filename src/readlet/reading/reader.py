@@ -15,7 +15,7 @@ from readlet.reading.reader_names import (
     reader_folder,
     warn_of_same_named_folder,
 )
-from readlet.types import N_BEST, Example, Prediction, check_n_best
+from readlet.types import N_BEST, Example, Prediction, check_n_best, check_threshold
 
 if TYPE_CHECKING:
     from readlet.families.family import SpanScorer
@@ -59,23 +59,47 @@ class Reader:
         """Above this no-answer probability the reader refuses to answer."""
         return self.calibration.no_answer_threshold
 
-    def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction:
-        """The answer to a question, with its offsets in the context, or "no answer"."""
-        (prediction,) = self.answer_batch([(question, context)], n_best)
+    def answer(
+        self,
+        question: str,
+        context: str,
+        n_best: int = N_BEST,
+        *,
+        threshold: float | None = None,
+        always_answer: bool = False,
+    ) -> Prediction:
+        """The answer to a question, with its offsets in the context, or a refusal.
+
+        It refuses if the no-answer probability is above `threshold`, by default the reader's own;
+        at 1 it never does. With `always_answer` the context is taken to have an answer: the
+        no-answer probability is 0, and the scores are probabilities given that there is one.
+        """
+        (prediction,) = self.answer_batch(
+            [(question, context)], n_best, threshold=threshold, always_answer=always_answer
+        )
         return prediction
 
     def answer_batch(
-        self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
+        self,
+        pairs: Iterable[tuple[str, str]],
+        n_best: int = N_BEST,
+        *,
+        threshold: float | None = None,
+        always_answer: bool = False,
     ) -> Iterator[Prediction]:
         """Predictions in the order of the pairs; any number of them in constant memory.
 
-        After the last one a warning reports how many questions were too long to be read whole.
+        `threshold` and `always_answer` decide about refusals as in `answer`. After the last one a
+        warning reports how many questions were too long to be read whole.
         """
         from readlet.encoding.rows import LONG_QUESTION
         from readlet.reading.predictor import Predictor
 
         check_n_best(n_best)
-        predictor = Predictor(self.scorer, self.calibration, self.rows_at_once, n_best)
+        check_threshold(threshold, always_answer)
+        predictor = Predictor(
+            self.scorer, self.calibration, self.rows_at_once, n_best, threshold, always_answer
+        )
         remaining = iter(pairs)
         cut = 0
         while chunk := list(islice(remaining, _CHUNK)):

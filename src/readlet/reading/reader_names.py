@@ -23,10 +23,23 @@ class Answerer(Protocol):
     @property
     def no_answer_threshold(self) -> float: ...
 
-    def answer(self, question: str, context: str, n_best: int = N_BEST) -> Prediction: ...
+    def answer(
+        self,
+        question: str,
+        context: str,
+        n_best: int = N_BEST,
+        *,
+        threshold: float | None = None,
+        always_answer: bool = False,
+    ) -> Prediction: ...
 
     def answer_batch(
-        self, pairs: Iterable[tuple[str, str]], n_best: int = N_BEST
+        self,
+        pairs: Iterable[tuple[str, str]],
+        n_best: int = N_BEST,
+        *,
+        threshold: float | None = None,
+        always_answer: bool = False,
     ) -> Iterator[Prediction]: ...
 
 
