@@ -8,6 +8,9 @@ SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
 
 demo: $(VENV)/installed
 	$(PY) -m readlet demo
+	@echo
+	@echo "To have readlet on the PATH of this shell: source $(VENV)/bin/activate"
+	@echo "or from any folder: export PATH=\"$(CURDIR)/$(VENV)/bin:\$$PATH\""
 
 # Tests run against the installed package, so a file missing from the wheel is found here.
 test: $(VENV)/installed-dev

@@ -12,13 +12,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "readlet"
+_EVERYWHERE = ("errors", "types", "terminal", "machine", "installing", "progress")
+"""Files beside the rooms, imported by nearly all: no arcs."""
 ROOMS = (
-    *("errors", "types", "progress", "storage", "bundled", "formats", "encoding", "inspection"),
+    *_EVERYWHERE,
+    *("storage", "bundled", "formats", "encoding", "inspection"),
     *("augment", "metrics", "recipe", "nn", "models", "training", "families", "reading"),
     *("fitting", "experiments", "cli"),
 )
 """From left to right: a room imports from those before it. Files beside the rooms are rooms too."""
-_EVERYWHERE = ("errors", "types", "progress")  # imported by nearly all: no arcs
 _TOP = ("__init__", "__main__")  # the package's face: it may import from any room
 _WIDTH, _GAP, _BOX, _HEIGHT = 88, 8, 26, 250
 

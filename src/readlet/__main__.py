@@ -1,5 +1,14 @@
 """`python -m readlet` is the `readlet` command."""
 
-from readlet.cli import main
+from readlet.terminal import report_interrupts
 
-main()
+
+def main() -> None:
+    report_interrupts()  # before the imports, which take a while
+    from readlet.cli import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,7 @@
 """Errors that are shown to the user."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,6 +45,30 @@ def disk_fault(error: OSError) -> str:
     """The message of an operating system error, in one line."""
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{error.strerror or error}; check disk and paths"
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Python's, NumPy's and torch's ways to say it; on the CPU torch has no class for it."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    texts = ("can't allocate memory", "Cannot allocate memory", "not enough memory", "bad_alloc")
+    return isinstance(error, (RuntimeError, OSError)) and any(t in str(error) for t in texts)
+
+
+def memory_fault(error: BaseException) -> str:
+    is_gpu = "CUDA" in str(error)
+    return f"the {'GPU' if is_gpu else 'machine'}'s memory is full"
+
+
+@contextmanager
+def memory_reported(remedy: str, kind: type["ReadletError"] = ReadletError) -> Iterator[None]:
+    """Running out of memory becomes an error of one line with this remedy."""
+    try:
+        yield
+    except (MemoryError, RuntimeError, OSError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise kind(f"{memory_fault(error)}; {remedy}") from None
 
 
 class CannotResumeError(ReadletError):

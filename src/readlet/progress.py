@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import TypeVar
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -14,12 +14,32 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
+
+from readlet.terminal import harmless, say, silence_stderr
 
 Item = TypeVar("Item")
 
 _SECONDS_BETWEEN_LINES = 10.0
+
+
+class SafeConsole(Console):
+    """A console that shows control characters of data, and leaves closed pipes to the caller."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else harmless(text), style, control)
+
+    def on_broken_pipe(self) -> None:
+        if not self.stderr:
+            raise BrokenPipeError
+        silence_stderr()
+
+
 # Shared by all bars, so that rich can stack them.
-CONSOLE = Console(stderr=True)
+CONSOLE = SafeConsole(stderr=True)
 
 
 def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
@@ -39,7 +59,7 @@ def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
         yield item
         if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            print(f"{label}: {number} of {total}", file=sys.stderr)
+            say(f"{label}: {number} of {total}")
 
 
 class TrainingBar:
@@ -80,11 +100,11 @@ class TrainingBar:
             self._bar.update(self._task, completed=step, description=text)
         elif self._shown and time.monotonic() - self._last > _SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
-            print(f"step {step} of {self._total}: {text}", file=sys.stderr)
+            say(f"step {step} of {self._total}: {text}")
 
     def say(self, text: str) -> None:
         """Print a message on its own line, above the bar."""
         if self._bar is not None:
-            self._bar.console.print(text)
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
         elif self._shown:
-            print(text, file=sys.stderr)
+            say(text)

@@ -7,6 +7,7 @@ from readlet.errors import ReadletError
 
 N_BEST = 5  # default number of answers that a reader returns
 NO_OFFSET = -1  # the start of a gold answer whose place the data does not give
+MAX_N_BEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,9 @@ def check_threshold(threshold: float | None, always_answer: bool) -> None:
 
 
 def check_n_best(n_best: int) -> None:
-    """Reject values below 1: a reader needs at least one candidate."""
-    if n_best < 1:
-        raise ReadletError(f"n_best: {n_best}; must be at least 1")
+    """Reject values below 1, since a reader needs a candidate, and those that fill the memory."""
+    if type(n_best) is not int or not 1 <= n_best <= MAX_N_BEST:
+        raise ReadletError(f"n_best: {n_best!r:.40}; must be a number from 1 to {MAX_N_BEST:,}")
 
 
 def free_id(preferred: str, taken: Set[str]) -> str:

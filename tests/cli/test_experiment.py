@@ -43,7 +43,7 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
 
     empty = readlet("experiment", "report", table)
     assert empty.code == 2
-    assert "no finished run yet; make some with `readlet experiment run`" in empty.err
+    assert "runs/quick: no such folder of runs; make some with `readlet experiment" in empty.err
 
     made = readlet("experiment", "run", table)
     assert made.code == 0, made.err
@@ -64,6 +64,16 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     assert [row["name"] for row in values["rows"]] == ["baseline", "width 12"]
     page = (tmp_path / "runs/quick/quick.md").read_text()
     assert "readlet experiment report quick.toml --format 'md, html,tex,json,md'" in page
+
+    words = (table, "--format", "json", "--to", tmp_path / "some")
+    assert readlet("experiment", "report", *words, "--only", "width 12").code == 0
+    values = json.loads((tmp_path / "some/quick.json").read_text())
+    assert [row["name"] for row in values["rows"]] == ["width 12"]
+    wrong = readlet("experiment", "report", *words, "--only", "width 11")
+    assert "width 11: no such row; did you mean 'width 12'?" in wrong.err
+    other = readlet("experiment", "report", *words, "--set", "training.epochs=5")
+    assert (other.code, other.out) == (2, "")
+    assert "has another training.epochs (1 there, 5 here)" in other.err
 
 
 def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_interrupted_and_resumed(readlet: Run, tmp_path: Path, small_training: l
     assert "Traceback" not in err
     (step,) = checkpoints(folder)
     assert 9 <= step < 48
-    assert err.splitlines()[-1] == f"stopped at step {step}; continue with --resume"
+    assert err.splitlines()[-1] == f"readlet: stopped at step {step}; continue with --resume"
     assert max(line["step"] for line in read_log(folder)) <= step
     refused = readlet("train", "tiny", "--out", folder, *sets(changes))
     assert refused.code == 2

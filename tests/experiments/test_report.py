@@ -16,7 +16,7 @@ from readlet.errors import ReadletError
 from readlet.experiments import report as report_module
 from readlet.experiments.analysis import Questions
 from readlet.experiments.curves import curves_caption
-from readlet.experiments.grid import Grid, expand
+from readlet.experiments.grid import Grid, expand, only_rows
 from readlet.experiments.report import Report, build_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import FinishedRun, Result
@@ -416,11 +416,45 @@ def test_some_rows_on_held_out_questions_are_reported(write_table: Write, tmp_pa
     assert any(r.startswith("Some rows' questions are held out") for r in report.remarks)
 
 
-def test_no_finished_run_is_reported(write_table: Write) -> None:
+def report_on(grid: Grid, folder: Path) -> None:
+    write_report(grid, folder, folder, ["md"], command="readlet", examples_shown=3)
+
+
+def test_no_finished_run_is_reported(write_table: Write, tmp_path: Path) -> None:
     grid = expand(load_table(write_table()))
-    done: dict[str, FinishedRun] = {}
-    with pytest.raises(ReadletError, match="quick: no finished run yet"):
-        build_report(grid, done, {})
+    with pytest.raises(ReadletError, match=r"nothing: no such folder of runs; make .* --out"):
+        report_on(grid, tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ReadletError, match="empty: no finished run yet; make some with"):
+        report_on(grid, tmp_path / "empty")
+
+
+def test_fields_of_the_nearest_run_are_reported_if_none_is_found(
+    write_table: Write, tmp_path: Path
+) -> None:
+    table = load_table(write_table())
+    pretend(expand(table), tmp_path, {"baseline": [50, 50], "width 12": [75, 75]})
+    asked = expand(table, changes=["training.epochs=7", "model.width=12"])
+    with pytest.raises(ReadletError) as caught:
+        report_on(asked, tmp_path)
+    line = str(caught.value)
+    assert "none of its 4 finished runs is one of quick" in line
+    assert line.count(" there, ") == 1  # the width is that of another row
+    assert "has another training.epochs (2 there, 7 here); report with the --set" in line
+    assert len(line.splitlines()) == 1
+
+
+def test_a_report_on_some_rows(write_table: Write, tmp_path: Path) -> None:
+    table = load_table(write_table())
+    pretend(expand(table), tmp_path, {"baseline": [50, 50], "width 12": [75, 75]})
+    names = ["width 12", "no match"]
+    grid = only_rows(expand(table, only=names), names)
+    assert grid.comparisons == [("no match", "width 12")]
+    report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
+    assert [(row.name, row.planned, row.finished) for row in report.rows] == [
+        ("width 12", 2, 2),
+        ("no match", 2, 0),
+    ]
 
 
 def test_damaged_runs_are_reported_if_there_are_no_others(
@@ -431,12 +465,11 @@ def test_damaged_runs_are_reported_if_there_are_no_others(
     keys = [run.key for run in grid.of_row("baseline")]
     for key in keys:
         (tmp_path / key / "answers.json.gz").write_bytes(b"")
-    found = find_finished(grid, tmp_path)
     with pytest.raises(
         ReadletError,
         match=rf"quick: all finished runs are damaged: .*{keys[0]}: is dam.*and 1 more",
     ):
-        build_report(grid, found.runs, {}, damaged=found.damaged)
+        report_on(grid, tmp_path)
 
 
 @pytest.mark.parametrize("listed", ["5", "[0, 1, 2, 3, 4]"])

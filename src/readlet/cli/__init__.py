@@ -1,21 +1,41 @@
 """The `readlet` command. Each file here parses arguments and calls one function."""
 
-import io
 import os
 import sys
 import time
 import warnings
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from readlet import __version__
 from readlet.cli import ask, data, demo, evaluate, experiment, slim, train
-from readlet.errors import ReadletError, disk_fault
+from readlet.cli.streams import copy_of_output, discard_output, is_unread, prepare_streams
+from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
+from readlet.terminal import INTERRUPTED, one_line, say, was_interrupted
 
 _GRACE = 10.0  # seconds; the launcher stops all processes as soon as one of them has failed
 
+
+class _Ended(BaseException):
+    """How the command ended, if typer would report that in its own way."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, OSError) as error:
+            raise _Ended(error) from error
+
+
 app = typer.Typer(
     name="readlet",
+    cls=_Commands,
     help="Train, compare, calibrate and slim small reading-comprehension models.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -48,6 +68,7 @@ def _options(
 
 def main() -> None:
     """Run the command. Invalid input is reported as one line on stderr, with exit code 2."""
+    prepare_streams()
     try:
         _run()
     except SystemExit as ending:
@@ -69,31 +90,57 @@ def _run() -> None:
     debug = "--debug" in sys.argv
     if debug:  # allowed anywhere, not only before the subcommand
         sys.argv = [word for word in sys.argv if word != "--debug"]
-    warnings.showwarning = lambda message, *_, **__: print(f"readlet: {message}", file=sys.stderr)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # escape what the terminal cannot encode
-            stream.reconfigure(errors="backslashreplace")
+    warnings.showwarning = lambda message, *_, **__: say(f"readlet: {message}")
+    output = copy_of_output()
     try:
         try:
             app()
         finally:
             sys.stdout.flush()  # while an error can still be reported
-    except ReadletError as error:
-        if debug:
-            raise
-        rank = os.environ.get("LOCAL_RANK", "0")
-        who = "readlet" if rank == "0" else f"readlet, process {rank}"  # a single process may fail
-        print(f"{who}: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("readlet: interrupted", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:  # `readlet ... | head` is not an error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except OSError as error:  # for example, standard output goes to a full disk
-        if debug:
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"readlet: {disk_fault(error)}", file=sys.stderr)
-        sys.exit(2)
+    except SystemExit as ending:
+        if ending.code == 1 and is_unread(output):  # typer calls a closed pipe an error
+            _end_unread()
+        if ending.code == INTERRUPTED:  # while typer was reading the options
+            say("readlet: interrupted")
+        raise
+    except _Ended as ended:
+        _report(ended.error, debug=debug)
+    except (Exception, KeyboardInterrupt) as error:
+        _report(error, debug=debug)
+
+
+def _report(error: BaseException, *, debug: bool) -> None:
+    """One line for everything that a user can mend; the traceback of an error in the program."""
+    if isinstance(error, KeyboardInterrupt) or was_interrupted():
+        how = str(error) if isinstance(error, KeyboardInterrupt) else ""
+        say(f"readlet: {one_line(how) or 'interrupted'}")
+        sys.exit(INTERRUPTED)
+    if isinstance(error, BrokenPipeError):  # `readlet ... | head` is not an error
+        _end_unread()
+    fault = _fault(error)
+    if debug or not fault:
+        raise error
+    if isinstance(error, OSError):  # standard output may be on a full disk
+        discard_output()
+    rank = os.environ.get("LOCAL_RANK", "0")
+    who = "readlet" if rank == "0" else f"readlet, process {rank}"  # a single process may fail
+    say(f"{who}: {one_line(fault)}")
+    sys.exit(2)
+
+
+def _fault(error: BaseException) -> str:
+    """The message for a user; empty if it is an error in the program."""
+    if is_out_of_memory(error):
+        return f"{memory_fault(error)}; free some, or give less text at once"
+    if isinstance(error, ReadletError):
+        return str(error)
+    if isinstance(error, OSError):
+        return disk_fault(error)
+    if isinstance(error, ValueError) and "null byte" in str(error):
+        return "a file name contains a NUL character; check the names"
+    return ""
+
+
+def _end_unread() -> None:
+    discard_output()
+    sys.exit(0)

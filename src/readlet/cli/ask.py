@@ -1,6 +1,5 @@
 """`readlet ask`: one question about one passage."""
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,8 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from readlet.cli.console import console, highlighted
+from readlet.cli.console import console, highlighted, print_json
+from readlet.cli.threads import use_free_cores
 from readlet.types import Prediction
 
 _SHOWN = 4000  # at most this many characters of a passage are printed: a screen or two
@@ -28,6 +28,7 @@ def ask(
     """Answer a question about a passage, or report that the passage has no answer."""
     from readlet.errors import ReadletError, bad_input
     from readlet.reading.reader import load_reader
+    from readlet.reading.reader_names import BASELINE
     from readlet.storage.files import text_chunks
 
     try:
@@ -40,10 +41,12 @@ def ask(
         raise bad_input("standard input", place, "not UTF-8 text", "convert it to UTF-8") from None
     if not question.strip() or not text.strip():
         raise ReadletError("the question or the passage is empty; both need text")
+    if reader != BASELINE:
+        use_free_cores()
     prediction = load_reader(reader).answer(question, text, n_best)
     if as_json:
         best = [asdict(candidate) for candidate in prediction.n_best[:n_best]]
-        print(json.dumps(asdict(prediction) | {"n_best": best}, ensure_ascii=False))
+        print_json(asdict(prediction) | {"n_best": best})
     else:
         show_answer(question, text, prediction, n_best)
 

@@ -1,14 +1,23 @@
-"""Terminal output that several commands share: highlighted passages, lists of ids."""
+"""Terminal output that several commands share: highlighted passages, lists of ids, JSON."""
 
+import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from readlet.progress import SafeConsole
+from readlet.terminal import escaped_in_json
+
 FEW = 3  # items of a list that are shown by default
 # No emoji: a text that contains :snake: is printed unchanged.
-console = Console(highlight=False, emoji=False)
+console = SafeConsole(highlight=False, emoji=False)
+
+
+def print_json(values: Any, *, indent: int | None = None) -> None:
+    """Print JSON that a terminal shows harmless and a program reads exactly."""
+    print(escaped_in_json(json.dumps(values, ensure_ascii=False, indent=indent)))
 
 
 def some(ids: Sequence[str], *, list_all: bool) -> str:

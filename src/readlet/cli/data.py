@@ -1,13 +1,13 @@
 """`readlet data`: check, inspect, repair, convert, split and augment data before training."""
 
-import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from readlet.cli.console import console, highlighted
+from readlet.cli.console import console, highlighted, print_json
 from readlet.cli.data_options import ColumnPairs, Encoding
 from readlet.types import Example, Sentence
 
@@ -52,7 +52,7 @@ def check(
     from readlet.formats import check_target
     from readlet.formats.columns import parse_columns
     from readlet.inspection.check import check as check_files
-    from readlet.inspection.in_place import Repaired, check_in_place, repair_in_place
+    from readlet.inspection.in_place import check_in_place, repair_in_place
     from readlet.inspection.repair import repair_file
 
     columns = parse_columns(column)
@@ -63,20 +63,19 @@ def check(
             raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
         check_target(fix, files, remedy="give another file, or repair it with --in-place")
     for source in files if in_place else ():
-        check_in_place(source, columns, encoding=encoding)
+        check_in_place(source, columns, encoding)
     report = check_files(files, columns, encoding=encoding)
-    changes, repaired = None, list[Repaired]()
+    changes = None
     if fix is not None:
         changes = repair_file(files[0], fix, columns, encoding=encoding)
-    if in_place:
-        repaired = [repair_in_place(source, columns, encoding=encoding) for source in files]
+    repaired = [repair_in_place(source, columns) for source in files] if in_place else []
     if as_json:
         result = report.as_json()
         if changes is not None:
             result["fixed"] = changes.as_json()
         if in_place:
             result["in_place"] = [file.as_json() for file in repaired]
-        print(json.dumps(result, ensure_ascii=False, indent=1))
+        print_json(result, indent=1)
     else:
         show_report(report, list_all=list_all)
         if changes is not None:
@@ -107,7 +106,8 @@ def show(
     from readlet.formats.columns import parse_columns
 
     items = read(file, parse_columns(column), encoding=encoding)
-    chosen = (item for item in items if item.id in identity) if identity else islice(items, n)
+    first = islice(items, min(n, sys.maxsize))
+    chosen = (item for item in items if item.id in identity) if identity else first
     shown = set()
     for item in chosen:
         _show_item(item)
@@ -156,7 +156,7 @@ def convert(
 
     done = convert_files(files, out, parse_columns(column), encoding=encoding)
     if as_json:
-        print(json.dumps(done.as_json(), indent=1))
+        print_json(done.as_json(), indent=1)
         return
     text = f"Wrote {out}: {done.questions:,} questions on {done.contexts:,} contexts."
     console.print(text, markup=False, soft_wrap=True)
@@ -197,7 +197,7 @@ def split(
     columns = parse_columns(column)
     done = split_file(file, out, parse_parts(parts), seed, columns, encoding=encoding)
     if as_json:
-        print(json.dumps({"parts": [part.as_json() for part in done]}, indent=1))
+        print_json({"parts": [part.as_json() for part in done]}, indent=1)
         return
     for part in done:
         counts = f"{part.questions:,} questions ({part.share:.1%}) on {part.contexts:,} contexts"
@@ -238,6 +238,6 @@ def unanswerable(
     columns = parse_columns(column)
     summary = add_unanswerable(files, out, share, seed, columns, altered, encoding=encoding)
     if as_json:
-        print(json.dumps(summary.as_json(), ensure_ascii=False, indent=1))
+        print_json(summary.as_json(), indent=1)
     else:
         show_summary(summary, str(out), share, list_all=list_all)

@@ -1,12 +1,13 @@
 """`readlet evaluate`: official scores of a reader or of a file of predictions."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from readlet.cli.console import print_json
 from readlet.cli.data_options import ColumnPairs, Encoding
+from readlet.cli.threads import use_free_cores
 
 if TYPE_CHECKING:
     from readlet.formats.glue import Task
@@ -72,6 +73,7 @@ def evaluate_command(
     from readlet.formats import task_of
     from readlet.formats.columns import parse_columns
     from readlet.reading.evaluate_files import evaluate_questions
+    from readlet.reading.reader_names import BASELINE
 
     reader = targets[0] if len(targets) == 2 else None
     if len(targets) > 2 or (reader is None) == (predictions is None):
@@ -92,6 +94,8 @@ def evaluate_command(
         given = [option for option, is_given in question_options.items() if is_given]
         missing = _glue(data, task, predictions, against, given, as_json, encoding)
     else:
+        if reader not in (None, BASELINE):
+            use_free_cores()
         evaluation = evaluate_questions(
             data,
             reader=reader,
@@ -108,7 +112,7 @@ def evaluate_command(
         )
         missing = evaluation.missing
         if as_json:
-            print(json.dumps(evaluation.as_json()))
+            print_json(evaluation.as_json())
         else:
             show_evaluation(evaluation)
     raise typer.Exit(int(bool(missing) and not allow_missing))
@@ -134,7 +138,7 @@ def _glue(
         raise ReadletError(f"{data}: a GLUE file; {remedy}")
     evaluation = evaluate_sentences(data, task, predictions, against=against, encoding=encoding)
     if as_json:
-        print(json.dumps(evaluation.as_json()))
+        print_json(evaluation.as_json())
     else:
         show_classes(evaluation)
     return evaluation.missing

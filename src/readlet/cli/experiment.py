@@ -39,6 +39,13 @@ _Only = Annotated[
 _Seeds = Annotated[int | None, typer.Option(min=1, help="Number of seeds, starting at 0.")]
 
 
+def _rows(context: typer.Context, only: list[str]) -> list[str]:
+    """The rows of `--only a b`: `b` arrives as an extra argument."""
+    if context.args and not only:
+        raise ReadletError(f"{context.args[0]}: one table at a time; name rows after --only")
+    return [*only, *context.args]
+
+
 @app.command("list")
 def list_tables() -> None:
     """List the tables that come with the package."""
@@ -76,14 +83,12 @@ def run(
     from readlet.experiments.own_files import check_runs
     from readlet.experiments.planning import plan
 
-    if context.args and not only:
-        raise ReadletError(f"{context.args[0]}: one table at a time; name rows after --only")
     grid, folder = plan(
         table,
         small=small,
         out=out,
         folders=data,
-        only=[*only, *context.args],  # `--only a b`: `b` arrives as an extra argument
+        only=_rows(context, only),
         seeds=seeds,
         changes=changes,
         only_shown=dry_run,
@@ -103,11 +108,13 @@ def run(
         run_grid(grid, folder, view, keep_readers=keep_readers)
 
 
-@app.command("report")
+@app.command("report", context_settings={"allow_extra_args": True})
 def report(
+    context: typer.Context,
     table: _Table,
     out: _Out = None,
     data: _Data = [],  # noqa: B006
+    only: _Only = [],  # noqa: B006
     seeds: _Seeds = None,
     changes: _Changes = [],  # noqa: B006
     small: _Small = False,
@@ -123,22 +130,25 @@ def report(
     ] = 3,
 ) -> None:
     """Write a report: scores with deviations, significance tests, curves and differing examples."""
+    from readlet.experiments.grid import only_rows
     from readlet.experiments.planning import plan
     from readlet.experiments.write_report import check_report_files, write_report
 
+    rows = _rows(context, only)
     listed = formats.split(",")
     grid, folder = plan(
         table,
         small=small,
         out=out,
         folders=data,
+        only=rows,
         seeds=seeds,
         changes=changes,
         only_finished=True,
         check=lambda table, runs: check_report_files(table.name, to or runs, listed),
     )
     written = write_report(
-        grid,
+        only_rows(grid, rows) if rows else grid,
         folder,
         to or folder,
         listed,

@@ -8,7 +8,6 @@ import inspect
 import json
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +20,7 @@ import regex
 from numpy.typing import NDArray
 
 from readlet.storage.files import open_bytes
+from readlet.terminal import say
 
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 _MAX_BYTES = 10 << 30  # SQuAD with its word vectors takes a hundredth
@@ -59,14 +59,14 @@ def cached(key: str, build: Callable[[], Stored]) -> Stored:
         try:
             return _load(folder)
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-            print(f"readlet: cache entry {key} is damaged ({error}); rebuilt", file=sys.stderr)
+            say(f"readlet: cache entry {key} is damaged ({error}); rebuilt")
             shutil.rmtree(folder, ignore_errors=True)
     arrays, meta = build()
     try:
         _store(folder, arrays, meta)
         _evict(folder.parent)
     except OSError as error:  # a full disk must not stop the training
-        print(f"readlet: not cached: {error}", file=sys.stderr)
+        say(f"readlet: not cached: {error}")
     return arrays, meta
 
 

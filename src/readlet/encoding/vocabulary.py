@@ -18,6 +18,8 @@ from readlet.encoding.vectors import Matrix
 PADDING, UNKNOWN, NULL = 0, 1, 2
 SPECIAL_WORDS = 3
 SPECIAL_CHARACTERS = 2
+MAX_CHARACTERS = 64
+"""The most characters that are read of a word, the limit of the recipe too."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,17 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Vocabulary":
-        return cls(
-            tuple(values["trainable"]),
-            tuple(values["frozen"]),
-            values["characters"],
-            int(values["max_characters"]),
-        )
+        trainable, frozen = values["trainable"], values["frozen"]
+        characters, longest = values["characters"], values["max_characters"]
+        for listed in (trainable, frozen):
+            if not isinstance(listed, (list, tuple)) or not set(map(type, listed)) <= {str}:
+                raise ValueError("words: not a list of texts")
+        if not isinstance(characters, str):
+            raise ValueError("characters: not a text")
+        if type(longest) is not int or not 1 <= longest <= MAX_CHARACTERS:
+            allowed = f"a number from 1 to {MAX_CHARACTERS}"
+            raise ValueError(f"max_characters: {longest!r:.40} instead of {allowed}")
+        return cls(tuple(trainable), tuple(frozen), characters, longest)
 
     @property
     def trainable_rows(self) -> int:

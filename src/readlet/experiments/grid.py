@@ -1,10 +1,11 @@
 """From a table to its runs: every combination with every seed, each identified by its key."""
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from readlet.storage.toml_files import nearest
 
 _SEPARATOR = " / "
 _BASELINE = "baseline"
+_MAX_RUNS = 10_000
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ def expand(
     shown), `seeds` changes their number, and `changes` (section.field=value) apply to every run.
     `known` has the digests of files that are not on this machine, by name.
     """
+    _refuse_too_many(table, seeds)
+    numbers = _seeds(table, seeds)
     rows = list(_rows(table))
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in {row.name for row in rows}:
@@ -88,7 +92,7 @@ def expand(
     base = load_recipe(table.recipe)
     _check_parts(table, rows, base)
     runs, others = [], []
-    for row, seed in itertools.product(rows, _seeds(table, seeds)):
+    for row, seed in itertools.product(rows, numbers):
         if row.missing:
             continue
         recipe = _recipe(table, base, row, seed, folders, changes)
@@ -100,6 +104,16 @@ def expand(
     _refuse_duplicate_runs(table, [*runs, *others])
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
     return Grid(table, rows, runs, comparisons, folders)
+
+
+def only_rows(grid: Grid, names: Sequence[str]) -> Grid:
+    """The grid with these rows only, in its order; without the first row, the next one is it."""
+    rows = [row for row in grid.rows if row.name in names]
+    kept = [(a, b) for a, b in grid.comparisons if a in names and b in names]
+    if not kept and not grid.table.compare:
+        kept = [(row.name, rows[0].name) for row in rows[1:]]
+    runs = [run for run in grid.runs if run.row in names]
+    return replace(grid, rows=rows, runs=runs, comparisons=kept)
 
 
 def _check_parts(table: Table, rows: Sequence[Row], base: Recipe) -> None:
@@ -116,6 +130,17 @@ def _check_parts(table: Table, rows: Sequence[Row], base: Recipe) -> None:
 
 def _row_label(table: Table, row: Row) -> str:
     return f"{table.label}, row {row.name!r}"
+
+
+def _refuse_too_many(table: Table, wanted: int | None) -> None:
+    """Every run is a training, so that more would never end; listing them all takes minutes."""
+    listed = table.seeds if isinstance(table.seeds, int) else len(table.seeds)
+    seeds = listed if wanted is None else wanted
+    sizes = [len(choices) for choices in table.axes.values()]
+    rows = math.prod(sizes) if table.combine == "all" else 1 + sum(sizes)
+    if rows * seeds > _MAX_RUNS:
+        fault = f"{rows:,} rows with {seeds:,} seeds are more than {_MAX_RUNS:,} runs"
+        raise bad_input(table.label, "", fault, "leave out choices or seeds")
 
 
 def _seeds(table: Table, wanted: int | None) -> list[int]:

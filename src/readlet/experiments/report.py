@@ -87,7 +87,7 @@ def build_report(
         row.name: [done[r.key] for r in grid.of_row(row.name) if r.key in done] for row in grid.rows
     }
     if not any(runs.values()):
-        raise ReadletError(_nothing_finished(grid, damaged))
+        raise ReadletError(f"{grid.table.name}: no finished run; nothing to report")
     metrics = [
         m for m in grid.table.metrics if any(m in run.result.scores for run in done.values())
     ]
@@ -112,13 +112,6 @@ def build_report(
         machines=sorted({run.result.machine for listed in runs.values() for run in listed}),
         remarks=remarks,
     )
-
-
-def _nothing_finished(grid: Grid, damaged: Sequence[str]) -> str:
-    if not damaged:
-        return f"{grid.table.name}: no finished run yet; make some with `readlet experiment run`"
-    others = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
-    return f"{grid.table.name}: all finished runs are damaged: {damaged[0]}{others}"
 
 
 def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:

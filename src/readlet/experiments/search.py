@@ -6,10 +6,8 @@ A search can be interrupted at any time and resumes from Optuna's journal and th
 import hashlib
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +18,13 @@ from readlet.experiments.own_files import BEST, BEST_SIGN, JOURNAL, check_search
 from readlet.experiments.runner import Runner
 from readlet.experiments.store import DamagedRunError, RunFolder
 from readlet.experiments.table import Range, Search
+from readlet.installing import install_extra
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.storage.files import atomic_text
 from readlet.storage.locks import locked
 from readlet.storage.outputs import make_folder
+from readlet.terminal import say
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -96,7 +96,9 @@ def _check_ranges(grid: Grid, settings: Search) -> None:
             raise bad_input(source, name, "no such field", "write section.field")
         if name == "training.seed":
             raise bad_input(source, name, "a lucky seed is not a better recipe", "leave it out")
-        for value in values.choices or (values.low, values.high):
+        # Ends of a range are floats, of which a field of integers takes none.
+        ends = [int(end) if float(end).is_integer() else end for end in values.ends]
+        for value in values.choices or ends:
             run_key(_changed(grid, {name: value}))
         if _is_whole(name, values, grid.runs[0].recipe):
             _check_between(grid, name, values)
@@ -171,11 +173,10 @@ def _run_trial(
     optuna = _optuna()
     run = Run(f"trial {trial.number}", recipe.training.seed, recipe, run_key(recipe))
     folder = RunFolder(out / run.key)
-    notify = partial(print, file=sys.stderr)
     try:
         folder.read()
     except DamagedRunError as error:
-        notify(f"{error}; the folder is now {folder.set_aside().name}")
+        say(f"{error}; the folder is now {folder.set_aside().name}")
 
     def watch(epoch: float, scores: dict[str, float]) -> None:
         trial.report(_score(scores, settings), round(epoch * _STEPS_PER_EPOCH))
@@ -183,7 +184,7 @@ def _run_trial(
             raise optuna.TrialPruned
 
     try:
-        finished = runner.make(run, watch, notify)
+        finished = runner.make(run, watch, say)
     except (optuna.TrialPruned, FailedTrainingError):
         shutil.rmtree(folder.work, ignore_errors=True)
         raise
@@ -305,5 +306,5 @@ def _optuna() -> Any:
     try:
         import optuna
     except ImportError:
-        raise ReadletError("search: Optuna is missing; pip install 'readlet[search]'") from None
+        raise ReadletError(f"search: Optuna is missing; {install_extra('search')}") from None
     return optuna

@@ -27,6 +27,9 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
     ValidationError,
     model_validator,
 )
@@ -91,11 +94,16 @@ class _Part(BaseModel):
 class Range(_Part):
     """Values that a search may try for one field: numbers from low to high, or choices."""
 
-    low: float | None = None
-    high: float | None = None
-    log: bool = False
+    low: StrictFloat | None = None
+    high: StrictFloat | None = None
+    log: StrictBool = False
     """Sample on a logarithmic scale, as usual for a learning rate."""
     choices: list[Any] = []
+
+    @property
+    def ends(self) -> list[float]:
+        """Low and high, if it has them."""
+        return [end for end in (self.low, self.high) if end is not None]
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> "Range":
@@ -115,11 +123,11 @@ class Search(_Part):
     """Field of the recipe, such as "training.learning_rate", and its range."""
     metric: Metric = "f1"
     """The metric to maximise."""
-    trials: Annotated[int, Field(ge=1)] = 20
+    trials: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 20
     """Number of recipes to try."""
     on: Literal["held-out", "dev"] = "held-out"
     """Questions that decide. After a search on dev, scores on dev are biased."""
-    prune: bool = True
+    prune: StrictBool = True
     """Stop a trial early if its score is below the median of the others at that epoch."""
 
 
@@ -168,7 +176,7 @@ class Table(_Part):
     """Columns of the table; all of them are tested."""
     set: Changes = {}
     axes: Annotated[dict[str, Choices], Field(min_length=1)]
-    paper: dict[str, dict[Metric, float]] = {}
+    paper: dict[str, dict[Metric, StrictFloat]] = {}
     """Results of the paper: row, metric, value."""
     compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
     """Pairs of rows to compare; empty: every row against the first."""

@@ -11,6 +11,7 @@ from readlet.experiments.analysis import Questions
 from readlet.experiments.curves import learning_curves
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key, source_names
+from readlet.experiments.nearest_run import nothing_found
 from readlet.experiments.own_files import check_report
 from readlet.experiments.render_html import html
 from readlet.experiments.render_markdown import markdown
@@ -47,13 +48,15 @@ def write_report(
     """Write the report in every requested format, and return the paths of its files."""
     names = check_report_files(grid.table.name, folder, formats)
     found = find_finished(grid, runs)
+    results = list(results_in(runs))
+    if not found.runs:
+        raise nothing_found(grid, runs, results, found.damaged)
     questions = _questions(
         run for run in grid.runs if run.key in found.runs and found.runs[run.key].task is SPANS
     )
     report = build_report(
         grid, found.runs, questions, pairs_shown=examples_shown, damaged=found.damaged
     )
-    results = list(results_in(runs))
     more = [*_changed_files(grid, results), *_other_seeds(grid, results)]
     report = replace(report, remarks=[*report.remarks, *more])
     texts = {name: _RENDERERS[name.rpartition(".")[2]](report, command) for name in names}

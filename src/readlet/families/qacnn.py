@@ -31,7 +31,13 @@ from readlet.recipe.qacnn import QacnnRecipe, norm_gamma
 from readlet.recipe.recipe import Recipe
 from readlet.storage.damage import damage_of
 from readlet.storage.json_files import read_json, write_json
-from readlet.storage.tensors import detached, in_precision, load_tensors, save_tensors
+from readlet.storage.tensors import (
+    detached,
+    in_precision,
+    load_tensors,
+    refuse_non_finite,
+    save_tensors,
+)
 from readlet.types import Example
 
 StoredAs = Literal["float32", "float16"]
@@ -163,7 +169,9 @@ class QacnnFamily(TrainableFamily):
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> QacnnScorer:
         with damage_of(folder / "config.json"):
-            null = bool(config["null_answer"])
+            null = config["null_answer"]
+            if not isinstance(null, bool):
+                raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
             stored = config.get("stored", "float32")
             if stored not in get_args(StoredAs):
                 raise ValueError(f"weights stored as {stored!r:.40}")
@@ -171,6 +179,7 @@ class QacnnFamily(TrainableFamily):
             known = Vocabulary.from_json(read_json(folder / _WORDS))
         with damage_of(folder / WEIGHTS):
             weights = load_tensors(folder / WEIGHTS)
+            refuse_non_finite(weights)
             return scorer_of(recipe, known, weights, null=null, stored=stored)
 
     def compile_ahead(self, recipe: Recipe, device: torch.device) -> bool:
@@ -236,11 +245,32 @@ def scorer_of(
     if len(weights["embedding.trainable.weight"]) != rows or absent not in (0, rows):
         raise ValueError(f"{len(frozen)} words do not match {_WORDS}")
     frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
+    _refuse_larger_network(typed, vocabulary, weights)
     model = QACNN(typed, frozen, rows, vocabulary.character_count, null=null)
     model.load_state_dict(weights | {_VECTORS: frozen})
     vectors: Matrix = model.embedding.frozen.numpy()  # (rows + words, width), the same memory
     encoder = WordEncoder(vocabulary, vectors, _typed(recipe).data.windows)
     return _scorer(model.eval(), encoder, typed, stored)
+
+
+def _refuse_larger_network(
+    recipe: QacnnRecipe, vocabulary: Vocabulary, weights: dict[str, Tensor]
+) -> None:
+    """Compare the recipe with the weights before the network is built: it could be of any size.
+
+    Only its large parts are counted; whether every tensor fits is checked when it is loaded.
+    """
+    sizes, width = recipe.model, recipe.model.width
+    rest = 4 * width * sizes.heads * sizes.head_width + 2 * width * sizes.feed_forward
+    convolutions = sizes.blocks * sizes.convolutions + sizes.embedding_convolutions
+    parameters = (sizes.blocks + 1) * rest + (convolutions + sizes.highway_layers) * width**2
+    if sizes.character_filters:
+        of_filter = sizes.character_width * sizes.character_kernel + width
+        parameters += sizes.character_filters * of_filter
+        parameters += vocabulary.character_count * sizes.character_width
+    stored = sum(tensor.numel() for tensor in weights.values())
+    if parameters > stored:
+        raise ValueError(f"{stored:,} numbers for at least {parameters:,} of the recipe")
 
 
 def _scorer(

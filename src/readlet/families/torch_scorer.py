@@ -11,14 +11,16 @@ from torch import nn
 
 from readlet.encoding.batches import Batches, RowBatch
 from readlet.encoding.rows import Ints, Rows
+from readlet.errors import memory_reported
 from readlet.families.family import Encoder, SpanScores
 from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.parameters import count_parameters
 from readlet.storage.damage import damage_of
-from readlet.storage.tensors import detached, load_tensors, save_tensors
+from readlet.storage.tensors import detached, load_tensors, refuse_non_finite, save_tensors
 
 WEIGHTS = "model.safetensors"
+_SMALLER = "load the reader with a smaller batch_size, or free some memory"
 
 
 @dataclass
@@ -58,10 +60,14 @@ class TorchScorer(ABC):
         score = self.scoring(rows)
         for shape, numbers in batches.in_order():
             # Nothing is compiled for inference: it would cost more than it saves.
-            batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
-            with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-                found = score(batch)
-            yield numbers, _as_numpy(found)
+            with (
+                memory_reported(_SMALLER),
+                torch.inference_mode(),
+                torch.compiler.set_stance("force_eager"),
+            ):
+                batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
+                found = _as_numpy(score(batch))
+            yield numbers, found
 
     def move_to(self, device: str) -> None:
         self.module.to(device)
@@ -72,7 +78,9 @@ class TorchScorer(ABC):
 
     def load_weights(self, folder: Path) -> None:
         with damage_of(folder / WEIGHTS):
-            self.module.load_state_dict(load_tensors(folder / WEIGHTS))
+            weights = load_tensors(folder / WEIGHTS)
+            refuse_non_finite(weights)
+            self.module.load_state_dict(weights)
 
     def config(self) -> dict[str, Any]:
         return {"null_answer": self.can_refuse}

@@ -1,11 +1,10 @@
 """From a recipe to a trained reader: what `readlet train` calls."""
 
 import json
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import torch
 from accelerate import Accelerator
 
 from readlet.encoding.rows import LONG_QUESTION
-from readlet.errors import FailedTrainingError
+from readlet.errors import FailedTrainingError, memory_reported
 from readlet.families import trainable_family
 from readlet.families.family import TrainableFamily, TrainableScorer
 from readlet.fitting.background import encoding_in_background
@@ -31,6 +30,7 @@ from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader, default_batch_size
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
+from readlet.terminal import say
 from readlet.training.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.training.precision import check_precision
 from readlet.training.processes import in_main, is_main_process, make_accelerator
@@ -82,7 +82,10 @@ def train(
     device = accelerator.device
     teacher = Reader.load(settings.teacher, device=str(device)) if settings.teacher else None
     check_precision(settings.precision, device)
-    with claimed_folder(recipe, folder, accelerator, resume=resume), _out_of_memory_reported():
+    with (
+        claimed_folder(recipe, folder, accelerator, resume=resume),
+        memory_reported("lower training.batch_size", FailedTrainingError),
+    ):
         is_compiled = _compile_while_encoding(
             family, recipe, accelerator, prepares=questions is not None
         )
@@ -103,7 +106,8 @@ def train(
                 teacher, data.train.examples, data.train.rows, settings.teacher_share
             )
             teacher.scorer.move_to("cpu")
-        rows, size = data.train.rows, settings.batch_size * accelerator.num_processes
+        rows = data.train.rows
+        size = _rows_per_batch(settings.batch_size, len(rows), accelerator.num_processes)
         learner = scorer.learner(rows, settings.label_smoothing, taught)
         batches = scorer.batches(rows, size, seed=settings.seed)
         eval_batch_size = default_batch_size(device.type)
@@ -139,15 +143,6 @@ def build_scorer(
     return scorer
 
 
-@contextmanager
-def _out_of_memory_reported() -> Iterator[None]:
-    try:
-        yield
-    except torch.OutOfMemoryError:
-        fault = "the GPU's memory is full"
-        raise FailedTrainingError(f"{fault}; lower training.batch_size") from None
-
-
 def _compile_while_encoding(
     family: TrainableFamily, recipe: Recipe, accelerator: Accelerator, *, prepares: bool
 ) -> bool:
@@ -157,6 +152,11 @@ def _compile_while_encoding(
     encodes = prepares and accelerator.is_main_process
     with encoding_in_background(recipe) if encodes else nullcontext():
         return family.compile_ahead(recipe, accelerator.device)
+
+
+def _rows_per_batch(wanted: int, rows: int, processes: int) -> int:
+    """Rows of a batch of all processes. Batches are filled up, so not more than there are rows."""
+    return min(wanted, -(-rows // processes)) * processes
 
 
 def _watched(evaluator: SpanEvaluator, watch: Watch | None) -> Evaluator:
@@ -183,7 +183,7 @@ def _finish(
     if fault and is_main_process():
         kept = "" if start is None else ", that of the start reader is kept"
         remedy = "raise data.held_out, or name a file in data.calibration"
-        print(f"{fault}{kept}; {remedy}", file=sys.stderr)
+        say(f"{fault}{kept}; {remedy}")
     scored = SPANS.score(data.dev.examples, predictions)
     metrics: dict[str, Any] = {
         "dev_source": recipe.data.dev or "the held-out questions",
@@ -233,4 +233,4 @@ def _report_notes(recipe: Recipe, data: TrainingData, folder: Path, *, can_refus
     with atomic_text(folder / NOTES) as stream:
         json.dump(notes, stream, ensure_ascii=False, indent=1)
     for reason, ids in notes.items():
-        print(f"{len(ids):,} × {reason}", file=sys.stderr)
+        say(f"{len(ids):,} × {reason}")

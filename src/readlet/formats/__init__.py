@@ -34,6 +34,7 @@ __all__ = [
     "nearest_place",
     "occurrences",
     "output_kind",
+    "own_suffix",
     "read",
     "read_examples",
     "read_questions",
@@ -114,11 +115,6 @@ def source_path(source: str | Path) -> Path:
     """The file that a source names; `bundled:test` is a split of the bundled corpus."""
     name = str(source)
     return corpus(name.removeprefix(_BUNDLED)) if name.startswith(_BUNDLED) else Path(source)
-
-
-def is_file_name(source: str) -> bool:
-    """Whether a source is a file of the user, and neither on the hub nor bundled."""
-    return not source.startswith((PREFIX, _BUNDLED))
 
 
 def training_file(source: str) -> Path:
@@ -242,6 +238,26 @@ def check_target(path: Path, sources: Iterable[str], *, remedy: str = ANOTHER_FI
     if output_kind(path) == "parquet":
         require_pyarrow(path)
     check_file(path, map(source_path, sources), remedy=remedy)
+
+
+def is_file_name(source: str) -> bool:
+    """Whether a source is a file of the user, and neither on the hub nor bundled."""
+    return not source.startswith((PREFIX, _BUNDLED))
+
+
+def own_suffix(path: Path, columns: Columns, encoding: str) -> str | None:
+    """The end of a name with which `write_examples` keeps the structure of a file.
+
+    None for tables, whose other columns would be lost, and for other encodings than UTF-8.
+    """
+    kind = detect(path, columns, encoding)
+    with path.open("rb") as raw:
+        first = raw.read(2)
+    is_squad = kind == "json" and not has_columns(path)
+    if (kind != "jsonl" and not is_squad) or encoding or first in (b"\xff\xfe", b"\xfe\xff"):
+        return None
+    zipped = ".gz" if first == b"\x1f\x8b" else ""
+    return f".{kind}{zipped}"
 
 
 def is_output(path: Path) -> bool:

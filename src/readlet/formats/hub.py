@@ -7,6 +7,7 @@ from readlet.errors import InputError, ReadletError, bad_input
 from readlet.formats.columns import Columns
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.rows import RowReader
+from readlet.installing import install_extra
 from readlet.types import Example
 
 PREFIX = "hub:"
@@ -19,8 +20,10 @@ def read_hub(
     try:
         import datasets
     except ImportError:
-        raise ReadletError(f"{source}: needs `datasets`; pip install 'readlet[hub]'") from None
+        raise ReadletError(f"{source}: needs `datasets`; {install_extra('hub')}") from None
     name, _, split = source.removeprefix(PREFIX).partition("@")
+    if not name:
+        raise bad_input(source, "", "no name of a dataset", "write hub:NAME@SPLIT")
     try:
         # Errors are reported below, once.
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)

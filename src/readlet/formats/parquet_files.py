@@ -14,6 +14,7 @@ from readlet.formats.columns import Columns
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.rows import RowReader
 from readlet.formats.tables import HEADER, LABELS, storable
+from readlet.installing import install_extra
 from readlet.storage.files import atomic_bytes, open_bytes
 from readlet.types import Example, Span
 
@@ -45,18 +46,6 @@ def read_parquet(
         except (ArrowException, OSError) as error:
             first = str(error).splitlines()[0]
             raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None
-
-
-def column_names(path: Path) -> list[str]:
-    """The columns of a table."""
-    require_pyarrow(path)
-    from pyarrow import ArrowException, parquet
-
-    try:
-        return list(parquet.read_schema(path).names)
-    except (ArrowException, OSError) as error:
-        first = str(error).splitlines()[0]
-        raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None
 
 
 def write_parquet(path: Path, examples: Iterable[Example]) -> None:
@@ -92,7 +81,7 @@ def require_pyarrow(path: Path) -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        remedy = "pip install 'readlet[parquet]'"
+        remedy = install_extra("parquet")
         raise bad_input(path, "", "Parquet needs pyarrow", remedy) from None
 
 

@@ -94,7 +94,7 @@ def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
             raise bad_input(out, "", "is a file", "name a folder, or a data file as prefix")
         if path.exists():
             raise bad_input(path, "", "exists already", "remove it, or choose another --out")
-        if path.parent.is_dir():
+        if path.parent != out or out.is_dir():
             check_target(path, [source])
         else:  # the folder is created later
             check_folder(out, None)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats import is_file_name
+from readlet.formats import is_file_name, own_suffix
 from readlet.formats.columns import Columns
-from readlet.formats.keeping import own_suffix
 from readlet.inspection.repair import Changes, repair_file
 from readlet.storage.outputs import check_file
 
@@ -30,26 +29,28 @@ class Repaired:
         return {"source": self.source, "backup": backup, **self.changes.as_json()}
 
 
-def check_in_place(source: str, columns: Columns, *, encoding: str = "") -> None:
+def check_in_place(source: str, columns: Columns, encoding: str = "") -> None:
     """Check that a file can be repaired where it is; call it before long work."""
     if not is_file_name(source):
         raise bad_input(source, "", "is not a file of yours", _TO_ANOTHER)
     path = Path(source)
-    own_suffix(path, columns, encoding, _TO_ANOTHER)
+    if own_suffix(path, columns, encoding) is None:
+        fault = "only SQuAD JSON and JSONL, in UTF-8, can be repaired in place"
+        raise bad_input(source, "", fault, _TO_ANOTHER)
     check_file(path)
     check_file(_free_backup(path.resolve()))
 
 
-def repair_in_place(source: str, columns: Columns, *, encoding: str = "") -> Repaired:
+def repair_in_place(source: str, columns: Columns) -> Repaired:
     """Replace a file by its repaired questions, atomically, unless there is nothing to repair.
 
     Format, compression and permissions stay; a link is followed.
     """
     path = Path(source).resolve()
-    suffix = own_suffix(path, columns, encoding, _TO_ANOTHER)
+    suffix = own_suffix(path, columns, "")
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:100]}.") as folder:
         draft = Path(folder) / f"repaired{suffix}"
-        changes = repair_file(source, draft, columns, encoding=encoding)
+        changes = repair_file(source, draft, columns)
         if not changes.changed and not changes.dropped:
             return Repaired(source, changes, None)
         if not changes.written:

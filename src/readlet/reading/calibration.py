@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +17,30 @@ _MIN_SLOPE = 1e-3  # positive: a larger lead never makes "no answer" less likely
 class Calibration(BaseModel):
     """Stored with every reader as `calibration.json`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    temperature: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
+    temperature: Annotated[float, Field(ge=1e-3, le=1e3)] = 1.0
     """Scores of spans are divided by it before they become probabilities."""
-    no_answer_slope: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
+    no_answer_slope: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0
     """Factor of the lead that "no answer" has over the best answer, as log-odds."""
-    no_answer_bias: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    no_answer_bias: Annotated[float, Field(ge=-1e6, le=1e6)] = 0.0
     """Added to that: log-odds of "no answer" when both have the same score."""
     no_answer_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     """Above this no-answer probability the reader predicts "no answer"."""
-    questions: int = 0
+    questions: Annotated[int, Field(ge=0)] = 0
     """Held-out questions on which it was fitted."""
     error_before: float | None = None
     """Expected calibration error of the best answers' scores with the defaults."""
     error_after: float | None = None
     """The same with the fitted values."""
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Calibration":
+        """The stored calibration; one without the fields that every version has is damaged."""
+        for name in ("temperature", "no_answer_threshold"):
+            if name not in values:
+                raise ValueError(f"{name} is missing")
+        return cls.model_validate(values)
 
     @property
     def has_fitted_refusals(self) -> bool:

@@ -61,9 +61,9 @@ def evaluate_questions(
     if plot is not None and reader is None:
         raise ReadletError("--plot: not with a file of predictions; name a reader instead")
     given_files = (source_path(data), predictions, na_probs, against)
+    readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
     for output in (save, plot):
         if output is not None:
-            readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
             check_file(output, [*readers, *(path for path in given_files if path is not None)])
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None

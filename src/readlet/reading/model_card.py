@@ -3,12 +3,23 @@
 import platform
 import subprocess
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from readlet.reading.reader import Reader
 
 _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
+
+
+def check_metrics(metrics: dict[str, Any]) -> None:
+    """Raise a ValueError if stored metrics are not of the types that a card needs."""
+    types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
+    for name, kind in types.items():
+        if name in metrics and type(metrics[name]) is not kind:
+            raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
+    for name, value in metrics.get("dev", {}).items():
+        if type(value) not in (int, float):
+            raise ValueError(f"dev, {name}: {value!r:.40} is no number")
 
 
 def model_card(reader: "Reader") -> str:
@@ -80,7 +91,11 @@ def _calibration(reader: "Reader") -> str:
     source = reader.recipe.data.calibration or "the training data, held out"
     fit = f"Fitted on {fitted.questions:,} questions of {source}"
     if not fitted.questions:
-        kept = "that of the reader it started from" if reader.recipe.training.start else "default values"
+        kept = (
+            "that of the reader it started from"
+            if reader.recipe.training.start
+            else "default values"
+        )
         fit = f"Not fitted ({TOO_FEW} of {source}); {kept}"
     measured = "not measured"
     if fitted.error_before is not None and fitted.error_after is not None:

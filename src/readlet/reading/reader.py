@@ -12,6 +12,7 @@ from readlet.reading.reader_names import (
     BASELINE,
     BUNDLED,
     Answerer,
+    reader_files,
     reader_folder,
     warn_of_same_named_folder,
 )
@@ -152,6 +153,7 @@ class Reader:
         """
         from readlet.families import family_of
         from readlet.reading.calibration import Calibration
+        from readlet.reading.model_card import check_metrics
         from readlet.recipe.recipe_files import parse_recipe
         from readlet.recipe.upgrade import upgrade
         from readlet.storage.damage import damage_of
@@ -165,6 +167,7 @@ class Reader:
         if config.get("format") != FORMAT:
             fault = f"format {config.get('format')} of {config.get('architecture')!r}"
             raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
+        reader_files(path)  # checks the names
         with damage_of(path / "config.json"):
             recipe = parse_recipe(upgrade(config["recipe"]), str(path / "config.json"))
             try:
@@ -173,8 +176,10 @@ class Reader:
                 raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
             scorer = family.load(path, recipe, config)
         with damage_of(path / "calibration.json"):
-            calibration = Calibration(**read_json(path / "calibration.json"))
+            calibration = Calibration.from_json(read_json(path / "calibration.json"))
         metrics = read_json(path / "metrics.json")
+        with damage_of(path / "metrics.json"):
+            check_metrics(metrics)
         notice = ""
         if (path / "NOTICE.md").exists():
             with damage_of(path / "NOTICE.md"):

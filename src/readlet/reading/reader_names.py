@@ -1,14 +1,14 @@
 """How readers are named: a folder, `bundled`, or `baseline`."""
 
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from readlet.bundled import bundled_reader
 from readlet.errors import bad_input
 from readlet.reading.saving import DEFAULT_FILES
 from readlet.storage.json_files import read_json
+from readlet.terminal import say
 from readlet.types import N_BEST, Prediction
 
 BUNDLED, BASELINE = "bundled", "baseline"
@@ -60,14 +60,18 @@ def reader_files(name: str | Path) -> list[Path]:
     folder = reader_folder(name)
     config = read_json(folder / "config.json")
     files = config.get("files", DEFAULT_FILES)
-    if not isinstance(files, (list, tuple)) or not all(isinstance(file, str) for file in files):
+    if not isinstance(files, (list, tuple)) or not all(map(_is_file_name, files)):
         fault = "is damaged (files: not a list of names)"
         raise bad_input(folder / "config.json", "", fault, "copy the folder again")
     return [folder / "config.json", *(folder / file for file in files)]
+
+
+def _is_file_name(name: Any) -> bool:
+    return isinstance(name, str) and "\0" not in name and Path(name).name == name
 
 
 def warn_of_same_named_folder(name: str) -> None:
     """A folder in the current directory that has this name too is not used."""
     if (Path(name) / "config.json").is_file():
         what = f"`{name}` is the reader that comes with Readlet"
-        print(f"readlet: {what}; for the folder here write ./{name}", file=sys.stderr)
+        say(f"readlet: {what}; for the folder here write ./{name}")

@@ -8,7 +8,18 @@ from pydantic import AfterValidator, Field, PlainValidator
 from readlet.errors import ReadletError
 from readlet.recipe.gamma import ALLOWED, check_gamma
 from readlet.recipe.kinds import register_recipe
-from readlet.recipe.recipe import FileName, Model, Positive, Recipe, Section, Share, SpanData
+from readlet.recipe.recipe import (
+    Count,
+    Depth,
+    FileName,
+    Model,
+    Positive,
+    Recipe,
+    Section,
+    Share,
+    Size,
+    SpanData,
+)
 from readlet.recipe.traits import AffectsCompilation, OnlyInTraining, PartOfNetwork, SourceFile
 
 
@@ -42,11 +53,11 @@ class Words(Section):
     """Files of word vectors (GloVe or fastText text format, also .gz); several are concatenated."""
     max_words: Positive = 200_000
     """Maximum number of words with a frozen vector; the first ones in the files are kept."""
-    trainable_words: Annotated[int, Field(ge=0)] = 5_000
+    trainable_words: Count = 5_000
     """Maximum number of frequent words without a vector that get a trainable one."""
     min_count: Positive = 5
     """Minimum count in the training data for a word without a vector to get a trainable one."""
-    width: Positive = 100
+    width: Size = 100
     """Embedding size of words when no vectors are given."""
     max_characters: Annotated[int, Field(ge=4, le=64)] = 16
     """Maximum number of characters that are read of each word."""
@@ -61,29 +72,29 @@ class QacnnModel(Model):
     """QACNNnet, a small word-level reader with convolutions and attention."""
     width: Annotated[int, Field(ge=4, le=2048)] = 128
     """Hidden size of every word after the embedding (d)."""
-    character_width: Positive = 200
+    character_width: Size = 200
     """Embedding size of characters."""
-    character_filters: Annotated[int, Field(ge=0)] = 128
+    character_filters: Annotated[int, Field(ge=0, le=16_384)] = 128
     """Filters of the character convolution, each a feature of the word; 0: no characters."""
     character_kernel: Odd = 5
     """Kernel size of the character convolution."""
-    highway_layers: Positive = 2
+    highway_layers: Depth = 2
     """Highway layers after the projection."""
-    embedding_convolutions: Positive = 4
+    embedding_convolutions: Depth = 4
     """Convolutions in the embedding encoder block."""
     embedding_kernel: Odd = 7
     """Kernel size in the embedding encoder block."""
-    blocks: Positive = 7
+    blocks: Depth = 7
     """Model encoder blocks; the same stack is applied three times."""
-    convolutions: Positive = 2
+    convolutions: Depth = 2
     """Convolutions in each model encoder block."""
     kernel: Odd = 5
     """Kernel size in the model encoder blocks."""
-    heads: Positive = 8
+    heads: Size = 8
     """Attention heads."""
-    head_width: Positive = 16
+    head_width: Size = 16
     """Size of each attention head."""
-    feed_forward: Positive = 128
+    feed_forward: Size = 128
     """Inner size of the feed-forward sublayers."""
     match_features: bool = True
     """Add a feature that marks the context words that also occur in the question."""

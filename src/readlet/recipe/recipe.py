@@ -8,7 +8,14 @@ rest of the program must know about a field is part of its annotation: see `trai
 
 from typing import Annotated, Any, ClassVar, Literal, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from readlet.encoding.windows import Windows
 from readlet.formats.columns import Columns, parse_columns
@@ -24,10 +31,15 @@ from readlet.storage.encodings import check_encoding
 # Training combines seed and step into a 64-bit number, the type of torch's seeds.
 SEED_LIMIT = 2**32
 
-Positive = Annotated[int, Field(ge=1)]
+# Limits that no use comes near: what is beyond them is a slip, or would only fill the memory.
+Count = Annotated[int, Field(ge=0, le=10**9)]
+Positive = Annotated[int, Field(ge=1, le=10**9)]
+Size = Annotated[int, Field(ge=1, le=16_384)]
+Depth = Annotated[int, Field(ge=1, le=256)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Precision = Literal["float32", "bfloat16", "float16"]
-FileName = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+FileName = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
 ScheduleName = Literal["constant", "log", "linear", "cosine"]
 
 
@@ -45,7 +57,11 @@ class Section(BaseModel):
     """A section (TOML table) of a recipe."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
+        extra="forbid",
+        frozen=True,
+        strict=True,  # "yes" is no boolean, and true no number
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
     )
     traits: ClassVar[tuple[type, ...]] = ()
     """Traits of all fields of the section."""
@@ -64,20 +80,26 @@ class Section(BaseModel):
             for name, value in values.items()
         }
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _list_is_tuple(cls, value: Any) -> Any:
+        """TOML and JSON have lists where a recipe, which never changes, has tuples."""
+        return tuple(value) if isinstance(value, list) else value
+
 
 class Data(Section):
     """Which data is used."""
 
     train: Annotated[tuple[FileName, ...], Field(min_length=1), SourceFile] = ("bundled:train",)
     """Files of training questions; `bundled:train` is the bundled corpus."""
-    dev: Annotated[str, SourceFile] = "bundled:dev"
+    dev: Annotated[Name, SourceFile] = "bundled:dev"
     """File for the evaluations during training; empty: the held-out questions."""
     share: Annotated[float, Field(gt=0.0, le=1.0), AddedLater(1.0)] = 1.0
     """Fraction of the training contexts to train on; a smaller one is faster and shows how much
     more data would help."""
     held_out: Annotated[float, Field(gt=0.0, lt=0.5)] = 0.05
     """Fraction of the training contexts held out to fit the calibration."""
-    calibration: Annotated[str, SourceFile] = ""
+    calibration: Annotated[Name, SourceFile] = ""
     """File of questions to fit the calibration on; if given, nothing is held out."""
     columns: Annotated[tuple[str, ...], AfterValidator(_checked_columns), AddedLater(())] = ()
     """Names of columns in the files, as FIELD=NAME, such as context=passage; for all files with
@@ -101,7 +123,7 @@ class SpanData(Data):
     max_context: Annotated[int, Field(ge=16, le=4096)] = 400
     """Maximum length of a context window, in tokens (words for qacnn, subwords for encoders); a
     longer context is split into windows."""
-    overlap: Annotated[int, Field(ge=0)] = 128
+    overlap: Count = 128
     """Tokens that two neighbouring windows share."""
     max_question: Annotated[int, Field(ge=4, le=512)] = 50
     """Maximum length of a question, in tokens; a longer one is truncated."""
@@ -132,18 +154,18 @@ class Model(Section):
 class Training(Section):
     """How the model is trained."""
 
-    start: Annotated[str, SourceReader] = ""
+    start: Annotated[Name, SourceReader] = ""
     """Folder of a reader whose vocabulary and weights training starts from; empty: from scratch."""
     start_share: Share = 0.0
     """Fraction of that reader's weights in the final weights; it reduces forgetting."""
-    teacher: Annotated[str, SourceReader] = ""
+    teacher: Annotated[Name, SourceReader] = ""
     """Folder of a reader to distil: its probabilities become targets next to the gold answers;
     empty: none."""
     teacher_share: Share = 0.5
     """Weight of the teacher's probabilities in the loss; the gold answers have the rest."""
     epochs: Positive = 30
     """Passes over the training questions."""
-    batch_size: Annotated[Positive, AffectsCompilation] = 32
+    batch_size: Annotated[int, Field(ge=1, le=2**20), AffectsCompilation] = 32
     """Questions per batch in each process."""
     accumulate: Positive = 1
     """Batches whose gradients are accumulated for one optimiser step."""
@@ -153,11 +175,11 @@ class Training(Section):
     """Peak learning rate."""
     schedule: ScheduleName = "log"
     """`log`: QANet's warm-up, then constant; `linear` and `cosine` decay to zero."""
-    warmup_steps: Annotated[int, Field(ge=0)] = 1000
+    warmup_steps: Count = 1000
     """Steps until the peak learning rate is reached."""
     final_decay: Share = 0.0
     """Fraction of all steps, at the end, in which an otherwise constant rate decays to zero."""
-    restarts: Annotated[int, Field(ge=0)] = 0
+    restarts: Count = 0
     """Hard restarts of the cosine schedule."""
     beta1: Share = 0.8
     """Adam's decay rate of the mean gradient."""
@@ -173,11 +195,11 @@ class Training(Section):
     """Fraction of the target probability that is spread evenly over the passage."""
     ema: Share = 0.9999
     """Decay rate of the averaged weights, which are the ones saved; 0 turns averaging off."""
-    evaluate_every: Annotated[float, Field(gt=0.0)] = 1.0
+    evaluate_every: Annotated[float, Field(gt=0.0, le=1e9)] = 1.0
     """Epochs between two evaluations."""
     track_softmax: Annotated[bool, AddedLater(False)] = False
     """Log statistics of the inputs and outputs of attention's softmax with every evaluation."""
-    patience: Annotated[int, Field(ge=0)] = 0
+    patience: Count = 0
     """Stop after this many evaluations without a better F1; 0: never."""
     checkpoint_every: Positive = 500
     """Steps between two checkpoints."""
@@ -207,7 +229,7 @@ class Recipe(Section):
     sections: ClassVar[tuple[str, ...]]
     """Names of its sections, in order."""
 
-    name: str = "custom"
+    name: Name = "custom"
     """Name of the recipe; its reader is written to `runs/NAME`."""
     data: Data = Data()
     model: Model

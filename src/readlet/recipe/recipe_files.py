@@ -107,10 +107,7 @@ def apply_change(values: dict[str, Any], change: str) -> None:
     """Put `section.field=value` into nested values, in place."""
     path, equals, text = change.partition("=")
     *sections, field = path.strip().split(".")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text  # a bare word needs no quotes
+    value = _value(text, change)
     # Setting a whole section would reset the other fields of that section.
     if not equals or not field or (not sections and isinstance(value, dict)):
         raise ReadletError(f"--set {change}: write section.field=value")
@@ -121,6 +118,20 @@ def apply_change(values: dict[str, Any], change: str) -> None:
         if not isinstance(values, dict):
             raise ReadletError(f"--set {change}: {section!r} was set to a single value before")
     values[field] = value
+
+
+def _value(text: str, change: str) -> Any:
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        parsed = {"value": text}  # a bare word needs no quotes
+        if "\n" in text or "\r" in text:
+            parsed = {}
+    except (ValueError, RecursionError):  # a number of too many digits, or nested too deeply
+        raise ReadletError(f"--set {change:.60}...: not a value; give a shorter one") from None
+    if list(parsed) != ["value"]:
+        raise ReadletError(f"--set {change}: more than one line; repeat --set for each field")
+    return parsed["value"]
 
 
 def changed_values(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

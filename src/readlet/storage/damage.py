@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError, bad_input, is_out_of_memory
 
 
 @contextmanager
@@ -14,5 +14,7 @@ def damage_of(path: Path) -> Iterator[None]:
     except ReadletError:
         raise
     except (OSError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        if is_out_of_memory(error):  # the file may be sound
+            raise
         fault = " ".join(f"is damaged ({type(error).__name__}: {error})".split())
         raise bad_input(path, "", f"{fault:.200}", "copy the folder again") from None

@@ -19,7 +19,7 @@ def read_json(path: Path) -> dict[str, Any]:
         values = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise bad_input(path, "", "is missing", "give the folder of a complete reader") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise bad_input(path, "", f"is damaged ({error})", "copy the folder again") from None
     if not isinstance(values, dict):
         raise bad_input(path, "", "is not an object", "copy the folder again")

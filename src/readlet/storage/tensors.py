@@ -37,6 +37,16 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     return tensors
 
 
+def refuse_non_finite(tensors: dict[str, Tensor]) -> None:
+    """Raise a ValueError with the name of the first tensor that has a NaN or infinite value."""
+    for name, tensor in tensors.items():
+        # The extremes are NaN if a value is: one pass without a copy, unlike isfinite.
+        if tensor.numel() and tensor.is_floating_point():
+            ends = torch.stack(torch.aminmax(tensor.flatten()))  # (2,)
+            if not ends.isfinite().all():
+                raise ValueError(f"{name}: a value is NaN or infinite")
+
+
 def detached(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Copies on the CPU that later steps cannot change."""
     return {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}

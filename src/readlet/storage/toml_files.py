@@ -31,6 +31,9 @@ def read_toml(source: str, shipped: dict[str, Traversable], what: str) -> dict[s
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise bad_input(source, "", f"not valid TOML ({error})", "fix that line") from None
+    except (ValueError, RecursionError):  # a number of too many digits, or nested too deeply
+        fault = "not valid TOML (a value is too long or too deep)"
+        raise bad_input(source, "", fault, "shorten it") from None
 
 
 def nearest(wrong: str, known: Iterable[str], which: str) -> str:

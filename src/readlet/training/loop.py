@@ -129,8 +129,8 @@ class TrainingLoop:
                     if is_regular or is_halted:
                         self._save(is_regular=is_regular)
                 if is_halted:
-                    bar.say(f"stopped at step {self.progress.step}; {self._how_to_resume}")
-                    raise KeyboardInterrupt
+                    step = self.progress.step
+                    raise KeyboardInterrupt(f"stopped at step {step}; {self._how_to_resume}")
         self._keep_weights()
         self.accelerator.wait_for_everyone()  # the first to continue may remove the folder
         return Outcome(self.progress.step, self.progress.rollbacks)
