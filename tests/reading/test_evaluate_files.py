@@ -84,7 +84,7 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
 
         no_answer_threshold = 0.0
 
-    monkeypatch.setattr("readlet.reading.evaluate_files.load_reader", lambda name: Timid())
+    monkeypatch.setattr("readlet.reading.evaluate_files.load_reader", lambda name, **_: Timid())
     plain = evaluate_questions(TEST, reader="timid")
     bold = evaluate_questions(TEST, reader="timid", always_answer=True)
     monkeypatch.undo()

@@ -53,7 +53,7 @@ def test_long_questions_are_counted_over_all_chunks(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Law 7; Python would show two equal warnings as one."""
-    monkeypatch.setattr("readlet.reading.reader._CHUNK", 2)
+    monkeypatch.setattr("readlet.reading.reader.CHUNK", 2)
     pairs = [("Who lit it ? " * (60 if i % 2 else 1), LAMP) for i in range(6)]
     with pytest.warns(UserWarning, match="long question") as caught:
         assert len(list(reader.answer_batch(pairs))) == 6
@@ -151,7 +151,7 @@ def near(one: Prediction, two: Prediction) -> bool:
 def test_a_batch_is_in_order_and_equals_single_questions(
     reader: Reader, refusing: Reader, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("readlet.reading.reader._CHUNK", chunk)
+    monkeypatch.setattr("readlet.reading.reader.CHUNK", chunk)
     pairs = questions(40)
     for one in (reader, refusing):
         alone = [one.answer(*pair) for pair in pairs]
@@ -166,7 +166,7 @@ def test_a_batch_is_in_order_and_equals_single_questions(
 def test_a_batch_reads_at_most_one_chunk_ahead(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("readlet.reading.reader._CHUNK", 4)
+    monkeypatch.setattr("readlet.reading.reader.CHUNK", 4)
     taken = []
 
     def endless() -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from readlet.cli.console import console, highlighted, print_json
-from readlet.cli.data_options import ColumnPairs, Encoding
+from readlet.cli.options import ColumnPairs, Encoding
 from readlet.types import Example, Sentence
 
 app = typer.Typer(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from readlet.cli.console import print_json
-from readlet.cli.data_options import ColumnPairs, Encoding
+from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Threshold
 from readlet.cli.threads import use_free_cores
 
 if TYPE_CHECKING:
@@ -24,21 +24,16 @@ def evaluate_command(
     ],
     predictions: Annotated[
         Path | None,
-        typer.Option(help='Score these predictions instead of a reader: {"id": "answer", ...}.'),
+        typer.Option(
+            help='Score these predictions instead of a reader: {"id": "answer", ...}, or rows '
+            "(.csv, .jsonl) of `readlet predict`."
+        ),
     ] = None,
-    always_answer: Annotated[
-        bool, typer.Option(help="Every passage is taken to have an answer: never refuse.")
-    ] = False,
+    always_answer: AlwaysAnswer = False,
     na_probs: Annotated[
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="Refuse where the no-answer probability is above this.",
-            show_default="the reader's own",
-        ),
-    ] = None,
+    threshold: Threshold = None,
     against: Annotated[
         Path | None, typer.Option(help="Predictions of another model, for a paired comparison.")
     ] = None,
@@ -62,6 +57,7 @@ def evaluate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     column: ColumnPairs = [],  # noqa: B006  typer copies it
     encoding: Encoding = "",
+    device: Device = "auto",
 ) -> None:
     """Score a reader, or a file of predictions, exactly as the official scripts do.
 
@@ -90,6 +86,7 @@ def evaluate_command(
             "--plot": plot is not None,
             "--rules": rules is not None,
             "--column": bool(column),
+            "--device": device != "auto",
         }
         given = [option for option, is_given in question_options.items() if is_given]
         missing = _glue(data, task, predictions, against, given, as_json, encoding)
@@ -109,6 +106,7 @@ def evaluate_command(
             plot=plot,
             columns=parse_columns(column),
             encoding=encoding,
+            device=device,
         )
         missing = evaluation.missing
         if as_json:

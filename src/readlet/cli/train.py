@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from readlet.cli.console import console
-from readlet.cli.data_options import ColumnPairs, Encoding
+from readlet.cli.options import ColumnPairs, Encoding
 from readlet.errors import ReadletError
 
 

@@ -28,7 +28,7 @@ def load_start(recipe: Recipe) -> tuple[Reader | None, Recipe]:
     """
     if not recipe.training.start:
         return None, recipe
-    start = Reader.load(recipe.training.start, device="cpu")
+    start = Reader.load(recipe.training.start, device="cpu")  # training moves it
     recipe = _with_network_of(start.recipe, recipe)
     refuse_other_network(start.recipe, recipe)
     if not hasattr(start.scorer, "module"):

@@ -22,6 +22,8 @@ from readlet.metrics.evaluation import Evaluation, evaluate
 from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
+from readlet.reading.devices import AUTO
+from readlet.reading.prediction_files import has_rows, read_field
 from readlet.reading.reader import load_reader
 from readlet.reading.reader_names import BASELINE, Answerer, reader_folder
 from readlet.storage.files import atomic_text, text_chunks, write_text
@@ -45,6 +47,7 @@ def evaluate_questions(
     plot: Path | None = None,
     columns: Columns | None = None,
     encoding: str = "",
+    device: str = AUTO,
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
@@ -86,7 +89,7 @@ def evaluate_questions(
     confidences = None
     limit = 1.0 if threshold is None else threshold
     if reader is not None:
-        loaded = load_reader(reader)
+        loaded = load_reader(reader, device=device)
         never = None if always_answer else 1.0
         predicted = predict(loaded, examples, threshold=never, always_answer=always_answer)
         given = {key: p.text for key, p in predicted.items()}
@@ -136,7 +139,8 @@ def read_classes(path: Path) -> dict[str, int]:
     def is_class(value: Any) -> bool:
         return not isinstance(value, bool) and value in (0, 1)  # True == 1, but is not a class
 
-    found = _read_json_object(path, "0 or 1 for every id", is_class)
+    wanted = "0 or 1 for every id"
+    found = _checked(path, _read_json_object(path, wanted), wanted, is_class)
     return {identity: int(value) for identity, value in found.items()}
 
 
@@ -161,17 +165,20 @@ def predict(
 
 
 def read_predictions(path: Path) -> dict[str, str]:
-    return _read_json_object(path, "a text for every id", lambda v: isinstance(v, str))
+    """The texts of {"id": "text"}, or of the rows that `readlet predict` writes."""
+    return _by_id(path, "text", "a text for every id", lambda v: isinstance(v, str))
 
 
 def read_probabilities(path: Path) -> dict[str, float]:
+    """The no-answer probabilities of {"id": 0.3}, or of the rows that `readlet predict` writes."""
+
     def is_number(value: Any) -> bool:
         # Comparisons with NaN are false: it would silently spoil the thresholds. True is an int.
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
         return abs(value) <= sys.float_info.max
 
-    return _read_json_object(path, "a number for every id", is_number)
+    return _by_id(path, "no_answer", "a number for every id", is_number)
 
 
 def write_predictions(path: Path, predictions: Mapping[str, str | int]) -> None:
@@ -179,7 +186,13 @@ def write_predictions(path: Path, predictions: Mapping[str, str | int]) -> None:
         json.dump(predictions, stream, ensure_ascii=False, indent=0)
 
 
-def _read_json_object(path: Path, wanted: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+def _by_id(path: Path, field: str, wanted: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+    """The values of a JSON object, or of a field of rows."""
+    values = read_field(path, field) if has_rows(path) else _read_json_object(path, wanted)
+    return _checked(path, values, wanted, is_right)
+
+
+def _read_json_object(path: Path, wanted: str) -> dict[str, Any]:
     text = "".join(text_chunks(path))
     try:
         values = json.loads(text)
@@ -190,6 +203,12 @@ def _read_json_object(path: Path, wanted: str, is_right: Callable[[Any], bool]) 
         raise bad_input(path, "", f"is not {wanted}", "write one JSON object") from None
     if not isinstance(values, dict):
         raise bad_input(path, "", f"is a {type(values).__name__}", f"write an object: {wanted}")
+    return values
+
+
+def _checked(
+    path: Path, values: dict[str, Any], wanted: str, is_right: Callable[[Any], bool]
+) -> dict[str, Any]:
     for identity, value in values.items():
         if not is_right(value):
             fault = f"is {value!r:.40}"

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from readlet.bundled import bundled_reader
 from readlet.errors import bad_input
+from readlet.reading.asked import Asked
 from readlet.reading.saving import DEFAULT_FILES
 from readlet.storage.json_files import read_json
 from readlet.terminal import say
@@ -35,7 +36,7 @@ class Answerer(Protocol):
 
     def answer_batch(
         self,
-        pairs: Iterable[tuple[str, str]],
+        pairs: Iterable[Asked],
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,

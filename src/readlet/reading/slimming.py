@@ -12,6 +12,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.families.family import SpanScorer
 from readlet.formats import read_questions, source_path
 from readlet.metrics.squad import rules_of, score_questions, summary
+from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader, load_reader
 from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
@@ -87,10 +88,12 @@ def slim_folder(
     max_megabytes: float | None = None,
     dev: str = "",
     notice: Path | None = None,
+    device: str = AUTO,
 ) -> Slimmed:
     """Write a slim copy of a reader: with so many words, or as many as fit.
 
-    With `dev`, the copy is scored again on these questions; `notice` is stored with it.
+    With `dev`, the copy is scored again on these questions, on that device; `notice` is stored
+    with it.
     """
     if (words is None) == (max_megabytes is None):
         raise ReadletError("give either a number of words or a size in megabytes")
@@ -101,7 +104,8 @@ def slim_folder(
     inputs = [source_path(dev)] if dev else []
     inputs += [reader_folder(name)] if name != BASELINE else []
     _check_out(out, [*inputs, *([notice] if notice else [])])
-    given = load_reader(name)
+    scored_on = chosen_device(device) if dev else "cpu"
+    given = load_reader(name, device="cpu")
     if not isinstance(given, Reader):
         raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
     reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
@@ -113,6 +117,7 @@ def slim_folder(
     else:
         made = slim(reader, words or 0)
     if examples:
+        made = replace(made, device=scored_on)
         answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
         scores = summary(score_questions(examples, answers, rules_of(examples)))
         made = replace(made, metrics=made.metrics | {"dev": scores, "dev_source": dev})
