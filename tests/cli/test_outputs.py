@@ -25,16 +25,18 @@ READ_ONLY = {
     "demo": set[str](),
     "ask": {"question", "passage", "reader", "n_best", "as_json"},
     "evaluate": {
-        *("targets", "predictions", "always_answer", "na_probs", "na_threshold", "against"),
-        *("rules", "allow_missing", "as_json", "column"),
+        *("targets", "predictions", "always_answer", "na_probs", "threshold", "against"),
+        *("rules", "allow_missing", "as_json", "column", "encoding"),
     },
-    "train": {"recipe", "changes", "resume", "fields", "kind"},
+    "train": {"recipe", "changes", "resume", "fields", "kind", "column", "encoding"},
     "slim": {"reader", "max_mb", "words", "dev", "notice"},
     "data": set[str](),
-    "data check": {"files", "as_json", "list_all", "column"},
-    "data show": {"file", "n", "identity", "column"},
+    "data check": {"files", "as_json", "list_all", "column", "encoding"},
+    "data show": {"file", "n", "identity", "column", "encoding"},
+    "data convert": {"files", "as_json", "column", "encoding"},
+    "data split": {"file", "parts", "seed", "as_json", "column", "encoding"},
     "data unanswerable": {
-        *("files", "share", "altered", "seed", "as_json", "list_all", "column"),
+        *("files", "share", "altered", "seed", "as_json", "list_all", "column", "encoding"),
     },
     "experiment": set[str](),
     "experiment list": set[str](),
@@ -42,7 +44,7 @@ READ_ONLY = {
         *("table", "data", "only", "seeds", "changes", "small", "dry_run", "keep_readers"),
     },
     "experiment report": {
-        *("table", "out", "data", "seeds", "changes", "small", "formats", "examples"),
+        *("table", "out", "data", "only", "seeds", "changes", "small", "formats", "examples"),
     },
     "experiment search": {"table", "data", "changes", "small", "trials"},
 }
@@ -67,6 +69,11 @@ OUTPUTS = {
         "evaluate READER DATA --against OTHER --na-probs PROBS --save-predictions OUT",
         ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
     ),
+    ("evaluate", "plot"): Output(
+        "evaluate READER DATA --against OTHER --na-probs PROBS --plot OUT",
+        ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
+        suffix=".svg",
+    ),
     ("train", "out"): Output(
         "train tiny --out OUT SMALL --set training.epochs=1 --set training.teacher=READER",
         ("READER",),
@@ -80,6 +87,12 @@ OUTPUTS = {
         runs_once=True,
     ),
     ("data check", "fix"): Output("data check DATA --fix OUT", ("DATA",), suffix=".jsonl"),
+    ("data convert", "out"): Output(
+        "data convert DATA MORE --out OUT", ("DATA", "MORE"), suffix=".jsonl"
+    ),
+    ("data split", "out"): Output(
+        "data split bundled:dev --out OUT", (), is_folder=True, holds_others=True, runs_once=True
+    ),
     ("data unanswerable", "out"): Output(
         "data unanswerable DATA MORE --altered 0 --out OUT", ("DATA", "MORE"), suffix=".jsonl"
     ),
@@ -335,6 +348,6 @@ def test_a_link_is_followed_not_replaced(
     assert any(far.iterdir()) if output.is_folder else far.read_text() not in ("", "old")
     assert [path.name for path in far.parent.iterdir()] == [far.name]
     if output.runs_once:
-        assert "already contains a" in readlet(*words).err
+        assert " already" in readlet(*words).err
     else:  # its own files are replaced
         assert readlet(*words).code in (0, 1)
