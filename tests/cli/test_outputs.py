@@ -55,9 +55,8 @@ READ_ONLY = {
     },
     "experiment search": {"table", "data", "changes", "small", "trials"},
 }
-# `--in-place` names no output of its own, and `split` writes several new files: they are tested in
-# tests/inspection/test_in_place.py and tests/formats/test_split.py.
-ELSEWHERE = {("data check", "in_place"), ("data split", "out")}
+# `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
+IN_PLACE = {("data check", "in_place")}
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,10 @@ OUTPUTS = {
     ),
     ("data check", "fix"): Output("data check DATA --fix OUT", ("DATA",), suffix=".jsonl"),
     ("data convert", "out"): Output(
-        "data convert DATA MORE --out OUT", ("DATA", "MORE"), suffix=".csv"
+        "data convert DATA MORE --out OUT", ("DATA", "MORE"), suffix=".jsonl"
+    ),
+    ("data split", "out"): Output(
+        "data split bundled:dev --out OUT", (), is_folder=True, holds_others=True, runs_once=True
     ),
     ("data unanswerable", "out"): Output(
         "data unanswerable DATA MORE --altered 0 --out OUT", ("DATA", "MORE"), suffix=".jsonl"
@@ -141,7 +143,7 @@ def test_every_option_is_known_here() -> None:
     given = {(n, p.name) for n, command in found.items() for p in command.params}
     known = {(name, param) for name, params in READ_ONLY.items() for param in params}
     completion = {("readlet", "install_completion"), ("readlet", "show_completion")}
-    assert given - completion == known | OUTPUTS.keys() | ELSEWHERE
+    assert given - completion == known | OUTPUTS.keys() | IN_PLACE
     assert found.keys() == READ_ONLY.keys()
 
 
@@ -363,6 +365,6 @@ def test_a_link_is_followed_not_replaced(
     assert any(far.iterdir()) if output.is_folder else far.read_text() not in ("", "old")
     assert [path.name for path in far.parent.iterdir()] == [far.name]
     if output.runs_once:
-        assert "already contains a" in readlet(*words).err
+        assert " already" in readlet(*words).err
     else:  # its own files are replaced
         assert readlet(*words).code in (0, 1)

@@ -123,3 +123,23 @@ def test_readers_and_data_of_the_recipe_are_not_written_over(
     with pytest.raises(ReadletError, match=r"holds an input, train\.json; give another --out"):
         check_run_folder(recipe, Path(data).parent, resume=False)
     assert json.loads((finished / "recipe.json").read_text())["name"] == recipe.name
+
+
+def test_a_run_that_takes_the_network_of_its_start_is_resumed(
+    finished: Path, short_corpus: Path, tmp_path: Path
+) -> None:
+    """Its stored recipe has the network of the start reader, the given one does not name it."""
+    given = f"""
+[data]
+train = ["{short_corpus}"]
+dev = "{short_corpus}"
+[training]
+start = "{finished}"
+epochs = 1
+"""
+    (tmp_path / "more.toml").write_text(given)
+    recipe = load_recipe(str(tmp_path / "more.toml"), [])
+    train_reader(recipe, tmp_path / "run", resume=False)
+    before = (tmp_path / "run" / "model.safetensors").read_bytes()
+    train_reader(recipe, tmp_path / "run", resume=True)
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == before

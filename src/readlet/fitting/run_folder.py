@@ -70,20 +70,23 @@ def _take(folder: Path, held: ExitStack) -> None:
 
 
 def _reject_other_recipe(recipe: Recipe, folder: Path) -> None:
-    stored = folder / _RECIPE
-    if not stored.is_file():
-        raise bad_input(folder, "", "no run to resume", "leave --resume out")
-    changed = changed_fields(upgrade(_read_stored(stored)), recipe)
+    _require_run(folder)
+    changed = changed_fields(upgrade(_read_stored(folder / _RECIPE)), recipe)
     if changed:
         fault = f"the run was started with another {', '.join(changed)}"
         raise bad_input(folder, "", fault, "resume with the same recipe and --set")
+
+
+def _require_run(folder: Path) -> None:
+    if not (folder / _RECIPE).is_file():
+        raise bad_input(folder, "", "no run to resume", "leave --resume out")
 
 
 def check_run_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
     """Check that a run may be written there; call it before any data is read."""
     check_folder(folder, None, inputs_of(recipe), remedy=_ANOTHER)
     if resume:
-        _reject_other_recipe(recipe, folder)
+        _require_run(folder)
     else:
         _reject_used(folder)
     check_folder(folder, foreign_to_run, remedy=_ANOTHER)

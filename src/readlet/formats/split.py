@@ -4,6 +4,7 @@ Contexts that differ only in white space, case or Unicode normalisation count as
 their digests are kept in memory; the source is read once for the plan and once for each part.
 """
 
+import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.formats import check_target, is_output, output_kind, write_examples
 from readlet.formats.columns import Columns
 from readlet.formats.convert import arranged, read_all
-from readlet.storage.outputs import check_file
+from readlet.storage.outputs import check_file, make_folder
 from readlet.types import Example
 
 Parts = Mapping[str, float]
@@ -57,7 +58,7 @@ def parse_parts(text: str) -> dict[str, float]:
 
 def part_paths(source: str, out: Path, names: Iterable[str]) -> dict[str, Path]:
     """`mine.csv` gives mine-train.csv and so on; a folder gets files in the source's format."""
-    if not is_output(out) or out.is_dir():
+    if not is_output(out) or os.path.isdir(out):
         suffix = _suffix(Path(source))
         return {name: out / f"{name}{suffix}" for name in names}
     suffix = _suffix(out)
@@ -79,7 +80,7 @@ def split(
     chosen = _assign(source, sizes, parts, seed)
     summaries = []
     for name, path in paths.items():
-        path.parent.mkdir(exist_ok=True)
+        make_folder(path.parent)
         part = _Part(name, groups, chosen)
         write_examples(path, arranged(path, part.of(questions())))
         share = part.questions / sizes.total()
@@ -90,11 +91,11 @@ def split(
 def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
     """The names of the files are our choice, so no existing file is replaced."""
     for path in paths:
-        if path.parent == out and out.exists() and not out.is_dir():
+        if path.parent == out and os.path.exists(out) and not os.path.isdir(out):
             raise bad_input(out, "", "is a file", "name a folder, or a data file as prefix")
-        if path.exists():
+        if os.path.lexists(path):
             raise bad_input(path, "", "exists already", "remove it, or choose another --out")
-        if path.parent.is_dir():
+        if path.parent != out or os.path.isdir(out):
             check_target(path, [source])
         else:  # the folder is created later
             check_file(out)
