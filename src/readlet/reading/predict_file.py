@@ -133,8 +133,8 @@ def _check_outputs(
 ) -> None:
     writer_of(out)
     inputs = [source_path(data)]
-    if reader != BASELINE and (reader_folder(reader) / "config.json").is_file():
-        inputs += _files_of_reader(reader)
+    if reader != BASELINE:
+        inputs.append(reader_folder(reader))
     final = [out] if na_probs is None else [out, na_probs]
     for path in (*final, unfinished):
         check_file(path, inputs)
