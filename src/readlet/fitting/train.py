@@ -37,6 +37,9 @@ from readlet.training.processes import in_main, is_main_process, make_accelerato
 from readlet.training.weight_selection import Evaluator, Scores
 from readlet.types import Example, Prediction
 
+# Fewer made readers no better in docs/results/finetune.md.
+_FEW_QUESTIONS = 100
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -97,6 +100,8 @@ def train(
         if is_compiled:
             family.compile(scorer)
         if accelerator.is_main_process:
+            if start is not None:
+                _report_few(recipe, data)
             _report_notes(recipe, data, folder, can_refuse=scorer.can_refuse)
             _report_idle(recipe)
             family.check(recipe, data.train.rows, can_refuse=scorer.can_refuse)
@@ -211,6 +216,13 @@ def _before(
     start.scorer.move_to("cpu")
     p = difference_p(SPANS.metric("f1"), after.items, before.items)
     return {name: before.summary[name] for name in SPANS.headline} | {"f1_p": p}
+
+
+def _report_few(recipe: Recipe, data: TrainingData) -> None:
+    own = len(data.train.examples) - data.replayed
+    if own < _FEW_QUESTIONS:
+        fault = f"{own:,} training questions are too few to teach a reader something new reliably"
+        say(f"readlet: {fault}; give {_FEW_QUESTIONS} or more")
 
 
 def _report_idle(recipe: Recipe) -> None:

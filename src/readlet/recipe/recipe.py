@@ -101,6 +101,9 @@ class Data(Section):
     """Fraction of the training contexts held out to fit the calibration."""
     calibration: Annotated[Name, SourceFile] = ""
     """File of questions to fit the calibration on; if given, nothing is held out."""
+    replay: Annotated[tuple[FileName, ...], SourceFile, AddedLater(())] = ()
+    """Files of more training questions, of which none is held out: questions of other kinds keep a
+    start reader from forgetting them."""
     columns: Annotated[tuple[str, ...], AfterValidator(_checked_columns), AddedLater(())] = ()
     """Names of columns in the files, as FIELD=NAME, such as context=passage; for all files with
     named columns."""
