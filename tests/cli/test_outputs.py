@@ -82,13 +82,14 @@ OUTPUTS = {
         suffix=".svg",
     ),
     ("predict", "out"): Output(
-        "predict READER DATA --out OUT --overwrite",
-        ("DATA", "READER/config.json", "READER/README.md"),
+        "predict READER DATA --overwrite --out OUT",
+        ("DATA", "READER/config.json", "READER/metrics.json"),
         suffix=".jsonl",
     ),
     ("predict", "na_probs"): Output(
-        "predict READER DATA --out NEW --na-probs OUT --overwrite",
-        ("DATA", "READER/config.json", "READER/README.md"),
+        "predict READER DATA --overwrite --out NEW --na-probs OUT",
+        ("DATA", "READER/config.json", "READER/metrics.json"),
+        suffix=".json",
     ),
     ("train", "out"): Output(
         "train tiny --out OUT SMALL --set training.epochs=1 --set training.teacher=READER",
@@ -168,8 +169,8 @@ class World:
             "NOTES": folder / "notes.md",
             "TABLE": folder / "table.toml",
             "READER": folder / "reader",
-            "RUNS": folder / "runs",
             "NEW": folder / "new.csv",
+            "RUNS": folder / "runs",
         }
         write_examples(self["DATA"], examples)
         write_examples(self["MORE"], examples[:1])
