@@ -187,7 +187,7 @@ class QacnnFamily(TrainableFamily):
             return scorer_of(recipe, known, weights, null=null, stored=stored)
 
     def least_bytes(self, recipe: Recipe, length: int) -> int:
-        """Every sublayer keeps some of its values for the backward pass, several times the width."""
+        """Every sublayer keeps values for the backward pass, several times the width."""
         sizes = _typed(recipe).model
         sublayers = 3 * sizes.blocks * sublayer_count(sizes.convolutions)
         return 4 * _KEPT * sublayers * sizes.width * length
