@@ -69,7 +69,8 @@ def main() -> None:
     # Spread over the whole file: neighbouring questions share a context, and thus its length.
     step = max(1, len(everything) // arguments.questions)
     examples = everything[::step][: arguments.questions]
-    reader = Reader.load(arguments.reader) if arguments.reader else untrained(examples)
+    given = arguments.reader
+    reader = Reader.load(given, device="cpu") if given else untrained(examples)
     reader.answer(examples[0].question, examples[0].context)  # warm-up
     rate = batch_rate(reader, examples, repetitions=3)
     one = single_seconds(reader, examples[:60])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from readlet.errors import ReadletError, bad_input
 from readlet.metrics.learning_curve import read_log
-from readlet.storage.files import check_place
+from readlet.storage.outputs import check_file
 
 Curves = dict[str, dict[int, list[tuple[float, float]]]]
 """Statistic, number of the softmax, points of epoch and value."""
@@ -86,7 +86,7 @@ def main() -> None:
     if len({name for name, _, _ in pairs}) < len(pairs):
         parser.error("--runs: two runs have the same name")
     try:
-        check_place(arguments.out)
+        check_file(arguments.out)
         runs = {name: statistics_of(Path(log)) for name, _, log in pairs}
     except ReadletError as error:
         parser.exit(1, f"softmax_plots: {error}\n")

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
-from readlet.cli import ask
+from readlet.cli import answer_view
+from readlet.cli.ask import ask
 
 PASSAGE = (
     "The lighthouse on Gull Island was designed by the engineer Anna Verhoeven and completed in "
@@ -24,13 +25,13 @@ QUESTIONS = ("Who designed the lighthouse?", "How tall is the lighthouse?")
 
 def main() -> None:
     console = Console(record=True, file=io.StringIO(), width=88, highlight=False)
-    ask.console = console  # the command prints there
+    answer_view.console = console  # the command prints there
     with tempfile.TemporaryDirectory() as folder:
         passage = Path(folder) / "lighthouse.txt"
         passage.write_text(PASSAGE, "utf-8")
         for question in QUESTIONS:
             console.print(Text(f'$ readlet ask "{question}" {passage.name}', style="bold"))
-            ask.ask(question, str(passage))
+            ask(question, [str(passage)])
     svg = console.export_svg(title="readlet", theme=DEFAULT_TERMINAL_THEME, unique_id="ask")
     svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # fonts from the network
     svg = svg.replace("rgba(255,255,255,0.35)", "#bbbbbb")  # a border that shows on white

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 from torch import Tensor, nn
 
+from readlet.formats.fields import located
 from readlet.types import Example, Span
 
 # Shared machines may be slow: hypothesis sets no deadline; tests of speed measure it themselves.
@@ -156,9 +157,9 @@ def _spans(draw: DrawFn, context: str) -> Span:
     kind = draw(st.sampled_from(["right", "right", "right", "shifted", "foreign"]))
     if kind == "right":
         return Span(start, context[start:end])
-    if kind == "shifted":
-        return Span(draw(st.integers(-9, 40)), context[start:end])
-    return Span(draw(st.integers(-9, 40)), draw(_texts()))
+    text = context[start:end] if kind == "shifted" else draw(_texts())
+    # An answer without offset is placed if it occurs once.
+    return located(draw(st.integers(-9, 40)), text, context)
 
 
 @st.composite
@@ -171,16 +172,18 @@ def _example_lists(draw: DrawFn) -> list[Example]:
             examples.append(draw(st.sampled_from(examples)))  # an exact copy
             continue
         context = draw(st.sampled_from(contexts))
+        is_labelled = draw(st.integers(0, 5)) > 0
         examples.append(
             Example(
                 id=draw(st.sampled_from(["", "a", "a-2", "b"]) | _texts()),
                 question=draw(_texts()),
                 context=context,
-                answers=tuple(draw(st.lists(_spans(context), max_size=3))),
-                is_impossible=draw(st.booleans()),
+                answers=tuple(draw(st.lists(_spans(context), max_size=3 * is_labelled))),
+                is_impossible=is_labelled and draw(st.booleans()),
                 plausible_answers=tuple(draw(st.lists(_spans(context), max_size=2))),
                 title=draw(st.sampled_from(titles)),
                 language=draw(st.sampled_from(["", "en", "pt-BR"])),
+                is_labelled=is_labelled,
             )
         )
     return examples

@@ -6,6 +6,8 @@ import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import readlet
 
 HEAVY = "torch transformers matplotlib datasets pyarrow fastapi onnxruntime ctranslate2".split()
@@ -19,10 +21,20 @@ def test_import_stays_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_commands_that_need_no_tensors_load_none() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "baseline", "bundled:test", "--json"],
+        ["predict", "baseline", "bundled:test", "--out", "{folder}/p.csv"],
+        ["ask", "Who?", "{folder}", "--reader", "baseline"],
+    ],
+)
+def test_commands_that_need_no_tensors_load_none(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "a.txt").write_text("Ada Brook came.")
+    command = ["readlet", *(word.format(folder=tmp_path) for word in words)]
     program = (
         "import sys; from readlet.cli import main\n"
-        "sys.argv = ['readlet', 'evaluate', 'baseline', 'bundled:test', '--json']\n"
+        f"sys.argv = {command}\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"

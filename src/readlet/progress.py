@@ -42,8 +42,11 @@ class SafeConsole(Console):
 CONSOLE = SafeConsole(stderr=True)
 
 
-def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    """Yield the items and show progress: a bar in a terminal, an occasional line elsewhere."""
+def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> Iterator[Item]:
+    """Yield the items and show progress: a bar in a terminal, an occasional line elsewhere.
+
+    `done` items of the total were finished before.
+    """
     if sys.stderr.isatty():
         columns = (
             TextColumn("{task.description}"),
@@ -52,10 +55,10 @@ def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=CONSOLE, transient=True) as progress:
-            yield from progress.track(items, total=total, description=label)
+            yield from progress.track(items, total=total, completed=done, description=label)
         return
     last = time.monotonic()
-    for number, item in enumerate(items, 1):
+    for number, item in enumerate(items, done + 1):
         yield item
         if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
             last = time.monotonic()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from readlet.errors import ReadletError
 
 N_BEST = 5  # default number of answers that a reader returns
+NO_OFFSET = -1  # the start of a gold answer whose place the data does not give
 MAX_N_BEST = 10_000
 
 
@@ -39,6 +40,8 @@ class Example:
     plausible_answers: tuple[Span, ...] = ()
     title: str = ""
     language: str = ""
+    # False: the data has no field for answers, which is another thing than an empty one.
+    is_labelled: bool = True
 
 
 @dataclass(frozen=True, slots=True)

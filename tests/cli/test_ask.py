@@ -128,11 +128,11 @@ def test_a_refusal_shows_the_best_candidate(
     class Timid:
         name = "timid"
 
-        def answer(self, question: str, context: str, n_best: int) -> Prediction:
+        def answer(self, question: str, context: str, n_best: int, **_: object) -> Prediction:
             guess = Candidate("Ada Brook [sic]", 37, 46, 0.2)
             return Prediction("", 0, 0, 0.2, 0.7, True, (guess,) if "kiln" in question else ())
 
-    monkeypatch.setattr("readlet.reading.reader.load_reader", lambda name: Timid())
+    monkeypatch.setattr("readlet.reading.reader.load_reader", lambda name, **_: Timid())
     done = readlet("ask", "Who built the kiln?", passage)
     assert "no answer here  (probability 0.70; best candidate: Ada Brook [sic])" in done.out
     done = readlet("ask", "Who sold it?", passage)
@@ -146,3 +146,19 @@ def test_a_truncated_question_is_reported(
     done = readlet_process("ask", question, passage)
     assert done.code == 0
     assert done.err.splitlines() == ["readlet: 1 × long question: only its beginning is read"]
+
+
+def test_thresholds(readlet: Run, passage: Path, tmp_path: Path) -> None:
+    """For one passage and for several documents."""
+    other = tmp_path / "other.txt"
+    other.write_text("The mill grinds corn.")
+    for passages in ((passage,), (passage, other)):
+        words = ("ask", "Who built the kiln of Ghent?", *passages, *BASELINE, "--json")
+        doubt = readlet(*words).json()["no_answer"]
+        assert 0 < doubt < 1
+        assert readlet(*words, "--threshold", doubt - 0.01).json()["refused"]
+        assert readlet(*words, "--threshold", doubt + 0.01).json()["text"] == "Ada Brook"
+        certain = readlet(*words, "--always-answer").json()
+        assert (certain["text"], certain["refused"]) == ("Ada Brook", False)
+        done = readlet(*words, "--threshold", 7)
+        assert (done.code, done.err) == (2, "readlet: threshold: 7.0; give a number from 0 to 1\n")

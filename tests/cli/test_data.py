@@ -138,7 +138,7 @@ def test_fix_takes_one_file(readlet: Run, tmp_path: Path, clean: Path, faulty: P
 
 @pytest.mark.parametrize(
     ("out", "fault"),
-    [("out.txt", "end the name in .json or .jsonl"), ("absent/out.json", "its folder")],
+    [("out.txt", "end the name in .json, .jsonl, .csv"), ("absent/out.json", "its folder")],
 )
 def test_the_target_is_checked_first(readlet: Run, tmp_path: Path, out: str, fault: str) -> None:
     """Before the file is read, which may take long."""

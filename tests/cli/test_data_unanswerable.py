@@ -218,7 +218,7 @@ def test_no_article_with_two_paragraphs(
 def test_bad_names(readlet: Run, tmp_path: Path, source: Path) -> None:
     done = readlet("data", "unanswerable", source, "--out", tmp_path / "out.txt")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "end the name in .json or .jsonl" in done.err
+    assert "end the name in .json, .jsonl" in done.err
     done = readlet("data", "unanswerable", tmp_path / "absent", "--out", tmp_path / "out.json")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "no such file" in done.err

@@ -261,7 +261,7 @@ def test_missing_parts_are_listed_once_below_the_grid(
 def test_a_folder_that_cannot_be_written_is_named(readlet_process: Run, table: str) -> None:
     failed = readlet_process("experiment", "run", table, "--out", table)
     assert failed.code == 2
-    assert "readlet: quick.toml/.locks: Not a directory; check disk and paths" in failed.err
+    assert "readlet: quick.toml: is a file; give another folder" in failed.err
 
 
 def test_list(readlet: Run) -> None:

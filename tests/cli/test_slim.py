@@ -103,11 +103,15 @@ def test_not_a_reader(readlet: Run, tmp_path: Path) -> None:
 def test_existing_files_are_kept(readlet: Run, tmp_path: Path, given: Path) -> None:
     before = {path: path.read_bytes() for path in given.iterdir()}
     done = readlet("slim", given, "--out", given)
-    check_rejected(done, f"{given}: already contains a reader; give another --out")
+    check_rejected(done, f"{given}: is also an input; give another --out")
+    (tmp_path / "other").symlink_to(given)
+    done = readlet("slim", "bundled", "--out", tmp_path / "other")
+    check_rejected(done, f"{tmp_path / 'other'}: already contains a reader; give another --out")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter").write_text("dear Ada")
     done = readlet("slim", given, "--out", tmp_path / "full")
-    check_rejected(done, f"{tmp_path / 'full'}: is not empty; give another --out")
+    fault = "holds letter, which Readlet did not make; give another --out, or move it away"
+    check_rejected(done, f"{tmp_path / 'full'}: {fault}")
     letter = tmp_path / "full" / "letter"
     check_rejected(readlet("slim", given, "--out", letter), f"{letter}: is a file; ")
     below = letter / "slim"

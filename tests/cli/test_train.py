@@ -17,8 +17,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
-from readlet.formats import read_examples
 from readlet.reading.reader import Reader
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe
@@ -263,13 +263,13 @@ def test_the_remedy_for_other_column_names_works(
     readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("mine.csv").write_text("query,context,answer\nWho?,Ada wrote it.,Ada\n")
-    done = readlet("train", "tiny", "--set", 'data.train=["mine.csv"]')
+    Path("mine.csv").write_text("ask,context,answer\nWho?,Ada wrote it.,Ada\n")
+    done = readlet("train", "tiny", "--set", "data.train=mine.csv")
     assert done.code == 2
-    (command,) = re.findall(r"; .*: readlet (.*)\n", done.err)
-    assert readlet(*command.replace("NAME", "query").split()).code == 0
-    (example,) = read_examples("OUT.jsonl")
-    assert (example.question, example.answers[0].text) == ("Who?", "Ada")
+    (option,) = re.findall(r"; name the column with (--column .*)\n", done.err)
+    words = option.replace("NAME", "ask").split()
+    again = readlet("train", "tiny", "--set", "data.train=mine.csv", *words)
+    assert "data.train: a single context; give at least two" in again.err
 
 
 def test_bad_recipe_is_reported_before_torch_is_imported(tmp_path: Path) -> None:
@@ -286,3 +286,25 @@ def test_bad_recipe_is_reported_before_torch_is_imported(tmp_path: Path) -> None
     assert done.stderr.startswith("readlet: tiny: training.epochs: ")
     assert done.stdout == "False\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_and_encoding_become_part_of_the_recipe(
+    readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def stop(recipe: QacnnRecipe, folder: Path, *, resume: bool) -> Reader:
+        seen.append(recipe.data)
+        raise ReadletError("stopped; nothing to do")
+
+    monkeypatch.setattr("readlet.fitting.train.train_reader", stop)
+    words = ["train", "tiny", "--out", tmp_path / "run", "--set", "data.train=mine.csv"]
+    words += ["--column", "question=q", "--column", 'context=the "text"', "--encoding", "cp1252"]
+    assert readlet(*words).code == 2
+    (data,) = seen
+    assert data.train == ("mine.csv",)
+    assert data.named_columns == {"question": "q", "context": 'the "text"'}
+    assert data.encoding == "cp1252"
+    done = readlet("train", "tiny", "--column", "context")
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert "--column context: write FIELD=NAME" in done.err

@@ -21,7 +21,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def write_table(tmp_path: Path, small_table: str) -> Callable[..., str]:
+def table_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Not `tmp_path`, which tests use as the folder of runs: it must hold nothing else."""
+    return tmp_path_factory.mktemp("table")
+
+
+@pytest.fixture
+def write_table(table_folder: Path, small_table: str) -> Callable[..., str]:
     """Write the small table with some of its text replaced, and return its path."""
 
     def write(*replacements: tuple[str, str], more: str = "") -> str:
@@ -29,7 +35,7 @@ def write_table(tmp_path: Path, small_table: str) -> Callable[..., str]:
         for old, new in replacements:
             assert old in text
             text = text.replace(old, new)
-        path = tmp_path / "table.toml"
+        path = table_folder / "table.toml"
         path.write_text(text)
         return str(path)
 

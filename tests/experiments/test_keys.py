@@ -66,6 +66,8 @@ def test_every_field_counts(section: str, field: str) -> None:
     other: object = OTHERS.get(value) if isinstance(value, str) else value * 2
     if value in (0, 1):
         other = not value
+    if value == ():
+        other = ("context=passage",)
     changed = recipe.model_copy(update={section: part.model_copy(update={field: other})})
     assert run_key(changed) != run_key(recipe)
 
@@ -106,10 +108,10 @@ def test_data_files_are_looked_up_in_folders(write_table: Write, tmp_path: Path)
 
 
 def test_data_folders_come_before_the_folder_of_the_table_and_the_current_one(
-    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    write_table: Write, table_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = write_table(("data.max_context", 'data.dev = "mine.json"\ndata.max_context'))
-    places = [tmp_path / "data", tmp_path / "more data", tmp_path, tmp_path / "here"]
+    places = [tmp_path / "data", tmp_path / "more data", table_folder, tmp_path / "here"]
     for place in places:
         place.mkdir(exist_ok=True)
         shutil.copy(source_path("bundled:dev"), place / "mine.json")
@@ -167,3 +169,9 @@ def test_older_runs_store_only_the_last_part_of_a_name(name: str) -> None:
     key = run_key(recipe, {name: "digest"})
     assert run_key(recipe, {"data.json": "digest"}) == key
     assert run_key(recipe, {"data.json": "digest", f"elsewhere/{name}": "digest"}) == key
+
+
+def test_columns_and_encoding_change_the_key(tmp_path: Path) -> None:
+    changes = ["data.columns=context=passage", "data.encoding=cp1252"]
+    keys = {run_key(load_recipe("tiny", list(some))) for some in ([], changes[:1], changes[1:])}
+    assert len(keys) == 3

@@ -205,8 +205,10 @@ def test_a_table_mixes_kinds(write_table: Write) -> None:
     assert len({run.key for run in grid.runs}) == len(grid.runs)
 
 
-def test_defaults_of_one_kind_do_not_apply_to_another(write_table: Write, tmp_path: Path) -> None:
-    (tmp_path / "plain.toml").write_text("[training]\naccumulate = 4\n")
+def test_defaults_of_one_kind_do_not_apply_to_another(
+    write_table: Write, table_folder: Path
+) -> None:
+    (table_folder / "plain.toml").write_text("[training]\naccumulate = 4\n")
     path = write_table(WIDTHS, ('recipe = "tiny"', 'recipe = "plain.toml"'))
     made = expand(load_table(path)).of_row("width 12")[0].recipe
     assert made.training.learning_rate == 3e-5  # its own default

@@ -253,8 +253,9 @@ def test_checkpoints_left_by_a_kill_at_the_very_end_are_removed(
 ) -> None:
     grid = one_run(write_table)
     folder = RunFolder(out / grid.runs[0].key)
-    folder.work.mkdir()
-    (folder.work / "checkpoint").write_text("large")
+    left = folder.work / "checkpoint-00000004" / "state.safetensors"
+    left.parent.mkdir(parents=True)
+    left.write_text("large")
     run_grid(grid, out, Notes())
     assert not folder.work.exists()
 

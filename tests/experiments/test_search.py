@@ -264,9 +264,8 @@ def test_only_searched_files_are_looked_up_again(
         Path(name).parent.mkdir()
         shutil.copy(source_path("bundled:train"), name)
     table = write_table(("data.max", 'data.train = ["one.json"]\ndata.max'), more=RANGES)
-    search(
-        expand(load_table(table), folders=[Path("data")]), tmp_path, lambda trial: None, trials=1
-    )
+    grid = expand(load_table(table), folders=[Path("data")])
+    search(grid, tmp_path / "out", lambda trial: None, trials=1)
     assert trained[0].recipe.data.train == ("data/one.json",)
 
 

@@ -252,8 +252,8 @@ def test_the_first_of_listed_seeds(write_table: Write) -> None:
         expand(table, seeds=3)
 
 
-def test_a_recipe_in_the_folder_of_the_table(write_table: Write, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text('name = "mine"\n[model]\nwidth = 20\n')
+def test_a_recipe_in_the_folder_of_the_table(write_table: Write, table_folder: Path) -> None:
+    (table_folder / "mine.toml").write_text('name = "mine"\n[model]\nwidth = 20\n')
     path = write_table(
         ('recipe = "tiny"', 'recipe = "mine.toml"'),
         ("model.width = 8\n", ""),

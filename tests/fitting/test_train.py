@@ -225,7 +225,7 @@ def test_no_run_to_resume(tmp_path: Path, exists: bool) -> None:
 def test_out_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("mine")
-    with pytest.raises(ReadletError, match=r"file: cannot be created .*; give another --out"):
+    with pytest.raises(ReadletError, match=r"file: is a file; give another --out"):
         train_reader(load_recipe("tiny"), path, resume=False)
     assert path.read_text() == "mine"
 
@@ -296,6 +296,20 @@ def test_a_start_with_another_network_is_rejected(
     assert not (tmp_path / "more").exists()
 
 
+def test_what_a_recipe_leaves_open_is_the_network_of_its_start(
+    learned: tuple[Path, Reader, list[Example]],
+) -> None:
+    folder, reader, _ = learned
+    start, recipe = load_start(load_recipe("finetune", [f"training.start={folder}"]))
+    assert start is not None
+    before = reader.recipe.model
+    assert (recipe.model.width, recipe.model.blocks) == (before.width, before.blocks) == (32, 1)
+    assert recipe.model.dropout != reader.recipe.model.dropout  # of training, not of the network
+    assert recipe.training.learning_rate != reader.recipe.training.learning_rate
+    with pytest.raises(ReadletError, match=r"training\.start: .* another model\.width"):
+        load_start(load_recipe("finetune", [f"training.start={folder}", "model.width=64"]))
+
+
 def test_a_start_may_be_trained_with_other_dropout(
     learned: tuple[Path, Reader, list[Example]],
 ) -> None:
@@ -304,7 +318,7 @@ def test_a_start_may_be_trained_with_other_dropout(
     values["training"]["start"] = str(folder)
     values["model"] |= {"dropout": 0.3, "input_dropout": 0.2, "last_survival": 0.8}
     recipe = QacnnRecipe.model_validate(values)
-    start = load_start(recipe)
+    start, recipe = load_start(recipe)
     made = build_scorer(recipe, prepare(recipe, start), start)
     for name, weight in made.module.named_parameters():
         torch.testing.assert_close(weight, dict(reader.scorer.module.named_parameters())[name])

@@ -248,3 +248,32 @@ def test_held_out_contexts_are_whole_and_always_the_same() -> None:
     assert held_out_contexts(examples[::-1], 0.1, 3) == held_out
     assert held_out_contexts(examples, 0.1, 4) != held_out
     assert len(held_out_contexts(examples[:3], 0.1, 3)) == 1  # at least one
+
+
+def test_columns_and_encoding_of_a_recipe(tmp_path: Path, small_training: list[str]) -> None:
+    """They apply to files with named columns; SQuAD JSON and the bundled corpus are read as is."""
+    rows = "".join(f"Wer {n}?;Köln {n} am Rhein;Köln\n" for n in range(20))
+    path = tmp_path / "mine.csv"
+    path.write_bytes(("frage;absatz;answer\n" + rows).encode("cp1252"))
+    changes = [*small_training, f"data.train={path}", "data.dev=bundled:dev"]
+    columns = "data.columns=['question=frage', 'context=absatz']"
+    recipe = load_recipe("tiny", [*changes, columns, "data.encoding=cp1252"])
+    data = prepare(recipe)
+    assert {example.context[:4] for example in data.train.examples} == {"Köln"}
+    assert [example.id for example in data.dev.examples] == [
+        example.id for example in read_examples("bundled:dev")
+    ]
+    # Other columns of the same file are other data: neither cache nor kept data may return them.
+    swapped = "data.columns=['question=absatz', 'context=frage', 'answer=absatz']"
+    path.write_bytes(("frage;absatz;answer\n" + "Köln?;Köln?;\n" + rows).encode("cp1252"))
+    first = prepare(load_recipe("tiny", [*changes, columns, "data.encoding=cp1252"]))
+    with pytest.raises(ReadletError, match="is not in the context"):
+        prepare(load_recipe("tiny", [*changes, swapped, "data.encoding=cp1252"]))
+    latin = prepare(load_recipe("tiny", [*changes, columns, "data.encoding=latin-1"]))
+    assert latin.key != first.key
+
+
+def test_columns_need_a_file_that_has_some(short_corpus: Path, small_training: list[str]) -> None:
+    recipe = load_recipe("tiny", [*small_training, "data.columns=context=passage"])
+    with pytest.raises(ReadletError, match=r"data\.columns: the training files have no named"):
+        prepare(recipe)

@@ -41,10 +41,10 @@ def test_parquet_folder_with_other_names(tmp_path: Path) -> None:
     parquet.write_table(table, tmp_path / "validation.parquet")
     source = f"hub:{tmp_path}@validation"
     assert list(read(source, {"context": "passage"})) == [
-        Example("5", "Q", "C")  # unlabelled: no column for answers
+        Example("5", "Q", "C", is_labelled=False)  # no column for answers
     ]
-    with pytest.raises(ReadletError, match="no column 'context'"):
-        list(read(source))
+    with pytest.raises(ReadletError, match="no column 'text'"):
+        list(read(source, {"context": "text"}))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readlet.errors import ReadletError
-from readlet.formats.json_stream import stream_list
+from readlet.formats.json_stream import ListStream
 
 FILE = Path("some.json")
 
@@ -18,7 +18,7 @@ def pieces(text: str, size: int) -> Iterator[str]:
 
 
 def streamed(text: str, size: int) -> list[Any]:
-    return list(stream_list(FILE, pieces(text, size), "data"))
+    return list(ListStream(FILE, pieces(text, size), "data"))
 
 
 DOCUMENTS = [
@@ -78,7 +78,7 @@ def test_items_are_yielded_before_the_end_is_read() -> None:
         yield '{"data": [{"a": 1}, '
         raise AssertionError("read too far")
 
-    assert next(stream_list(FILE, chunks(), "data")) == {"a": 1}
+    assert next(iter(ListStream(FILE, chunks(), "data"))) == {"a": 1}
 
 
 @pytest.mark.parametrize("size", [1, 3, 10_000])
@@ -116,7 +116,7 @@ def test_definite_error_is_reported_without_reading_on() -> None:
         raise AssertionError("read on after a definite error")
 
     with pytest.raises(ReadletError, match="line 1, column 17: Expecting value"):
-        list(stream_list(FILE, chunks(), "data"))
+        list(ListStream(FILE, chunks(), "data"))
 
 
 @pytest.mark.parametrize(

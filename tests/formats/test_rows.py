@@ -9,7 +9,10 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.formats import read, read_examples
-from readlet.formats.rows import parse_columns, read_csv, read_jsonl, read_parquet
+from readlet.formats.columns import parse_columns
+from readlet.formats.csv_files import read_csv
+from readlet.formats.jsonl import read_jsonl
+from readlet.formats.parquet_files import read_parquet
 from readlet.types import Example, Span
 
 CONTEXT = 'The "Heron", a ferry, crosses\nthe bay daily.'
@@ -58,7 +61,7 @@ def test_answers_in_columns_as_datasets_store_them(tmp_path: Path) -> None:
     assert next(read_jsonl(path, {})).answers == FERRY.answers
     answers["answer_start"].pop()
     path.write_text(json.dumps(row))
-    with pytest.raises(ReadletError, match="row 1: 2 answer texts but 1 starts"):
+    with pytest.raises(ReadletError, match="line 1: 2 answer texts but 1 starts"):
         list(read_jsonl(path, {}))
 
 
@@ -120,8 +123,10 @@ def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "looks-like.json"
     parquet.write_table(table, path)
     assert list(read(path, {"context": "passage"})) == [FERRY, NOBODY]
-    with pytest.raises(ReadletError, match=r"no column 'context' .*--column context=NAME"):
-        list(read_parquet(path, {}))
+    with pytest.warns(UserWarning, match="column 'passage' is read as 'context'"):
+        assert list(read_parquet(path, {})) == [FERRY, NOBODY]
+    with pytest.raises(ReadletError, match=r"no column 'text' .*--column context=NAME"):
+        list(read_parquet(path, {"context": "text"}))
     content = path.read_bytes()
     path.write_bytes(content[:-20])
     with pytest.raises(ReadletError, match="damaged Parquet"):
@@ -134,7 +139,7 @@ def test_parquet(tmp_path: Path) -> None:
 
 
 def test_parquet_starts_with_gaps(tmp_path: Path) -> None:
-    """Missing values turn integers into floats: 4.0 is read as 4; NaN is an error."""
+    """Missing values turn integers into floats: 4.0 is read as 4, and NaN is a missing value."""
     arrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -143,7 +148,9 @@ def test_parquet_starts_with_gaps(tmp_path: Path) -> None:
     parquet.write_table(arrow.table(columns | {"answer_start": [4.0, None]}), path)
     assert [example.answers for example in read(path)] == [(Span(4, "bay"),), ()]
     parquet.write_table(arrow.table(columns | {"answer_start": [float("nan"), None]}), path)
-    with pytest.raises(ReadletError, match="row 1: 'answer_start' is nan, not a whole number"):
+    assert [example.answers for example in read(path)] == [(Span(4, "bay"),), ()]
+    parquet.write_table(arrow.table(columns | {"answer_start": [4.5, None]}), path)
+    with pytest.raises(ReadletError, match=r"row 1: 'answer_start' is 4\.5, not a whole number"):
         list(read(path))
 
 
@@ -185,9 +192,9 @@ def test_an_empty_answer_is_none_in_every_format(tmp_path: Path, name: str) -> N
         ('{"question": "Q", ', "line 2, column 19", "double quotes"),
         ("[1, 2]", "line 2", "is a list, not an object"),
         ("17", "line 2", "is a int, not an object"),
-        ('{"question": "Q", "context": 5}', "row 2", "'context' is 5, not text"),
-        ('{"question": null, "context": "c"}', "row 2", "'question' is missing"),
-        ('{"question": "Q", "context": "c", "is_impossible": 2}', "row 2", "'is_impossible' is 2"),
+        ('{"question": "Q", "context": 5}', "line 2", "'context' is 5, not text"),
+        ('{"question": null, "context": "c"}', "line 2", "'question' is missing"),
+        ('{"question": "Q", "context": "c", "is_impossible": 2}', "line 2", "'is_impossible' is 2"),
         ("[" * 100_000, "line 2", "nested too deeply"),
         ('{"id": ' + "1" * 5000 + "}", "line 2", "too many digits"),
     ],
@@ -231,15 +238,17 @@ def test_a_named_column_must_exist(tmp_path: Path) -> None:
 def test_a_start_without_an_answer_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("question,context,answer,answer_start\nWho?,Ada wrote it.,,4\n")
-    with pytest.raises(ReadletError, match="row 1: 'answer_start' without 'answer'"):
+    with pytest.raises(ReadletError, match="line 2: 'answer_start' without 'answer'"):
         list(read(path))
 
 
 def test_unlabelled_rows_are_not_impossible(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("question,context,ans\nWho?,Ada wrote it.,Ada\n")
-    assert [example.is_impossible for example in read(path)] == [False]
-    with pytest.raises(ReadletError, match="no answer and is not marked impossible"):
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert (example.is_impossible, example.is_labelled) == (False, False)
+    with pytest.raises(ReadletError, match="is unlabelled: it has no answer and is not marked"):
         list(read_examples(path))
 
 
@@ -260,20 +269,20 @@ def test_the_order_of_lines_does_not_matter(tmp_path: Path) -> None:
 
 def test_commands_without_column_option_suggest_another_remedy(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
-    path.write_text("query,context,answer\nWho?,Ada wrote it.,Ada\n")
+    path.write_text("ask,context,answer\nWho?,Ada wrote it.,Ada\n")
     with pytest.raises(ReadletError, match=r"; name the column with --column question=NAME$"):
         list(read_examples(path, {}))
     with pytest.raises(ReadletError) as caught:
         list(read_examples(path))
     assert str(caught.value) == (
-        f"{path}: header: no column 'question' (it has query, context, answer); "
-        f"rename the columns: readlet data check {path} --column question=NAME --fix OUT.jsonl"
+        f"{path}: header: no column 'question' (it has ask, context, answer); "
+        f"rename the columns: readlet data convert {path} --column question=NAME --out OUT.jsonl"
     )
 
 
 def test_columns_are_for_flat_files(tmp_path: Path) -> None:
     path = tmp_path / "squad.json"
-    path.write_text('{"data": []}')
+    path.write_text('{"data": [{"paragraphs": []}]}')
     with pytest.raises(ReadletError, match="no named columns; omit --column"):
         list(read(path, {"answer": "gold"}))
 
@@ -283,7 +292,7 @@ def test_columns_are_for_flat_files(tmp_path: Path) -> None:
     [
         ('{"data": {}}', r"expected '\['"),
         ('{"data": null}', r"expected '\['"),
-        ("{}", "row 1: no column 'question' .it has none."),
+        ("{}", "line 1: no column 'question' .it has none."),
     ],
 )
 def test_objects_that_are_neither(tmp_path: Path, text: str, error: str) -> None:
@@ -325,7 +334,7 @@ def test_an_answer_that_contradicts_the_answers_is_reported(tmp_path: Path) -> N
     path = tmp_path / "both.jsonl"
     row = {"question": "Who?", "context": "Ada came.", "answer": "Ada"}
     path.write_text(json.dumps(row | {"answers": []}) + "\n")
-    with pytest.raises(ReadletError, match=r"row 1: 'answer' is not one of its 'answers'; remove"):
+    with pytest.raises(ReadletError, match=r"line 1: 'answer' is not one of its 'answers'; remove"):
         list(read(path))
     listed = [{"text": "Ada", "answer_start": 0}, {"text": "Ada came", "answer_start": 0}]
     path.write_text(json.dumps(row | {"answers": listed}) + "\n")
@@ -339,7 +348,7 @@ def test_errors_name_the_columns_of_the_file(tmp_path: Path) -> None:
     rows = [{"question": "Who?", "passage": "Ada came."}, {"question": "Who?"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(
-        ReadletError, match=r"row 2: 'passage' is missing; give every record a text"
+        ReadletError, match=r"line 2: 'passage' is missing; give every record a text"
     ):
         list(read(path, {"context": "passage"}))
 

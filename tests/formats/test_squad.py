@@ -8,7 +8,7 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
-from readlet.formats.squad import read_squad
+from readlet.formats.json_files import read_json
 from readlet.types import Example, Span
 
 CONTEXT = "Two mills, one river: the Arn."
@@ -47,7 +47,7 @@ def test_version_1(tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.write_text(json.dumps(VERSION_1))
     golds = (Span(22, "the Arn"), Span(26, "Arn"), Span(26, "Arn"))
-    assert list(read_squad(path)) == [
+    assert list(read_json(path)) == [
         Example("m1", "Which river?", CONTEXT, golds, is_impossible=False, title="Mills")
     ]
 
@@ -71,7 +71,7 @@ def test_version_2(tmp_path: Path, squad_text: Callable[..., str]) -> None:
     ]
     path = tmp_path / "dev.json"
     path.write_text(squad_text(CONTEXT, questions, version="v2.0"))
-    no, yes = read_squad(path)
+    no, yes = read_json(path)
     assert no.is_impossible
     assert no.answers == ()
     assert no.plausible_answers == (Span(0, "Two"),)
@@ -85,7 +85,7 @@ def test_gzip_under_any_name(tmp_path: Path) -> None:
     zipped.write_bytes(gzip.compress(plain.read_bytes()))
     odd = tmp_path / "zipped-but-says.json"
     odd.write_bytes(zipped.read_bytes())
-    assert list(read_squad(plain)) == list(read_squad(zipped)) == list(read_squad(odd)) != []
+    assert list(read_json(plain)) == list(read_json(zipped)) == list(read_json(odd)) != []
 
 
 def test_optional_keys(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_optional_keys(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"note": {"data": 1}, "data": [article], "made": 2024.5}))
     # Without a flag, a question without answers is impossible.
-    assert list(read_squad(path)) == [Example("7", "Q", "C", is_impossible=True, language="de")]
+    assert list(read_json(path)) == [Example("7", "Q", "C", is_impossible=True, language="de")]
 
 
 def test_written_file_has_the_official_form(tmp_path: Path, sound: list[Example]) -> None:
@@ -135,7 +135,7 @@ def test_wrong_shape_is_reported_with_its_place(
     path = tmp_path / "odd.json"
     path.write_text(json.dumps({"data": data}))
     with pytest.raises(ReadletError, match=rf"odd\.json: {place}: .*{fault}.*; \w"):
-        list(read_squad(path))
+        list(read_json(path))
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,8 @@ def test_wrong_shape_is_reported_with_its_place(
         ({"id": True}, "article 1, paragraph 1", "no 'id'"),
         ({"question": 5}, "question 'q'", "'question' is 5, not text"),
         ({"answers": 5}, "question 'q'", "'answers' is not a list"),
-        ({"answers": ["Arn"]}, "question 'q'", "answer 1 is 'Arn'"),
+        ({"answers": [7]}, "question 'q'", "answer 1 is 7"),
         ({"answers": [{"answer_start": 1}]}, "question 'q', answer 1", "'text' is missing"),
-        ({"answers": [{"text": "a"}]}, "question 'q', answer 1", "'answer_start' is None"),
         ({"answers": [{"text": "a", "answer_start": 1.5}]}, "question 'q', answer 1", "is 1.5"),
         ({"answers": [{"text": "a", "answer_start": "1"}]}, "question 'q', answer 1", "is '1'"),
         ({"answers": [{"text": "a", "answer_start": True}]}, "question 'q', answer 1", "is True"),
@@ -160,7 +159,7 @@ def test_wrong_value_is_reported_with_its_question(
     path = tmp_path / "odd.json"
     path.write_text(squad_text("a river", [GOOD | change]))
     with pytest.raises(ReadletError, match=rf"odd\.json: {place}: .*{fault}.*; \w"):
-        list(read_squad(path))
+        list(read_json(path))
 
 
 def test_answer_must_be_at_its_offset(tmp_path: Path, squad_text: Callable[..., str]) -> None:
@@ -173,5 +172,5 @@ def test_answer_must_be_at_its_offset(tmp_path: Path, squad_text: Callable[..., 
         list(read_examples(path))
     answers[0]["text"] = "Nile"
     path.write_text(squad_text(CONTEXT, [GOOD | {"answers": answers}]))
-    with pytest.raises(ReadletError, match="it is not in the context"):
+    with pytest.raises(ReadletError, match="answer 'Nile' is not in the context"):
         list(read_examples(path))

@@ -7,7 +7,7 @@ import pytest
 from readlet.formats import write_examples
 from readlet.inspection.check import check, check_file
 from readlet.inspection.faults import Fault
-from readlet.types import Example, Sentence, Span
+from readlet.types import NO_OFFSET, Example, Sentence, Span
 
 GOOD = Example("g", "Where is the kiln?", "The kiln is in Hollow Lane.", (Span(15, "Hollow Lane"),))
 
@@ -26,7 +26,24 @@ def test_nothing_is_found_in_valid_data(sound: list[Example]) -> None:
 
 CASES: list[tuple[Fault, list[Example], str]] = [
     (Fault.MISPLACED, [with_answer(14, "Hollow Lane")], "'Hollow Lane' at 14, is at 15"),
-    (Fault.MISPLACED, [with_answer(-1, "kiln")], "'kiln' at -1, is at 4"),
+    (Fault.MISPLACED, [with_answer(-5, "kiln")], "'kiln' at -5, is at 4"),
+    (
+        Fault.NO_OFFSET,
+        [with_answer(NO_OFFSET, "l")],
+        "'l': no offset given, occurs 3 times (--fix takes the first)",
+    ),
+    (Fault.CASE, [with_answer(4, "KILN")], "'KILN' at 4, is 'kiln' at 4"),
+    (
+        Fault.CASE,
+        [with_answer(NO_OFFSET, "THE")],
+        "'THE': no offset given, is 'The' at 0",
+    ),
+    (Fault.NOWHERE, [with_answer(NO_OFFSET, "oven")], "'oven': no offset given"),
+    (
+        Fault.UNLABELLED,
+        [replace(GOOD, answers=(), is_labelled=False)],
+        "usable for predictions, not for training",
+    ),
     (Fault.NOWHERE, [with_answer(15, "Hollow Road")], "'Hollow Road' at 15"),
     (Fault.EMPTY, [replace(GOOD, question=" \n")], "the question has no text"),
     (
@@ -71,7 +88,9 @@ def test_each_fault_is_found_and_nothing_else(
 
 
 def test_every_fault_has_a_case() -> None:
-    covered = {fault for fault, _, _ in CASES} | {Fault.SHARED}  # shared: between files, below
+    # Below, and in test_malformed.py: they need files.
+    in_files = {Fault.SHARED, Fault.MALFORMED, Fault.UNREADABLE}
+    covered = {fault for fault, _, _ in CASES} | in_files
     assert covered == set(Fault)
 
 

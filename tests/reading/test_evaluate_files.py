@@ -80,16 +80,16 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Timid(LexicalBaseline):
-        """Has the answers of the baseline, but always refuses."""
+        """Has the answers of the baseline, but refuses at the least doubt."""
 
-        no_answer_threshold = -1.0
+        no_answer_threshold = 0.0
 
-    monkeypatch.setattr("readlet.reading.evaluate_files.load_reader", lambda name: Timid())
+    monkeypatch.setattr("readlet.reading.evaluate_files.load_reader", lambda name, **_: Timid())
     plain = evaluate_questions(TEST, reader="timid")
     bold = evaluate_questions(TEST, reader="timid", always_answer=True)
     monkeypatch.undo()
     expected = evaluate_questions(TEST, reader="baseline")
-    assert plain.official["HasAns_f1"] == 0.0
+    assert plain.official["HasAns_f1"] < 5
     # The best threshold is sought among all answers, also those that were refused.
     assert plain.official["best_f1"] == expected.official["best_f1"] > 25
     # Where every passage is taken to have an answer, there is no threshold to choose.

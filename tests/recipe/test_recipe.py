@@ -186,7 +186,7 @@ def test_unknown_field_without_a_similar_name() -> None:
         ("words.max_characters=3", "greater than or equal to 4; it is 3"),
         ("data.max_context=5000", "less than or equal to 4096; it is 5000"),
         ("data.held_out=0", "greater than 0; it is 0"),
-        ("data.train=my.json", "a list, [...]; it is 'my.json'"),
+        ("data.train=3", "a list, [...]; it is 3"),
         ("name=3", "a valid string; it is 3"),
     ],
 )
@@ -295,3 +295,38 @@ def test_an_invalid_gamma_is_reported_with_the_allowed_values(given: str) -> Non
 def test_a_section_set_to_a_value_before_is_refused() -> None:
     with pytest.raises(ReadletError, match=r"--set data\.dev=x: 'data' was set to a single value"):
         load_recipe("tiny", ["data=3", "data.dev=x"])
+
+
+def test_a_list_may_be_given_as_one_text(tmp_path: Path) -> None:
+    recipe = load_recipe("tiny", ["data.train=my.csv", "data.columns=context=passage"])
+    assert recipe.data.train == ("my.csv",)
+    assert recipe.data.named_columns == {"context": "passage"}
+    path = tmp_path / "mine.toml"
+    path.write_text('[data]\ntrain = "my.csv"\n[words]\nvectors = ""\n')
+    assert load_recipe(str(path)).data.train == ("my.csv",)
+    assert load_recipe(str(path)).model_dump()["words"]["vectors"] == ()
+
+
+def test_the_order_of_columns_does_not_matter() -> None:
+    one, other = (
+        load_recipe("tiny", [f"data.columns={pairs}"])
+        for pairs in ("['question=q', 'context=c']", "['context=c', 'question=q']")
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ("data.train=", "data.train: Tuple should have at least 1 item"),
+        (
+            "data.columns=passage",
+            "data.columns: .*write FIELD=NAME, with FIELD one of id, question",
+        ),
+        ("data.columns=['context=a', 'context=b']", "data.columns: .*'context' is given twice"),
+        ("data.encoding=klingon", "data.encoding: encoding 'klingon': unknown; use for example"),
+    ],
+)
+def test_invalid_data(change: str, fault: str) -> None:
+    with pytest.raises(ReadletError, match=fault):
+        load_recipe("tiny", [change])

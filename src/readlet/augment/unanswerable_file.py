@@ -12,7 +12,7 @@ from readlet.augment.unanswerable_questions import (
 )
 from readlet.errors import bad_input
 from readlet.formats import check_target, read_examples, warn_of_repeated_ids, write_examples
-from readlet.formats.rows import Columns
+from readlet.formats.columns import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,16 @@ def add_unanswerable(
     seed: int,
     columns: Columns,
     altered: float = ALTERED_SHARE,
+    *,
+    encoding: str = "",
 ) -> Summary:
     """Write the questions of all sources and new unanswerable ones to one file."""
     check_target(out, sources)
-    examples = [example for source in sources for example in read_examples(source, columns)]
+    examples = [
+        example
+        for source in sources
+        for example in read_examples(source, columns, encoding=encoding)
+    ]
     # Repeated ids are kept: they identify translations of a question, which must not be paired.
     warn_of_repeated_ids(examples, "they repeat in the new file")
     made = make_unanswerable(examples, share, seed, altered)

@@ -8,6 +8,7 @@ from rich.table import Table
 from readlet.cli.console import FEW, console, some
 from readlet.inspection.check import EDGES, CheckReport, FileReport
 from readlet.inspection.faults import Fault
+from readlet.inspection.in_place import Repaired
 from readlet.inspection.repair import Changes
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -27,6 +28,20 @@ def show_report(report: CheckReport, *, list_all: bool) -> None:
 
 def show_changes(changes: Changes, out: str, *, list_all: bool) -> None:
     console.print(f"Wrote {escape(out)}: {changes.written} examples.")
+    _list_changes(changes, list_all=list_all)
+
+
+def show_repaired(file: Repaired, *, list_all: bool) -> None:
+    if file.backup is None:
+        console.print(f"{file.source}: nothing to repair", markup=False, soft_wrap=True)
+        return
+    kept = f"the old file is {file.backup}"
+    line = f"Repaired {file.source}: {file.changes.written} examples; {kept}"
+    console.print(line, markup=False, soft_wrap=True)  # so that the path can be copied
+    _list_changes(file.changes, list_all=list_all)
+
+
+def _list_changes(changes: Changes, *, list_all: bool) -> None:
     for verb, reasons in (("changed", changes.changed), ("dropped", changes.dropped)):
         for reason, ids in reasons.items():
             console.print(f"  {verb}: {len(ids)} × {reason} ({some(ids, list_all=list_all)})")
@@ -44,6 +59,9 @@ def _overview(file: FileReport) -> Table:
         table.add_row("questions", f"{file.questions:,} on {file.contexts:,} contexts")
         table.add_row("answers", f"{file.answers:,}")
         table.add_row("without answer", f"{file.unanswerable:,} ({share:.1%})")
+        if file.unlabelled:
+            note = "usable for predictions, not for training"
+            table.add_row("unlabelled", f"{file.unlabelled:,} questions; {note}")
     table.add_row("languages", _languages(file))
     for what in EDGES:
         if file.lengths[what]:

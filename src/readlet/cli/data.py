@@ -1,4 +1,4 @@
-"""`readlet data`: check, inspect, repair and augment data before training."""
+"""`readlet data`: check, inspect, repair, convert, split and augment data before training."""
 
 import sys
 from pathlib import Path
@@ -8,19 +8,20 @@ import typer
 from rich.markup import escape
 
 from readlet.cli.console import console, highlighted, print_json
+from readlet.cli.options import ColumnPairs, Encoding
 from readlet.types import Example, Sentence
 
-app = typer.Typer(help="Check, inspect, repair and augment data.", no_args_is_help=True)
+app = typer.Typer(
+    help="Check, inspect, repair, convert, split and augment data.", no_args_is_help=True
+)
 
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE", help="Data files, hub:NAME@SPLIT or bundled:SPLIT.")
 ]
-ColumnPairs = Annotated[
-    list[str],
-    typer.Option(
-        "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
-    ),
+Source = Annotated[
+    str, typer.Argument(metavar="FILE", help="A data file, hub:NAME@SPLIT or bundled:SPLIT.")
 ]
+OUTPUT = "(.json, .jsonl, .csv, .tsv, also .gz; .parquet)"
 
 
 @app.command()
@@ -28,62 +29,83 @@ def check(
     files: Files,
     fix: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help="Write repaired data here (.json or .jsonl; also .gz)."),
+        typer.Option(metavar="OUT", help=f"Write repaired data here {OUTPUT}."),
     ] = None,
+    in_place: Annotated[
+        bool,
+        typer.Option(
+            "--in-place", help="Repair each file itself; the old one is kept as FILE.bak."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List all findings by id.")] = False,
     column: ColumnPairs = [],  # noqa: B006  typer copies it
+    encoding: Encoding = "",
 ) -> None:
     """Report what the files contain and what is wrong with them.
 
-    Exit code 1: problems were found (with --fix: examples had to be dropped).
+    Exit code 1: problems were found (when repairing: examples had to be dropped).
     Exit code 2: a file cannot be read.
     """
-    from readlet.cli.check_view import show_changes, show_report
+    from readlet.cli.check_view import show_changes, show_repaired, show_report
     from readlet.errors import ReadletError
     from readlet.formats import check_target
-    from readlet.formats.rows import parse_columns
+    from readlet.formats.columns import parse_columns
     from readlet.inspection.check import check as check_files
+    from readlet.inspection.in_place import check_in_place, repair_in_place
     from readlet.inspection.repair import repair_file
 
     columns = parse_columns(column)
     if fix is not None:
+        if in_place:
+            raise ReadletError("--fix: not with --in-place; leave one of them out")
         if len(files) != 1:
             raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
-        check_target(fix, files)
-    report = check_files(files, columns)
-    changes = repair_file(files[0], fix, columns) if fix is not None else None
+        check_target(fix, files, remedy="give another file, or repair it with --in-place")
+    for source in files if in_place else ():
+        check_in_place(source, columns, encoding)
+    report = check_files(files, columns, encoding=encoding)
+    changes = None
+    if fix is not None:
+        changes = repair_file(files[0], fix, columns, encoding=encoding)
+    repaired = [repair_in_place(source, columns) for source in files] if in_place else []
     if as_json:
         result = report.as_json()
         if changes is not None:
             result["fixed"] = changes.as_json()
+        if in_place:
+            result["in_place"] = [file.as_json() for file in repaired]
         print_json(result, indent=1)
     else:
         show_report(report, list_all=list_all)
         if changes is not None:
             show_changes(changes, str(fix), list_all=list_all)
-    raise typer.Exit(int(report.is_wrong if changes is None else bool(changes.dropped)))
+        for file in repaired:
+            show_repaired(file, list_all=list_all)
+    if changes is None and not in_place:
+        raise typer.Exit(int(report.is_wrong))
+    made = [changes] if changes is not None else [file.changes for file in repaired]
+    raise typer.Exit(int(any(each.dropped for each in made)))
 
 
 @app.command()
 def show(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A data file, hub:NAME@SPLIT or bundled:SPLIT.")
-    ],
+    file: Source,
     n: Annotated[int, typer.Option("--n", min=1, help="Number of examples to show.")] = 3,
     identity: Annotated[
         list[str], typer.Option("--id", help="Show the question with this id instead; repeatable.")
     ] = [],  # noqa: B006
     column: ColumnPairs = [],  # noqa: B006
+    encoding: Encoding = "",
 ) -> None:
     """Print examples with their answers highlighted in the passage."""
     from itertools import islice
 
     from readlet.errors import bad_input
     from readlet.formats import read
-    from readlet.formats.rows import parse_columns
+    from readlet.formats.columns import parse_columns
 
-    items = read(file, parse_columns(column))
+    items = read(file, parse_columns(column), encoding=encoding)
     first = islice(items, min(n, sys.maxsize))
     chosen = (item for item in items if item.id in identity) if identity else first
     shown = set()
@@ -111,16 +133,81 @@ def _show_item(item: Example | Sentence) -> None:
     console.print(highlighted(item.context, places))
     console.print(f"\n[bold]Q[/bold] {escape(item.question)}")
     golds = dict.fromkeys(answer.text for answer in item.answers)
-    shown_golds = escape(" | ".join(golds)) or "no answer in this passage"
+    no_gold = "no answer in this passage" if item.is_labelled else "unlabelled"
+    shown_golds = escape(" | ".join(golds)) or no_gold
     console.print(f"[bold]A[/bold] {shown_golds}\n")
+
+
+@app.command()
+def convert(
+    files: Files,
+    out: Annotated[Path, typer.Option(metavar="OUT", help=f"The file to write {OUTPUT}.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    column: ColumnPairs = [],  # noqa: B006
+    encoding: Encoding = "",
+) -> None:
+    """Write the questions of all files to one file of another format.
+
+    Nothing is repaired or left out. CSV has all answers of a question as JSON in the column
+    `answers`, with their offsets. SQuAD JSON (.json) groups the questions by context.
+    """
+    from readlet.formats.columns import parse_columns
+    from readlet.formats.convert import convert as convert_files
+
+    done = convert_files(files, out, parse_columns(column), encoding=encoding)
+    if as_json:
+        print_json(done.as_json(), indent=1)
+        return
+    text = f"Wrote {out}: {done.questions:,} questions on {done.contexts:,} contexts."
+    console.print(text, markup=False, soft_wrap=True)
+    if done.unlabelled:
+        console.print(f"  unlabelled: {done.unlabelled:,}; usable for predictions only")
+    if done.repeated_ids:
+        console.print(f"  {done.repeated_ids:,} × repeated id: kept as it is")
+
+
+@app.command()
+def split(
+    file: Source,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="OUT",
+            help="A folder for train.csv and so on, or a data file as prefix: "
+            "mine.csv gives mine-train.csv.",
+        ),
+    ],
+    parts: Annotated[
+        str, typer.Option(metavar="NAME=SHARE,...", help="Names and shares of the parts.")
+    ] = "train=0.8,dev=0.1,test=0.1",
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    column: ColumnPairs = [],  # noqa: B006
+    encoding: Encoding = "",
+) -> None:
+    """Split the questions of a file into parts, without leaks.
+
+    A context stays in one part, and so does an article, if there are titles. Contexts that differ
+    only in white space or case count as the same.
+    """
+    from readlet.formats.columns import parse_columns
+    from readlet.formats.split import parse_parts
+    from readlet.formats.split import split as split_file
+
+    columns = parse_columns(column)
+    done = split_file(file, out, parse_parts(parts), seed, columns, encoding=encoding)
+    if as_json:
+        print_json({"parts": [part.as_json() for part in done]}, indent=1)
+        return
+    for part in done:
+        counts = f"{part.questions:,} questions ({part.share:.1%}) on {part.contexts:,} contexts"
+        console.print(f"Wrote {part.path}: {counts}.", markup=False, soft_wrap=True)
 
 
 @app.command()
 def unanswerable(
     files: Files,
-    out: Annotated[
-        Path, typer.Option(metavar="OUT", help="The file to write (.json or .jsonl; also .gz).")
-    ],
+    out: Annotated[Path, typer.Option(metavar="OUT", help=f"The file to write {OUTPUT}.")],
     share: Annotated[
         float, typer.Option(help="Fraction of unanswerable questions in OUT, between 0 and 1.")
     ] = 0.33,
@@ -136,6 +223,7 @@ def unanswerable(
         bool, typer.Option("--list", help="List all questions that could not be used, by id.")
     ] = False,
     column: ColumnPairs = [],  # noqa: B006
+    encoding: Encoding = "",
 ) -> None:
     """Add unanswerable questions to the data.
 
@@ -145,9 +233,10 @@ def unanswerable(
     """
     from readlet.augment.unanswerable_file import add_unanswerable
     from readlet.cli.unanswerable_view import show_summary
-    from readlet.formats.rows import parse_columns
+    from readlet.formats.columns import parse_columns
 
-    summary = add_unanswerable(files, out, share, seed, parse_columns(column), altered)
+    columns = parse_columns(column)
+    summary = add_unanswerable(files, out, share, seed, columns, altered, encoding=encoding)
     if as_json:
         print_json(summary.as_json(), indent=1)
     else:

@@ -120,7 +120,7 @@ def _train() -> None:
 
 def _ask(reader: "Answerer", split: str, chosen: tuple[str, ...]) -> None:
     """For each chosen prefix, ask the first question of the split whose id starts with it."""
-    from readlet.cli.ask import show_answer
+    from readlet.cli.answer_view import show_answer
     from readlet.formats import read_examples
 
     examples = list(read_examples(f"bundled:{split}"))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from readlet.cli.console import print_json
+from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Threshold
 from readlet.cli.threads import use_free_cores
 
 if TYPE_CHECKING:
@@ -23,21 +24,16 @@ def evaluate_command(
     ],
     predictions: Annotated[
         Path | None,
-        typer.Option(help='Score these predictions instead of a reader: {"id": "answer", ...}.'),
+        typer.Option(
+            help='Score these predictions instead of a reader: {"id": "answer", ...}, or rows '
+            "(.csv, .jsonl) of `readlet predict`."
+        ),
     ] = None,
-    always_answer: Annotated[
-        bool, typer.Option(help="Every passage is taken to have an answer: never refuse.")
-    ] = False,
+    always_answer: AlwaysAnswer = False,
     na_probs: Annotated[
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="Refuse where the no-answer probability is above this.",
-            show_default="the reader's own",
-        ),
-    ] = None,
+    threshold: Threshold = None,
     against: Annotated[
         Path | None, typer.Option(help="Predictions of another model, for a paired comparison.")
     ] = None,
@@ -59,12 +55,9 @@ def evaluate_command(
         bool, typer.Option(help="Exit with 0 even if predictions are missing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    column: Annotated[
-        list[str],
-        typer.Option(
-            "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
-        ),
-    ] = [],  # noqa: B006  typer copies it
+    column: ColumnPairs = [],  # noqa: B006  typer copies it
+    encoding: Encoding = "",
+    device: Device = "auto",
 ) -> None:
     """Score a reader, or a file of predictions, exactly as the official scripts do.
 
@@ -74,9 +67,8 @@ def evaluate_command(
     from readlet.cli.evaluation_view import show_evaluation
     from readlet.errors import ReadletError
     from readlet.formats import task_of
-    from readlet.formats.rows import parse_columns
+    from readlet.formats.columns import parse_columns
     from readlet.reading.evaluate_files import evaluate_questions
-    from readlet.reading.reader_names import BASELINE
 
     reader = targets[0] if len(targets) == 2 else None
     if len(targets) > 2 or (reader is None) == (predictions is None):
@@ -84,7 +76,7 @@ def evaluate_command(
     if save is not None and reader is None:
         raise ReadletError("--save-predictions needs a reader; give READER DATA")
     data = targets[-1]
-    task = task_of(data)
+    task = task_of(data, encoding=encoding)
     if task is not None:
         question_options = {
             "--always-answer": always_answer,
@@ -93,12 +85,13 @@ def evaluate_command(
             "--plot": plot is not None,
             "--rules": rules is not None,
             "--column": bool(column),
+            "--device": device != "auto",
         }
         given = [option for option, is_given in question_options.items() if is_given]
-        missing = _glue(data, task, predictions, against, given, as_json)
+        missing = _glue(data, task, predictions, against, given, as_json, encoding)
     else:
-        if reader not in (None, BASELINE):
-            use_free_cores()
+        if reader is not None:
+            use_free_cores(reader)
         evaluation = evaluate_questions(
             data,
             reader=reader,
@@ -111,6 +104,8 @@ def evaluate_command(
             save=save,
             plot=plot,
             columns=parse_columns(column),
+            encoding=encoding,
+            device=device,
         )
         missing = evaluation.missing
         if as_json:
@@ -127,6 +122,7 @@ def _glue(
     against: Path | None,
     question_options: list[str],
     as_json: bool,
+    encoding: str,
 ) -> list[str]:
     """Score a GLUE file and return the ids without prediction; reject options for questions."""
     from readlet.cli.evaluation_view import show_classes
@@ -137,7 +133,7 @@ def _glue(
         omitted = f"omit {', '.join(question_options)}"
         remedy = omitted if question_options else "give --predictions FILE"
         raise ReadletError(f"{data}: a GLUE file; {remedy}")
-    evaluation = evaluate_sentences(data, task, predictions, against=against)
+    evaluation = evaluate_sentences(data, task, predictions, against=against, encoding=encoding)
     if as_json:
         print_json(evaluation.as_json())
     else:

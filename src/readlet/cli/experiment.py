@@ -80,6 +80,7 @@ def run(
     Folders of finished runs from several machines can be merged by copying.
     To use several GPUs per run: accelerate launch -m readlet experiment run ...
     """
+    from readlet.experiments.own_files import check_runs
     from readlet.experiments.planning import plan
 
     grid, folder = plan(
@@ -91,6 +92,7 @@ def run(
         seeds=seeds,
         changes=changes,
         only_shown=dry_run,
+        check=None if dry_run else lambda _, runs: check_runs(runs),
     )
 
     from readlet.cli.experiment_view import GridView, show_plan
@@ -130,9 +132,10 @@ def report(
     """Write a report: scores with deviations, significance tests, curves and differing examples."""
     from readlet.experiments.grid import only_rows
     from readlet.experiments.planning import plan
-    from readlet.experiments.write_report import write_report
+    from readlet.experiments.write_report import check_report_files, write_report
 
     rows = _rows(context, only)
+    listed = formats.split(",")
     grid, folder = plan(
         table,
         small=small,
@@ -142,12 +145,13 @@ def report(
         seeds=seeds,
         changes=changes,
         only_finished=True,
+        check=lambda table, runs: check_report_files(table.name, to or runs, listed),
     )
     written = write_report(
         only_rows(grid, rows) if rows else grid,
         folder,
         to or folder,
-        formats.split(","),
+        listed,
         command=shlex.join(["readlet", *sys.argv[1:]]),
         examples_shown=examples,
     )
@@ -172,11 +176,20 @@ def search_command(
     Trials are ranked on held-out training questions, so that dev stays unseen.
     """
     from readlet.cli.experiment_view import show_trial
+    from readlet.experiments.own_files import SEARCH, check_runs
     from readlet.experiments.planning import plan
     from readlet.experiments.search import search
 
-    grid, folder = plan(table, small=small, out=out, folders=data, changes=changes, seeds=1)
-    found = search(grid, folder / "search", show_trial, trials=trials)
+    grid, folder = plan(
+        table,
+        small=small,
+        out=out,
+        folders=data,
+        changes=changes,
+        seeds=1,
+        check=lambda _, runs: check_runs(runs),
+    )
+    found = search(grid, folder / SEARCH, show_trial, trials=trials)
     console.print(
         f"best: {found.score:.2f} with "
         + ", ".join(f"{name}={value}" for name, value in found.values.items())

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from readlet.cli.console import console
+from readlet.cli.options import Device
 
 
 def slim(
@@ -30,13 +31,16 @@ def slim(
         Path | None,
         typer.Option(metavar="FILE", help="Licences and authors of its data, for its model card."),
     ] = None,
+    device: Device = "auto",
 ) -> None:
     """Write a smaller copy of a reader: frequent words only, weights in half precision."""
     from readlet.reading.slimming import MEGABYTE, slim_folder
 
     if max_mb is None and words is None:
         max_mb = 12.0
-    made = slim_folder(reader, out, words=words, max_megabytes=max_mb, dev=dev, notice=notice)
+    made = slim_folder(
+        reader, out, words=words, max_megabytes=max_mb, dev=dev, notice=notice, device=device
+    )
     for name, count, size in (
         (reader, made.words_before, made.bytes_before),
         (str(out), made.words, made.bytes),

@@ -1,12 +1,15 @@
 """`readlet train`: train a reader from a recipe."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from readlet.cli.console import console
+from readlet.cli.options import ColumnPairs, Encoding
 from readlet.errors import ReadletError
+
+SIGNIFICANT = 0.05
 
 
 def _show_fields(context: typer.Context, wanted: bool) -> None:
@@ -31,6 +34,8 @@ def train(
             help="Set a recipe field, such as training.epochs=3; repeatable. See --fields.",
         ),
     ] = [],  # noqa: B006  typer copies it
+    column: ColumnPairs = [],  # noqa: B006
+    encoding: Encoding = "",
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     fields: Annotated[
         bool,
@@ -54,12 +59,19 @@ def train(
     After Ctrl-C, --resume continues the run.
     To use several GPUs: accelerate launch -m readlet train ...
     """
-    from readlet.recipe.recipe_files import load_recipe
+    from readlet.formats.columns import parse_columns
+    from readlet.recipe.recipe_files import load_recipe, toml_value
 
     if kind is not None:
         raise ReadletError(
             "--kind needs --fields; to train another kind of model, use --set model.kind=KIND"
         )
+    # Part of the recipe, so that the run can be repeated and resumed.
+    if column:
+        parse_columns(column)
+        changes = [*changes, f"data.columns={toml_value(column)}"]
+    if encoding:
+        changes = [*changes, f"data.encoding={toml_value(encoding)}"]
     chosen = load_recipe(recipe, changes)
     folder = out or _default_folder(chosen.name)
 
@@ -76,6 +88,21 @@ def train(
         soft_wrap=True,  # so that the path can be copied
         markup=False,
     )
+    if "start" in reader.metrics:
+        _show_gain(reader.metrics, chosen.training.start)
+
+
+def _show_gain(metrics: dict[str, Any], start: str) -> None:
+    """Compare the reader with the one it started from, on the same questions."""
+    before, after = metrics["start"], metrics["dev"]
+    gain, p = after["f1"] - before["f1"], before["f1_p"]
+    line = f"F1 {before['f1']:.2f} before, with {start}: {gain:+.2f}, p = {p:.4f}"
+    if p >= SIGNIFICANT:
+        few = f"these {after['total']:,} questions" if after["total"] > 1 else "this question"
+        line += f". That may be chance: {few} cannot tell; more data is needed"
+    elif gain < 0:
+        line += ". It is worse than before: check the answers, or lower training.learning_rate"
+    console.print(line, soft_wrap=True, markup=False)
 
 
 def _default_folder(name: str) -> Path:

@@ -78,6 +78,9 @@ _ANY_SCRIPT = regex.compile(
     ),
     regex.VERBOSE | regex.VERSION1,
 )
+SENTENCE_ENDS = frozenset(".!?。！？…।؟۔")
+"""Signs that end a sentence, in many scripts."""
+
 _NEAR = 32  # characters; switching the engine costs about as much as reading them
 _NOT_SIMPLE = re.compile(rf"[^\x00-\x7f{_EUROPEAN}{_SIGNS}]")
 

@@ -10,7 +10,16 @@ import torch
 
 from readlet.experiments.grid import Run
 from readlet.experiments.keys import source_digests
-from readlet.experiments.store import ANSWERS, LOG, RESULT, RESUME_HINT, SCORES, Result, RunFolder
+from readlet.experiments.store import (
+    ANSWERS,
+    LOG,
+    READER,
+    RESULT,
+    RESUME_HINT,
+    SCORES,
+    Result,
+    RunFolder,
+)
 from readlet.experiments.versions import versions
 from readlet.fitting.train import Trained
 from readlet.metrics.learning_curve import read_log
@@ -30,7 +39,7 @@ def finish(
     shutil.copyfile(folder.work / LOG, folder.path / LOG)
     reader = trained.reader
     if keep_reader:
-        reader.save(folder.path / "reader")
+        reader.write(folder.path / READER)
     result = Result(
         key=run.key,
         task=trained.task.name,

@@ -1,12 +1,12 @@
 """From the arguments of a command to a grid and the folder of its runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from readlet.errors import bad_input
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.store import known_sources, results_in
-from readlet.experiments.table import load_table
+from readlet.experiments.table import Table, load_table
 
 
 def plan(
@@ -20,11 +20,13 @@ def plan(
     changes: Sequence[str] = (),
     only_finished: bool = False,
     only_shown: bool = False,
+    check: Callable[[Table, Path], object] | None = None,
 ) -> tuple[Grid, Path]:
     """The checked grid of a table, and the folder of its runs.
 
     With `only_finished` the data files are not needed: finished runs store their digests. With
-    `only_shown` a part that every run needs may be missing.
+    `only_shown` a part that every run needs may be missing. `check` gets the table and the folder
+    before any data file is read, to check the outputs.
     """
     for folder in folders:
         if not folder.is_dir():
@@ -34,6 +36,8 @@ def plan(
         table = table.smaller()
     table_folder = [Path(source).parent] if Path(source).is_file() else []
     place = out or Path("runs") / table.name
+    if check is not None:
+        check(table, place)
     known = known_sources(results_in(place)) if only_finished else {}
     folders = [*folders, *table_folder]
     grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes, known=known)

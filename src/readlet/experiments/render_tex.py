@@ -16,7 +16,7 @@ from readlet.experiments.wording import (
     only_opponent,
 )
 
-_HEAD = r"% Needs \usepackage{adjustbox,booktabs}; non-Latin letters need XeLaTeX or LuaLaTeX."
+HEAD = r"% Needs \usepackage{adjustbox,booktabs}; non-Latin letters need XeLaTeX or LuaLaTeX."
 # Lines per page; longer tables continue in another table.
 _LINES = 40
 _SIGNS = {
@@ -50,7 +50,7 @@ _SIGN = re.compile("-(?=-)|" + "|".join(re.escape(sign) for sign in _SIGNS if si
 
 
 def tex(report: Report) -> str:
-    tables = [_HEAD, _scores(report)]
+    tables = [HEAD, _scores(report)]
     if report.differences:
         tables.append(_differences(report))
     return "\n\n".join(tables) + "\n"

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from readlet.errors import CannotResumeError, ReadletError
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key
-from readlet.experiments.store import RESUME_HINT, DamagedRunError, FinishedRun, RunFolder
+from readlet.experiments.own_files import check_runs
+from readlet.experiments.store import READER, RESUME_HINT, DamagedRunError, FinishedRun, RunFolder
 from readlet.experiments.versions import versions
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import AffectsCompilation, fields_with
 from readlet.storage.files import atomic_text
+from readlet.storage.outputs import make_folder
 
 if TYPE_CHECKING:
     from readlet.fitting.train import Trained, Watch
@@ -145,6 +147,7 @@ def run_grid(
     """
     seeds = len({run.seed for run in grid.runs})
     runner = Runner(out, keep_readers=keep_readers, data_sets=max(4, min(seeds, 10)))
+    runner.in_main(lambda: _take(out, grid))
     runner.in_main(lambda: set_damaged_aside(grid, out, watcher))
     done = find_finished(grid, out).runs
     for run in grid.runs:
@@ -178,8 +181,15 @@ def run_grid(
     return done
 
 
+def _take(out: Path, grid: Grid) -> None:
+    from readlet.fitting.run_folder import inputs_of
+
+    check_runs(out, [path for run in grid.runs for path in inputs_of(run.recipe)])
+    make_folder(out)
+
+
 def _report_missing_readers(grid: Grid, done: dict[str, FinishedRun], notify: Notify) -> None:
-    runs = [r for r in grid.runs if r.key in done and not (done[r.key].path / "reader").is_dir()]
+    runs = [r for r in grid.runs if r.key in done and not (done[r.key].path / READER).is_dir()]
     if runs:
         named = ", ".join(f"{run.label} ({done[run.key].path})" for run in runs)
         remedy = "remove these folders and run the same command to train them again"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from readlet.errors import FailedTrainingError, ReadletError, bad_input
 from readlet.experiments.grid import Grid, Run, resolve_files
 from readlet.experiments.keys import run_key
+from readlet.experiments.own_files import BEST, BEST_SIGN, JOURNAL, check_search
 from readlet.experiments.runner import Runner
 from readlet.experiments.store import DamagedRunError, RunFolder
 from readlet.experiments.table import Range, Search
@@ -22,13 +23,12 @@ from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.storage.files import atomic_text
 from readlet.storage.locks import locked
+from readlet.storage.outputs import make_folder
 from readlet.terminal import say
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
 
-BEST = "best.toml"
-_JOURNAL = "search.journal"
 _STARTUP_TRIALS = 4  # trials without pruning: a median of fewer means little
 _STEPS_PER_EPOCH = 1000  # Optuna counts whole steps
 _MAX_REFUSED_IN_A_ROW = 20  # invalid recipes in a row before the search gives up
@@ -64,6 +64,8 @@ def search(
     grid: Grid, out: Path, report: Callable[[TrialReport], None], *, trials: int | None = None
 ) -> SearchResult:
     """Try recipes until `trials` are done, counting those of earlier calls."""
+    from readlet.fitting.run_folder import inputs_of
+
     _optuna()
     settings = grid.table.search
     if settings is None:
@@ -74,8 +76,10 @@ def search(
         fault = f"the baseline needs {grid.rows[0].missing}"
         raise bad_input(grid.table.label, "search", fault, "start with a row that can be run")
     base = grid.runs[0].recipe
+    check_search(out, inputs_of(base))
     _check_ranges(grid, settings)
-    with locked(out / ".locks" / _JOURNAL) as free:
+    make_folder(out)
+    with locked(out / ".locks" / JOURNAL) as free:
         if not free:
             raise ReadletError(f"{out}: another process is searching here; wait for it")
         study = _open_study(out, _study_name(grid, base), settings)
@@ -209,7 +213,7 @@ def _open_study(out: Path, name: str, settings: Search) -> "Study":
     from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = JournalStorage(JournalFileBackend(str(out / _JOURNAL)))
+    storage = JournalStorage(JournalFileBackend(str(out / JOURNAL)))
     pruner: Any = optuna.pruners.NopPruner()
     if settings.prune:
         pruner = optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS)
@@ -291,7 +295,7 @@ def _write_best(study: "Study", grid: Grid, settings: Search, out: Path) -> Sear
     recipe = _changed(grid, values).model_copy(update={"name": f"{grid.table.name}-best"})
     kind = "held-out questions" if settings.on == "held-out" else "dev questions"
     with atomic_text(out / BEST) as stream:
-        stream.write(f"# The best of {len(_done(study))} trials by {settings.metric} on the ")
+        stream.write(f"{BEST_SIGN}{len(_done(study))} trials by {settings.metric} on the ")
         stream.write(f"{kind}: {best.value:.2f}\n{recipe_toml(recipe)}")
     done = _done(study)
     pruned = sum(trial.state == states.PRUNED for trial in done)

@@ -36,8 +36,8 @@ RESULT, SCORES, ANSWERS, LOG = (
     "answers.json.gz",
     "log.jsonl",
 )
-_FILES = (SCORES, ANSWERS, LOG)
-_WORK, _VERSIONS = "work", "versions.json"
+FILES = (SCORES, ANSWERS, LOG)
+WORK, READER, VERSIONS, LOCKS = "work", "reader", "versions.json", ".locks"
 RESUME_HINT = "run the same command to resume"
 
 
@@ -83,7 +83,7 @@ class RunFolder:
 
     @property
     def work(self) -> Path:
-        return self.path / _WORK
+        return self.path / WORK
 
     @property
     def is_begun(self) -> bool:
@@ -108,7 +108,7 @@ class RunFolder:
             return None
         with self._disk_errors():
             found = self.digests()
-        changed = [name for name in _FILES if found[name] != result.files.get(name)]
+        changed = [name for name in FILES if found[name] != result.files.get(name)]
         if changed:
             raise self._damage(f"{', '.join(changed)} changed")
         return FinishedRun(self.path, result)
@@ -138,13 +138,13 @@ class RunFolder:
 
     def digests(self) -> dict[str, str]:
         """Digests of the files other than the result."""
-        return {name: _digest(self.path / name) for name in _FILES}
+        return {name: _digest(self.path / name) for name in FILES}
 
     def _refuse_leftovers(self, *, has_work: bool) -> None:
         """A folder that is neither finished, nor begun, nor empty is damaged."""
         if not self.path.is_dir() and os.path.lexists(self.path):
             raise self._damage("not a folder")
-        if not has_work and any((self.path / name).exists() for name in _FILES):
+        if not has_work and any((self.path / name).exists() for name in FILES):
             raise self._damage(f"{RESULT} is missing")
 
     def _damage(self, what: str) -> DamagedRunError:
@@ -178,20 +178,20 @@ class RunFolder:
 
     def claimed(self) -> AbstractContextManager[bool]:
         """A lock on the run: True if this process has it, False if another one does."""
-        return locked(self.path.parent / ".locks" / self.path.name)
+        return locked(self.path.parent / LOCKS / self.path.name)
 
     def record_version(self) -> None:
         """Record the current code version: an interrupted run may be resumed by another one."""
         self.work.mkdir(parents=True, exist_ok=True)
         codes = self.codes()
         if versions()["code"] not in codes:
-            with atomic_text(self.work / _VERSIONS) as stream:
+            with atomic_text(self.work / VERSIONS) as stream:
                 json.dump([*codes, versions()["code"]], stream)
 
     def codes(self) -> list[str]:
         """The code versions that have trained this run so far."""
         try:
-            found = json.loads((self.work / _VERSIONS).read_text("utf-8"))
+            found = json.loads((self.work / VERSIONS).read_text("utf-8"))
         except (OSError, ValueError):
             return []
         return [str(code) for code in found] if isinstance(found, list) else []

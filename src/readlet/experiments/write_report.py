@@ -12,6 +12,7 @@ from readlet.experiments.curves import learning_curves
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key, source_names
 from readlet.experiments.nearest_run import nothing_found
+from readlet.experiments.own_files import check_report
 from readlet.experiments.render_html import html
 from readlet.experiments.render_markdown import markdown
 from readlet.experiments.render_tex import tex
@@ -21,7 +22,8 @@ from readlet.experiments.store import Result, known_sources, results_in
 from readlet.formats import read_questions, source_path
 from readlet.metrics.span_task import SPANS
 from readlet.recipe.recipe import Recipe
-from readlet.storage.files import atomic_text
+from readlet.storage.files import write_text
+from readlet.storage.outputs import make_folder
 
 Renderer = Callable[[Report, str], str]
 _RENDERERS: dict[str, Renderer] = {
@@ -29,7 +31,9 @@ _RENDERERS: dict[str, Renderer] = {
     "html": html,
     "tex": lambda report, command: tex(report),
     "json": lambda report, command: json.dumps(report.as_json(), ensure_ascii=False, indent=1),
+    "svg": lambda report, command: learning_curves(report, standalone=True),
 }
+_FORMATS = ("md", "html", "tex", "json")
 
 
 def write_report(
@@ -42,12 +46,7 @@ def write_report(
     examples_shown: int,
 ) -> list[Path]:
     """Write the report in every requested format, and return the paths of its files."""
-    formats = list(dict.fromkeys(name.strip() for name in formats if name.strip()))
-    if not formats:
-        raise ReadletError(f"--format: no format given; give {', '.join(_RENDERERS)}")
-    for name in formats:
-        if name not in _RENDERERS:
-            raise ReadletError(f"--format {name}: no such format; give {', '.join(_RENDERERS)}")
+    names = check_report_files(grid.table.name, folder, formats)
     found = find_finished(grid, runs)
     results = list(results_in(runs))
     if not found.runs:
@@ -60,22 +59,36 @@ def write_report(
     )
     more = [*_changed_files(grid, results), *_other_seeds(grid, results)]
     report = replace(report, remarks=[*report.remarks, *more])
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    texts = {f"{grid.table.name}.{name}": _RENDERERS[name](report, command) for name in formats}
-    if "md" in formats:
-        texts[f"{grid.table.name}-curves.svg"] = learning_curves(report, standalone=True)
+    texts = {name: _RENDERERS[name.rpartition(".")[2]](report, command) for name in names}
+    make_folder(folder)
     for name, text in texts.items():
-        with atomic_text(folder / name) as stream:
-            stream.write(text)
-        written.append(folder / name)
-    return written
+        write_text(folder / name, text)
+    return [folder / name for name in texts]
+
+
+def check_report_files(table: str, folder: Path, formats: Sequence[str]) -> list[str]:
+    """The names of the files of a report, after checking that they may be written."""
+    formats = list(dict.fromkeys(name.strip() for name in formats if name.strip()))
+    if not formats:
+        raise ReadletError(f"--format: no format given; give {', '.join(_FORMATS)}")
+    for name in formats:
+        if name not in _FORMATS:
+            raise ReadletError(f"--format {name}: no such format; give {', '.join(_FORMATS)}")
+    names = [f"{table}.{name}" for name in formats]
+    if "md" in formats:
+        names.append(f"{table}-curves.svg")
+    check_report(folder, names)
+    return names
 
 
 def _questions(runs: Iterable[Run]) -> Questions:
     """The available dev questions; held-out ones, which differ by seed, are not stored."""
-    sources = dict.fromkeys(run.recipe.data.dev for run in runs)
-    return {s: read_questions(s) for s in sources if s and source_path(s).is_file()}
+    found = {run.recipe.data.dev: run.recipe.data for run in runs}
+    return {
+        source: read_questions(source, columns=data.named_columns, encoding=data.encoding)
+        for source, data in found.items()
+        if source and source_path(source).is_file()
+    }
 
 
 def _changed_files(grid: Grid, results: Sequence[Result]) -> list[str]:

@@ -39,8 +39,9 @@ def _main() -> None:
     from readlet.fitting.training_data import prepare
     from readlet.recipe.recipe_files import parse_recipe
 
-    recipe = parse_recipe(json.loads(sys.stdin.read()), "standard input")
-    prepare(recipe, load_start(recipe))
+    given = parse_recipe(json.loads(sys.stdin.read()), "standard input")
+    start, recipe = load_start(given)
+    prepare(recipe, start)
 
 
 if __name__ == "__main__":

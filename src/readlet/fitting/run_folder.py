@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,28 @@ from typing import Any
 from accelerate import Accelerator
 
 from readlet.errors import CannotResumeError, bad_input
-from readlet.reading.reader_names import reader_files
+from readlet.formats import source_path
+from readlet.reading.reader_names import BUNDLED, reader_files, reader_folder
+from readlet.reading.saving import own_files
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.traits import SourceReader, changed_fields, fields_with, names_in
+from readlet.recipe.traits import SourceFile, SourceReader, changed_fields, fields_with, names_in
 from readlet.recipe.upgrade import upgrade
 from readlet.storage.files import atomic_text
+from readlet.storage.json_files import own_json
 from readlet.storage.locks import locked
-from readlet.training.checkpoint import find_checkpoint
+from readlet.storage.outputs import check_folder, make_folder, others
+from readlet.training.checkpoint import FILES, checkpoints_in, find_checkpoint
+from readlet.training.log import LOG
 from readlet.training.processes import in_main, is_main_process
 
 _RECIPE, _LOCK = "recipe.json", ".lock"
+DATA, NOTES = "data.json", "notes.json"
+_ANOTHER = "give another --out"
+# Users have files of these names too: a run's own are known by their content.
+_CONTENTS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    DATA: lambda values: values.keys() == {"key", "readers"},
+    NOTES: lambda values: all(isinstance(ids, list) for ids in values.values()),
+}
 
 
 @contextmanager
@@ -31,6 +43,7 @@ def claimed_folder(
         _reject_other_recipe(recipe, folder)
     else:
         _reject_used(folder)
+        make_folder(folder, remedy=_ANOTHER)
     with ExitStack() as held:
         in_main(accelerator, lambda: _take(folder, held))
         if not resume:
@@ -41,7 +54,7 @@ def claimed_folder(
 
 
 def _begin(folder: Path, recipe: Recipe) -> None:
-    (folder / "log.jsonl").unlink(missing_ok=True)
+    (folder / LOG).unlink(missing_ok=True)
     with atomic_text(folder / _RECIPE) as stream:
         stream.write(recipe.model_dump_json(indent=1))
 
@@ -57,24 +70,67 @@ def _take(folder: Path, held: ExitStack) -> None:
 
 
 def _reject_other_recipe(recipe: Recipe, folder: Path) -> None:
-    stored = folder / _RECIPE
-    if not stored.is_file():
-        raise bad_input(folder, "", "no run to resume", "leave --resume out")
-    changed = changed_fields(upgrade(_read_stored(stored)), recipe)
+    _require_run(folder)
+    changed = changed_fields(upgrade(_read_stored(folder / _RECIPE)), recipe)
     if changed:
         fault = f"the run was started with another {', '.join(changed)}"
         raise bad_input(folder, "", fault, "resume with the same recipe and --set")
 
 
+def _require_run(folder: Path) -> None:
+    if not (folder / _RECIPE).is_file():
+        raise bad_input(folder, "", "no run to resume", "leave --resume out")
+
+
+def check_run_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
+    """Check that a run may be written there; call it before any data is read."""
+    check_folder(folder, None, inputs_of(recipe), remedy=_ANOTHER)
+    if resume:
+        _require_run(folder)
+    else:
+        _reject_used(folder)
+    check_folder(folder, foreign_to_run, remedy=_ANOTHER)
+
+
+def inputs_of(recipe: Recipe) -> list[Path]:
+    """The files and the readers' folders that a recipe names."""
+    fields = fields_with(recipe, SourceFile, SourceReader)
+    names = [name for field in fields for name in names_in(field.value)]
+    return [reader_folder(name) if name == BUNDLED else source_path(name) for name in names]
+
+
+def foreign_to_run(folder: Path, more: Collection[str] | None = None) -> Iterator[Path]:
+    """What is in the folder and is neither a run's, interrupted or not, nor its reader's.
+
+    With `more` names the folder is known to be a run's, even if files are damaged or missing.
+    """
+    own, begun = own_files(folder) | set(more or ()), {_RECIPE}
+    checkpoints = [*checkpoints_in(folder), *checkpoints_in(folder, drafts=True)]
+    if (folder / _LOCK).is_file() and not (folder / _LOCK).stat().st_size:
+        own.add(_LOCK)  # comes before the recipe
+    if more is not None or is_run(folder):
+        own |= {_RECIPE, LOG, *(path.name for path in checkpoints)}
+        begun |= _CONTENTS.keys()
+        for path in checkpoints:
+            yield from others(path, FILES)
+        for name, is_own in _CONTENTS.items():  # they come before the first checkpoint
+            values = own_json(folder / name)
+            if more is not None or checkpoints or (values is not None and is_own(values)):
+                own.add(name)
+    yield from others(folder, own, begun)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a run was begun in this folder."""
+    stored = own_json(folder / _RECIPE) or {}
+    return all(isinstance(stored.get(part), dict) for part in ("data", "model", "training"))
+
+
 def _reject_used(folder: Path) -> None:
-    if find_checkpoint(folder) or (folder / "config.json").exists():
-        remedy = "continue with --resume, or give another --out"
+    is_trained = is_run(folder) and find_checkpoint(folder)
+    if is_trained or "config.json" in own_files(folder):
+        remedy = f"continue with --resume, or {_ANOTHER}"
         raise bad_input(folder, "", "already contains a run", remedy)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        fault = f"cannot be created ({error.strerror})"
-        raise bad_input(folder, "", fault, "give another --out") from None
 
 
 def _read_stored(path: Path) -> dict[str, Any]:
@@ -88,7 +144,7 @@ def _read_stored(path: Path) -> dict[str, Any]:
 
 def check_data(recipe: Recipe, key: str, folder: Path, *, resume: bool) -> None:
     """A run is resumed only with the same data and readers; `key` is the digest of the data."""
-    stored = folder / "data.json"
+    stored = folder / DATA
     readers = [name for f in fields_with(recipe, SourceReader) for name in names_in(f.value)]
     now = {"key": key, "readers": [_digest_of_reader(name) for name in readers]}
     if resume and stored.is_file():

@@ -33,9 +33,11 @@ class SpanEvaluator:
         scores = SPANS.score(self.dev.examples, predictions).summary
         return scores | (softmax_statistics(self.scorer, self.dev) if self.track_softmax else {})
 
-    def calibrated(self, held_out: Part) -> tuple[Calibration, list[Prediction]]:
+    def calibrated(
+        self, held_out: Part, default: Calibration
+    ) -> tuple[Calibration, list[Prediction]]:
         """The calibration fitted on held-out questions, and the calibrated predictions on dev."""
-        fitted = calibrate(self.predictor, held_out.examples, held_out.rows)
+        fitted = calibrate(self.predictor, held_out.examples, held_out.rows, default)
         calibrated = replace(self.predictor, calibration=fitted)
         return fitted, calibrated.predict(self.dev.examples, self.dev.rows)
 
@@ -58,10 +60,11 @@ def softmax_statistics(scorer: TrainableScorer, part: Part) -> Scores:
     }
 
 
-def unfitted(fitted: Calibration, *, can_refuse: bool) -> str:
+def unfitted(fitted: Calibration, default: Calibration, *, can_refuse: bool) -> str:
     """Why the calibration, or a part of it, was not fitted; empty if it was."""
     if not fitted.questions:
         return f"calibration not fitted: {TOO_FEW}"
-    if can_refuse and not fitted.has_fitted_refusals:
+    refusals = (fitted.no_answer_slope, fitted.no_answer_bias)
+    if can_refuse and refusals == (default.no_answer_slope, default.no_answer_bias):
         return f"refusals not fitted: {TOO_FEW_OF_A_KIND}"
     return ""

@@ -12,6 +12,7 @@ from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import (
     OnlyInTraining,
     PartOfNetwork,
+    RecipeField,
     SourceFile,
     SourceReader,
     changed_fields,
@@ -19,24 +20,44 @@ from readlet.recipe.traits import (
 )
 
 
-def load_start(recipe: Recipe) -> Reader | None:
-    """The reader that training starts from; its network must be that of the recipe."""
+def load_start(recipe: Recipe) -> tuple[Reader | None, Recipe]:
+    """The reader that training starts from, and the recipe with its network.
+
+    Fields of the network that the recipe does not set are those of the start reader; a field that
+    is set must have the same value.
+    """
     if not recipe.training.start:
-        return None
-    start = Reader.load(recipe.training.start)
+        return None, recipe
+    start = Reader.load(recipe.training.start, device="cpu")  # training moves it
+    recipe = _with_network_of(start.recipe, recipe)
     refuse_other_network(start.recipe, recipe)
     if not hasattr(start.scorer, "module"):
         fault = "that reader cannot be trained"
         raise bad_input(recipe.training.start, "training.start", fault, "give another reader")
-    return start
+    return start, recipe
+
+
+def _with_network_of(start: Recipe, recipe: Recipe) -> Recipe:
+    if start.model.kind != recipe.model.kind:
+        return recipe
+    for field in _network(recipe):
+        section = getattr(recipe, field.section)
+        if field.name not in section.model_fields_set:
+            taken = {field.name: getattr(getattr(start, field.section), field.name)}
+            recipe = recipe.model_copy(update={field.section: section.model_copy(update=taken)})
+    return recipe
+
+
+def _network(recipe: Recipe) -> list[RecipeField]:
+    """The fields that define the network of a reader, not how it is trained."""
+    # Files of initial weights have no effect: those of the start reader are used.
+    others = fields_with(recipe, OnlyInTraining, SourceFile, SourceReader)
+    return [field for field in fields_with(recipe, PartOfNetwork) if field not in others]
 
 
 def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
     """Raise an error if the recipe defines another network than that of the start reader."""
-    network = {field.path for field in fields_with(recipe, PartOfNetwork)}
-    # Files of initial weights have no effect: those of the start reader are used.
-    others = fields_with(recipe, OnlyInTraining, SourceFile, SourceReader)
-    network -= {field.path for field in others}
+    network = {field.path for field in _network(recipe)}
     changed = changed_fields(start.model_dump(mode="json"), recipe)
     other = [field for field in changed if field in network]
     if other:

@@ -17,23 +17,29 @@ from readlet.errors import FailedTrainingError, memory_reported
 from readlet.families import trainable_family
 from readlet.families.family import TrainableFamily, TrainableScorer
 from readlet.fitting.background import encoding_in_background
-from readlet.fitting.run_folder import check_data, claimed_folder
+from readlet.fitting.run_folder import NOTES, check_data, check_run_folder, claimed_folder
 from readlet.fitting.spans import SpanEvaluator, unfitted
 from readlet.fitting.starting import copy_weights, load_start, mix_in, weights_of
 from readlet.fitting.teaching import ask_teacher
-from readlet.fitting.training_data import RecentData, TrainingData, prepare, read_split
+from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
 from readlet.machine import memory_bytes
 from readlet.metrics.span_task import SPANS
-from readlet.metrics.task import Task
+from readlet.metrics.task import Scored, Task
+from readlet.metrics.uncertainty import difference_p
+from readlet.reading.calibration import Calibration
+from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader, default_batch_size
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
 from readlet.terminal import say
 from readlet.training.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.training.precision import check_precision
-from readlet.training.processes import is_main_process, make_accelerator
+from readlet.training.processes import in_main, is_main_process, make_accelerator
 from readlet.training.weight_selection import Evaluator, Scores
 from readlet.types import Example, Prediction
+
+# Fewer made readers no better in docs/results/finetune.md.
+_FEW_QUESTIONS = 100
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,11 @@ Watch = Callable[[float, Scores], None]
 
 def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Reader:
     """Train, calibrate on the held-out questions, score on dev, and save the reader."""
+    data_files(recipe)
+    in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
     reader = train(recipe, folder, resume=resume).reader
     if is_main_process():
-        reader.save(folder)
+        reader.write(folder)
     make_accelerator().wait_for_everyone()
     return reader
 
@@ -71,9 +79,9 @@ def train(
     """Train, calibrate and score. The folder gets checkpoints and the log; no reader is saved."""
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
+    start, recipe = load_start(recipe)
     questions = None if recent.find(recipe) else read_split(recipe)
     family, settings = trainable_family(recipe.model.kind), recipe.training
-    start = load_start(recipe)
     accelerator = make_accelerator()
     device = accelerator.device
     teacher = Reader.load(settings.teacher, device=str(device)) if settings.teacher else None
@@ -93,6 +101,8 @@ def train(
         if is_compiled:
             family.compile(scorer)
         if accelerator.is_main_process:
+            if start is not None:
+                _report_few(recipe, data)
             _report_notes(recipe, data, folder, can_refuse=scorer.can_refuse)
             _report_idle(recipe)
             family.check(recipe, data.train.rows, can_refuse=scorer.can_refuse)
@@ -132,7 +142,8 @@ def build_scorer(
 ) -> TrainableScorer:
     """The model to train: with random weights, drawn from the seed, or those of a start reader."""
     family = trainable_family(recipe.model.kind)
-    can_refuse = family.can_refuse(recipe) and data.has_impossible
+    refuses = data.has_impossible or (start is not None and start.scorer.can_refuse)
+    can_refuse = family.can_refuse(recipe) and refuses
     torch.manual_seed(recipe.training.seed)
     scorer = family.build(recipe, data.encoder, can_refuse=can_refuse)
     if start is not None:
@@ -190,22 +201,47 @@ def _finish(
     start: Reader | None,
 ) -> Trained:
     """Calibrate the trained model on the held-out questions, and score it on dev."""
-    fitted, predictions = evaluator.calibrated(data.held_out)
-    if is_main_process() and (fault := unfitted(fitted, can_refuse=evaluator.scorer.can_refuse)):
+    default = Calibration() if start is None else start.calibration
+    fitted, predictions = evaluator.calibrated(data.held_out, default)
+    fault = unfitted(fitted, default, can_refuse=evaluator.scorer.can_refuse)
+    if fault and is_main_process():
+        kept = "" if start is None else ", that of the start reader is kept"
         remedy = "raise data.held_out, or name a file in data.calibration"
-        say(f"{fault}; {remedy}")
+        say(f"{fault}{kept}; {remedy}")
+    scored = SPANS.score(data.dev.examples, predictions)
     metrics: dict[str, Any] = {
         "dev_source": recipe.data.dev or "the held-out questions",
-        "dev": SPANS.score(data.dev.examples, predictions).summary,
+        "dev": scored.summary,
         "steps": outcome.steps,
         "rollbacks": outcome.rollbacks,
     }
     notice = ""
-    if start is not None:  # its encoder and its licence belong to its weights
+    if start is not None:
+        metrics["start"] = _before(start, evaluator, data, scored)
+        # Its encoder and its licence belong to its weights.
         family = trainable_family(recipe.model.kind)
         recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
     reader = Reader(evaluator.scorer, recipe, fitted, metrics, notice)
     return Trained(reader, data.dev.examples, predictions)
+
+
+def _before(
+    start: Reader, evaluator: SpanEvaluator, data: TrainingData, after: Scored
+) -> dict[str, float]:
+    """The scores of the start reader on dev, and the p-value of the difference to them."""
+    start.scorer.move_to(str(make_accelerator().device))
+    predictor = Predictor(start.scorer, start.calibration, evaluator.batch_size, n_best=1)
+    before = SPANS.score(data.dev.examples, predictor.predict(data.dev.examples, data.dev.rows))
+    start.scorer.move_to("cpu")
+    p = difference_p(SPANS.metric("f1"), after.items, before.items)
+    return {name: before.summary[name] for name in SPANS.headline} | {"f1_p": p}
+
+
+def _report_few(recipe: Recipe, data: TrainingData) -> None:
+    own = len(data.train.examples) - data.replayed
+    if own < _FEW_QUESTIONS:
+        fault = f"{own:,} training questions are too few to teach a reader something new reliably"
+        say(f"readlet: {fault}; give {_FEW_QUESTIONS} or more")
 
 
 def _report_idle(recipe: Recipe) -> None:
@@ -225,7 +261,7 @@ def _report_notes(recipe: Recipe, data: TrainingData, folder: Path, *, can_refus
     for part, rows in others.items():  # not trained on: notes on answers do not matter
         if ids := rows.notes.get(LONG_QUESTION):
             notes[f"{part}: {LONG_QUESTION}"] = ids
-    with atomic_text(folder / "notes.json") as stream:
+    with atomic_text(folder / NOTES) as stream:
         json.dump(notes, stream, ensure_ascii=False, indent=1)
     for reason, ids in notes.items():
         say(f"{len(ids):,} × {reason}")

@@ -13,7 +13,7 @@ from readlet.encoding.rows import Rows
 from readlet.errors import ReadletError, bad_input
 from readlet.families import trainable_family
 from readlet.families.family import Encoder
-from readlet.formats import read_questions, training_file
+from readlet.formats import has_columns, read_questions, training_file, with_own_ids
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceFile, fields_with, names_in
@@ -39,6 +39,7 @@ class TrainingData:
     train: Part
     held_out: Part
     dev: Part
+    replayed: int = 0  # of the training questions, those of data.replay, the last ones
 
     @property
     def has_impossible(self) -> bool:
@@ -71,6 +72,7 @@ class RecentData:
 
 class DataFiles(NamedTuple):
     train: list[Path]
+    replay: list[Path]
     dev: Path | None
     calibration: Path | None
     others: list[Path]  # of the encoder: word vectors
@@ -83,6 +85,7 @@ class SplitQuestions(NamedTuple):
     train: list[Example]
     held_out: list[Example]
     dev: list[Example]
+    replayed: int  # of the training questions, those of data.replay, the last ones
 
 
 def data_files(recipe: Recipe) -> DataFiles:
@@ -94,21 +97,30 @@ def data_files(recipe: Recipe) -> DataFiles:
         for path in found[field.path]:
             if not path.is_file():
                 raise bad_input(path, field.path, "no such file", "check the recipe")
-    train, dev, calibration = (found.pop(f"data.{n}") for n in ("train", "dev", "calibration"))
+    names = ("train", "replay", "dev", "calibration")
+    train, replay, dev, calibration = (found.pop(f"data.{name}") for name in names)
     others = [path for paths in found.values() for path in paths]
-    return DataFiles(train, next(iter(dev), None), next(iter(calibration), None), others)
+    return DataFiles(train, replay, next(iter(dev), None), next(iter(calibration), None), others)
 
 
 def read_split(recipe: Recipe) -> SplitQuestions:
     """Read and split the questions: errors in them are reported before any slow work."""
     files = data_files(recipe)
-    examples = read_questions(*files.train)
+    columns, encoding = recipe.data.named_columns, recipe.data.encoding
+    if columns and not any(has_columns(path, encoding) for path in files.train):
+        raise ReadletError("data.columns: the training files have no named columns; omit --column")
+    examples = read_questions(*files.train, columns=columns, encoding=encoding)
     if not examples:
         raise ReadletError("data.train: no questions in these files; name others")
     train, held_out = _split(recipe, examples, files.calibration)
     train = _share(train, recipe.data.share, recipe.training.seed)
-    dev = _examples_of(files.dev, "data.dev") if files.dev else held_out
-    return SplitQuestions(files, train, held_out, dev)
+    dev = _examples_of(recipe, files.dev, "data.dev") if files.dev else held_out
+    own = len(train)
+    if files.replay:
+        more = read_questions(*files.replay, columns=columns, encoding=encoding)
+        apart = {example.context for example in (*held_out, *dev)}
+        train = with_own_ids([*train, *(e for e in more if e.context not in apart)])
+    return SplitQuestions(files, train, held_out, dev, len(train) - own)
 
 
 def prepare(
@@ -118,19 +130,22 @@ def prepare(
 
     With a start reader, its encoder is used: the recipe's word vectors are not read.
     """
-    files, train, held_out, dev = questions or read_split(recipe)
+    files, train, held_out, dev, replayed = questions or read_split(recipe)
+    trained_on = [*files.train, *files.replay]
     family = trainable_family(recipe.model.kind)
     settings: dict[str, Any] = {"kind": recipe.model.kind, "held_out": _contexts(held_out)}
     if recipe.data.share < 1.0:
         settings["train"] = _contexts(train)
+    if recipe.data.columns or recipe.data.encoding:
+        settings["files"] = (recipe.data.columns, recipe.data.encoding)
     if start is None:
         settings["encoder"] = family.encoder_settings(recipe)
-        key = cache_key([*files.train, *files.others], settings, family.fit_encoder)
+        key = cache_key([*trained_on, *files.others], settings, family.fit_encoder)
         fitted = cached(key, lambda: family.fit_encoder(recipe, train).stored())
     else:
         fitted = start.scorer.encoder.stored()
         settings["encoder"] = fitted[1]
-        key = cache_key(files.train, settings, family.restore_encoder)
+        key = cache_key(trained_on, settings, family.restore_encoder)
     encoder = family.restore_encoder(recipe, fitted)
 
     def encoded(name: str, examples: Sequence[Example], paths: list[Path]) -> Part:
@@ -144,9 +159,10 @@ def prepare(
     return TrainingData(
         key=key,
         encoder=encoder,
-        train=encoded("train", train, files.train),
+        train=encoded("train", train, trained_on),
         held_out=held_out_part,
         dev=encoded("dev", dev, [files.dev]) if files.dev else held_out_part,
+        replayed=replayed,
     )
 
 
@@ -155,7 +171,7 @@ def _split(
 ) -> tuple[list[Example], list[Example]]:
     """The training questions, and the held-out ones on which the calibration is fitted."""
     if calibration:
-        return examples, _examples_of(calibration, "data.calibration")
+        return examples, _examples_of(recipe, calibration, "data.calibration")
     held_out = held_out_contexts(examples, recipe.data.held_out, recipe.training.seed)
     train = [e for e in examples if e.context not in held_out]
     if not train:
@@ -171,8 +187,9 @@ def _share(train: list[Example], share: float, seed: int) -> list[Example]:
     return [example for example in train if example.context in chosen]
 
 
-def _examples_of(path: Path, field: str) -> list[Example]:
-    examples = read_questions(path)
+def _examples_of(recipe: Recipe, path: Path, field: str) -> list[Example]:
+    columns, encoding = recipe.data.named_columns, recipe.data.encoding
+    examples = read_questions(path, columns=columns, encoding=encoding)
     if not examples:
         raise bad_input(path, field, "no questions in this file", "name another")
     return examples

@@ -8,26 +8,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from readlet.bundled import corpus
+from readlet.bundled import SPLITS, corpus
 from readlet.errors import ReadletError, bad_input
+from readlet.formats.columns import Columns, NoColumnError
+from readlet.formats.csv_files import read_csv, write_csv, write_tsv
+from readlet.formats.detect import Kind, detect, head_of
 from readlet.formats.glue import Task, glue_task, read_glue
 from readlet.formats.hub import PREFIX, read_hub
-from readlet.formats.places import nearest_place
-from readlet.formats.rows import (
-    Columns,
-    NoColumnError,
-    read_csv,
-    read_jsonl,
-    read_parquet,
-    write_jsonl,
-)
-from readlet.formats.squad import read_squad, write_squad
-from readlet.storage.files import atomic_text, check_place, open_bytes, text_chunks
-from readlet.types import Example, Sentence, Span
+from readlet.formats.json_files import read_json
+from readlet.formats.jsonl import read_jsonl, write_jsonl
+from readlet.formats.malformed import OnFault, raise_fault
+from readlet.formats.parquet_files import read_parquet, require_pyarrow, write_parquet
+from readlet.formats.places import nearest_place, occurrences
+from readlet.formats.squad import write_squad
+from readlet.storage.files import atomic_text
+from readlet.storage.outputs import ANOTHER_FILE, check_file
+from readlet.types import NO_OFFSET, Example, Sentence, Span
 
 __all__ = [
+    "OUTPUT_NAMES",
     "check_target",
+    "has_columns",
+    "is_file_name",
+    "is_output",
     "nearest_place",
+    "occurrences",
+    "output_kind",
+    "own_suffix",
     "read",
     "read_examples",
     "read_questions",
@@ -39,38 +46,69 @@ __all__ = [
     "write_examples",
 ]
 
-# A string (with a colon after it if it is a key) or a bracket.
-_JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
 _BUNDLED = "bundled:"
 _NO_COLUMNS: Columns = {}
+_TEXT_WRITERS: dict[str, Callable[[TextIO, Iterable[Example]], None]] = {
+    "json": write_squad,
+    "jsonl": write_jsonl,
+    "csv": write_csv,
+    "tsv": write_tsv,
+}
+OUTPUT_NAMES = ".json, .jsonl, .csv, .tsv (also .gz) or .parquet"
+"""How the name of an output ends."""
 
 
-def read(source: str | Path, columns: Columns = _NO_COLUMNS) -> Iterator[Example | Sentence]:
-    """Stream the items of the source unchanged: nothing is repaired or dropped."""
+def read(
+    source: str | Path,
+    columns: Columns = _NO_COLUMNS,
+    *,
+    encoding: str = "",
+    on_fault: OnFault = raise_fault,
+) -> Iterator[Example | Sentence]:
+    """Stream the items of the source unchanged: nothing is repaired or dropped.
+
+    With `on_fault`, malformed rows are passed to it and left out; without, the first one raises an
+    error. The encoding is found by a byte order mark, else it is the given one, else UTF-8.
+    """
     if str(source).startswith(PREFIX):
-        yield from read_hub(str(source), columns)
+        yield from read_hub(str(source), columns, on_fault=on_fault)
         return
     path = source_path(source)
-    if _is_parquet(path):
-        yield from read_parquet(path, columns)
-        return
-    head = next(text_chunks(path))
-    task = glue_task(head.split("\n", 1)[0])
-    is_squad = head.lstrip().startswith("{") and _is_squad(head, columns)
-    if columns and (is_squad or task):
-        raise bad_input(path, "", "this format has no named columns", "omit --column")
-    if is_squad:
-        yield from read_squad(path)
-    elif head.lstrip().startswith("{"):
-        yield from read_jsonl(path, columns)
-    elif task:
-        yield from read_glue(path, task)
-    elif re.search(r"[,\t]", head.split("\n", 1)[0]) and not head.lstrip().startswith("["):
-        yield from read_csv(path, columns)
+    encoding = _encoding_of(path, encoding)
+    kind = detect(path, columns, encoding)
+    if kind == "parquet":
+        if encoding:
+            raise bad_input(path, "", "Parquet has no text encoding", "omit --encoding")
+        yield from read_parquet(path, columns, on_fault=on_fault)
+    elif kind == "json":
+        yield from read_json(path, columns, encoding=encoding, on_fault=on_fault)
+    elif kind == "array":
+        yield from read_json(path, columns, key="", encoding=encoding, on_fault=on_fault)
+    elif kind == "jsonl":
+        yield from read_jsonl(path, columns, encoding=encoding, on_fault=on_fault)
+    elif kind == "csv":
+        yield from read_csv(path, columns, encoding=encoding, on_fault=on_fault)
     else:
-        fault = f"starts with {head.strip()[:20]!r}: unknown format"
-        remedy = "give SQuAD JSON, JSONL, CSV, Parquet or a GLUE file"
-        raise bad_input(path, "", fault, remedy)
+        if columns:
+            raise bad_input(path, "", "this format has no named columns", "omit --column")
+        yield from read_glue(path, kind, encoding=encoding, on_fault=on_fault)
+
+
+def has_columns(source: str | Path, encoding: str = "") -> bool:
+    """Whether the fields of the source may have other names; articles of SQuAD have fixed ones."""
+    if str(source).startswith(PREFIX):
+        return True
+    path = source_path(source)
+    encoding = _encoding_of(path, encoding)
+    kind: Kind = detect(path, _NO_COLUMNS, encoding)
+    if kind in ("json", "array"):
+        return re.search(r'"paragraphs"\s*:', head_of(path, encoding)) is None
+    return kind in ("parquet", "jsonl", "csv")
+
+
+def _encoding_of(path: Path, encoding: str) -> str:
+    """The given encoding; the bundled corpus keeps its own."""
+    return "" if path in map(corpus, SPLITS) else encoding
 
 
 def source_path(source: str | Path) -> Path:
@@ -82,12 +120,14 @@ def source_path(source: str | Path) -> Path:
 def training_file(source: str) -> Path:
     """The file that a source names. Training needs files: it identifies data by their bytes."""
     if source.startswith(PREFIX):
-        remedy = f"convert it first: readlet data check {source} --fix train.jsonl"
+        remedy = f"convert it first: readlet data convert {source} --out train.jsonl"
         raise bad_input(source, "", "training needs a file", remedy)
     return source_path(source)
 
 
-def read_examples(source: str | Path, columns: Columns | None = None) -> Iterator[Example]:
+def read_examples(
+    source: str | Path, columns: Columns | None = None, *, encoding: str = ""
+) -> Iterator[Example]:
     """Stream validated questions: every answer is at its offset (law 1).
 
     A question either has answers or is marked impossible. Anything else raises an error.
@@ -95,11 +135,12 @@ def read_examples(source: str | Path, columns: Columns | None = None) -> Iterato
     Omit `columns` where the user cannot name columns: the error about a missing column then
     suggests another remedy.
     """
-    for item in _read_named(source) if columns is None else read(source, columns):
+    for item in _read_named(source, columns, encoding):
         if not isinstance(item, Example):
             raise bad_input(source, "", "contains sentences, not questions", "give question data")
         if not item.answers and not item.is_impossible:
-            fault = "has no answer and is not marked impossible"
+            what = "" if item.is_labelled else "is unlabelled: it "
+            fault = f"{what}has no answer and is not marked impossible"
             remedy = "add its answers, or set is_impossible to true"
             raise bad_input(source, f"question {item.id!r}", fault, remedy)
         if item.answers and item.is_impossible:
@@ -111,12 +152,23 @@ def read_examples(source: str | Path, columns: Columns | None = None) -> Iterato
         yield item
 
 
-def read_questions(*sources: str | Path) -> list[Example]:
+def read_questions(
+    *sources: str | Path, columns: Columns | None = None, encoding: str = ""
+) -> list[Example]:
     """The questions of all sources with unique ids, since answers are stored by id.
 
     Ids may repeat: rows without ids are numbered per file, and translations keep their ids.
+    `columns` apply to the sources that have named columns.
     """
-    examples = [example for source in sources for example in read_examples(source)]
+    examples = [
+        example
+        for source in sources
+        for example in read_examples(
+            source,
+            columns if columns is None or has_columns(source, encoding) else _NO_COLUMNS,
+            encoding=encoding,
+        )
+    ]
     warn_of_repeated_ids(examples, "a number is appended")
     return with_own_ids(examples)
 
@@ -142,79 +194,100 @@ def warn_of_repeated_ids(examples: Sequence[Example], consequence: str) -> None:
         warnings.warn(f"{repeated:,} × repeated id: {consequence}", stacklevel=3)
 
 
-def _read_named(source: str | Path) -> Iterator[Example | Sentence]:
+def _read_named(
+    source: str | Path, columns: Columns | None, encoding: str
+) -> Iterator[Example | Sentence]:
     try:
-        yield from read(source)
+        yield from read(source, columns or _NO_COLUMNS, encoding=encoding)
     except NoColumnError as error:
-        raise error.without_option from None
+        raise (error if columns is not None else error.without_option) from None
 
 
-def read_sentences(source: str | Path) -> Iterator[Sentence]:
-    for item in read(source):
+def read_sentences(source: str | Path, *, encoding: str = "") -> Iterator[Sentence]:
+    for item in read(source, encoding=encoding):
         if not isinstance(item, Sentence):
             raise bad_input(source, "", "contains questions, not sentences", "give a GLUE file")
         yield item
 
 
-def task_of(source: str | Path) -> Task | None:
+def task_of(source: str | Path, *, encoding: str = "") -> Task | None:
     """The GLUE task of the file, or None for question data."""
     if str(source).startswith(PREFIX):
         return None
     path = source_path(source)
-    if _is_parquet(path):
-        return None
-    return glue_task(next(text_chunks(path)).split("\n", 1)[0])
+    return glue_task(head_of(path, _encoding_of(path, encoding)).split("\n", 1)[0])
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
-    """SQuAD JSON for `.json`, rows for `.jsonl`, each also with `.gz`; written atomically."""
-    write = _writer(path)
+    """SQuAD JSON for `.json`, rows for `.jsonl`, `.csv`, `.tsv`, `.parquet`; written atomically.
+
+    Names of text files may end in `.gz`.
+    """
+    if output_kind(path) == "parquet":
+        write_parquet(path, examples)
+        return
     with atomic_text(path) as stream:
-        write(stream, examples)
+        _TEXT_WRITERS[output_kind(path)](stream, examples)
 
 
-def check_target(path: Path, sources: Iterable[str]) -> None:
-    """Check that examples from these sources can be written there; call it before long work."""
-    _writer(path)
-    check_place(path, map(source_path, sources))
+def check_target(path: Path, sources: Iterable[str], *, remedy: str = ANOTHER_FILE) -> None:
+    """Check that examples from these sources can be written there; call it before long work.
+
+    `remedy` is for a file that is one of the sources.
+    """
+    if output_kind(path) == "parquet":
+        require_pyarrow(path)
+    check_file(path, map(source_path, sources), remedy=remedy)
 
 
-def _writer(path: Path) -> Callable[[TextIO, Iterable[Example]], None]:
-    suffix = path.name.removesuffix(".gz").rpartition(".")[2]
-    writer = {"json": write_squad, "jsonl": write_jsonl}.get(suffix)
-    if writer is None:
-        raise bad_input(
-            path, "", "unknown output format", "end the name in .json or .jsonl (or .gz)"
-        )
-    return writer
+def is_file_name(source: str) -> bool:
+    """Whether a source is a file of the user, and neither on the hub nor bundled."""
+    return not source.startswith((PREFIX, _BUNDLED))
 
 
-def _is_parquet(path: Path) -> bool:
-    with open_bytes(path) as stream:
-        return stream.read(4) == b"PAR1"
+def own_suffix(path: Path, columns: Columns, encoding: str) -> str | None:
+    """The end of a name with which `write_examples` keeps the structure of a file.
+
+    None for tables, whose other columns would be lost, and for other encodings than UTF-8.
+    """
+    kind = detect(path, columns, encoding)
+    with path.open("rb") as raw:
+        first = raw.read(2)
+    is_squad = kind == "json" and not has_columns(path)
+    if (kind != "jsonl" and not is_squad) or encoding or first in (b"\xff\xfe", b"\xfe\xff"):
+        return None
+    zipped = ".gz" if first == b"\x1f\x8b" else ""
+    return f".{kind}{zipped}"
 
 
-def _is_squad(head: str, columns: Columns) -> bool:
-    """Whether the first object has a top-level key "data" and is not a row of a flat file."""
-    keys = set()
-    depth = 0
-    for piece in _JSON_PIECE.finditer(head):
-        if piece[0] in "{[":
-            depth += 1
-        elif piece[0] in "}]":
-            depth -= 1
-            if not depth:
-                break
-        elif depth == 1 and piece[2]:
-            keys.add(piece[1])
-    row = {columns.get("question", "question"), columns.get("context", "context")}
-    return "data" in keys and not keys & row
+def is_output(path: Path) -> bool:
+    """Whether the name says a format that can be written."""
+    return path.suffix == ".parquet" or _text_kind(path) in _TEXT_WRITERS
+
+
+def output_kind(path: Path) -> str:
+    """The format of an output, by its name."""
+    if not is_output(path):
+        raise bad_input(path, "", "unknown output format", f"end the name in {OUTPUT_NAMES}")
+    return "parquet" if path.suffix == ".parquet" else _text_kind(path)
+
+
+def _text_kind(path: Path) -> str:
+    return path.name.removesuffix(".gz").rpartition(".")[2]
 
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
+    shown, found = f"{answer.text!r:.60}", occurrences(example.context, answer.text)
     near = nearest_place(example.context, answer)
-    where = f"nearest at {near.start}" if near else "it is not in the context"
-    fault = f"answer {answer.text!r:.60} is not at {answer.start} ({where})"
+    if near is None:
+        where = "is not in the context"
+    elif near.text != answer.text:
+        where = f"is spelled {near.text!r:.60} in the context"
+    elif answer.start == NO_OFFSET:
+        where = f"has no offset and occurs {len(found)} times in the context"
+    else:
+        where = f"is not at {answer.start} (nearest at {near.start})"
+    fault = f"answer {shown} {where}"
     return bad_input(source, f"question {example.id!r}", fault, _fix_remedy(source))
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from readlet.errors import bad_input
+from readlet.errors import InputError, bad_input
+from readlet.formats.malformed import OnFault, raise_fault
 from readlet.storage.files import text_lines
 from readlet.types import Sentence
 
@@ -25,22 +26,32 @@ def glue_task(first_line: str) -> Task | None:
     return None
 
 
-def read_glue(path: Path, task: Task) -> Iterator[Sentence]:
-    columns = {"cola": 4, "sst2": 2, "mrpc": 5}[task]
-    for number, line in enumerate(text_lines(path), 1):
+def read_glue(
+    path: Path, task: Task, *, encoding: str = "", on_fault: OnFault = raise_fault
+) -> Iterator[Sentence]:
+    for number, line in enumerate(text_lines(path, encoding), 1):
         if number == 1 and task != "cola":
             continue
-        cells = line.rstrip("\r\n").split("\t")
-        place = f"line {number}"
-        if len(cells) != columns:
-            fault = f"{len(cells)} cells instead of {columns}"
-            raise bad_input(path, place, fault, "separate cells with one tab, without quotes")
-        label = cells[{"cola": 1, "sst2": 1, "mrpc": 0}[task]]
-        if label not in ("0", "1"):
-            raise bad_input(path, place, f"label {label!r:.20}", "a label is 0 or 1")
-        if task == "mrpc":
-            yield Sentence(str(number - 1), cells[3], int(label), second=cells[4])
-        elif task == "sst2":
-            yield Sentence(str(number - 1), cells[0], int(label))
+        try:
+            sentence = _sentence(path, task, number, line)
+        except InputError as error:
+            on_fault(error)
         else:
-            yield Sentence(str(number), cells[3], int(label))
+            yield sentence
+
+
+def _sentence(path: Path, task: Task, number: int, line: str) -> Sentence:
+    columns = {"cola": 4, "sst2": 2, "mrpc": 5}[task]
+    cells = line.rstrip("\r\n").split("\t")
+    place = f"line {number}"
+    if len(cells) != columns:
+        fault = f"{len(cells)} cells instead of {columns}"
+        raise bad_input(path, place, fault, "separate cells with one tab, without quotes")
+    label = cells[{"cola": 1, "sst2": 1, "mrpc": 0}[task]]
+    if label not in ("0", "1"):
+        raise bad_input(path, place, f"label {label!r:.20}", "a label is 0 or 1")
+    if task == "mrpc":
+        return Sentence(str(number - 1), cells[3], int(label), second=cells[4])
+    if task == "sst2":
+        return Sentence(str(number - 1), cells[0], int(label))
+    return Sentence(str(number), cells[3], int(label))

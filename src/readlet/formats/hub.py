@@ -3,15 +3,19 @@
 import logging
 from collections.abc import Iterator
 
-from readlet.errors import ReadletError, bad_input
-from readlet.formats.rows import Columns, row_example
+from readlet.errors import InputError, ReadletError, bad_input
+from readlet.formats.columns import Columns
+from readlet.formats.malformed import OnFault, raise_fault
+from readlet.formats.rows import RowReader
 from readlet.installing import install_extra
 from readlet.types import Example
 
 PREFIX = "hub:"
 
 
-def read_hub(source: str, columns: Columns) -> Iterator[Example]:
+def read_hub(
+    source: str, columns: Columns, *, on_fault: OnFault = raise_fault
+) -> Iterator[Example]:
     """Stream a dataset from the hub or a local folder, without loading it into memory."""
     try:
         import datasets
@@ -25,8 +29,14 @@ def read_hub(source: str, columns: Columns) -> Iterator[Example]:
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)
         logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
         rows = datasets.load_dataset(name, split=split or "train", streaming=True)
+        reader = RowReader(source, columns)
         for number, row in enumerate(rows, 1):
-            yield row_example(source, number, row, columns, list(row))
+            try:
+                example = reader.example(f"row {number}", number, row, list(row))
+            except InputError as error:
+                on_fault(error)
+            else:
+                yield example
     except ReadletError:
         raise
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:

@@ -1,4 +1,4 @@
-"""Streaming of one large JSON object: yields the items of its list, never loads all of it."""
+"""Streaming of one large JSON file: yields the items of its list, never loads all of it."""
 
 import json
 import re
@@ -25,6 +25,7 @@ class _Buffer:
         self._chunks = iter(chunks)
         self._text = ""
         self.at = 0
+        self.began = 0  # where the last value begins
         self._line = 1  # line and column of the window's first character
         self._column = 1
 
@@ -71,7 +72,7 @@ class _Buffer:
                 is_number = isinstance(value, (int, float))
                 if is_number and _OPEN_NUMBER.match(self._text, end) and self._grow(1):
                     continue
-                self.at = end
+                self.began, self.at = self.at, end
                 return value
 
     def fault(self, at: int, fault: str, remedy: str = "") -> ReadletError:
@@ -79,6 +80,10 @@ class _Buffer:
         place = f"line {line}, column {column}"
         remedy = remedy or "the JSON is damaged or truncated: export or download it again"
         return bad_input(self.path, place, fault, remedy)
+
+    def line_of_value(self) -> int:
+        """The line where the last value begins; valid until more is read."""
+        return self._place(self.began)[0]
 
     def _place(self, at: int) -> tuple[int, int]:
         """Line and column, counted from 1, of a character in the window."""
@@ -100,34 +105,51 @@ class _Buffer:
         return bool(added)
 
 
-def stream_list(path: Path, chunks: Iterable[str], key: str) -> Iterator[Any]:
-    """Yield the items of `{..., key: [item, ...], ...}`, checking the object around them."""
-    buffer = _Buffer(path, chunks)
-    buffer.take("{")
-    found = False
-    while buffer.peek() != "}":
-        if buffer.peek() != '"':
-            raise buffer.fault(buffer.at, "expected a key in quotes")
-        name = buffer.value()
-        buffer.take(":")
-        if name == key:
-            found = True
-            yield from _items(buffer)
-        else:
-            buffer.value()
-        if buffer.peek() != "}":
-            buffer.take(",")
-    buffer.take("}")
-    if buffer.peek():
-        raise buffer.fault(buffer.at, "text after the end of the JSON object", "remove it")
-    if not found:
-        raise bad_input(path, "", f"the object has no list {key!r}", f"name the list {key!r}")
+class ListStream:
+    """The items of `{..., key: [item, ...], ...}`, or of `[item, ...]` if the key is empty."""
 
+    def __init__(self, path: Path, chunks: Iterable[str], key: str) -> None:
+        self._buffer = _Buffer(path, chunks)
+        self._key = key
 
-def _items(buffer: _Buffer) -> Iterator[Any]:
-    buffer.take("[")
-    while buffer.peek() != "]":
-        yield buffer.value()
-        if buffer.peek() != "]":
-            buffer.take(",")
-    buffer.take("]")
+    @property
+    def line(self) -> int:
+        """The line where the current item begins."""
+        return self._buffer.line_of_value()
+
+    def __iter__(self) -> Iterator[Any]:
+        buffer = self._buffer
+        yield from self._object() if self._key else self._items()
+        if buffer.peek():
+            raise buffer.fault(buffer.at, "text after the end of the JSON", "remove it")
+
+    def _object(self) -> Iterator[Any]:
+        """The items of the list; the object around them is checked."""
+        buffer, key = self._buffer, self._key
+        buffer.take("{")
+        found = False
+        while buffer.peek() != "}":
+            if buffer.peek() != '"':
+                raise buffer.fault(buffer.at, "expected a key in quotes")
+            name = buffer.value()
+            buffer.take(":")
+            if name == key:
+                found = True
+                yield from self._items()
+            else:
+                buffer.value()
+            if buffer.peek() != "}":
+                buffer.take(",")
+        buffer.take("}")
+        if not found:
+            fault = f"the object has no list {key!r}"
+            raise bad_input(buffer.path, "", fault, f"name the list {key!r}")
+
+    def _items(self) -> Iterator[Any]:
+        buffer = self._buffer
+        buffer.take("[")
+        while buffer.peek() != "]":
+            yield buffer.value()
+            if buffer.peek() != "]":
+                buffer.take(",")
+        buffer.take("]")

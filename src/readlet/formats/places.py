@@ -1,51 +1,88 @@
-"""Search for the position of an answer whose offset is wrong."""
+"""Search for the position of an answer whose offset is wrong or missing."""
 
 from itertools import accumulate
 from unicodedata import is_normalized, normalize
 
 import regex
 
-from readlet.types import Span
+from readlet.types import NO_OFFSET, Span
 
 # A grapheme cluster, accents included: é is never split.
 _CHARACTER = regex.compile(r"\X")
 
 
-def nearest_place(context: str, span: Span) -> Span | None:
-    """The occurrence of the span's text that is nearest to its offset, or None.
+def only_place(context: str, text: str) -> int:
+    """Where the text occurs, if it occurs exactly once; else NO_OFFSET."""
+    first = context.find(text) if text else NO_OFFSET
+    return first if first >= 0 and context.find(text, first + 1) < 0 else NO_OFFSET
 
-    Unicode normalisation is ignored; the returned text is spelled as in the context.
+
+def occurrences(context: str, text: str) -> list[Span]:
+    """All places of the text, spelled as in the context.
+
+    Unicode normalisation is ignored only if there is no exact place, and case only if there is
+    none then.
     """
-    if not span.text:
-        return None
-    before = context.rfind(span.text, 0, max(span.start, 0) + len(span.text))
-    after = context.find(span.text, max(span.start, 0))
-    places = [place for place in (before, after) if place >= 0]
-    if places:
-        return Span(min(places, key=lambda place: abs(place - span.start)), span.text)
-    if is_normalized("NFC", context) and is_normalized("NFC", span.text):
-        return None
-    return _nearest_spelling(context, span)
+    if not text:
+        return []
+    if found := [Span(place, text) for place in _places(context, text)]:
+        return found
+    if not (is_normalized("NFC", context) and is_normalized("NFC", text)) and (
+        found := _spellings(context, text, ignore_case=False)
+    ):
+        return found
+    return _spellings(context, text, ignore_case=True)
 
 
-def _nearest_spelling(context: str, span: Span) -> Span | None:
-    """Search in normalised text; only matches of whole characters are mapped back."""
+def nearest_place(context: str, span: Span) -> Span | None:
+    """The occurrence of the span's text that is nearest to its offset, or None."""
+    return min(
+        occurrences(context, span.text),
+        key=lambda place: abs(place.start - span.start),
+        default=None,
+    )
+
+
+def differs_in_case(one: str, other: str) -> bool:
+    """Whether two spellings of a text differ in more than their Unicode normalisation."""
+    return normalize("NFC", one) != normalize("NFC", other)
+
+
+def _spellings(context: str, text: str, *, ignore_case: bool) -> list[Span]:
+    """Search in normalised text; only matches of whole characters are mapped back.
+
+    Normalisation and case folding change lengths (ß is folded to ss), so each character is
+    converted on its own, and its offset in the context is kept.
+    """
+
+    def pieces(characters: list[str]) -> list[str]:
+        return [normalize("NFC", c.casefold() if ignore_case else c) for c in characters]
+
+    if ignore_case and context.isascii() and text.isascii():
+        ends = ((at, at + len(text)) for at in _places(context.lower(), text.lower()))
+        return [Span(start, context[start:end]) for start, end in ends]
     characters = _CHARACTER.findall(context)
-    pieces = [normalize("NFC", character) for character in characters]
-    # Offsets of the characters, and of the end: in the normalised text -> in the context.
+    converted = pieces(characters)
+    # Offsets of the characters, and of the end: in the converted text -> in the context.
     ours = dict(
         zip(
-            accumulate(map(len, pieces), initial=0),
+            accumulate(map(len, converted), initial=0),
             accumulate(map(len, characters), initial=0),
             strict=True,
         )
     )
-    text, wanted = "".join(pieces), normalize("NFC", span.text)
+    wanted = "".join(pieces(_CHARACTER.findall(text)))
+    return [
+        Span(ours[place], context[ours[place] : ours[place + len(wanted)]])
+        for place in _places("".join(converted), wanted)
+        if place in ours and place + len(wanted) in ours
+    ]
+
+
+def _places(text: str, wanted: str) -> list[int]:
     found = []
     place = text.find(wanted)
     while place >= 0:
-        if place in ours and place + len(wanted) in ours:
-            start, end = ours[place], ours[place + len(wanted)]
-            found.append(Span(start, context[start:end]))
+        found.append(place)
         place = text.find(wanted, place + 1)
-    return min(found, key=lambda near: abs(near.start - span.start), default=None)
+    return found

@@ -4,54 +4,86 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
-from readlet.errors import bad_input
-from readlet.formats.fields import flag_field, list_field, spans, text_field
-from readlet.formats.json_stream import stream_list
-from readlet.storage.files import text_chunks
-from readlet.types import Example, Span
+from readlet.errors import InputError, bad_input
+from readlet.formats.fields import flag_field, list_field, question_record, spans, text_field
+from readlet.formats.malformed import OnFault
+from readlet.types import Example
+
+# Characters: a longer article is written in several parts of the same title, so that reading and
+# writing need little memory. Files without titles would be a single article.
+_MAX_ARTICLE = 4 << 20
 
 
-def read_squad(path: Path) -> Iterator[Example]:
-    """Stream the examples of a file, with one article at a time in memory."""
-    for number, article in enumerate(stream_list(path, text_chunks(path), "data"), 1):
-        place = f"article {number}"
+class _Paragraph(NamedTuple):
+    context: str
+    questions: list[Any]
+
+
+def article_examples(path: Path, number: int, article: Any, on_fault: OnFault) -> Iterator[Example]:
+    """The questions of an article; a malformed question or paragraph is left out."""
+    place = f"article {number}"
+    try:
         if not isinstance(article, dict):
             raise bad_input(path, place, "is not an object", "give a list of articles under 'data'")
-        title = str(article.get("title") or "")
-        language = str(article.get("language") or "")
-        for index, paragraph in enumerate(list_field(path, place, article, "paragraphs"), 1):
-            where = f"{place}, paragraph {index}"
-            if not isinstance(paragraph, dict):
-                raise bad_input(path, where, "is not an object", "give it 'context' and 'qas'")
-            context = text_field(path, where, paragraph, "context")
-            for qa in list_field(path, where, paragraph, "qas"):
-                yield _example(path, where, qa, context, title, language)
+        paragraphs = list_field(path, place, article, "paragraphs")
+    except InputError as error:
+        on_fault(error)
+        return
+    title = str(article.get("title") or "")
+    language = str(article.get("language") or "")
+    for index, item in enumerate(paragraphs, 1):
+        where = f"{place}, paragraph {index}"
+        try:
+            context, questions = _paragraph(path, where, item)
+        except InputError as error:
+            on_fault(error)
+            continue
+        for position, qa in enumerate(questions, 1):
+            try:
+                example = _example(path, where, position, qa, context, title, language)
+            except InputError as error:
+                on_fault(error)
+            else:
+                yield example
 
 
-def _example(path: Path, where: str, qa: Any, context: str, title: str, language: str) -> Example:
+def _paragraph(path: Path, where: str, item: Any) -> _Paragraph:
+    if not isinstance(item, dict):
+        raise bad_input(path, where, "is not an object", "give it 'context' and 'qas'")
+    context = text_field(path, where, item, "context")
+    return _Paragraph(context, list_field(path, where, item, "qas"))
+
+
+def _example(
+    path: Path, where: str, position: int, qa: Any, context: str, title: str, language: str
+) -> Example:
     if not isinstance(qa, dict):
-        raise bad_input(path, where, "a question is not an object", "give it 'id' and 'question'")
+        fault = f"question {position} is not an object"
+        raise bad_input(path, where, fault, "give it 'id' and 'question'")
     identity = qa.get("id")
     if isinstance(identity, int) and not isinstance(identity, bool):
         identity = str(identity)
     if not isinstance(identity, str):
-        raise bad_input(path, where, "a question has no 'id'", "give every question a unique id")
+        fault = f"question {position} has no 'id'"
+        raise bad_input(path, where, fault, "give every question a unique id")
     place = f"question {identity!r}"
-    answers = spans(path, place, qa.get("answers", []))
+    answers = spans(path, place, qa.get("answers", []), context)
     impossible = qa.get("is_impossible")
+    is_labelled = "answers" in qa or impossible is not None
+    if impossible is None:
+        impossible = is_labelled and not answers
     return Example(
         id=identity,
         question=text_field(path, place, qa, "question"),
         context=context,
         answers=answers,
-        is_impossible=not answers
-        if impossible is None
-        else flag_field(path, place, impossible, "is_impossible"),
-        plausible_answers=spans(path, place, qa.get("plausible_answers", [])),
+        is_impossible=flag_field(path, place, impossible, "is_impossible"),
+        plausible_answers=spans(path, place, qa.get("plausible_answers", []), context),
         title=title,
         language=language,
+        is_labelled=is_labelled,
     )
 
 
@@ -59,13 +91,8 @@ def write_squad(stream: TextIO, examples: Iterable[Example]) -> None:
     """Write examples in order; consecutive ones with the same title and context are grouped."""
     any_impossible = False
     stream.write('{"data": [')
-    articles = groupby(examples, key=lambda e: (e.title, e.language))
-    for number, ((title, language), members) in enumerate(articles):
-        paragraphs = []
-        for context, group in groupby(members, key=lambda e: e.context):
-            qas = [question_record(example) for example in group]
-            any_impossible |= any(qa["is_impossible"] for qa in qas)
-            paragraphs.append({"context": context, "qas": qas})
+    for number, (title, language, paragraphs) in enumerate(_articles(examples)):
+        any_impossible |= any(qa.get("is_impossible") for p in paragraphs for qa in p["qas"])
         article: dict[str, Any] = {"title": title, "paragraphs": paragraphs}
         if language:
             article["language"] = language
@@ -75,18 +102,17 @@ def write_squad(stream: TextIO, examples: Iterable[Example]) -> None:
     stream.write(f'\n], "version": "{"v2.0" if any_impossible else "1.1"}"}}\n')
 
 
-def question_record(example: Example) -> dict[str, Any]:
-    """An example without its context, title and language."""
-    qa: dict[str, Any] = {
-        "id": example.id,
-        "question": example.question,
-        "answers": _span_records(example.answers),
-        "is_impossible": example.is_impossible,
-    }
-    if example.plausible_answers:
-        qa["plausible_answers"] = _span_records(example.plausible_answers)
-    return qa
-
-
-def _span_records(answers: Iterable[Span]) -> list[dict[str, Any]]:
-    return [{"text": answer.text, "answer_start": answer.start} for answer in answers]
+def _articles(examples: Iterable[Example]) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Title, language and paragraphs of each article."""
+    for (title, language), members in groupby(examples, key=lambda e: (e.title, e.language)):
+        paragraphs: list[dict[str, Any]] = []
+        size = 0
+        for context, group in groupby(members, key=lambda e: e.context):
+            qas = [question_record(example) for example in group]
+            size += len(context) + sum(len(qa["question"]) for qa in qas)
+            paragraphs.append({"context": context, "qas": qas})
+            if size > _MAX_ARTICLE:
+                yield title, language, paragraphs
+                paragraphs, size = [], 0
+        if paragraphs:
+            yield title, language, paragraphs

@@ -1,13 +1,12 @@
 """Check files of questions or sentences: report what they contain and what is wrong."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from readlet.encoding.words import word_spans
-from readlet.formats import read
-from readlet.formats.rows import Columns
+from readlet.formats.columns import Columns
 from readlet.inspection.faults import (
     Fault,
     Finding,
@@ -16,6 +15,7 @@ from readlet.inspection.faults import (
     example_faults,
 )
 from readlet.inspection.languages import guess_language
+from readlet.inspection.readable import ReadableItems
 from readlet.types import Example, Sentence
 
 # Bin edges of lengths in words; the last bin is open.
@@ -36,6 +36,7 @@ class FileReport:
     contexts: int = 0
     answers: int = 0
     unanswerable: int = 0
+    unlabelled: int = 0
     sentences: int = 0
     labels: Counter[int] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
@@ -81,10 +82,24 @@ def _bin_name(low: int, high: int) -> str:
     return f"{low}" if high == low + 1 else f"{low}-{high - 1}"
 
 
-def check(sources: Sequence[str], columns: Columns) -> CheckReport:
+def check(sources: Sequence[str], columns: Columns, *, encoding: str = "") -> CheckReport:
     """Read every source once and compare them with each other."""
     seen: Seen = {}
-    return CheckReport([check_file(source, read(source, columns), seen) for source in sources])
+    files = []
+    for source in sources:
+        items = ReadableItems(source, columns, encoding=encoding)
+        file = check_file(source, items, seen)
+        file.findings[:0] = _malformed(items)
+        files.append(file)
+    return CheckReport(files)
+
+
+def _malformed(items: ReadableItems) -> Iterator[Finding]:
+    for error in items.malformed:
+        yield Finding(Fault.MALFORMED, error.place, f"{error.fault}; {error.remedy}")
+    if items.end is not None:
+        detail = f"{items.end.fault}; {items.end.remedy}"
+        yield Finding(Fault.UNREADABLE, items.end.place, detail)
 
 
 def check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> FileReport:
@@ -111,7 +126,8 @@ def check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> 
         _repeated(report, item.id, item.question, hash((item.question, context)), asked)
         report.questions += 1
         report.answers += len(item.answers)
-        report.unanswerable += not item.answers
+        report.unanswerable += item.is_labelled and not item.answers
+        report.unlabelled += not item.is_labelled
         report.lengths["question"][len(word_spans(item.question))] += 1
         for answer in item.answers:
             report.lengths["answer"][len(word_spans(answer.text))] += 1
@@ -159,6 +175,7 @@ def _file_json(file: FileReport) -> dict[str, Any]:
         "contexts": file.contexts,
         "answers": file.answers,
         "unanswerable": file.unanswerable,
+        "unlabelled": file.unlabelled,
         "share_unanswerable": file.unanswerable / file.questions if file.questions else 0.0,
         "sentences": file.sentences,
         "labels": {str(label): count for label, count in sorted(file.labels.items())},

@@ -8,8 +8,9 @@ from enum import Enum
 import regex
 
 from readlet.encoding.words import snap
-from readlet.formats import nearest_place
-from readlet.types import Example, Span
+from readlet.formats import nearest_place, occurrences
+from readlet.formats.places import differs_in_case
+from readlet.types import NO_OFFSET, Example, Span
 
 # Tabs and line ends are allowed; U+FFFD and unpaired surrogates are traces of a failed
 # conversion.
@@ -19,7 +20,11 @@ CONTROL = regex.compile(r"[\p{Cc}\p{Cs}\uFEFF\uFFFD--[\t\n\r]]", regex.VERSION1)
 class Fault(Enum):
     """A kind of fault: its name, and whether it makes the data wrong."""
 
+    MALFORMED = ("malformed row", True)
+    UNREADABLE = ("rest is unreadable", True)
     MISPLACED = ("misplaced answer", True)
+    NO_OFFSET = ("answer without offset", True)
+    CASE = ("answer in another case", True)
     NOWHERE = ("answer not in context", True)
     EMPTY = ("empty field", True)
     CONTROL = ("control character", True)
@@ -29,6 +34,7 @@ class Fault(Enum):
     CUT = ("answer cuts a word", False)  # training uses the whole word
     SPACE = ("space around answer", False)
     REPEATED = ("repeated question", False)
+    UNLABELLED = ("unlabelled question", False)
 
     def __init__(self, label: str, is_wrong: bool) -> None:
         self.label = label
@@ -37,6 +43,8 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """A fault, the id of its example (the place of a malformed row) and the details."""
+
     fault: Fault
     id: str
     detail: str
@@ -56,7 +64,10 @@ def example_faults(example: Example, spans: Sequence[tuple[int, int]]) -> Iterat
     yield from control_faults(example.id, "question", example.question)
     if example.is_impossible and example.answers:
         yield Finding(Fault.FLAG, example.id, "marked impossible but has answers")
-    if not example.is_impossible and not example.answers:
+    if not example.is_labelled:
+        detail = "usable for predictions, not for training"
+        yield Finding(Fault.UNLABELLED, example.id, detail)
+    elif not example.is_impossible and not example.answers:
         yield Finding(Fault.FLAG, example.id, "has no answer but is not marked impossible")
     for answer in (*example.answers, *example.plausible_answers):
         yield from _answer_faults(example, answer, spans)
@@ -69,13 +80,7 @@ def _answer_faults(
     if not answer.text.strip():
         yield Finding(Fault.EMPTY, example.id, "an answer has no text")
     elif not answer.is_in(example.context):
-        near = nearest_place(example.context, answer)
-        if near is None:
-            yield Finding(Fault.NOWHERE, example.id, f"{shown} at {answer.start}")
-        else:
-            other = "" if near.text == answer.text else ", in another Unicode normalisation"
-            detail = f"{shown} at {answer.start}, is at {near.start}{other}"
-            yield Finding(Fault.MISPLACED, example.id, detail)
+        yield _place_fault(example, answer)
     else:
         if answer.text != answer.text.strip():
             yield Finding(Fault.SPACE, example.id, shown)
@@ -83,6 +88,26 @@ def _answer_faults(
         if whole is not None and whole.moved:
             covering = example.context[spans[whole.first][0] : spans[whole.last][1]]
             yield Finding(Fault.CUT, example.id, f"{shown} of {covering!r:.60}")
+
+
+def _place_fault(example: Example, answer: Span) -> Finding:
+    """The fault of an answer that is not at its offset, or has none."""
+    has_offset = answer.start != NO_OFFSET
+    shown = f"{answer.text!r:.60}"
+    shown += f" at {answer.start}" if has_offset else ": no offset given"
+    found = occurrences(example.context, answer.text)
+    near = nearest_place(example.context, answer)
+    if near is None:
+        return Finding(Fault.NOWHERE, example.id, shown)
+    several = f", occurs {len(found)} times" if len(found) > 1 and not has_offset else ""
+    if differs_in_case(near.text, answer.text):
+        detail = f"{shown}, is {near.text!r:.60} at {near.start}{several}"
+        return Finding(Fault.CASE, example.id, detail)
+    other = "" if near.text == answer.text else ", in another Unicode normalisation"
+    if several:
+        detail = f"{shown}{several}{other} (--fix takes the first)"
+        return Finding(Fault.NO_OFFSET, example.id, detail)
+    return Finding(Fault.MISPLACED, example.id, f"{shown}, is at {near.start}{other}")
 
 
 def control_faults(identity: str, field: str, text: str) -> Iterator[Finding]:

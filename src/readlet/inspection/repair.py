@@ -1,16 +1,19 @@
 """Repair what can be repaired safely; drop the rest; count both by reason (law 7)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from readlet.encoding.words import snap, word_spans
 from readlet.errors import bad_input
-from readlet.formats import nearest_place, read, write_examples
-from readlet.formats.rows import Columns
+from readlet.formats import occurrences, write_examples
+from readlet.formats.columns import Columns
+from readlet.formats.places import differs_in_case
 from readlet.inspection.faults import CONTROL
-from readlet.types import Example, Span, free_id
+from readlet.inspection.readable import ReadableItems
+from readlet.types import NO_OFFSET, Example, Span, free_id
 
 
 @dataclass
@@ -29,12 +32,16 @@ class Changes:
         }
 
 
-def repair_file(source: str, out: Path, columns: Columns) -> Changes:
-    """Write the repaired questions of a file to another file and return the changes."""
+def repair_file(source: str, out: Path, columns: Columns, *, encoding: str = "") -> Changes:
+    """Write the repaired questions of a file to another file and return the changes.
+
+    Malformed rows are dropped; their places are recorded, as they have no id.
+    """
     changes = Changes()
+    items = ReadableItems(source, columns, encoding=encoding)
 
     def questions() -> Iterator[Example]:
-        for item in read(source, columns):
+        for item in items:
             if not isinstance(item, Example):
                 raise bad_input(
                     source, "", "contains sentences", "only question data can be repaired"
@@ -42,6 +49,11 @@ def repair_file(source: str, out: Path, columns: Columns) -> Changes:
             yield item
 
     write_examples(out, repair(questions(), changes))
+    for error in items.malformed:
+        changes.dropped["malformed row"].append(error.place)
+    if items.end is not None:
+        reason = f"rest of the file ({items.end.fault})"
+        changes.dropped[reason].append(items.end.place or "end")
     return changes
 
 
@@ -55,7 +67,7 @@ def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
             continue
         example = _clean(original, changes)
         example = _place_answers(example, changes)
-        if not example.is_impossible and not example.answers:
+        if example.is_labelled and not example.is_impossible and not example.answers:
             changes.dropped["none of its answers is in the context"].append(original.id)
             continue
         earlier = by_id.setdefault(example.id, example)
@@ -75,7 +87,7 @@ def _unrepairable(example: Example) -> str:
         return "empty question"
     if not _without_control(example.context).strip():
         return "empty context"
-    if not example.answers and not example.is_impossible:
+    if example.is_labelled and not example.answers and not example.is_impossible:
         return "no answer and not marked impossible"
     return ""
 
@@ -123,20 +135,44 @@ def _placed(example: Example, spans: Iterable[Span], changes: Changes) -> Iterat
     for span in spans:
         text = span.text.strip()
         lead = len(span.text) - len(span.text.lstrip())
-        trimmed = Span(span.start + lead, text)
+        has_offset = span.start != NO_OFFSET
+        trimmed = Span(span.start + lead if has_offset else NO_OFFSET, text)
         if not text:
             changes.changed["empty answer removed"].append(example.id)
         elif trimmed.is_in(example.context):
             if trimmed != span:
                 changes.changed["space around answer removed"].append(example.id)
             yield trimmed
+        elif not (found := occurrences(example.context, text)):
+            changes.changed["answer not in context removed"].append(example.id)
         else:
-            near = nearest_place(example.context, trimmed)
-            if near is None:
-                changes.changed["answer not in context removed"].append(example.id)
-                continue
-            if near.text != text:
-                changes.changed["answer spelled as in the context"].append(example.id)
-            if near.start != trimmed.start:
-                changes.changed["answer moved to the nearest place"].append(example.id)
-            yield near
+            place = _nearest(found, trimmed) if has_offset else _first_whole(example.context, found)
+            for reason in _reasons(trimmed, place, len(found)):
+                changes.changed[reason].append(example.id)
+            yield place
+
+
+def _nearest(found: Sequence[Span], span: Span) -> Span:
+    return min(found, key=lambda place: abs(place.start - span.start))
+
+
+def _first_whole(context: str, found: Sequence[Span]) -> Span:
+    """The first occurrence that does not cut a word, if there is one; else the first."""
+    words = word_spans(context)
+    for place in found:
+        whole = snap(words, place.start, place.end)
+        if whole is not None and not whole.moved:
+            return place
+    return found[0]
+
+
+def _reasons(span: Span, place: Span, occurring: int) -> Iterator[str]:
+    if differs_in_case(place.text, span.text):
+        yield "answer written in the case of the context"
+    elif place.text != span.text:
+        yield "answer spelled as in the context"
+    if span.start == NO_OFFSET:
+        which = "the first occurrence" if occurring > 1 else "its only occurrence"
+        yield f"answer without offset placed at {which}"
+    elif place.start != span.start:
+        yield "answer moved to the nearest place"

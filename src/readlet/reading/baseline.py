@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from unicodedata import normalize
 
 from readlet.encoding.function_words import FUNCTION_WORDS
-from readlet.encoding.words import word_spans
+from readlet.encoding.words import SENTENCE_ENDS, word_spans
 from readlet.metrics.question_types import question_type
+from readlet.reading.asked import Asked, as_pairs
 from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_threshold
 
 # If no sentence has this share of the question's weight, the baseline predicts "no answer".
@@ -50,7 +51,6 @@ _ASKED_KIND = {
     "who": "person scientist man woman king queen inventor engineer author",
     "how many": "number percentage percent share height length distance age",
 }
-_SENTENCE_END = frozenset(".!?。！？…।؟۔")
 # Longer sentences are cut: the time for a sentence grows faster than its length.
 _MAX_SENTENCE = 500
 _YEAR = re.compile(r"1\d{3}s?|20\d\ds?")
@@ -97,14 +97,14 @@ class LexicalBaseline:
 
     def answer_batch(
         self,
-        pairs: Iterable[tuple[str, str]],
+        pairs: Iterable[Asked],
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
         always_answer: bool = False,
     ) -> Iterator[Prediction]:
         """Predictions in order, one at a time: any number of questions fits in memory."""
-        for question, context in pairs:
+        for question, context in as_pairs(pairs):
             yield self.answer(
                 question, context, n_best, threshold=threshold, always_answer=always_answer
             )
@@ -115,7 +115,7 @@ def _read(context: str) -> _Passage:
     words = [normalize("NFC", context[start:end]) for start, end in spans]
     sentences, first = [], 0
     for index, word in enumerate(words, 1):
-        if word in _SENTENCE_END or index in (len(words), first + _MAX_SENTENCE):
+        if word in SENTENCE_ENDS or index in (len(words), first + _MAX_SENTENCE):
             sentences.append(range(first, index))
             first = index
     return _Passage(context, spans, words, [_stem(word) for word in words], sentences)

@@ -15,16 +15,19 @@ from readlet.formats import (
     warn_of_repeated_ids,
     with_own_ids,
 )
+from readlet.formats.columns import Columns
 from readlet.formats.glue import Task
-from readlet.formats.rows import Columns
 from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
 from readlet.metrics.evaluation import Evaluation, evaluate
 from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
+from readlet.reading.devices import AUTO
+from readlet.reading.prediction_files import has_rows, read_field
 from readlet.reading.reader import load_reader
-from readlet.reading.reader_names import Answerer
-from readlet.storage.files import atomic_text, check_place, text_chunks, write_text
+from readlet.reading.reader_names import BASELINE, Answerer, reader_folder
+from readlet.storage.files import atomic_text, text_chunks, write_text
+from readlet.storage.outputs import check_file
 from readlet.types import Example, Prediction, check_threshold
 
 T = TypeVar("T")
@@ -43,6 +46,8 @@ def evaluate_questions(
     save: Path | None = None,
     plot: Path | None = None,
     columns: Columns | None = None,
+    encoding: str = "",
+    device: str = AUTO,
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
@@ -59,15 +64,16 @@ def evaluate_questions(
     if plot is not None and reader is None:
         raise ReadletError("--plot: not with a file of predictions; name a reader instead")
     given_files = (source_path(data), predictions, na_probs, against)
+    readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
     for output in (save, plot):
         if output is not None:
-            check_place(output, [path for path in given_files if path is not None])
+            check_file(output, [*readers, *(path for path in given_files if path is not None)])
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     if threshold is not None and na_probs is None and reader is None:
         raise ReadletError("--threshold: no probabilities to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
-    as_read = list(read_examples(data, columns or {}))
+    as_read = list(read_examples(data, columns or {}, encoding=encoding))
     examples = with_own_ids(as_read)
     numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
     if reader is None and not any(number in given for number in numbers):
@@ -83,7 +89,7 @@ def evaluate_questions(
     confidences = None
     limit = 1.0 if threshold is None else threshold
     if reader is not None:
-        loaded = load_reader(reader)
+        loaded = load_reader(reader, device=device)
         never = None if always_answer else 1.0
         predicted = predict(loaded, examples, threshold=never, always_answer=always_answer)
         given = {key: p.text for key, p in predicted.items()}
@@ -113,12 +119,17 @@ def evaluate_questions(
 
 
 def evaluate_sentences(
-    data: str, task: Task, predictions: Path, *, against: Path | None = None
+    data: str,
+    task: Task,
+    predictions: Path,
+    *,
+    against: Path | None = None,
+    encoding: str = "",
 ) -> ClassEvaluation:
     """Score a file of predicted classes on a GLUE file; missing predictions count as wrong."""
     given = read_classes(predictions)
     other = read_classes(against) if against else None
-    sentences = list(read_sentences(data))
+    sentences = list(read_sentences(data, encoding=encoding))
     if not sentences:
         raise bad_input(data, "", "contains no sentences", "give data with sentences")
     return evaluate_classes(task, sentences, given, against=other)
@@ -128,7 +139,8 @@ def read_classes(path: Path) -> dict[str, int]:
     def is_class(value: Any) -> bool:
         return not isinstance(value, bool) and value in (0, 1)  # True == 1, but is not a class
 
-    found = _read_json_object(path, "0 or 1 for every id", is_class)
+    wanted = "0 or 1 for every id"
+    found = _checked(path, _read_json_object(path, wanted), wanted, is_class)
     return {identity: int(value) for identity, value in found.items()}
 
 
@@ -153,17 +165,20 @@ def predict(
 
 
 def read_predictions(path: Path) -> dict[str, str]:
-    return _read_json_object(path, "a text for every id", lambda v: isinstance(v, str))
+    """The texts of {"id": "text"}, or of the rows that `readlet predict` writes."""
+    return _by_id(path, "text", "a text for every id", lambda v: isinstance(v, str))
 
 
 def read_probabilities(path: Path) -> dict[str, float]:
+    """The no-answer probabilities of {"id": 0.3}, or of the rows that `readlet predict` writes."""
+
     def is_number(value: Any) -> bool:
         # Comparisons with NaN are false: it would silently spoil the thresholds. True is an int.
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
         return abs(value) <= sys.float_info.max
 
-    return _read_json_object(path, "a number for every id", is_number)
+    return _by_id(path, "no_answer", "a number for every id", is_number)
 
 
 def write_predictions(path: Path, predictions: Mapping[str, str | int]) -> None:
@@ -171,7 +186,13 @@ def write_predictions(path: Path, predictions: Mapping[str, str | int]) -> None:
         json.dump(predictions, stream, ensure_ascii=False, indent=0)
 
 
-def _read_json_object(path: Path, wanted: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+def _by_id(path: Path, field: str, wanted: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+    """The values of a JSON object, or of a field of rows."""
+    values = read_field(path, field) if has_rows(path) else _read_json_object(path, wanted)
+    return _checked(path, values, wanted, is_right)
+
+
+def _read_json_object(path: Path, wanted: str) -> dict[str, Any]:
     text = "".join(text_chunks(path))
     try:
         values = json.loads(text)
@@ -182,6 +203,12 @@ def _read_json_object(path: Path, wanted: str, is_right: Callable[[Any], bool]) 
         raise bad_input(path, "", f"is not {wanted}", "write one JSON object") from None
     if not isinstance(values, dict):
         raise bad_input(path, "", f"is a {type(values).__name__}", f"write an object: {wanted}")
+    return values
+
+
+def _checked(
+    path: Path, values: dict[str, Any], wanted: str, is_right: Callable[[Any], bool]
+) -> dict[str, Any]:
     for identity, value in values.items():
         if not is_right(value):
             fault = f"is {value!r:.40}"

@@ -19,13 +19,21 @@ from readlet.types import Example, Prediction
 
 # With fewer questions of a kind the fit would be noise: the defaults are better.
 MIN_QUESTIONS = 30
+_DEFAULT = Calibration()
 TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
 TOO_FEW_OF_A_KIND = f"fewer than {MIN_QUESTIONS} questions with, or without, an answer"
 """Reasons in messages why the calibration, or its refusals, were not fitted."""
 
 
-def calibrate(predictor: Predictor, examples: Sequence[Example], rows: Rows) -> Calibration:
+def calibrate(
+    predictor: Predictor,
+    examples: Sequence[Example],
+    rows: Rows,
+    default: Calibration = _DEFAULT,
+) -> Calibration:
     """Fit the temperature on the answerable questions, and refusals on all questions.
+
+    What cannot be fitted, with too few questions of a kind, has the values of `default`.
 
     Together they maximise the likelihood of what is true of each question: that it has no answer,
     that the best answer is right, or that another one is.
@@ -37,14 +45,14 @@ def calibrate(predictor: Predictor, examples: Sequence[Example], rows: Rows) -> 
     correct = [_is_right(predictions[n], examples[n]) for n in answered]
     answerable = [i for i, n in enumerate(answered) if examples[n].answers]
     if len(answerable) < MIN_QUESTIONS:
-        return Calibration()
+        return default.model_copy(update={"questions": 0})
     evidence = _evidence(predictor, rows, answered)
 
     def shares(temperature: float) -> list[float]:
         return [evidence[answered[i]].share(temperature) for i in answerable]
 
     temperature = fit_temperature(shares, [correct[i] for i in answerable])
-    fitted = Calibration(temperature=temperature, questions=len(examples))
+    fitted = default.model_copy(update={"temperature": temperature, "questions": len(examples)})
     if predictor.scorer.can_refuse:
         fitted = _with_refusals(fitted, examples, predictions)
     after = [

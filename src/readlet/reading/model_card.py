@@ -91,7 +91,12 @@ def _calibration(reader: "Reader") -> str:
     source = reader.recipe.data.calibration or "the training data, held out"
     fit = f"Fitted on {fitted.questions:,} questions of {source}"
     if not fitted.questions:
-        fit = f"Not fitted ({TOO_FEW} of {source}); default values"
+        kept = (
+            "that of the reader it started from"
+            if reader.recipe.training.start
+            else "default values"
+        )
+        fit = f"Not fitted ({TOO_FEW} of {source}); {kept}"
     measured = "not measured"
     if fitted.error_before is not None and fitted.error_after is not None:
         measured = f"{fitted.error_before:.3f} before, {fitted.error_after:.3f} after"

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.errors import ReadletError, bad_input
+from readlet.reading.asked import MAX_PASSAGES, Asked, as_pairs
+from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.reader_names import (
     BASELINE,
     BUNDLED,
@@ -21,11 +23,12 @@ from readlet.types import N_BEST, Example, Prediction, check_n_best, check_thres
 if TYPE_CHECKING:
     from readlet.families.family import SpanScorer
     from readlet.reading.calibration import Calibration
+    from readlet.reading.documents import Documents, Found, Passages
     from readlet.recipe.recipe import Recipe
 
 FORMAT = 1
 # Questions encoded at once: enough to sort them by length, few enough to bound the memory.
-_CHUNK = 512
+CHUNK = 512
 _BATCH_SIZES = {"cpu": 32, "cuda": 256}
 _OTHER_VERSION = "use a matching version of readlet"
 
@@ -82,7 +85,7 @@ class Reader:
 
     def answer_batch(
         self,
-        pairs: Iterable[tuple[str, str]],
+        pairs: Iterable[Asked],
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
@@ -90,8 +93,9 @@ class Reader:
     ) -> Iterator[Prediction]:
         """Predictions in the order of the pairs; any number of them in constant memory.
 
-        `threshold` and `always_answer` decide about refusals as in `answer`. After the last one a
-        warning reports how many questions were too long to be read whole.
+        Pairs are (question, context), or dicts with "question" and "context". `threshold` and
+        `always_answer` decide about refusals as in `answer`. After the last one a warning reports
+        how many questions were too long to be read whole.
         """
         from readlet.encoding.rows import LONG_QUESTION
         from readlet.reading.predictor import Predictor
@@ -101,9 +105,9 @@ class Reader:
         predictor = Predictor(
             self.scorer, self.calibration, self.rows_at_once, n_best, threshold, always_answer
         )
-        remaining = iter(pairs)
+        remaining = as_pairs(pairs)
         cut = 0
-        while chunk := list(islice(remaining, _CHUNK)):
+        while chunk := list(islice(remaining, CHUNK)):
             examples = [Example(str(i), q, c) for i, (q, c) in enumerate(chunk)]
             rows = self.scorer.encoder.encode(examples)
             cut += len(rows.notes.get(LONG_QUESTION, ()))
@@ -111,34 +115,74 @@ class Reader:
         if cut:
             warnings.warn(f"{cut:,} × {LONG_QUESTION}", stacklevel=2)
 
+    def answer_any(
+        self,
+        question: str,
+        passages: "Passages | Documents",
+        n_best: int = N_BEST,
+        *,
+        max_passages: int = MAX_PASSAGES,
+        threshold: float | None = None,
+        always_answer: bool = False,
+    ) -> "list[Found]":
+        """The answers that many texts give to one question, best first, each with its text's key.
+
+        `passages` is a sequence of texts, or a mapping from names to texts; `Documents` of them
+        saves time if several questions are asked. The `max_passages` pieces that share the rarest
+        words with the question are read; see `Documents.answer` for the order, refusals and limits.
+        """
+        from readlet.reading.documents import Documents
+
+        documents = passages if isinstance(passages, Documents) else Documents(passages)
+        return documents.answer(
+            self,
+            question,
+            n_best=n_best,
+            max_passages=max_passages,
+            threshold=threshold,
+            always_answer=always_answer,
+        )
+
     def save(self, folder: str | Path) -> None:
-        """Write the reader's folder. `config.json` comes last: with it the folder is complete."""
+        """Write the reader's folder. `config.json` comes last: with it the folder is complete.
+
+        A folder that holds anything that is not an earlier reader's own is refused.
+        """
+        from readlet.reading.saving import foreign_to_reader
+        from readlet.storage.outputs import check_folder
+
+        check_folder(Path(folder), foreign_to_reader)
+        self.write(Path(folder))
+
+    def write(self, folder: Path) -> None:
+        """Write the reader into a folder that was checked before."""
         from readlet.reading.model_card import model_card
+        from readlet.reading.saving import replace_reader
         from readlet.storage.files import write_text
         from readlet.storage.json_files import write_json
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("config.json", "NOTICE.md"):  # of an earlier reader in this folder
-            (folder / name).unlink(missing_ok=True)
-        files = self.scorer.save(folder)
-        write_json(folder / "calibration.json", self.calibration.model_dump())
-        write_json(folder / "metrics.json", self.metrics)
-        if self.notice:
-            write_text(folder / "NOTICE.md", self.notice)
-        write_text(folder / "README.md", model_card(self))
-        config = {"format": FORMAT, "architecture": self.recipe.model.kind, "files": files}
-        recipe = {"recipe": self.recipe.model_dump()}
-        write_json(folder / "config.json", config | self.scorer.config() | recipe)
+        def write(draft: Path) -> None:
+            files = self.scorer.save(draft)
+            write_json(draft / "calibration.json", self.calibration.model_dump())
+            write_json(draft / "metrics.json", self.metrics)
+            if self.notice:
+                write_text(draft / "NOTICE.md", self.notice)
+            write_text(draft / "README.md", model_card(self))
+            config = {"format": FORMAT, "architecture": self.recipe.model.kind, "files": files}
+            recipe = {"recipe": self.recipe.model_dump()}
+            write_json(draft / "config.json", config | self.scorer.config() | recipe)
+
+        replace_reader(folder, write)
 
     @classmethod
     def load(
-        cls, folder: str | Path = BUNDLED, *, device: str = "cpu", batch_size: int = 0
+        cls, folder: str | Path = BUNDLED, *, device: str = AUTO, batch_size: int = 0
     ) -> "Reader":
         """Read a reader's folder, or the `bundled` one; nothing in it is executed.
 
-        `device` is where it computes ("cpu", "cuda", "cuda:1"); `batch_size` is how many rows are
-        scored at once, by default a number that suits the device.
+        `device` is where it computes ("cpu", "cuda", "cuda:1", "mps"); by default a GPU when there
+        is one. `batch_size` is how many rows are scored at once, by default a number that suits
+        the device.
         """
         from readlet.families import family_of
         from readlet.reading.calibration import Calibration
@@ -148,7 +192,9 @@ class Reader:
         from readlet.storage.damage import damage_of
         from readlet.storage.json_files import read_json
 
-        _check_device(device, batch_size)
+        if batch_size < 0:
+            raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
+        device = chosen_device(device)
         path = reader_folder(folder)
         if folder == BUNDLED:
             warn_of_same_named_folder(BUNDLED)
@@ -181,9 +227,11 @@ def default_batch_size(device: str) -> int:
     return _BATCH_SIZES.get(device.partition(":")[0], 32)
 
 
-def load_reader(name: str) -> Answerer:
+def load_reader(name: str, *, device: str = AUTO, batch_size: int = 0) -> Answerer:
     """A reader by name or folder; `baseline` needs no training, `bundled` is already trained."""
     if name == BASELINE:
+        if device != AUTO:  # it computes on the CPU, but a wrong name is still an error
+            chosen_device(device)
         from readlet.reading.baseline import LexicalBaseline
 
         warn_of_same_named_folder(BASELINE)
@@ -191,18 +239,4 @@ def load_reader(name: str) -> Answerer:
     if name != BUNDLED and not (Path(name) / "config.json").is_file():
         remedy = f"give a reader's folder, `{BUNDLED}` or `{BASELINE}`"
         raise bad_input(name, "", "no reader there", remedy)
-    return Reader.load(name)
-
-
-def _check_device(device: str, batch_size: int) -> None:
-    if batch_size < 0:
-        raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
-    if device == "cpu":
-        return
-    import torch
-
-    try:
-        torch.empty(1, device=device).cpu()  # a device without storage fails here too
-    except (RuntimeError, AssertionError, NotImplementedError):
-        fault = f"device {device!r}: not available on this machine"
-        raise ReadletError(f"{fault}; give cpu, or a GPU such as cuda or cuda:1") from None
+    return Reader.load(name, device=device, batch_size=batch_size)

@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 from readlet.bundled import bundled_reader
 from readlet.errors import bad_input
+from readlet.reading.asked import Asked
+from readlet.reading.saving import DEFAULT_FILES
 from readlet.storage.json_files import read_json
 from readlet.terminal import say
 from readlet.types import N_BEST, Prediction
 
 BUNDLED, BASELINE = "bundled", "baseline"
-# The files of readers whose config.json does not list them.
-_DEFAULT_FILES = ("model.safetensors", "vocabulary.json")
 
 
 class Answerer(Protocol):
@@ -36,7 +36,7 @@ class Answerer(Protocol):
 
     def answer_batch(
         self,
-        pairs: Iterable[tuple[str, str]],
+        pairs: Iterable[Asked],
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
@@ -60,7 +60,7 @@ def reader_files(name: str | Path) -> list[Path]:
     """The files that define a reader: recipe, weights, vocabulary or tokenizer."""
     folder = reader_folder(name)
     config = read_json(folder / "config.json")
-    files = config.get("files", _DEFAULT_FILES)
+    files = config.get("files", DEFAULT_FILES)
     if not isinstance(files, (list, tuple)) or not all(map(_is_file_name, files)):
         fault = "is damaged (files: not a list of names)"
         raise bad_input(folder / "config.json", "", fault, "copy the folder again")

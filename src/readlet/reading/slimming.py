@@ -10,18 +10,21 @@ from typing import Protocol, cast
 
 from readlet.errors import ReadletError, bad_input
 from readlet.families.family import SpanScorer
-from readlet.formats import read_questions
+from readlet.formats import read_questions, source_path
 from readlet.metrics.squad import rules_of, score_questions, summary
+from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader, load_reader
-from readlet.reading.reader_names import reader_files, reader_folder
+from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
+from readlet.reading.saving import OTHER_FILES, foreign_to_reader
 from readlet.storage.files import text_chunks
+from readlet.storage.outputs import check_folder
 
 MEGABYTE = 1_000_000
 _BEFORE = ", before slimming"
 # Bytes reserved for new scores, which can be measured only when the number of words is fixed.
 _RESERVED_FOR_SCORES = 1024
-_OTHER_FILES = ("calibration.json", "metrics.json", "NOTICE.md", "README.md")
+_ANOTHER = "give another --out"
 
 
 @dataclass(frozen=True)
@@ -85,10 +88,12 @@ def slim_folder(
     max_megabytes: float | None = None,
     dev: str = "",
     notice: Path | None = None,
+    device: str = AUTO,
 ) -> Slimmed:
     """Write a slim copy of a reader: with so many words, or as many as fit.
 
-    With `dev`, the copy is scored again on these questions; `notice` is stored with it.
+    With `dev`, the copy is scored again on these questions, on that device; `notice` is stored
+    with it.
     """
     if (words is None) == (max_megabytes is None):
         raise ReadletError("give either a number of words or a size in megabytes")
@@ -96,8 +101,11 @@ def slim_folder(
         raise ReadletError(f"{words} words: negative; give 0 or more")
     if max_megabytes is not None and not 0 < max_megabytes < math.inf:
         raise ReadletError(f"{max_megabytes} MB: not a valid size; give a number above 0")
-    _require_empty(out)
-    given = load_reader(name)
+    inputs = [source_path(dev)] if dev else []
+    inputs += [reader_folder(name)] if name != BASELINE else []
+    _check_out(out, [*inputs, *([notice] if notice else [])])
+    scored_on = chosen_device(device) if dev else "cpu"
+    given = load_reader(name, device="cpu")
     if not isinstance(given, Reader):
         raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
     reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
@@ -109,10 +117,11 @@ def slim_folder(
     else:
         made = slim(reader, words or 0)
     if examples:
+        made = replace(made, device=scored_on)
         answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
         scores = summary(score_questions(examples, answers, rules_of(examples)))
         made = replace(made, metrics=made.metrics | {"dev": scores, "dev_source": dev})
-    _save_whole(made, out)
+    made.save(out)
     return Slimmed(
         words_before=_slimmable(given).words,
         words=_slimmable(made).words,
@@ -121,27 +130,10 @@ def slim_folder(
     )
 
 
-def _require_empty(out: Path) -> None:
-    remedy = "give another --out"
+def _check_out(out: Path, inputs: list[Path]) -> None:
+    check_folder(out, foreign_to_reader, inputs, remedy=_ANOTHER)
     if (out / "config.json").exists():
-        raise bad_input(out, "", "already contains a reader", remedy)
-    if out.exists() and not out.is_dir():
-        raise bad_input(out, "", "is a file", remedy)
-    if out.is_dir() and any(out.iterdir()):
-        raise bad_input(out, "", "is not empty", remedy)
-
-
-def _save_whole(reader: Reader, out: Path) -> None:
-    """Write to a temporary folder and rename it when complete."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as draft:
-            whole = Path(draft) / "reader"
-            reader.save(whole)
-            whole.replace(out)
-    except OSError as error:
-        fault = f"cannot be written ({error.strerror})"
-        raise bad_input(out, "", fault, "give another --out") from None
+        raise bad_input(out, "", "already contains a reader", _ANOTHER)
 
 
 def _bytes_when_saved(reader: Reader) -> int:
@@ -152,5 +144,5 @@ def _bytes_when_saved(reader: Reader) -> int:
 
 def _bytes_of(folder: Path) -> int:
     """The size of the reader alone: the folder of a run contains checkpoints and logs too."""
-    paths = [*reader_files(folder), *(folder / name for name in _OTHER_FILES)]
+    paths = [*reader_files(folder), *(folder / name for name in OTHER_FILES)]
     return sum(path.stat().st_size for path in paths if path.is_file())

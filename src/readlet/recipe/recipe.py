@@ -6,11 +6,19 @@ sections and fields in a file of this package, such as `qacnn.py`, and registers
 rest of the program must know about a field is part of its annotation: see `traits.py`.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from readlet.encoding.windows import Windows
+from readlet.formats.columns import Columns, parse_columns
 from readlet.recipe.traits import (
     AddedLater,
     AffectsCompilation,
@@ -18,6 +26,7 @@ from readlet.recipe.traits import (
     SourceFile,
     SourceReader,
 )
+from readlet.storage.encodings import check_encoding
 
 # Training combines seed and step into a 64-bit number, the type of torch's seeds.
 SEED_LIMIT = 2**32
@@ -34,6 +43,16 @@ FileName = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
 ScheduleName = Literal["constant", "log", "linear", "cosine"]
 
 
+def _checked_columns(pairs: tuple[str, ...]) -> tuple[str, ...]:
+    """Sorted: their order changes nothing, so it must not change a run's key."""
+    return tuple(f"{field}={name}" for field, name in sorted(parse_columns(pairs).items()))
+
+
+def _checked_encoding(name: str) -> str:
+    check_encoding(name)
+    return name
+
+
 class Section(BaseModel):
     """A section (TOML table) of a recipe."""
 
@@ -46,6 +65,20 @@ class Section(BaseModel):
     )
     traits: ClassVar[tuple[type, ...]] = ()
     """Traits of all fields of the section."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text_as_list(cls, values: Any) -> Any:
+        """A list of texts may be given as one text; an empty text is an empty list."""
+        if not isinstance(values, dict):
+            return values
+        lists = {
+            name for name, info in cls.model_fields.items() if get_origin(info.annotation) is tuple
+        }
+        return {
+            name: ((value,) if value else ()) if isinstance(value, str) and name in lists else value
+            for name, value in values.items()
+        }
 
     @field_validator("*", mode="before")
     @classmethod
@@ -68,6 +101,20 @@ class Data(Section):
     """Fraction of the training contexts held out to fit the calibration."""
     calibration: Annotated[Name, SourceFile] = ""
     """File of questions to fit the calibration on; if given, nothing is held out."""
+    replay: Annotated[tuple[FileName, ...], SourceFile, AddedLater(())] = ()
+    """Files of more training questions, of which none is held out: questions of other kinds keep a
+    start reader from forgetting them."""
+    columns: Annotated[tuple[str, ...], AfterValidator(_checked_columns), AddedLater(())] = ()
+    """Names of columns in the files, as FIELD=NAME, such as context=passage; for all files with
+    named columns."""
+    encoding: Annotated[str, AfterValidator(_checked_encoding), AddedLater("")] = ""
+    """Text encoding of the files, such as cp1252; empty: UTF-8, or UTF-16 with a byte order mark.
+    The bundled corpus keeps its own."""
+
+    @property
+    def named_columns(self) -> Columns:
+        """The names of columns by field."""
+        return parse_columns(self.columns)
 
 
 class SpanData(Data):

@@ -4,14 +4,24 @@ import codecs
 import gzip
 import io
 import os
+import stat
 import tempfile
+import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TextIO, cast
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import EncodingError, ReadletError, bad_input, input_error
+from readlet.storage.encodings import (
+    check_encoding,
+    encoding_of,
+    is_utf8,
+    likely_encoding,
+    likely_utf16,
+)
+from readlet.storage.outputs import check_file
 
 CHUNK = 1 << 20
 # A longer row or article is an error in the file, and would fill the memory.
@@ -40,20 +50,31 @@ def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
         raise bad_input(path, "", fault, "check the path") from None
 
 
-def text_chunks(path: Path) -> Iterator[str]:
-    """The text of a file in chunks, without byte order mark; invalid UTF-8 raises an error."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
+def text_chunks(path: Path, encoding: str | None = None) -> Iterator[str]:
+    """The text of a file in chunks, without byte order mark; invalid text raises an error.
+
+    A byte order mark decides the encoding, then `encoding`, then it is UTF-8. Use None where the
+    user cannot name an encoding: the error then suggests another remedy.
+    """
+    check_encoding(encoding or "")
     consumed = 0  # bytes decoded so far
     empty = True
     with open_bytes(path) as stream:
+        data = stream.read(CHUNK)
+        chosen = encoding_of(data, encoding or "")
+        if chosen == "utf-8" and (likely := likely_utf16(data)):
+            raise _not_text(path, 0, chosen, likely, encoding)
+        if encoding and not chosen.startswith("utf") and is_utf8(data):
+            warnings.warn(f"{path}: looks like UTF-8, but is read as {encoding}", stacklevel=2)
+        decoder = codecs.getincrementaldecoder(chosen)()
         while True:
-            data = stream.read(CHUNK)
             pending = len(decoder.getstate()[0])
             try:
                 text = decoder.decode(data, final=not data)
-            except UnicodeDecodeError as error:
-                place = f"byte {consumed + error.start}"
-                raise bad_input(path, place, "not UTF-8 text", "convert it to UTF-8") from None
+            except UnicodeError as error:
+                at = error.start if isinstance(error, UnicodeDecodeError) else 0
+                likely = likely_encoding(data, at) if data and chosen == "utf-8" else ""
+                raise _not_text(path, consumed + at, chosen, likely, encoding) from None
             consumed += pending + len(data) - len(decoder.getstate()[0])
             if empty and text:
                 text = text.removeprefix("\ufeff")
@@ -62,15 +83,27 @@ def text_chunks(path: Path) -> Iterator[str]:
                 yield text
             if not data:
                 break
+            data = stream.read(CHUNK)
     if empty:
         raise bad_input(path, "", "the file is empty", "check how it was created")
 
 
-def text_lines(path: Path) -> Iterator[str]:
+def _not_text(path: Path, at: int, chosen: str, likely: str, encoding: str | None) -> ReadletError:
+    fault = f"not {chosen.upper()} text" + (f", looks like {likely}" if likely else "")
+    if encoding is None:
+        remedy = "save it as UTF-8"
+    elif encoding and not likely:
+        remedy = "name another encoding with --encoding"
+    else:
+        remedy = f"name its encoding with --encoding {likely or 'NAME'}, or save it as UTF-8"
+    return input_error(EncodingError, path, f"byte {at}", fault, remedy)
+
+
+def text_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
     """Lines with their newline, split at newline characters only, of limited length."""
     pieces: list[str] = []  # of an unfinished line; joined once, at its end
     number = 1
-    for chunk in text_chunks(path):
+    for chunk in text_chunks(path, encoding):
         *lines, rest = chunk.split("\n")
         if lines:
             lines[0] = "".join((*pieces, lines[0]))
@@ -86,59 +119,60 @@ def text_lines(path: Path) -> Iterator[str]:
         yield "".join(pieces)
 
 
-def check_place(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Check that a file can be written there, and replaces no input; call it before long work."""
-    if path.is_dir():
-        raise bad_input(path, "", "is a directory", "name a file to write")
-    if path.exists() and not path.is_file():  # it would be replaced by a file
-        raise bad_input(path, "", "is a device or a pipe", "name a file to write")
-    if not path.parent.is_dir():
-        raise bad_input(path, "", "its folder does not exist", f"create {path.parent} first")
-    if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
-        raise bad_input(path, "", "is also an input", "give another file to write")
-
-
 def make_readable(path: Path) -> None:
     """Set the default permissions of a new file."""
+    path.chmod(_default_mode())
+
+
+def _default_mode() -> int:
     umask = os.umask(0)
     os.umask(umask)
-    path.chmod(0o666 & ~umask)
+    return 0o666 & ~umask
 
 
 @contextmanager
-def atomic_text(path: Path) -> Iterator[TextIO]:
-    """Write text atomically: the file appears only when complete. `.gz` names are gzipped."""
-    check_place(path)
+def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Write bytes atomically: the file appears only when complete."""
+    check_file(path)
     target = path.resolve()  # a link is followed, not replaced
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     except OSError as error:
         raise bad_input(
             path, "", f"cannot be written ({error.strerror})", "choose another path"
         ) from None
     try:
         with os.fdopen(handle, "wb") as raw:
-            zipped = path.suffix == ".gz"
-            # mtime=0: equal content gives equal bytes.
-            binary = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if zipped else raw
-            # An unpaired surrogate has no UTF-8; its backslash form is how JSON writes it.
-            text = io.TextIOWrapper(
-                cast(IO[bytes], binary), encoding="utf-8", errors="backslashreplace", newline="\n"
-            )
-            yield text
-            text.flush()
-            text.detach()
-            if zipped:
-                binary.close()
+            yield raw
             raw.flush()
             os.fsync(raw.fileno())
-        make_readable(Path(name))  # mkstemp creates private files
+        # mkstemp creates private files; a file that is replaced keeps its permissions.
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else _default_mode()
+        os.chmod(name, mode)
         os.replace(name, target)
     except OSError as error:
         raise ReadletError(f"{path}: not written: {error.strerror}; free some space") from None
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+@contextmanager
+def atomic_text(path: Path) -> Iterator[TextIO]:
+    """Write text atomically: the file appears only when complete. `.gz` names are gzipped."""
+    with atomic_bytes(path) as raw:
+        zipped = path.suffix == ".gz"
+        # mtime=0: equal content gives equal bytes.
+        binary = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if zipped else raw
+        # An unpaired surrogate has no UTF-8; its backslash form is how JSON writes it.
+        text = io.TextIOWrapper(
+            cast(IO[bytes], binary), encoding="utf-8", errors="backslashreplace", newline="\n"
+        )
+        yield text
+        text.flush()
+        text.detach()
+        if zipped:
+            binary.close()
 
 
 def write_text(path: Path, text: str) -> None:

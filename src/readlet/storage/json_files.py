@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from readlet.errors import bad_input
+from readlet.errors import ReadletError, bad_input
 from readlet.storage.files import atomic_text
 
 
@@ -24,3 +24,14 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise bad_input(path, "", "is not an object", "copy the folder again")
     return values
+
+
+def own_json(path: Path) -> dict[str, Any] | None:
+    """The object in a file by which the program recognises its own folders; None if it has none.
+
+    The program makes no links, so a link to such a file is not its own.
+    """
+    try:
+        return None if path.is_symlink() else read_json(path)
+    except (ReadletError, RecursionError):
+        return None

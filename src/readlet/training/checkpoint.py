@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from readlet.storage.files import make_readable
 
 _PREFIX = "checkpoint-"
 _DRAFT = "."
+_NAME = re.compile(r"checkpoint-\d{8,}|\.checkpoint-\d{8,}(\.\d+)?")
+FILES = _STATE, _PROGRESS = "state.safetensors", "progress.json"
 _GOOD = "good."
 
 
@@ -53,15 +57,15 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str)
     final = folder / f"{_PREFIX}{checkpoint.progress.step:08d}"
     draft = folder / f"{_DRAFT}{final.name}"
     try:
-        _remove(folder.glob(f"{_DRAFT}{_PREFIX}*"))  # of runs that were killed while saving
+        _remove(checkpoints_in(folder, drafts=True))  # of runs that were killed while saving
         draft.mkdir(parents=True)
         good = {_GOOD + name: tensor for name, tensor in (checkpoint.good or {}).items()}
-        save_file(checkpoint.tensors | good, draft / "state.safetensors")
-        make_readable(draft / "state.safetensors")
-        (draft / "progress.json").write_text(json.dumps(asdict(checkpoint.progress)))
-        _flush(draft / "state.safetensors")
-        _flush(draft / "progress.json")
-        older = [path for path in folder.glob(f"{_PREFIX}*") if path != final]
+        save_file(checkpoint.tensors | good, draft / _STATE)
+        make_readable(draft / _STATE)
+        (draft / _PROGRESS).write_text(json.dumps(asdict(checkpoint.progress)))
+        _flush(draft / _STATE)
+        _flush(draft / _PROGRESS)
+        older = [path for path in checkpoints_in(folder) if path != final]
         if final.exists():
             shutil.rmtree(final)
         draft.rename(final)
@@ -77,15 +81,21 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str)
 
 def find_checkpoint(folder: Path) -> Path | None:
     """The newest complete checkpoint."""
-    found = sorted(folder.glob(f"{_PREFIX}*"))
-    return found[-1] if found else None
+    return max(checkpoints_in(folder), default=None)
+
+
+def checkpoints_in(folder: Path, *, drafts: bool = False) -> list[Path]:
+    """The checkpoints, or the drafts of killed processes; other programs name folders similarly."""
+    found = folder.glob(f"{_DRAFT if drafts else ''}{_PREFIX}*")
+    named = (path for path in found if _NAME.fullmatch(path.name) and not path.is_symlink())
+    return [path for path in named if drafts or any((path / file).exists() for file in FILES)]
 
 
 def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
     """Read a checkpoint and check that it is one of this model."""
     try:
-        stored = load_file(path / "state.safetensors")
-        progress = Progress(**json.loads((path / "progress.json").read_text()))
+        stored = load_file(path / _STATE)
+        progress = Progress(**json.loads((path / _PROGRESS).read_text()))
     except (OSError, SafetensorError, ValueError, TypeError) as error:
         fault = f"damaged checkpoint ({error})"
         damage = bad_input(path, "", fault, "remove it and train again")
@@ -106,8 +116,12 @@ def _check_version(path: Path, tensors: dict[str, Tensor], like: dict[str, Tenso
 
 
 def _remove(folders: Iterable[Path]) -> None:
+    """Remove checkpoints, but nothing that someone else has put there."""
     for folder in folders:
-        shutil.rmtree(folder)
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # not empty
+            folder.rmdir()
 
 
 def _flush(path: Path) -> None:

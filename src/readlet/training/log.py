@@ -9,12 +9,14 @@ import torch
 
 from readlet.storage.files import atomic_text
 
+LOG = "log.jsonl"
+
 
 class TrainingLog:
     """A line of values per step. A resumed run writes later lines again."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "log.jsonl"
+        self._path = folder / LOG
 
     def add(self, values: dict[str, Any]) -> None:
         line = json.dumps(values)

@@ -1,0 +1,100 @@
+"""How answers are printed: in their passage, or best first with their documents."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.text import Text
+
+from readlet.cli.console import FEW, console, highlighted
+from readlet.terminal import say
+from readlet.types import Prediction
+
+if TYPE_CHECKING:
+    from readlet.reading.document_files import DocumentFiles
+    from readlet.reading.documents import Documents, Found
+
+# At most this many characters of a text are printed: a screen or two of a passage, and of a
+# document less, since a list follows it.
+_OF_PASSAGE, _OF_DOCUMENT = 4000, 1500
+
+
+def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 1) -> None:
+    """Print the passage with the answer highlighted, then the answer with its confidence."""
+    place = [(prediction.start, prediction.end)] if not prediction.refused else []
+    console.print(_marked(text, place, _OF_PASSAGE))
+    console.print(f"\n[bold]Q[/bold] {escape(question)}")
+    if not prediction.refused:
+        details = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
+        console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({details})[/dim]")
+    else:
+        details = f"probability {prediction.no_answer:.2f}"
+        # A refusal may be wrong: the best candidate helps to judge it.
+        if prediction.n_best:
+            details += f"; best candidate: {escape(prediction.n_best[0].text)}"
+        console.print(f"[bold]A[/bold] no answer here  [dim]({details})[/dim]")
+    for rank, candidate in enumerate(prediction.n_best[:n_best] if n_best > 1 else (), 1):
+        shown = f"{escape(candidate.text)}  [dim]at {candidate.start}[/dim]"
+        console.print(f"  {rank}. {candidate.score:.2f}  {shown}")
+    console.print()
+
+
+def show_found(
+    question: str, documents: "Documents", found: "Sequence[Found]", pieces_read: int
+) -> None:
+    """Print the best answer in its document, then all answers with document, place and score."""
+    top = found[0]
+    if not top.prediction.refused:
+        place = (top.prediction.start, top.prediction.end)
+        console.print(str(top.passage), style="bold", markup=False, soft_wrap=True)
+        console.print(_marked(documents[top.passage], [place], _OF_DOCUMENT))
+    console.print(f"\n[bold]Q[/bold] {escape(question)}")
+    if not top.prediction.refused:
+        details = f"{top.passage} at {place[0]}-{place[1]}, confidence {top.prediction.score:.2f}"
+        answer = escape(top.prediction.text)
+    else:
+        details = f"probability {top.prediction.no_answer:.2f}"
+        answer = "no answer in these documents"
+        if top.best:
+            details += f"; best candidate: {top.best.text}, {top.passage}"
+    console.print(f"[bold]A[/bold] {answer}  [dim]({escape(details)})[/dim]", soft_wrap=True)
+    for rank, one in enumerate(found if len(found) > 1 else (), 1):
+        if one.best is None:
+            continue
+        refused = "" if not one.prediction.refused else ", refused"
+        where = escape(f"{one.passage} at {one.best.start}-{one.best.end}{refused}")
+        line = f"  {rank}. {one.best.score:.2f}  {escape(one.best.text)}  [dim]{where}[/dim]"
+        console.print(line, soft_wrap=True)  # so that the path can be copied
+    counts = f"read {pieces_read:,} of {documents.pieces:,} pieces of {len(documents):,} documents"
+    console.print(f"\n{counts}", style="dim")
+
+
+def found_as_json(found: "Sequence[Found]") -> dict[str, Any]:
+    """The best prediction with its document; `n_best` has the best candidate of each document."""
+    best = [{"document": f.passage} | asdict(f.best) for f in found if f.best is not None]
+    top = found[0]
+    return {"document": top.passage} | asdict(top.prediction) | {"n_best": best}
+
+
+def report_skipped(files: "DocumentFiles") -> None:
+    """Report files that are not read, on stderr in one line for each reason."""
+    if files.unreadable:
+        shown = "; ".join(files.unreadable[:FEW])
+        more = len(files.unreadable) - FEW
+        rest = f"; and {more:,} more" if more > 0 else ""
+        say(f"readlet: {len(files.unreadable):,} skipped: {shown}{rest}")
+    if files.others:
+        say(f"readlet: {files.others:,} files of other types skipped")
+
+
+def _marked(text: str, places: list[tuple[int, int]], shown: int) -> Text:
+    """The text with the spans highlighted; a long text is cropped around the first span."""
+    at, end = places[0] if places else (0, 0)
+    first = max(min(at - shown // 2, len(text) - shown), 0)
+    last = max(first + shown, end)
+    piece = text[first:last]
+    lead = len(piece) - len(piece.lstrip("\n"))
+    shifted = [(start - first - lead, end - first - lead) for start, end in places]
+    before, after = "… " * (first > 0), " …" * (last < len(text))
+    return Text.assemble(before, highlighted(piece.strip("\n"), shifted), after)

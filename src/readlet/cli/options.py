@@ -1,0 +1,37 @@
+"""Options that several commands share: the same name and help text everywhere."""
+
+from typing import Annotated
+
+import typer
+
+Device = Annotated[
+    str,
+    typer.Option(
+        metavar="DEVICE",
+        help="Where the reader computes: cpu, cuda, cuda:1, mps; auto: a GPU when there is one.",
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        help="Refuse where the no-answer probability is above this.",
+        show_default="the reader's own",
+    ),
+]
+AlwaysAnswer = Annotated[
+    bool, typer.Option(help="Every passage is taken to have an answer: never refuse.")
+]
+ColumnPairs = Annotated[
+    list[str],
+    typer.Option(
+        "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
+    ),
+]
+Encoding = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Text encoding of the data, such as cp1252 or latin-1.",
+        show_default="UTF-8; UTF-16 with a byte order mark",
+    ),
+]

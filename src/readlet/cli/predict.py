@@ -1,0 +1,66 @@
+"""`readlet predict`: a reader's predictions for a file of questions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from readlet.cli.console import console
+from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Threshold
+from readlet.cli.threads import use_free_cores
+
+
+def predict(
+    reader: Annotated[
+        str, typer.Argument(help="The reader to use: a folder, `bundled` or `baseline`.")
+    ],
+    data: Annotated[str, typer.Argument(help="Questions with their contexts, labelled or not.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="File for the predictions: .csv or .jsonl with all fields, .json for SQuAD's "
+            'format {"id": "answer", ...}; each also with .gz.'
+        ),
+    ],
+    na_probs: Annotated[
+        Path | None,
+        typer.Option(help='Also write no-answer probabilities to this file: {"id": 0.3, ...}.'),
+    ] = None,
+    n_best: Annotated[
+        int, typer.Option(min=0, help="Also write so many best answers for each question.")
+    ] = 0,
+    threshold: Threshold = None,
+    always_answer: AlwaysAnswer = False,
+    column: ColumnPairs = [],  # noqa: B006  typer copies it
+    encoding: Encoding = "",
+    device: Device = "auto",
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Passages read at once.", show_default="suits the device"),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
+) -> None:
+    """Write a reader's predictions for all questions of a file of any size.
+
+    If it is interrupted, even by SIGKILL, the same command continues where it stopped.
+    """
+    from readlet.formats.columns import parse_columns
+    from readlet.reading.predict_file import predict_file
+
+    use_free_cores(reader)
+    made = predict_file(
+        reader,
+        data,
+        out,
+        na_probs=na_probs,
+        n_best=n_best,
+        threshold=threshold,
+        always_answer=always_answer,
+        columns=parse_columns(column),
+        encoding=encoding,
+        device=device,
+        batch_size=batch_size or 0,
+        overwrite=overwrite,
+    )
+    line = f"{out}: {made.questions:,} predictions, {made.refused:,} of them refusals"
+    console.print(line, markup=False, soft_wrap=True)  # so that the path can be copied

@@ -1,0 +1,80 @@
+"""Write the questions of files, unchanged, to a file of another format."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import bad_input
+from readlet.formats import check_target, output_kind, read, write_examples
+from readlet.formats.columns import Columns
+from readlet.types import Example
+
+
+@dataclass
+class Converted:
+    """What was written."""
+
+    questions: int = 0
+    contexts: int = 0
+    unlabelled: int = 0
+    repeated_ids: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def convert(
+    sources: Sequence[str], out: Path, columns: Columns, *, encoding: str = ""
+) -> Converted:
+    """Write all questions of the sources to one file, in order; nothing is repaired or dropped.
+
+    Only SQuAD JSON (`.json`) changes the order: it has each context once.
+    """
+    check_target(out, sources)
+    counts = Converted()
+    items = (item for source in sources for item in read_all(source, columns, encoding=encoding))
+    write_examples(out, arranged(out, _counted(items, counts)))
+    return counts
+
+
+def read_all(source: str, columns: Columns, *, encoding: str = "") -> Iterator[Example]:
+    """All questions of a source as they are; an error if it has sentences."""
+    for item in read(source, columns, encoding=encoding):
+        if not isinstance(item, Example):
+            remedy = "only question data can be converted or split"
+            raise bad_input(source, "", "contains sentences", remedy)
+        yield item
+
+
+def arranged(out: Path, examples: Iterable[Example]) -> Iterable[Example]:
+    """Examples in the order in which a file stores them.
+
+    SQuAD JSON groups questions by article and paragraph: these are collected in memory. All other
+    formats are written as the questions are read.
+    """
+    if output_kind(out) != "json":
+        return examples
+    articles: dict[tuple[str, str], dict[str, list[Example]]] = {}
+    for example in examples:
+        paragraphs = articles.setdefault((example.title, example.language), {})
+        paragraphs.setdefault(example.context, []).append(example)
+    return (
+        example
+        for paragraphs in articles.values()
+        for members in paragraphs.values()
+        for example in members
+    )
+
+
+def _counted(examples: Iterable[Example], counts: Converted) -> Iterator[Example]:
+    ids: set[int] = set()  # hashes need less memory than the texts
+    contexts: set[int] = set()
+    for example in examples:
+        counts.questions += 1
+        counts.unlabelled += not example.is_labelled
+        counts.repeated_ids += hash(example.id) in ids
+        ids.add(hash(example.id))
+        contexts.add(hash(example.context))
+        counts.contexts = len(contexts)
+        yield example

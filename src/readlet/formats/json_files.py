@@ -1,0 +1,46 @@
+"""One JSON file with a list: SQuAD's `{"data": [...]}`, or a plain array.
+
+An item is an article of SQuAD, or a flat record as run_qa of transformers reads them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from readlet.errors import InputError, bad_input
+from readlet.formats.columns import Columns, NoColumnError
+from readlet.formats.json_stream import ListStream
+from readlet.formats.malformed import OnFault, raise_fault
+from readlet.formats.rows import RowReader
+from readlet.formats.squad import article_examples
+from readlet.storage.files import text_chunks
+from readlet.types import Example
+
+_NO_COLUMNS: Columns = {}
+
+
+def read_json(
+    path: Path,
+    columns: Columns = _NO_COLUMNS,
+    *,
+    key: str = "data",
+    encoding: str = "",
+    on_fault: OnFault = raise_fault,
+) -> Iterator[Example]:
+    """Stream the examples of the list under `key` (empty: of an array), one item at a time."""
+    rows = RowReader(path, columns)
+    items = ListStream(path, text_chunks(path, encoding), key)
+    for number, item in enumerate(items, 1):
+        if not rows.is_row(item):
+            if columns:
+                raise bad_input(path, "", "this format has no named columns", "omit --column")
+            yield from article_examples(path, number, item, on_fault)
+            continue
+        try:
+            example = rows.example(f"record {number}", number, item, list(item))
+        except NoColumnError as error:
+            on_fault(error)
+        except InputError as error:
+            place = f"{error.place} (line {items.line})"
+            on_fault(bad_input(path, place, error.fault, error.remedy))
+        else:
+            yield example

@@ -1,0 +1,52 @@
+"""JSONL: one JSON object on each line."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from readlet.errors import InputError, bad_input
+from readlet.formats.columns import Columns
+from readlet.formats.malformed import OnFault, raise_fault
+from readlet.formats.rows import RowReader, row_record
+from readlet.storage.files import text_lines
+from readlet.types import Example
+
+
+def read_jsonl(
+    path: Path, columns: Columns, *, encoding: str = "", on_fault: OnFault = raise_fault
+) -> Iterator[Example]:
+    rows = RowReader(path, columns)
+    for number, line in enumerate(text_lines(path, encoding), 1):
+        if line.isspace():
+            continue
+        try:
+            row = _object(path, number, line)
+            example = rows.example(f"line {number}", number, row, list(row))
+        except InputError as error:
+            on_fault(error)
+        else:
+            yield example
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        # Without its newline: else an error at the end is reported on the next line.
+        row = json.loads(line.rstrip("\r\n"))
+    except json.JSONDecodeError as error:
+        place = f"line {number}, column {error.colno}"
+        remedy = "write one whole JSON object on each line"
+        raise bad_input(path, place, error.msg, remedy) from None
+    except (RecursionError, ValueError):  # ValueError: an integer of thousands of digits
+        fault = "nested too deeply, or a number has too many digits"
+        raise bad_input(path, f"line {number}", fault, "fix this line") from None
+    if not isinstance(row, dict):
+        fault = f"is a {type(row).__name__}, not an object"
+        raise bad_input(path, f"line {number}", fault, "write one object per line, or SQuAD JSON")
+    return row
+
+
+def write_jsonl(stream: TextIO, examples: Iterable[Example]) -> None:
+    for example in examples:
+        json.dump(row_record(example), stream, ensure_ascii=False)
+        stream.write("\n")

@@ -1,0 +1,190 @@
+"""Split a file of questions into parts that share no context and no article.
+
+Contexts that differ only in white space, case or Unicode normalisation count as the same. Only
+their digests are kept in memory; the source is read once for the plan and once for each part.
+"""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+from readlet.errors import ReadletError, bad_input
+from readlet.formats import check_target, is_output, output_kind, write_examples
+from readlet.formats.columns import Columns
+from readlet.formats.convert import arranged, read_all
+from readlet.storage.outputs import check_file, make_folder
+from readlet.types import Example
+
+Parts = Mapping[str, float]
+"""The share of each part, by name."""
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    name: str
+    path: Path
+    questions: int
+    contexts: int
+    share: float  # of all questions
+
+    def as_json(self) -> dict[str, Any]:
+        return vars(self) | {"path": str(self.path)}
+
+
+def parse_parts(text: str) -> dict[str, float]:
+    """Parse `train=0.8,dev=0.1,test=0.1`; the shares must add up to 1."""
+    parts: dict[str, float] = {}
+    for piece in text.split(","):
+        name, _, share = (word.strip() for word in piece.partition("="))
+        if not name.replace("-", "").replace("_", "").isalnum() or name in parts:
+            raise ReadletError(f"--parts {text}: {name!r:.40} is no new name; write NAME=SHARE,...")
+        try:
+            parts[name] = float(share)
+        except ValueError:
+            fault = f"{share!r:.40} is no share"
+            raise ReadletError(f"--parts {text}: {fault}; write NAME=SHARE,...") from None
+        if not 0 < parts[name] < 1:
+            raise ReadletError(f"--parts {text}: the share of {name!r} must be between 0 and 1")
+    if abs(sum(parts.values()) - 1) > 1e-6:
+        raise ReadletError(f"--parts {text}: the shares add up to {sum(parts.values()):g}, not 1")
+    return parts
+
+
+def part_paths(source: str, out: Path, names: Iterable[str]) -> dict[str, Path]:
+    """`mine.csv` gives mine-train.csv and so on; a folder gets files in the source's format."""
+    if not is_output(out) or os.path.isdir(out):
+        suffix = _suffix(Path(source))
+        return {name: out / f"{name}{suffix}" for name in names}
+    suffix = _suffix(out)
+    stem = out.name.removesuffix(suffix)
+    return {name: out.with_name(f"{stem}-{name}{suffix}") for name in names}
+
+
+def split(
+    source: str, out: Path, parts: Parts, seed: int, columns: Columns, *, encoding: str = ""
+) -> list[PartSummary]:
+    """Write each part to a file of its own; equal arguments give equal files."""
+    paths = part_paths(source, out, parts)
+    _check_targets(paths.values(), out, source)
+
+    def questions() -> Iterator[Example]:
+        return read_all(source, columns, encoding=encoding)
+
+    groups, sizes = _groups(questions())
+    chosen = _assign(source, sizes, parts, seed)
+    summaries = []
+    for name, path in paths.items():
+        make_folder(path.parent)
+        part = _Part(name, groups, chosen)
+        write_examples(path, arranged(path, part.of(questions())))
+        share = part.questions / sizes.total()
+        summaries.append(PartSummary(name, path, part.questions, len(part.contexts), share))
+    return summaries
+
+
+def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
+    """The names of the files are our choice, so no existing file is replaced."""
+    for path in paths:
+        if path.parent == out and os.path.exists(out) and not os.path.isdir(out):
+            raise bad_input(out, "", "is a file", "name a folder, or a data file as prefix")
+        if os.path.lexists(path):
+            raise bad_input(path, "", "exists already", "remove it, or choose another --out")
+        if path.parent != out or os.path.isdir(out):
+            check_target(path, [source])
+        else:  # the folder is created later
+            check_file(out)
+
+
+class _Part:
+    """The questions of one part, counted as they pass."""
+
+    def __init__(self, name: str, groups: "_Groups", chosen: Mapping[bytes, str]) -> None:
+        self._name, self._groups, self._chosen = name, groups, chosen
+        self.questions = 0
+        self.contexts: set[bytes] = set()
+
+    def of(self, examples: Iterable[Example]) -> Iterator[Example]:
+        for example in examples:
+            context = _context_key(example.context)
+            if self._chosen[self._groups.root(context)] == self._name:
+                self.questions += 1
+                self.contexts.add(context)
+                yield example
+
+
+class _Groups:
+    """Disjoint sets of keys (union-find)."""
+
+    def __init__(self) -> None:
+        self._parent: dict[bytes, bytes] = {}
+
+    def root(self, key: bytes) -> bytes:
+        parent = self._parent.setdefault(key, key)
+        while parent != key:
+            self._parent[key] = self._parent[parent]  # halves the path
+            key, parent = parent, self._parent[parent]
+        return key
+
+    def join(self, one: bytes, other: bytes) -> None:
+        # The smaller key is the root: it does not depend on the order of the rows.
+        low, high = sorted((self.root(one), self.root(other)))
+        self._parent[high] = low
+
+
+def _groups(examples: Iterable[Example]) -> tuple[_Groups, Counter[bytes]]:
+    """What must stay together, and how many questions each group has."""
+    groups = _Groups()
+    questions: Counter[bytes] = Counter()
+    for example in examples:
+        context = _context_key(example.context)
+        questions[context] += 1
+        if example.title.strip():
+            groups.join(context, _key("title", example.title))
+    sizes: Counter[bytes] = Counter()
+    for context, count in questions.items():
+        sizes[groups.root(context)] += count
+    return groups, sizes
+
+
+def _assign(source: str, sizes: Counter[bytes], parts: Parts, seed: int) -> dict[bytes, str]:
+    """The part of each group: in random order, each goes where most questions are missing."""
+    if len(sizes) < len(parts):
+        fault = f"{len(sizes)} contexts or articles for {len(parts)} parts"
+        remedy = "give more data or fewer parts: a context, and an article, stays in one part"
+        raise bad_input(source, "", fault, remedy)
+    order = sorted(sizes)
+    random.Random(seed).shuffle(order)
+    total = sum(sizes.values())
+    missing = {name: share * total for name, share in parts.items()}
+    empty = set(parts)
+    chosen = {}
+    for number, group in enumerate(order):
+        # No part stays empty: the last groups go to those that have none.
+        open_parts = empty if len(order) - number <= len(empty) else parts
+        name = max((n for n in parts if n in open_parts), key=lambda n: missing[n])
+        chosen[group] = name
+        missing[name] -= sizes[group]
+        empty.discard(name)
+    return chosen
+
+
+def _context_key(context: str) -> bytes:
+    return _key("context", context)
+
+
+def _key(kind: str, text: str) -> bytes:
+    same = " ".join(normalize("NFC", text).casefold().split())
+    return blake2b(f"{kind}\0{same}".encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def _suffix(path: Path) -> str:
+    """The end of the name that says the format: .csv, .json.gz; .jsonl if there is none."""
+    if not is_output(path):
+        return ".jsonl"
+    return f".{output_kind(path)}" + (".gz" if path.suffix == ".gz" else "")

@@ -1,0 +1,50 @@
+"""Unique ids for a stream of any length: the result of `with_own_ids` in 8 bytes for each id."""
+
+from array import array
+from hashlib import blake2b
+
+import numpy as np
+
+
+class StreamedIds:
+    """Add all ids first, then ask for the own id of each one, in the same order."""
+
+    def __init__(self) -> None:
+        self._digests = array("Q")
+        self._next: dict[str, int] = {}  # of repeated ids: the next number to append
+
+    def add(self, identity: str) -> None:
+        self._digests.append(_digest(identity))
+
+    def count_repeated(self) -> int:
+        """How many ids occurred before; call it once, after the last id is added."""
+        found, counts = np.unique(np.array(self._digests, np.uint64), return_counts=True)
+        total, self._digests = len(self._digests), array("Q")
+        self._known = found  # sorted
+        self._repeated = found[counts > 1]
+        return total - len(found)
+
+    def own_id(self, identity: str) -> str:
+        """The id itself the first time; then with a number that gives an id not in the stream."""
+        if not _contains(self._repeated, identity):
+            return identity
+        if identity not in self._next:
+            self._next[identity] = 2
+            return identity
+        number = self._next[identity]
+        while _contains(self._known, own := f"{identity}-{number}"):
+            number += 1
+        self._next[identity] = number + 1
+        return own
+
+
+def _digest(identity: str) -> int:
+    data = identity.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8).digest())
+
+
+def _contains(digests: "np.ndarray[tuple[int], np.dtype[np.uint64]]", identity: str) -> bool:
+    """Two ids with one digest are no harm: a number is skipped, or an id is tracked in vain."""
+    digest = np.uint64(_digest(identity))
+    place = int(np.searchsorted(digests, digest))
+    return place < len(digests) and bool(digests[place] == digest)

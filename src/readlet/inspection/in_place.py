@@ -1,0 +1,92 @@
+"""Repair a file where it is, in its own format; the file as it was is kept as a backup."""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import bad_input
+from readlet.formats import is_file_name, own_suffix
+from readlet.formats.columns import Columns
+from readlet.inspection.repair import Changes, repair_file
+from readlet.storage.outputs import check_file
+
+_TO_ANOTHER = "write a repaired copy with --fix OUT"
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What was changed in a file; without changes there is no backup."""
+
+    source: str
+    changes: Changes
+    backup: Path | None
+
+    def as_json(self) -> dict[str, Any]:
+        backup = None if self.backup is None else str(self.backup)
+        return {"source": self.source, "backup": backup, **self.changes.as_json()}
+
+
+def check_in_place(source: str, columns: Columns, encoding: str = "") -> None:
+    """Check that a file can be repaired where it is; call it before long work."""
+    if not is_file_name(source):
+        raise bad_input(source, "", "is not a file of yours", _TO_ANOTHER)
+    path = Path(source)
+    if own_suffix(path, columns, encoding) is None:
+        fault = "only SQuAD JSON and JSONL, in UTF-8, can be repaired in place"
+        raise bad_input(source, "", fault, _TO_ANOTHER)
+    check_file(path)
+    check_file(_free_backup(path.resolve()))
+
+
+def repair_in_place(source: str, columns: Columns) -> Repaired:
+    """Replace a file by its repaired questions, atomically, unless there is nothing to repair.
+
+    Format, compression and permissions stay; a link is followed.
+    """
+    path = Path(source).resolve()
+    suffix = own_suffix(path, columns, "")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:100]}.") as folder:
+        draft = Path(folder) / f"repaired{suffix}"
+        changes = repair_file(source, draft, columns)
+        if not changes.changed and not changes.dropped:
+            return Repaired(source, changes, None)
+        if not changes.written:
+            fault = "no question could be kept, so nothing was changed"
+            raise bad_input(source, "", fault, "check how the file was created")
+        shutil.copymode(path, draft)
+        backup = _back_up(path)
+        os.replace(draft, path)
+    return Repaired(source, changes, backup)
+
+
+def _back_up(path: Path) -> Path:
+    """Keep the file under the first free name: an earlier backup is never replaced."""
+    while True:
+        place = _free_backup(path)
+        try:
+            _copy(path, place)
+        except FileExistsError:  # made in the meantime
+            continue
+        return place
+
+
+def _free_backup(path: Path) -> Path:
+    number, place = 1, path.with_name(f"{path.name}.bak")
+    while os.path.lexists(place):
+        number += 1
+        place = path.with_name(f"{path.name}.bak{number}")
+    return place
+
+
+def _copy(path: Path, place: Path) -> None:
+    try:
+        os.link(path, place)  # at once, and it takes no space
+    except FileExistsError:
+        raise
+    except OSError:  # not all file systems have hard links
+        with path.open("rb") as old, place.open("xb") as new:
+            shutil.copyfileobj(old, new)
+        shutil.copystat(path, place)

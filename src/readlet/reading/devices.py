@@ -1,0 +1,40 @@
+"""Where a reader computes: a GPU when there is one, or the device that the user names."""
+
+import os
+
+from readlet.errors import ReadletError
+
+AUTO = "auto"
+
+
+def chosen_device(device: str) -> str:
+    """The device to use; `auto` is a GPU when there is one, else the CPU.
+
+    `ACCELERATE_USE_CPU` keeps `auto` on the CPU, as it does for training.
+    """
+    if device == AUTO:
+        device = _automatic()
+    _check(device)
+    return device
+
+
+def _automatic() -> str:
+    if os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes", "on"):
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _check(device: str) -> None:
+    if device == "cpu":
+        return
+    import torch
+
+    try:
+        torch.empty(1, device=device).cpu()  # a device without storage fails here too
+    except (RuntimeError, AssertionError, NotImplementedError):
+        fault = f"device {device!r}: not available on this machine"
+        raise ReadletError(f"{fault}; give cpu, or a GPU such as cuda or cuda:1") from None

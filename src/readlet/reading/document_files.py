@@ -1,0 +1,99 @@
+"""The texts of files and folders that a question is asked about."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from readlet.errors import ReadletError, bad_input
+from readlet.storage.files import text_chunks
+
+SUFFIXES = (".txt", ".md")  # of the files that are read in a folder
+STANDARD_INPUT = "-"
+
+
+@dataclass
+class DocumentFiles:
+    """Texts by path, in order, and what was left out."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    # One line for each file that could not be read, without remedy.
+    unreadable: list[str] = field(default_factory=list)
+    # Files in folders that have another suffix.
+    others: int = 0
+
+
+def is_one_document(paths: Sequence[str]) -> bool:
+    """Whether this is a single file or standard input: its faults are errors."""
+    return len(paths) == 1 and (paths[0] == STANDARD_INPUT or not Path(paths[0]).is_dir())
+
+
+def read_document(path: str) -> str:
+    """The text of a file, or of standard input for `-`."""
+    if path != STANDARD_INPUT:
+        return "".join(text_chunks(Path(path)))
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start}"
+        raise bad_input("standard input", place, "not UTF-8 text", "convert it to UTF-8") from None
+
+
+def read_documents(paths: Iterable[str]) -> DocumentFiles:
+    """The texts of files and of all text files in folders; a file that is named twice counts once.
+
+    A file that cannot be read, is empty or is no text is left out and listed. A path that does not
+    exist is an error.
+    """
+    read = DocumentFiles()
+    seen: set[str] = set()
+    for path in paths:
+        if path != STANDARD_INPUT and not os.path.lexists(path):
+            raise bad_input(path, "", "no such file or folder", "check the path")
+        for name in _files_of(path, read):
+            if (real := os.path.realpath(name) if name != STANDARD_INPUT else name) in seen:
+                continue
+            seen.add(real)
+            try:
+                text = read_document(name)
+            except ReadletError as error:
+                read.unreadable.append(str(error).rpartition("; ")[0])
+                continue
+            if "\0" in text:
+                read.unreadable.append(f"{name}: not text")
+            elif not text.strip():
+                read.unreadable.append(f"{name}: the file is empty")
+            else:
+                read.texts[name] = text
+    if not read.texts:
+        raise _nothing(read)
+    return read
+
+
+def _files_of(path: str, read: DocumentFiles) -> Iterator[str]:
+    """The file itself, or the text files below a folder in the order of their names."""
+    if path == STANDARD_INPUT or not os.path.isdir(path):
+        yield path
+        return
+
+    def note(error: OSError) -> None:
+        read.unreadable.append(f"{error.filename}: cannot be read ({error.strerror})")
+
+    for folder, inside, names in os.walk(path, onerror=note):
+        inside[:] = sorted(name for name in inside if not name.startswith("."))
+        for name in sorted(name for name in names if not name.startswith(".")):
+            if name.lower().endswith(SUFFIXES):
+                yield os.path.join(folder, name)
+            else:
+                read.others += 1
+
+
+def _nothing(read: DocumentFiles) -> ReadletError:
+    remedy = f"give text files, or a folder with files that end in {' or '.join(SUFFIXES)}"
+    fault = "no text to read"
+    if read.unreadable:
+        fault += f" ({read.unreadable[0]})"
+    elif read.others:
+        fault += f" ({read.others:,} files have another ending)"
+    return ReadletError(f"{fault}; {remedy}")

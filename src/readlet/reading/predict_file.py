@@ -1,0 +1,179 @@
+"""A reader's predictions for all questions of a file: what `readlet predict` calls."""
+
+import hashlib
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import ReadletError, bad_input
+from readlet.formats import read, source_path
+from readlet.formats.columns import Columns
+from readlet.formats.streamed_ids import StreamedIds
+from readlet.progress import track
+from readlet.reading.devices import AUTO
+from readlet.reading.prediction_files import (
+    is_squad,
+    record_of,
+    write_na_probs,
+    write_records,
+    writer_of,
+)
+from readlet.reading.reader import CHUNK, Reader, load_reader
+from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
+from readlet.storage.outputs import check_file
+from readlet.storage.partial_lines import PartialLines, partial_lines
+from readlet.terminal import say
+from readlet.types import N_BEST, Example, check_threshold
+
+
+@dataclass(frozen=True)
+class PredictedFile:
+    """The number of questions, and of those that the reader refused to answer."""
+
+    questions: int
+    refused: int
+
+
+def predict_file(
+    reader: str,
+    data: str,
+    out: Path,
+    *,
+    na_probs: Path | None = None,
+    n_best: int = 0,
+    columns: Columns | None = None,
+    encoding: str = "",
+    threshold: float | None = None,
+    always_answer: bool = False,
+    device: str = AUTO,
+    batch_size: int = 0,
+    overwrite: bool = False,
+) -> PredictedFile:
+    """Write a prediction for every question of a file, labelled or not, in its order.
+
+    Memory does not grow with the file, but for 8 bytes for each question. The data is read twice:
+    its faults are reported before the first prediction. Finished predictions are kept in a file
+    next to the output, `OUT.partial`; if the process is killed, the same call continues there, and
+    the output has the same bytes. It appears only when it is complete.
+    """
+    check_threshold(threshold, always_answer)
+    if n_best < 0:
+        raise ReadletError(f"n_best: {n_best}; give 0 or more")
+    if n_best and is_squad(out):
+        remedy = "end --out in .jsonl or .csv"
+        raise bad_input(out, "", "SQuAD's format has no place for --n-best", remedy)
+    unfinished = out.with_name(f"{out.name}.partial")
+    _check_outputs(data, reader, out, na_probs, unfinished, overwrite=overwrite)
+    loaded = load_reader(reader, device=device, batch_size=batch_size)
+    questions = partial(_questions, data, columns or {}, encoding)
+    ids, total, digest = _survey(questions())
+    if not total:
+        raise bad_input(data, "", "contains no questions", "give data with questions")
+    if repeated := ids.count_repeated():
+        warnings.warn(f"{repeated:,} × repeated id: a number is appended", stacklevel=2)
+    task = {
+        "readlet": version("readlet"),
+        "reader": _digest_of_reader(reader),
+        "data": digest,
+        "n_best": n_best,
+        "threshold": threshold,
+        "always_answer": always_answer,
+        # They change the last digits of scores.
+        "device": loaded.device if isinstance(loaded, Reader) else "cpu",
+        "batch_size": loaded.rows_at_once if isinstance(loaded, Reader) else 1,
+    }
+    with partial_lines(unfinished, task=task, chunk=CHUNK, total=total) as lines:
+        if lines.done:
+            done = f"{lines.done:,} of {total:,} questions"
+            say(f"readlet: {unfinished}: continues after {done}")
+        # Own ids from the first question on: the number of a repeated one depends on those before.
+        named = ((ids.own_id(example.id), example) for example in questions())
+        waiting: deque[tuple[str, str]] = deque()  # asked, but not yet answered: a chunk at most
+
+        def asked() -> Iterator[tuple[str, str]]:
+            for identity, example in islice(named, lines.done, None):
+                waiting.append((identity, example.question))
+                yield example.question, example.context
+
+        # At least as many candidates as elsewhere: the scores of some readers depend on it.
+        answers = loaded.answer_batch(
+            asked(), max(n_best, N_BEST), threshold=threshold, always_answer=always_answer
+        )
+        for prediction in track(answers, total, loaded.name, done=lines.done):
+            lines.append(record_of(*waiting.popleft(), prediction, n_best))
+        return _finish(lines, total, data, out, na_probs)
+
+
+def _finish(
+    lines: PartialLines, total: int, data: str, out: Path, na_probs: Path | None
+) -> PredictedFile:
+    if lines.done != total:
+        fault = f"had {total:,} questions at first, and {lines.done:,} when it was read again"
+        raise bad_input(data, "", fault, "predict again when it no longer changes")
+    if na_probs is not None:
+        write_na_probs(na_probs, lines.records())
+    write_records(out, lines.records())
+    return PredictedFile(total, sum(record["refused"] for record in lines.records()))
+
+
+def _check_outputs(
+    data: str,
+    reader: str,
+    out: Path,
+    na_probs: Path | None,
+    unfinished: Path,
+    *,
+    overwrite: bool,
+) -> None:
+    writer_of(out)
+    inputs = [source_path(data)]
+    if reader != BASELINE and (reader_folder(reader) / "config.json").is_file():
+        inputs += _files_of_reader(reader)
+    final = [out] if na_probs is None else [out, na_probs]
+    for path in (*final, unfinished):
+        check_file(path, inputs)
+        if path in final and path.exists() and not overwrite:
+            remedy = "add --overwrite to replace it, or give another file"
+            raise bad_input(path, "", "exists", remedy)
+    if na_probs is not None and na_probs.resolve() in (out.resolve(), unfinished.resolve()):
+        raise bad_input(na_probs, "", "is also --out", "give another file for --na-probs")
+
+
+def _questions(data: str, columns: Columns, encoding: str) -> Iterator[Example]:
+    for item in read(data, columns, encoding=encoding):
+        if not isinstance(item, Example):
+            raise bad_input(data, "", "contains sentences, not questions", "give question data")
+        yield item
+
+
+def _survey(examples: Iterator[Example]) -> tuple[StreamedIds, int, str]:
+    """The ids, the number and the digest of all questions; a fault in the data raises an error."""
+    ids, total, digest = StreamedIds(), 0, hashlib.sha256()
+    for example in examples:
+        ids.add(example.id)
+        total += 1
+        for text in (example.id, example.question, example.context):
+            encoded = text.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8))
+            digest.update(encoded)
+    return ids, total, digest.hexdigest()
+
+
+def _files_of_reader(reader: str) -> list[Path]:
+    return [*reader_files(reader), reader_folder(reader) / "calibration.json"]
+
+
+def _digest_of_reader(reader: str) -> str:
+    if reader == BASELINE:
+        return BASELINE
+    digest: Any = hashlib.sha256()
+    for path in _files_of_reader(reader):
+        with path.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return str(digest.hexdigest())

@@ -1,0 +1,130 @@
+"""Files of predictions: SQuAD's own JSON, or rows with all that a reader predicts."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO
+
+from readlet.errors import bad_input
+from readlet.storage.files import atomic_text, text_lines
+from readlet.types import Prediction
+
+Record = Mapping[str, Any]
+"""A prediction with the id and the question that it belongs to."""
+
+Writer = Callable[[TextIO, Iterable[Record]], None]
+
+
+def record_of(identity: str, question: str, prediction: Prediction, n_best: int) -> Record:
+    """The fields of a row; `n_best` candidates if any are wanted."""
+    record = {"id": identity, "question": question} | asdict(prediction)
+    candidates = record.pop("n_best")[:n_best]
+    return record | ({"n_best": candidates} if n_best else {})
+
+
+def writer_of(path: Path) -> Writer:
+    """How predictions are written to a file of this name."""
+    suffix = path.name.removesuffix(".gz").rpartition(".")[2]
+    writers = {"json": _write_squad, "jsonl": _write_jsonl, "csv": _write_csv}
+    if suffix not in writers:
+        remedy = "end the name in .csv, .json or .jsonl (or .gz)"
+        raise bad_input(path, "", "unknown output format", remedy)
+    return writers[suffix]
+
+
+def is_squad(path: Path) -> bool:
+    """Whether a file of this name has texts only, as SQuAD's scripts read them."""
+    return writer_of(path) is _write_squad
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write predictions atomically, one at a time, in the format that the name asks for."""
+    write = writer_of(path)
+    with atomic_text(path) as stream:
+        write(stream, records)
+
+
+def write_na_probs(path: Path, records: Iterable[Record]) -> None:
+    """Write the no-answer probabilities as SQuAD's script reads them: {"id": 0.3, ...}."""
+    with atomic_text(path) as stream:
+        _write_object(stream, ((record["id"], record["no_answer"]) for record in records))
+
+
+def has_rows(path: Path) -> bool:
+    """Whether a file of this name has one prediction on each row."""
+    return path.name.removesuffix(".gz").endswith((".jsonl", ".csv"))
+
+
+def read_field(path: Path, field: str) -> dict[str, Any]:
+    """One field of every row of a file that `write_records` wrote, by id."""
+    is_csv = path.name.removesuffix(".gz").endswith(".csv")
+    found = {}
+    for place, row in _csv_rows(path) if is_csv else _json_rows(path):
+        if not isinstance(row, dict) or not isinstance(row.get("id"), str) or field not in row:
+            fault = f"no 'id' or no {field!r}"
+            raise bad_input(path, place, fault, "give a file that `readlet predict` wrote")
+        found[row["id"]] = row[field]
+    return found
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(text_lines(path), 1):
+        place = f"line {number}"
+        try:
+            yield place, json.loads(line)
+        except (RecursionError, ValueError):
+            raise bad_input(path, place, "not valid JSON", "write one object per line") from None
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Cells are text; numbers in them are parsed, but for the texts of ids and answers."""
+    rows = csv.DictReader(text_lines(path), strict=True)
+    try:
+        for row in rows:
+            yield f"line {rows.line_num}", row | {"no_answer": _number(row.get("no_answer"))}
+    except csv.Error as error:
+        fault = f"not valid CSV ({error})"
+        raise bad_input(path, f"line {rows.line_num}", fault, "check its quotes") from None
+
+
+def _number(cell: str | None) -> float | str | None:
+    try:
+        return float(cell or "")
+    except ValueError:
+        return cell
+
+
+def _write_squad(stream: TextIO, records: Iterable[Record]) -> None:
+    _write_object(stream, ((record["id"], record["text"]) for record in records))
+
+
+def _write_object(stream: TextIO, items: Iterable[tuple[str, str | float]]) -> None:
+    """Like `json.dump` with indent 0, but item by item."""
+    separator = "{\n"
+    for key, value in items:
+        stream.write(separator)
+        stream.write(f"{_json(key)}: {_json(value)}")
+        separator = ",\n"
+    stream.write("\n}")
+
+
+def _write_jsonl(stream: TextIO, records: Iterable[Record]) -> None:
+    for record in records:
+        stream.write(_json(record) + "\n")
+
+
+def _write_csv(stream: TextIO, records: Iterable[Record]) -> None:
+    """Candidates are one cell of JSON."""
+    writer = csv.writer(stream, lineterminator="\n")
+    for number, record in enumerate(records):
+        if not number:
+            writer.writerow(record)
+        writer.writerow(
+            value if isinstance(value, str) else _json(value) for value in record.values()
+        )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

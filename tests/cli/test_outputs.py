@@ -1,0 +1,353 @@
+"""No command destroys what it did not make: a walk over all commands and their outputs."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import typer
+
+from readlet.cli import app
+from readlet.formats import write_examples
+from readlet.reading.reader import Reader
+from readlet.training.loop import TrainingLoop
+from readlet.types import Example, Span
+
+Run = Callable[..., Any]
+Build = Callable[..., Reader]
+
+# Options and arguments that name no output. A new one belongs here, or into OUTPUTS below.
+READ_ONLY = {
+    "readlet": {"version", "debug"},
+    "demo": set[str](),
+    "ask": {"question", "passage", "reader", "n_best", "as_json"},
+    "evaluate": {
+        *("targets", "predictions", "always_answer", "na_probs", "threshold", "against"),
+        *("rules", "allow_missing", "as_json", "column", "encoding"),
+    },
+    "train": {"recipe", "changes", "resume", "fields", "kind", "column", "encoding"},
+    "slim": {"reader", "max_mb", "words", "dev", "notice"},
+    "data": set[str](),
+    "data check": {"files", "as_json", "list_all", "column", "encoding"},
+    "data show": {"file", "n", "identity", "column", "encoding"},
+    "data convert": {"files", "as_json", "column", "encoding"},
+    "data split": {"file", "parts", "seed", "as_json", "column", "encoding"},
+    "data unanswerable": {
+        *("files", "share", "altered", "seed", "as_json", "list_all", "column", "encoding"),
+    },
+    "experiment": set[str](),
+    "experiment list": set[str](),
+    "experiment run": {
+        *("table", "data", "only", "seeds", "changes", "small", "dry_run", "keep_readers"),
+    },
+    "experiment report": {
+        *("table", "out", "data", "only", "seeds", "changes", "small", "formats", "examples"),
+    },
+    "experiment search": {"table", "data", "changes", "small", "trials"},
+}
+# `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
+IN_PLACE = {("data check", "in_place")}
+
+
+@dataclass(frozen=True)
+class Output:
+    """How an output is given. Words in capitals are names of the `World`; OUT is the output."""
+
+    line: str
+    inputs: tuple[str, ...]  # what the command reads: the output must be none of them
+    is_folder: bool = False
+    holds_others: bool = False  # a folder in which other files may lie
+    runs_once: bool = False  # what is finished is not replaced
+    suffix: str = ""
+
+
+OUTPUTS = {
+    ("evaluate", "save"): Output(
+        "evaluate READER DATA --against OTHER --na-probs PROBS --save-predictions OUT",
+        ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
+    ),
+    ("evaluate", "plot"): Output(
+        "evaluate READER DATA --against OTHER --na-probs PROBS --plot OUT",
+        ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
+        suffix=".svg",
+    ),
+    ("train", "out"): Output(
+        "train tiny --out OUT SMALL --set training.epochs=1 --set training.teacher=READER",
+        ("READER",),
+        is_folder=True,
+        runs_once=True,
+    ),
+    ("slim", "out"): Output(
+        "slim READER --out OUT --words 2 --dev DATA --notice NOTES",
+        ("READER",),
+        is_folder=True,
+        runs_once=True,
+    ),
+    ("data check", "fix"): Output("data check DATA --fix OUT", ("DATA",), suffix=".jsonl"),
+    ("data convert", "out"): Output(
+        "data convert DATA MORE --out OUT", ("DATA", "MORE"), suffix=".jsonl"
+    ),
+    ("data split", "out"): Output(
+        "data split bundled:dev --out OUT", (), is_folder=True, holds_others=True, runs_once=True
+    ),
+    ("data unanswerable", "out"): Output(
+        "data unanswerable DATA MORE --altered 0 --out OUT", ("DATA", "MORE"), suffix=".jsonl"
+    ),
+    ("experiment run", "out"): Output(
+        "experiment run TABLE --out OUT --set training.teacher=READER", ("READER",), is_folder=True
+    ),
+    ("experiment search", "out"): Output(
+        "experiment search TABLE --out OUT --set training.teacher=READER",
+        ("READER",),
+        is_folder=True,
+    ),
+    ("experiment report", "to"): Output(
+        "experiment report TABLE --out RUNS --format md,html,tex,json --to OUT",
+        (),
+        is_folder=True,
+        holds_others=True,
+    ),
+}
+FILES = [key for key, output in OUTPUTS.items() if not output.is_folder]
+FOLDERS = [key for key, output in OUTPUTS.items() if output.is_folder and not output.holds_others]
+
+
+def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    yield " ".join(words) or "readlet", command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*words, name))
+
+
+def test_every_option_is_known_here() -> None:
+    """A new option that writes cannot be forgotten: this fails until it is listed above."""
+    found = dict(commands(typer.main.get_command(app)))
+    given = {(n, p.name) for n, command in found.items() for p in command.params}
+    known = {(name, param) for name, params in READ_ONLY.items() for param in params}
+    completion = {("readlet", "install_completion"), ("readlet", "show_completion")}
+    assert given - completion == known | OUTPUTS.keys() | IN_PLACE
+    assert found.keys() == READ_ONLY.keys()
+
+
+class World:
+    """Inputs of all kinds in one folder."""
+
+    def __init__(self, folder: Path, random_reader: Build, table: str, small: list[str]) -> None:
+        self.folder = folder
+        lamp = "The lamp at Cape Wick was lit by Ada Brook in 1881."
+        oil = "Fishermen paid for the oil of the lamp at Cape Wick."
+        texts = {"1": ("Who lit it?", lamp), "2": ("Who paid?", oil)}
+        examples = [
+            Example(key, q, c, is_impossible=True, title="Cape Wick")
+            for key, (q, c) in texts.items()
+        ]
+        examples.append(Example("3", "Who?", lamp, (Span(33, "Ada Brook"),), title="Cape Wick"))
+        self.names = {
+            "DATA": folder / "data.jsonl",
+            "MORE": folder / "more.jsonl",
+            "OTHER": folder / "other.json",
+            "PROBS": folder / "probs.json",
+            "NOTES": folder / "notes.md",
+            "TABLE": folder / "table.toml",
+            "READER": folder / "reader",
+            "RUNS": folder / "runs",
+        }
+        write_examples(self["DATA"], examples)
+        write_examples(self["MORE"], examples[:1])
+        self["OTHER"].write_text('{"1": "", "2": "", "3": ""}')
+        self["PROBS"].write_text('{"1": 0.5, "2": 0.5, "3": 0.5}')
+        self["NOTES"].write_text("By Ada Brook.")
+        self["TABLE"].write_text(table)
+        random_reader(lamp).save(self["READER"])
+        self.small = [word for change in small for word in ("--set", change)]
+
+    def __getitem__(self, name: str) -> Path:
+        first, _, rest = name.partition("/")
+        return self.names[first] / rest
+
+    def words(self, output: Output, out: Path) -> list[str]:
+        filled: list[str] = []
+        for word in output.line.split():
+            if word == "SMALL":
+                filled += self.small
+                continue
+            before, equals, name = word.rpartition("=")
+            path = out if name == "OUT" else self.names.get(name, name)
+            filled.append(f"{before}{equals}{path}")
+        return filled
+
+    def state(self) -> dict[str, bytes | str]:
+        """Every file with its bytes, every link with its target, every folder."""
+        found: dict[str, bytes | str] = {}
+        for path in sorted(self.folder.rglob("*")):
+            if path.is_symlink():
+                found[str(path)] = os.readlink(path)
+            else:
+                found[str(path)] = path.read_bytes() if path.is_file() else "a folder"
+        return found
+
+
+@pytest.fixture
+def world(
+    tmp_path: Path, random_reader: Build, small_table: str, small_training: list[str]
+) -> World:
+    table = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
+    table = table.replace('"no match" = { model.match_features = false }', "")
+    ranges = '"training.learning_rate" = { low = 1e-3, high = 1e-2, log = true }'
+    table += f"[search]\ntrials = 1\n[search.ranges]\n{ranges}\n"
+    (tmp_path / "world").mkdir()
+    return World(tmp_path / "world", random_reader, table, small_training)
+
+
+@pytest.fixture
+def refused(
+    readlet: Run, world: World, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Output, Path], str]:
+    """Check that a command refuses its output in one line, changes nothing and does no work."""
+
+    def worked(self: object, *_: Any, **__: Any) -> None:
+        raise AssertionError("data were read, or a reader loaded, before the output was checked")
+
+    def check(output: Output, out: Path) -> str:
+        words, before = world.words(output, out), world.state()
+        with monkeypatch.context() as trap:
+            trap.setattr(Example, "__init__", worked)
+            trap.setattr(Reader, "__post_init__", worked)
+            trap.setattr(TrainingLoop, "run", worked)
+            done = readlet(*words)
+        assert (done.code, done.out) == (2, ""), done.err
+        (line,) = done.err.splitlines()
+        assert world.state() == before
+        return line
+
+    return check
+
+
+Refused = Callable[[Output, Path], str]
+
+
+@pytest.mark.parametrize("link", ["itself", "symbolic link", "hard link"])
+@pytest.mark.parametrize("key", FILES, ids=" ".join)
+def test_no_file_is_written_over_an_input(
+    world: World, refused: Refused, key: tuple[str, str], link: str
+) -> None:
+    output = OUTPUTS[key]
+    assert output.inputs
+    for number, name in enumerate(output.inputs):
+        out = world[name] if link == "itself" else world.folder / f"{number}{output.suffix}"
+        if link == "symbolic link":
+            out.symlink_to(world[name])
+        elif link == "hard link":
+            out.hardlink_to(world[name])
+        assert f"{out}: is also an input; give another file" in refused(output, out)
+
+
+@pytest.mark.parametrize("link", [False, True])
+@pytest.mark.parametrize("key", FOLDERS, ids=" ".join)
+def test_no_folder_is_written_over_an_input(
+    world: World, refused: Refused, key: tuple[str, str], link: bool
+) -> None:
+    output = OUTPUTS[key]
+    assert output.inputs
+    for number, name in enumerate(output.inputs):
+        out = world[name]
+        if link:
+            out = world.folder / f"link-{number}"
+            out.symlink_to(world[name])
+        line = refused(output, out)
+        assert line.startswith(f"readlet: {out}: ")
+        assert "give another" in line
+
+
+USERS = {
+    "a page": {"README.md": "# My notes"},
+    "notes": {"notes.json": '{"mine": 1}'},
+    "data": {"data.json": '{"data": []}'},
+    "a recipe for soup": {"recipe.json": '{"name": "soup", "data": "leek"}'},
+    "a model of another program": {
+        "config.json": '{"architectures": ["BertModel"], "model_type": "bert"}',
+        "model.safetensors": "weights",
+    },
+    "checkpoints of another program": {"checkpoint-500/trainer_state.json": "{}"},
+    "a hidden file": {".env": "SECRET=1"},
+}
+
+
+@pytest.mark.parametrize("files", USERS.values(), ids=USERS)
+@pytest.mark.parametrize("key", FOLDERS, ids=" ".join)
+def test_a_folder_with_files_of_the_user_is_refused(
+    world: World, refused: Refused, key: tuple[str, str], files: dict[str, str]
+) -> None:
+    out = world.folder / "out"
+    for name, text in files.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(text)
+    line = refused(OUTPUTS[key], out)
+    first = sorted(files)[0].partition("/")[0]
+    assert line.startswith(f"readlet: {out}: holds {first}, which Readlet did not make; give an")
+    assert line.endswith(", or move it away")
+
+
+@pytest.mark.parametrize("name", ["quick.md", "quick.json", "quick-curves.svg"])
+def test_only_reports_are_replaced_by_reports(world: World, refused: Refused, name: str) -> None:
+    out = world.folder / "docs"
+    out.mkdir()
+    (out / name).write_text("my own page about the same table")
+    line = refused(OUTPUTS["experiment report", "to"], out)
+    assert f"{out / name}: was not made by this command; give another folder, or move it" in line
+
+
+@pytest.mark.parametrize("key", OUTPUTS, ids=" ".join)
+def test_places_that_cannot_be_written(
+    world: World, refused: Refused, key: tuple[str, str]
+) -> None:
+    output = OUTPUTS[key]
+    loop = world.folder / f"loop{output.suffix}"
+    loop.symlink_to(loop)
+    long = world.folder / ("x" * 300 + output.suffix)
+    for out in (world["DATA"] / f"below{output.suffix}", loop, long):
+        line = refused(output, out)
+        assert "cannot be written (" in line
+        assert "give another" in line
+
+
+@pytest.mark.parametrize("key", OUTPUTS, ids=" ".join)
+def test_a_read_only_place(
+    world: World, refused: Refused, key: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may write everywhere, so the answer of the system is replaced."""
+    output, closed = OUTPUTS[key], world.folder / "closed"
+    closed.mkdir()
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))
+    line = refused(output, closed / f"new{output.suffix}")
+    assert "read-only" in line or "Permission denied" in line
+
+
+@pytest.mark.parametrize("exists", [True, False], ids=["to something", "to nothing"])
+@pytest.mark.parametrize("key", OUTPUTS, ids=" ".join)
+def test_a_link_is_followed_not_replaced(
+    world: World, readlet: Run, key: tuple[str, str], exists: bool
+) -> None:
+    if key == ("experiment search", "out"):
+        pytest.importorskip("optuna", reason="Optuna is not installed")
+    output = OUTPUTS[key]
+    far, link = world.folder / "far" / f"real{output.suffix}", world.folder / f"l{output.suffix}"
+    far.parent.mkdir()
+    if exists:
+        far.mkdir() if output.is_folder else far.write_text("old")
+    link.symlink_to(far)
+    if key == ("experiment report", "to"):
+        assert readlet("experiment", "run", world["TABLE"], "--out", world["RUNS"]).code == 0
+    words = world.words(output, link)
+    done = readlet(*words)
+    assert done.code in (0, 1), done.err  # 1: examples were dropped
+    assert link.is_symlink()
+    assert any(far.iterdir()) if output.is_folder else far.read_text() not in ("", "old")
+    assert [path.name for path in far.parent.iterdir()] == [far.name]
+    if output.runs_once:
+        assert " already" in readlet(*words).err
+    else:  # its own files are replaced
+        assert readlet(*words).code in (0, 1)
