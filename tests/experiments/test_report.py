@@ -434,12 +434,12 @@ def test_fields_of_the_nearest_run_are_reported_if_none_is_found(
 ) -> None:
     table = load_table(write_table())
     pretend(expand(table), tmp_path, {"baseline": [50, 50], "width 12": [75, 75]})
-    asked = expand(table, changes=["training.epochs=7", "model.width=12"])
+    asked = expand(table, changes=["training.epochs=7"])
     with pytest.raises(ReadletError) as caught:
         report_on(asked, tmp_path)
     line = str(caught.value)
     assert "none of its 4 finished runs is one of quick" in line
-    assert line.count(" there, ") == 1  # the width is that of another row
+    assert line.count(" there, ") == 1
     assert "has another training.epochs (2 there, 7 here); report with the --set" in line
     assert len(line.splitlines()) == 1
 

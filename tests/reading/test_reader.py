@@ -288,6 +288,9 @@ def test_a_damaged_file_is_named(folder: Path, name: str, damage: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+LARGE = {"model": {"blocks": 256, "convolutions": 256, "width": 2048, "feed_forward": 16_384}}
+
+
 def change(path: Path, **values: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
 
@@ -311,6 +314,23 @@ def change(path: Path, **values: Any) -> None:
         ("vocabulary.json", {"frozen": ["sea"]}, "vocabulary.json"),
         ("vocabulary.json", {"trainable": []}, "vocabulary.json"),
         ("vocabulary.json", {"characters": "ab"}, "model.safetensors"),
+        ("vocabulary.json", {"characters": ["a"]}, "characters: not a text"),
+        ("vocabulary.json", {"trainable": [1]}, "words: not a list of texts"),
+        ("vocabulary.json", {"max_characters": 0}, "max_characters: 0 instead of"),
+        ("vocabulary.json", {"max_characters": 10**9}, "max_characters: 1000000000 instead of"),
+        ("vocabulary.json", {"max_characters": True}, "max_characters: True instead of"),
+        ("config.json", {"null_answer": "yes"}, "null_answer: 'yes' is neither true nor false"),
+        ("config.json", {"null_answer": 1}, "null_answer: 1 is neither"),
+        ("config.json", {"files": ["../x"]}, "files: not a list of names"),
+        ("config.json", {"recipe": {"model": {"blocks": 10**7}}}, "model.blocks: .* 10000000"),
+        # Within the limits of a recipe, but of terabytes: compared with the weights first.
+        ("config.json", {"recipe": LARGE}, r"model.safetensors: is damaged .* of the recipe"),
+        ("config.json", {"recipe": {"words": {"max_characters": 0}}}, "words.max_characters: "),
+        ("calibration.json", {"temperature": True}, "calibration.json"),
+        ("calibration.json", {"temperature": 1e-300}, "calibration.json"),
+        ("calibration.json", {"no_answer_threshold": "0.5"}, "calibration.json"),
+        ("metrics.json", {"dev": 3}, "dev: 3 is no dict"),
+        ("metrics.json", {"dev": {"f1": "high"}}, "dev, f1: 'high' is no number"),
     ],
 )
 def test_files_that_do_not_match_are_rejected(
@@ -318,6 +338,28 @@ def test_files_that_do_not_match_are_rejected(
 ) -> None:
     change(folder / name, **values)
     with pytest.raises(ReadletError, match=named):
+        Reader.load(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_weights_that_are_no_numbers_are_rejected(folder: Path, value: float) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    name = "blocks.0.rest.attention.output.weight"
+    name = name if name in weights else sorted(weights)[0]
+    weights[name].view(-1)[-1] = value
+    save_file(weights, path)
+    with pytest.raises(ReadletError, match=f"{name}: a value is NaN or infinite"):
+        Reader.load(folder)
+
+
+@pytest.mark.parametrize("name", ["temperature", "no_answer_threshold"])
+def test_a_calibration_without_its_values_is_damaged(folder: Path, name: str) -> None:
+    path = folder / "calibration.json"
+    values = json.loads(path.read_text("utf-8"))
+    del values[name]
+    path.write_text(json.dumps(values))
+    with pytest.raises(ReadletError, match=rf"calibration.json: is damaged .*{name} is missing"):
         Reader.load(folder)
 
 

@@ -4,6 +4,8 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -13,7 +15,7 @@ from readlet import __version__
 from readlet.cli import ask, data, demo, evaluate, experiment, predict, slim, train
 from readlet.cli.streams import copy_of_output, discard_output, is_unread, prepare_streams
 from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
-from readlet.terminal import INTERRUPTED, one_line, say, was_interrupted
+from readlet.terminal import INTERRUPTED, harmless, one_line, say, was_interrupted
 
 _GRACE = 10.0  # seconds; the launcher stops all processes as soon as one of them has failed
 
@@ -26,11 +28,27 @@ class _Ended(BaseException):
 
 
 class _Commands(TyperGroup):
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _harmless_message():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with _harmless_message():
+                return super().invoke(ctx)
         except (KeyboardInterrupt, OSError) as error:
             raise _Ended(error) from error
+
+
+@contextmanager
+def _harmless_message() -> Iterator[None]:
+    """Typer prints its errors about options itself."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(message := getattr(error, "message", None), str):
+            error.message = harmless(message)  # type: ignore[attr-defined]
+        raise
 
 
 app = typer.Typer(

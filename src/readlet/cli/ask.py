@@ -53,10 +53,8 @@ def ask(
     from readlet.reading.document_files import is_one_document, read_document, read_documents
     from readlet.reading.documents import Documents
     from readlet.reading.reader import load_reader
-    from readlet.reading.reader_names import BASELINE
 
-    if reader != BASELINE:
-        use_free_cores()
+    use_free_cores(reader)
     if not is_one_document(passages):
         if not question.strip():
             raise ReadletError("the question is empty; it needs text")

@@ -69,7 +69,6 @@ def evaluate_command(
     from readlet.formats import task_of
     from readlet.formats.columns import parse_columns
     from readlet.reading.evaluate_files import evaluate_questions
-    from readlet.reading.reader_names import BASELINE
 
     reader = targets[0] if len(targets) == 2 else None
     if len(targets) > 2 or (reader is None) == (predictions is None):
@@ -91,8 +90,8 @@ def evaluate_command(
         given = [option for option, is_given in question_options.items() if is_given]
         missing = _glue(data, task, predictions, against, given, as_json, encoding)
     else:
-        if reader not in (None, BASELINE):
-            use_free_cores()
+        if reader is not None:
+            use_free_cores(reader)
         evaluation = evaluate_questions(
             data,
             reader=reader,

@@ -7,6 +7,7 @@ import typer
 
 from readlet.cli.console import console
 from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Threshold
+from readlet.cli.threads import use_free_cores
 
 
 def predict(
@@ -46,6 +47,7 @@ def predict(
     from readlet.formats.columns import parse_columns
     from readlet.reading.predict_file import predict_file
 
+    use_free_cores(reader)
     made = predict_file(
         reader,
         data,

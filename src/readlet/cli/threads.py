@@ -2,20 +2,21 @@
 
 Two threads on one free core wait for each other: with both cores of a machine busy, evaluating took
 three times as long with two threads as with one. Not for training: its weights depend on the number
-of threads, and a run must not depend on what else the machine does.
+of threads, and a run must not depend on what else the machine does. Predictions do not.
 """
 
 import os
 
 from readlet.machine import Usage, free_cores
+from readlet.reading.reader_names import BASELINE
 
 _BEGAN = Usage.now()  # when the command is loaded: the import of torch gives time to measure
 _CHOSEN_BY_USER = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def use_free_cores() -> None:
-    """Set the number of threads of torch, unless the user has."""
-    if any(os.environ.get(name) for name in _CHOSEN_BY_USER):
+def use_free_cores(reader: str) -> None:
+    """Set the number of threads for this reader, unless the user has."""
+    if reader == BASELINE or any(os.environ.get(name) for name in _CHOSEN_BY_USER):
         return
     import torch
 

@@ -155,6 +155,10 @@ class TrainableFamily(Family):
     def build(self, recipe: Recipe, encoder: Encoder, *, can_refuse: bool) -> TrainableScorer:
         """A model with random initial weights, drawn from torch's generator."""
 
+    def least_bytes(self, recipe: Recipe, length: int) -> int:
+        """A lower bound of the memory that a row of this many places takes in a training step."""
+        return 0
+
     def compile_ahead(self, recipe: Recipe, device: "torch.device") -> bool:
         """On a GPU, compile what training will run while the data is encoded; False: nothing."""
         return False

@@ -26,6 +26,7 @@ from readlet.families.family import Encoder, TrainableFamily, TrainableScorer
 from readlet.families.torch_scorer import WEIGHTS, TorchScorer
 from readlet.models.qacnn import QACNN
 from readlet.models.span_scores import SpanLogits
+from readlet.nn.encoder_block import sublayer_count
 from readlet.nn.norm_loss import highest_confidence, warn_of_bound
 from readlet.recipe.qacnn import QacnnRecipe, norm_gamma
 from readlet.recipe.recipe import Recipe
@@ -43,6 +44,9 @@ from readlet.types import Example
 StoredAs = Literal["float32", "float16"]
 _VECTORS = "embedding.frozen"  # the word vectors from files
 _WORDS = "vocabulary.json"
+# Values that a sublayer keeps for the backward pass, per place and unit of width: at least these.
+# With the recipes of the package there are 8 to 20.
+_KEPT = 4
 
 
 @dataclass
@@ -181,6 +185,12 @@ class QacnnFamily(TrainableFamily):
             weights = load_tensors(folder / WEIGHTS)
             refuse_non_finite(weights)
             return scorer_of(recipe, known, weights, null=null, stored=stored)
+
+    def least_bytes(self, recipe: Recipe, length: int) -> int:
+        """Every sublayer keeps values for the backward pass, several times the width."""
+        sizes = _typed(recipe).model
+        sublayers = 3 * sizes.blocks * sublayer_count(sizes.convolutions)
+        return 4 * _KEPT * sublayers * sizes.width * length
 
     def compile_ahead(self, recipe: Recipe, device: torch.device) -> bool:
         """Compile the blocks on random inputs; the blocks that are trained reuse the programs.

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
-from readlet.encoding.rows import LONG_QUESTION
+from readlet.encoding.rows import LONG_QUESTION, Rows
 from readlet.errors import FailedTrainingError, memory_reported
 from readlet.families import trainable_family
 from readlet.families.family import TrainableFamily, TrainableScorer
@@ -22,6 +22,7 @@ from readlet.fitting.spans import SpanEvaluator, unfitted
 from readlet.fitting.starting import copy_weights, load_start, mix_in, weights_of
 from readlet.fitting.teaching import ask_teacher
 from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
+from readlet.machine import memory_bytes
 from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Scored, Task
 from readlet.metrics.uncertainty import difference_p
@@ -113,6 +114,8 @@ def train(
             teacher.scorer.move_to("cpu")
         rows = data.train.rows
         size = _rows_per_batch(settings.batch_size, len(rows), accelerator.num_processes)
+        if device.type == "cpu":
+            _refuse_larger_than_memory(size, family.least_bytes(recipe, _longest(rows)))
         learner = scorer.learner(rows, settings.label_smoothing, taught)
         batches = scorer.batches(rows, size, seed=settings.seed)
         eval_batch_size = default_batch_size(device.type)
@@ -162,6 +165,22 @@ def _compile_while_encoding(
 def _rows_per_batch(wanted: int, rows: int, processes: int) -> int:
     """Rows of a batch of all processes. Batches are filled up, so not more than there are rows."""
     return min(wanted, -(-rows // processes)) * processes
+
+
+def _longest(rows: Rows) -> int:
+    return int(rows.row_window[:, 1].max(initial=0))
+
+
+def _refuse_larger_than_memory(rows: int, bytes_of_row: int) -> None:
+    """Refuse what cannot work. Linux would grant the memory, and kill the process when it is used.
+
+    A GPU has no such promises: there the allocation itself fails.
+    """
+    has, least = memory_bytes(), rows * bytes_of_row
+    if has is not None and least > has:
+        fault = f"a batch of {rows:,} rows takes {least >> 30:,} GiB or more"
+        remedy = f"this machine has {has >> 30:,}; lower training.batch_size"
+        raise FailedTrainingError(f"{fault}; {remedy}")
 
 
 def _watched(evaluator: SpanEvaluator, watch: Watch | None) -> Evaluator:

@@ -1,0 +1,228 @@
+"""Absurd numbers, closed streams, Ctrl-C, control characters: one line, never a traceback."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.cli.console import print_json
+
+Run = Callable[..., Any]
+
+ODD = "\x1b[31m \x07 \x9b2J \u202e \x7f \r"
+ROW = {
+    "id": f"i{ODD}",
+    "question": f"Who {ODD}?",
+    "context": f"Ada {ODD} came in 1881.",
+    "answers": [{"text": "Ada", "answer_start": 0}],
+    "title": f"t{ODD}",
+    "language": f"l{ODD}",
+}
+CONTROLS = set("\x1b\x07\x9b\u202e\x7f\r")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "d.jsonl"
+    path.write_text(json.dumps(ROW) + "\n")
+    return path
+
+
+HUGE = str(10**30)
+TABLE = 'name = "t"\ntitle = "T"\nrecipe = "tiny"\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("ask", "Who?", "DATA", "--n-best", HUGE), "n_best: 1000000"),
+        (("ask", "Who?", "a\0b"), "NUL character"),
+        (("evaluate", "baseline", "DATA", "--threshold", "7"), "threshold: 7.0; give"),
+        (("data", "show", "hub:"), "no name of a dataset"),
+        (("train", "tiny", "--set", "training.batch_size=1000000000"), "training.batch_size: "),
+        (("train", "tiny", "--set", f"training.batch_size={HUGE}"), "training.batch_size: "),
+        (("train", "tiny", "--set", "training.epochs=true"), "valid integer; it is True"),
+        (("train", "tiny", "--set", 'training.epochs="3"'), "valid integer; it is '3'"),
+        (("train", "tiny", "--set", "training.epochs=3.0"), "valid integer; it is 3.0"),
+        (("train", "tiny", "--set", "training.beta1=true"), "valid number; it is True"),
+        (("train", "tiny", "--set", "model.null_answer=yes"), "valid boolean; it is 'yes'"),
+        (("train", "tiny", "--set", "model.null_answer=1"), "valid boolean; it is 1"),
+        (("train", "tiny", "--set", "model.blocks=10000000"), "model.blocks: "),
+        (("train", "tiny", "--set", "training.epochs=1\ntraining.seed=2"), "more than one line"),
+        (("train", "tiny", "--set", "data.dev=a\nb"), "more than one line"),
+        (("train", "tiny", "--set", 'data.dev="a\\u0000b"'), "data.dev: "),
+        (("train", "tiny", "--set", 'data.train=["a\\u0000b"]'), "data.train.0: "),
+        (("train", "tiny", "--set", "training.epochs=" + "9" * 5000), "not a value"),
+        (("train", "tiny", "--set", "data.train=" + "[" * 5000), "not a value"),
+        (("experiment", "run", "SEEDS", "--dry-run"), "more than 10,000 runs"),
+        (("experiment", "run", "ROWS", "--dry-run"), "35,831,808 rows with 2 seeds are more"),
+        (("experiment", "report", "ROWS"), "more than 10,000 runs"),
+        (("experiment", "run", "ROWS", "--seeds", HUGE), "more than 10,000 runs"),
+        (("experiment", "run", "DEEP"), "too long or too deep"),
+    ],
+)
+def test_absurd_input(readlet: Run, data: Path, words: tuple[str, ...], message: str) -> None:
+    tables = {
+        "SEEDS": f'{TABLE}seeds = 4000000000\n[axes.a]\n"x" = {{}}\n',
+        "ROWS": f'{TABLE}combine = "all"\n'
+        + "".join(
+            f"[axes.a{n}]\n" + "".join(f'"{n}-{i}" = {{}}\n' for i in range(12)) for n in range(7)
+        ),
+        "DEEP": "a = " + "[" * 5000,
+    }
+    for name, text in tables.items():
+        (data.parent / name).write_text(text)
+    places = {name: data.parent / name for name in tables} | {"DATA": data}
+    began = time.monotonic()
+    done = readlet(*(places.get(word, word) for word in words))
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert message in line
+    assert time.monotonic() - began < 20
+
+
+def test_as_many_examples_as_there_are(readlet: Run, data: Path) -> None:
+    done = readlet("data", "show", data, "--n", HUGE)
+    assert (done.code, done.out.count("Who")) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("data", "show", "DATA"),
+        ("data", "check", "DATA", "--list"),
+        ("data", "show", "DATA", "--id", f"no{ODD}"),
+        ("data", "check", "DATA", "--column", f"question={ODD}"),
+        ("data", "check", f"no{ODD}"),
+        ("ask", f"Who {ODD}?", "PASSAGE", "--reader", "baseline", "--n-best", "3"),
+        ("ask", f"Who {ODD}?", "PASSAGE", "--reader", f"no{ODD}"),
+        ("evaluate", "DATA", "--predictions", "NONE"),
+        ("train", "tiny", "--set", f"training.{ODD}=1"),
+        ("train", f"no{ODD}"),
+        (f"no{ODD}",),
+        ("ask", f"--no{ODD}"),
+        ("experiment", "run", "TABLE", "--dry-run"),
+    ],
+)
+def test_control_characters_are_shown_not_obeyed(
+    readlet: Run, data: Path, words: tuple[str, ...]
+) -> None:
+    files = {"PASSAGE": ROW["context"], "NONE": "{}"}
+    files["TABLE"] = f"{TABLE}seeds = 1\n[axes.a]\n{json.dumps('x' + ODD)} = {{}}\n"
+    for name, text in files.items():
+        (data.parent / name).write_text(str(text))
+    places = {name: data.parent / name for name in files} | {"DATA": data}
+    done = readlet(*(places.get(word, word) for word in words))
+    assert done.out + done.err != ""
+    assert not CONTROLS & set(done.out + done.err)
+
+
+def test_json_is_harmless_and_exact(capsys: pytest.CaptureFixture[str]) -> None:
+    for indent in (None, 1):
+        print_json(ROW | {ODD: [ODD]}, indent=indent)
+        printed = capsys.readouterr().out
+        assert not CONTROLS & set(printed)
+        assert json.loads(printed) == ROW | {ODD: [ODD]}
+
+
+SHORT = [
+    ("data", "show", "bundled:train", "--n", "300"),
+    ("evaluate", "baseline", "bundled:test"),
+    ("ask", "--help"),
+    ("data", "check", "bundled:train", "--json"),
+]
+
+
+@pytest.mark.parametrize("words", SHORT)
+@pytest.mark.parametrize("with_messages", [False, True])
+def test_a_pipe_that_nobody_reads_is_no_error(words: tuple[str, ...], with_messages: bool) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "readlet", *words],
+        stdout=writing,
+        stderr=writing if with_messages else subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert with_messages or done.stderr == b""
+
+
+def test_messages_that_nobody_reads_do_not_end_the_work(tmp_path: Path) -> None:
+    program = (
+        "from readlet.progress import CONSOLE\n"
+        "from readlet.terminal import say\n"
+        "CONSOLE.print('one')\nsay('two')\nprint('done')"
+    )
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=writing, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stdout) == (0, b"done\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "closed", "code", "message"),
+    [
+        ("ask 'Who?' - --reader baseline", "<&-", 2, "the passage is empty"),
+        ("evaluate baseline bundled:test", ">&-", 0, ""),
+        ("evaluate baseline nothing", ">&-", 2, "no such file"),
+        ("evaluate baseline nothing", "2>&-", 2, ""),
+        ("evaluate baseline bundled:test --json", "<&- 2>&-", 0, ""),
+    ],
+)
+def test_closed_streams(words: str, closed: str, code: int, message: str) -> None:
+    command = f"exec {sys.executable} -m readlet {words} {closed}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 2.0])
+def test_an_interrupt_prints_one_line(seconds: float, tmp_path: Path) -> None:
+    """While modules are loaded, the reader is loaded, or questions are answered."""
+    questions = [json.dumps(ROW | {"id": str(i)}) + "\n" for i in range(20_000)]
+    (tmp_path / "many.jsonl").write_text("".join(questions))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "readlet", "evaluate", "bundled", str(tmp_path / "many.jsonl")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Background jobs ignore it, and so would their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err == "readlet: interrupted\n"
+
+
+def test_out_of_memory_is_one_line(readlet_process: Run, tmp_path: Path) -> None:
+    """A passage of gigabytes, on a machine that has less."""
+    passage = tmp_path / "long.txt"
+    with passage.open("wb") as stream:
+        stream.seek(3 << 30)
+        stream.write(b".")
+
+    def limit_memory() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    done = readlet_process(
+        "ask", "Who?", passage, "--reader", "baseline", preexec_fn=limit_memory, timeout=60
+    )
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line == "readlet: the machine's memory is full; free some, or give less text at once"
