@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.reading.reader import Reader, reader_folder
 from readlet.recipe import kinds
 from readlet.recipe.kinds import known_kinds, register_recipe
 from readlet.recipe.qacnn import QacnnRecipe
@@ -75,11 +74,3 @@ def test_omitted_fields_are_restored(recipe: Recipe) -> None:
 def test_invalid_values_are_left_to_the_parser(values: dict[str, Any], fault: str) -> None:
     with pytest.raises(ReadletError, match=fault):
         parse_recipe(upgrade(values), "stored")
-
-
-def test_the_bundled_reader_is_of_an_earlier_version() -> None:
-    stored = json.loads((reader_folder("bundled") / "config.json").read_text())["recipe"]
-    assert "kind" not in stored["model"]
-    recipe = Reader.load("bundled").recipe
-    assert recipe.model.kind == "qacnn"
-    assert recipe.model.width == stored["model"]["width"]

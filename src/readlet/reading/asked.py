@@ -11,7 +11,7 @@ Asked = tuple[str, str] | Mapping[str, Any]
 MAX_PASSAGES = 10
 """Of many documents, the pieces that are read for a question by default.
 
-With more, answers were not found more often, and more wrong ones were given.
+The more pieces are read, the more often one of them seems to answer an unanswerable question.
 """
 
 _REMEDY = 'give pairs (question, context) or dicts with "question" and "context"'
