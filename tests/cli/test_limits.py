@@ -214,6 +214,7 @@ def test_out_of_memory_is_one_line(readlet_process: Run, tmp_path: Path) -> None
     """A passage of gigabytes, on a machine that has less."""
     passage = tmp_path / "long.txt"
     with passage.open("wb") as stream:
+        stream.write(b"Ada lit the lamp. " * 1000)
         stream.seek(3 << 30)
         stream.write(b".")
 
