@@ -92,7 +92,9 @@ def test_invalid_utf8_on_standard_input(readlet_process: Run, tmp_path: Path) ->
     with path.open("rb") as stream:
         done = readlet_process("ask", "Who?", "-", stdin=stream)
     assert done.code == 2
-    assert done.err == "readlet: standard input: byte 3: not UTF-8 text; convert it to UTF-8\n"
+    fault = "standard input: byte 3: not UTF-8 text"
+    remedy = "name its encoding with --encoding NAME, or save it as UTF-8"
+    assert done.err == f"readlet: {fault}; {remedy}\n"
 
 
 def test_unknown_reader(readlet: Run, passage: Path) -> None:

@@ -121,3 +121,20 @@ def test_the_number_of_pieces_that_are_read(readlet: Run, folder: Path) -> None:
     done = readlet("ask", QUESTION, folder, *BASELINE, "--read", 1)
     assert "read 1 of 3 pieces of 3 documents" in done.out
     assert "  1. " not in done.out  # there is no other answer
+
+
+def test_files_in_another_encoding(readlet: Run, readlet_process: Run, folder: Path) -> None:
+    latin = folder / "latin.txt"
+    latin.write_bytes("The café of Zoë Brook was built in 1881.".encode("cp1252"))
+    for passages in ((latin,), (latin, latin.with_name("mill.txt")), (folder,)):
+        words = ("ask", "Who built the café?", *passages, *BASELINE, "--json")
+        assert readlet(*words, "--encoding", "cp1252").json()["text"] == "Zoë Brook"
+        done = readlet(*words, "--encoding", "klingon")
+        assert (done.code, len(done.err.splitlines())) == (2, 1)
+        assert "encoding 'klingon': unknown; use for example" in done.err
+    done = readlet("ask", "Who?", latin, *BASELINE)
+    assert "name its encoding with --encoding cp1252" in done.err
+    words = ("ask", "Who built the café?", "-", *BASELINE, "--json")
+    with latin.open("rb") as stream:
+        done = readlet_process(*words, "--encoding", "cp1252", stdin=stream)
+    assert done.json()["text"] == "Zoë Brook"

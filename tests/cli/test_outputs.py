@@ -23,13 +23,20 @@ Build = Callable[..., Reader]
 READ_ONLY = {
     "readlet": {"version", "debug"},
     "demo": set[str](),
-    "ask": {"question", "passage", "reader", "n_best", "as_json"},
+    "ask": {
+        *("question", "passages", "reader", "n_best", "read", "as_json", "threshold"),
+        *("always_answer", "device", "encoding"),
+    },
     "evaluate": {
         *("targets", "predictions", "always_answer", "na_probs", "threshold", "against"),
-        *("rules", "allow_missing", "as_json", "column", "encoding"),
+        *("rules", "allow_missing", "as_json", "column", "encoding", "device"),
     },
-    "train": {"recipe", "changes", "resume", "fields", "kind", "column", "encoding"},
-    "slim": {"reader", "max_mb", "words", "dev", "notice"},
+    "predict": {
+        *("reader", "data", "n_best", "threshold", "always_answer", "column", "encoding"),
+        *("device", "batch_size", "overwrite"),
+    },
+    "train": {"recipe", "changes", "column", "encoding", "resume", "fields", "kind"},
+    "slim": {"reader", "max_mb", "words", "dev", "notice", "device"},
     "data": set[str](),
     "data check": {"files", "as_json", "list_all", "column", "encoding"},
     "data show": {"file", "n", "identity", "column", "encoding"},
@@ -73,6 +80,16 @@ OUTPUTS = {
         "evaluate READER DATA --against OTHER --na-probs PROBS --plot OUT",
         ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
         suffix=".svg",
+    ),
+    ("predict", "out"): Output(
+        "predict READER DATA --overwrite --out OUT",
+        ("DATA", "READER/config.json", "READER/metrics.json"),
+        suffix=".jsonl",
+    ),
+    ("predict", "na_probs"): Output(
+        "predict READER DATA --overwrite --out NEW --na-probs OUT",
+        ("DATA", "READER/config.json", "READER/metrics.json"),
+        suffix=".json",
     ),
     ("train", "out"): Output(
         "train tiny --out OUT SMALL --set training.epochs=1 --set training.teacher=READER",
@@ -152,6 +169,7 @@ class World:
             "NOTES": folder / "notes.md",
             "TABLE": folder / "table.toml",
             "READER": folder / "reader",
+            "NEW": folder / "new.csv",
             "RUNS": folder / "runs",
         }
         write_examples(self["DATA"], examples)

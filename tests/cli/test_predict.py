@@ -212,11 +212,12 @@ def test_a_link_as_output_is_followed(readlet: Run, tmp_path: Path, unlabelled: 
     ("words", "message"),
     [
         (("--out", "{folder}/p.txt"), "p.txt: unknown output format; end the name in .csv, .json"),
-        (("--out", "{folder}"), "unknown output format"),
+        (("--out", "{folder}"), "is a directory; name a file to write"),
         (("--out", "{folder}/none/p.csv"), "its folder does not exist"),
         (("--out", "{data}", "--overwrite"), "questions.csv: is also an input; give another"),
         (("--out", "{folder}/link.csv", "--overwrite"), "link.csv: is also an input; give another"),
         (("--out", "{folder}/p.json", "--n-best", "2"), "has no place for --n-best; end --out in"),
+        (("--out", "{folder}/p.csv", "--n-best", "99999999"), "n_best: 99999999; must be"),
         (("--out", "{folder}/p.csv", "--na-probs", "{folder}/p.csv"), "is also --out; give"),
         (("--out", "{folder}/p.csv", "--na-probs", "{data}"), "is also an input; give another"),
         (("--out", "{folder}/p.csv", "--threshold", "7"), "threshold"),

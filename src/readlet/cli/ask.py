@@ -12,7 +12,7 @@ from readlet.cli.answer_view import (
     show_found,
 )
 from readlet.cli.console import print_json
-from readlet.cli.options import AlwaysAnswer, Device, Threshold
+from readlet.cli.options import AlwaysAnswer, Device, Encoding, Threshold
 from readlet.cli.threads import use_free_cores
 from readlet.reading.asked import MAX_PASSAGES
 
@@ -45,6 +45,7 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     threshold: Threshold = None,
     always_answer: AlwaysAnswer = False,
+    encoding: Encoding = "",
     device: Device = "auto",
 ) -> None:
     """Answer a question about a passage or many documents, or report that there is no answer."""
@@ -57,7 +58,7 @@ def ask(
     if not is_one_document(passages):
         if not question.strip():
             raise ReadletError("the question is empty; it needs text")
-        files = read_documents(passages)
+        files = read_documents(passages, encoding)
         report_skipped(files)
         loaded = load_reader(reader, device=device)
         documents = Documents(files.texts)
@@ -76,7 +77,7 @@ def ask(
         else:
             show_found(question, documents, found[:shown], min(read, documents.pieces))
         return
-    text = read_document(passages[0])
+    text = read_document(passages[0], encoding)
     if not question.strip() or not text.strip():
         raise ReadletError("the question or the passage is empty; both need text")
     n_best = n_best or 1

@@ -31,7 +31,7 @@ Encoding = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="Text encoding of the data, such as cp1252 or latin-1.",
+        help="Text encoding of the files, such as cp1252 or latin-1.",
         show_default="UTF-8; UTF-16 with a byte order mark",
     ),
 ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats.columns import ColumnFinder, Columns, parse_columns
+from readlet.formats.columns import ColumnFinder, Columns
 from readlet.formats.fields import (
     flag_field,
     is_missing,
@@ -24,8 +24,6 @@ from readlet.formats.fields import (
     text_field,
 )
 from readlet.types import NO_OFFSET, Example, Span
-
-__all__ = ["Columns", "RowReader", "parse_columns", "row_record"]
 
 _LABELS = ("answers", "answer", "is_impossible")
 # Spreadsheets and Python write these in other cases than JSON.

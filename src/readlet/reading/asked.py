@@ -8,8 +8,11 @@ from readlet.errors import ReadletError
 Asked = tuple[str, str] | Mapping[str, Any]
 """(question, context), or a dict with "question" and "context"; its other keys are ignored."""
 
-MAX_PASSAGES = 20
-"""Of many documents, the pieces that are read for a question by default."""
+MAX_PASSAGES = 10
+"""Of many documents, the pieces that are read for a question by default.
+
+With more, answers were not found more often, and more wrong ones were given.
+"""
 
 _REMEDY = 'give pairs (question, context) or dicts with "question" and "context"'
 

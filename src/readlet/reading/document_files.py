@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from readlet.errors import ReadletError, bad_input
+from readlet.storage.encodings import check_encoding, encoding_of
 from readlet.storage.files import text_chunks
 
 SUFFIXES = (".txt", ".md")  # of the files that are read in a folder
@@ -29,23 +30,28 @@ def is_one_document(paths: Sequence[str]) -> bool:
     return len(paths) == 1 and (paths[0] == STANDARD_INPUT or not Path(paths[0]).is_dir())
 
 
-def read_document(path: str) -> str:
+def read_document(path: str, encoding: str = "") -> str:
     """The text of a file, or of standard input for `-`."""
     if path != STANDARD_INPUT:
-        return "".join(text_chunks(Path(path)))
+        return "".join(text_chunks(Path(path), encoding))
+    check_encoding(encoding)
+    data = sys.stdin.buffer.read()
+    chosen = encoding_of(data, encoding)
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        place = f"byte {error.start}"
-        raise bad_input("standard input", place, "not UTF-8 text", "convert it to UTF-8") from None
+        return data.decode(chosen).removeprefix("\ufeff")
+    except UnicodeError as error:
+        place, fault = f"byte {getattr(error, 'start', 0)}", f"not {chosen.upper()} text"
+        remedy = "name its encoding with --encoding NAME, or save it as UTF-8"
+        raise bad_input("standard input", place, fault, remedy) from None
 
 
-def read_documents(paths: Iterable[str]) -> DocumentFiles:
+def read_documents(paths: Iterable[str], encoding: str = "") -> DocumentFiles:
     """The texts of files and of all text files in folders; a file that is named twice counts once.
 
     A file that cannot be read, is empty or is no text is left out and listed. A path that does not
     exist is an error.
     """
+    check_encoding(encoding)
     read = DocumentFiles()
     seen: set[str] = set()
     for path in paths:
@@ -56,7 +62,7 @@ def read_documents(paths: Iterable[str]) -> DocumentFiles:
                 continue
             seen.add(real)
             try:
-                text = read_document(name)
+                text = read_document(name, encoding)
             except ReadletError as error:
                 read.unreadable.append(str(error).rpartition("; ")[0])
                 continue

@@ -9,9 +9,8 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import bad_input
 from readlet.formats import read, source_path
 from readlet.formats.columns import Columns
 from readlet.formats.streamed_ids import StreamedIds
@@ -29,7 +28,7 @@ from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
 from readlet.storage.outputs import check_file
 from readlet.storage.partial_lines import PartialLines, partial_lines
 from readlet.terminal import say
-from readlet.types import N_BEST, Example, check_threshold
+from readlet.types import N_BEST, Example, check_n_best, check_threshold
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ def predict_file(
     the output has the same bytes. It appears only when it is complete.
     """
     check_threshold(threshold, always_answer)
-    if n_best < 0:
-        raise ReadletError(f"n_best: {n_best}; give 0 or more")
+    if n_best:
+        check_n_best(n_best)
     if n_best and is_squad(out):
         remedy = "end --out in .jsonl or .csv"
         raise bad_input(out, "", "SQuAD's format has no place for --n-best", remedy)
@@ -131,16 +130,16 @@ def _check_outputs(
     *,
     overwrite: bool,
 ) -> None:
-    writer_of(out)
     inputs = [source_path(data)]
-    if reader != BASELINE and (reader_folder(reader) / "config.json").is_file():
-        inputs += _files_of_reader(reader)
+    if reader != BASELINE:
+        inputs.append(reader_folder(reader))
     final = [out] if na_probs is None else [out, na_probs]
     for path in (*final, unfinished):
         check_file(path, inputs)
         if path in final and path.exists() and not overwrite:
             remedy = "add --overwrite to replace it, or give another file"
             raise bad_input(path, "", "exists", remedy)
+    writer_of(out)
     if na_probs is not None and na_probs.resolve() in (out.resolve(), unfinished.resolve()):
         raise bad_input(na_probs, "", "is also --out", "give another file for --na-probs")
 
@@ -165,15 +164,11 @@ def _survey(examples: Iterator[Example]) -> tuple[StreamedIds, int, str]:
     return ids, total, digest.hexdigest()
 
 
-def _files_of_reader(reader: str) -> list[Path]:
-    return [*reader_files(reader), reader_folder(reader) / "calibration.json"]
-
-
 def _digest_of_reader(reader: str) -> str:
     if reader == BASELINE:
         return BASELINE
-    digest: Any = hashlib.sha256()
-    for path in _files_of_reader(reader):
+    digest = hashlib.sha256()
+    for path in (*reader_files(reader), reader_folder(reader) / "calibration.json"):
         with path.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return str(digest.hexdigest())
+    return digest.hexdigest()
