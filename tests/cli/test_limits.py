@@ -46,7 +46,7 @@ TABLE = 'name = "t"\ntitle = "T"\nrecipe = "tiny"\n'
         (("ask", "Who?", "DATA", "--n-best", HUGE), "n_best: 1000000"),
         (("ask", "Who?", "a\0b"), "NUL character"),
         (("evaluate", "baseline", "DATA", "--threshold", "7"), "threshold: 7.0; give"),
-        (("predict", "baseline", "DATA", "--out", ""), "unknown output format"),
+        (("predict", "baseline", "DATA", "--out", ""), "is a directory"),
         (("data", "show", "hub:"), "no name of a dataset"),
         (("train", "tiny", "--set", "training.batch_size=1000000000"), "training.batch_size: "),
         (("train", "tiny", "--set", f"training.batch_size={HUGE}"), "training.batch_size: "),
