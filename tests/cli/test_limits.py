@@ -46,6 +46,7 @@ TABLE = 'name = "t"\ntitle = "T"\nrecipe = "tiny"\n'
         (("ask", "Who?", "DATA", "--n-best", HUGE), "n_best: 1000000"),
         (("ask", "Who?", "a\0b"), "NUL character"),
         (("evaluate", "baseline", "DATA", "--threshold", "7"), "threshold: 7.0; give"),
+        (("predict", "baseline", "DATA", "--out", ""), "is a directory"),
         (("data", "show", "hub:"), "no name of a dataset"),
         (("train", "tiny", "--set", "training.batch_size=1000000000"), "training.batch_size: "),
         (("train", "tiny", "--set", f"training.batch_size={HUGE}"), "training.batch_size: "),
@@ -214,6 +215,7 @@ def test_out_of_memory_is_one_line(readlet_process: Run, tmp_path: Path) -> None
     """A passage of gigabytes, on a machine that has less."""
     passage = tmp_path / "long.txt"
     with passage.open("wb") as stream:
+        stream.write(b"Ada lit the lamp. " * 1000)
         stream.seek(3 << 30)
         stream.write(b".")
 

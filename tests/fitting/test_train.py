@@ -6,11 +6,13 @@ import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from readlet.errors import FailedTrainingError, ReadletError
+from readlet.encoding.batches import Batches
+from readlet.errors import FailedTrainingError, ReadletError, is_out_of_memory
 from readlet.fitting.starting import load_start
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import held_out_contexts, prepare
@@ -200,16 +202,63 @@ def test_a_disk_without_locks_can_be_trained_on(
     assert (tmp_path / "run" / "config.json").exists()
 
 
-def test_a_full_gpu_is_reported_in_one_line(
-    small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "place"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB"), "GPU"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), "machine"),
+        (MemoryError("Unable to allocate 7.28 TiB for an array"), "machine"),
+    ],
+)
+def test_full_memory_is_reported_in_one_line(
+    small_training: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    place: str,
 ) -> None:
     def full(self: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")
+        raise error
 
     monkeypatch.setattr(TrainingLoop, "run", full)
     with pytest.raises(FailedTrainingError) as caught:
         train_reader(load_recipe("tiny", small_training), tmp_path / "run", resume=False)
-    assert str(caught.value) == "the GPU's memory is full; lower training.batch_size"
+    assert str(caught.value) == f"the {place}'s memory is full; lower training.batch_size"
+
+
+def test_torch_reports_full_memory_as_expected() -> None:
+    """Its messages are recognised: they are no part of its interface."""
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 60, dtype=torch.uint8)
+    assert is_out_of_memory(caught.value)
+    assert not is_out_of_memory(RuntimeError("size mismatch"))
+
+
+def test_a_batch_larger_than_the_data_takes_no_more_memory_than_the_data(
+    small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    make = Batches.make
+
+    def noted(self: Batches[Any], *args: Any, **options: Any) -> Any:
+        sizes.append(self.batch_size)
+        return make(self, *args, **options)
+
+    monkeypatch.setattr(Batches, "make", noted)
+    changes = [*small_training, "training.epochs=1", "training.batch_size=1000000"]
+    recipe = load_recipe("tiny", changes)
+    reader = train_reader(recipe, tmp_path / "run", resume=False)
+    assert reader.recipe.training.batch_size == 1_000_000
+    assert max(sizes) <= len(prepare(recipe).train.rows)
+
+
+def test_a_batch_that_cannot_fit_is_refused_before_training(
+    small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("readlet.fitting.train.memory_bytes", lambda: 1 << 20)
+    monkeypatch.setattr(TrainingLoop, "__init__", None)
+    with pytest.raises(FailedTrainingError, match=r"rows takes .* lower training\.batch_size"):
+        train_reader(load_recipe("tiny", small_training), tmp_path / "run", resume=False)
 
 
 @pytest.mark.parametrize("exists", [True, False])

@@ -183,8 +183,8 @@ def test_a_batch_reads_at_most_one_chunk_ahead(
         assert given_back <= len(taken) < given_back + 4
 
 
-@pytest.mark.parametrize("wanted", [0, -1])
-def test_n_best_below_one_is_rejected(random_reader: Build, wanted: int) -> None:
+@pytest.mark.parametrize("wanted", [0, -1, 10**6])
+def test_n_best_out_of_range_is_rejected(random_reader: Build, wanted: int) -> None:
     for reader in (random_reader(LAMP), load_reader("baseline")):
         with pytest.raises(ReadletError, match=rf"n_best: {wanted}; must be a number from 1"):
             reader.answer("Who lit the lamp?", LAMP, wanted)

@@ -67,7 +67,7 @@ def predict_file(
     if n_best and is_squad(out):
         remedy = "end --out in .jsonl or .csv"
         raise bad_input(out, "", "SQuAD's format has no place for --n-best", remedy)
-    unfinished = out.with_name(f"{out.name}.partial")
+    unfinished = out.parent / f"{out.name}.partial"
     _check_outputs(data, reader, out, na_probs, unfinished, overwrite=overwrite)
     loaded = load_reader(reader, device=device, batch_size=batch_size)
     questions = partial(_questions, data, columns or {}, encoding)
