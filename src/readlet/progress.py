@@ -16,7 +16,7 @@ from rich.progress import (
 )
 from rich.segment import Segment
 
-from readlet.terminal import harmless, say, silence_stderr
+from readlet.terminal import harmless, say, silence_stderr, was_interrupted
 
 Item = TypeVar("Item")
 
@@ -47,6 +47,7 @@ def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> It
 
     `done` items of the total were finished before.
     """
+    items = _until_interrupted(items)
     if sys.stderr.isatty():
         columns = (
             TextColumn("{task.description}"),
@@ -63,6 +64,14 @@ def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> It
         if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
             say(f"{label}: {number} of {total}")
+
+
+def _until_interrupted(items: Iterable[Item]) -> Iterator[Item]:
+    """Libraries may swallow Ctrl-C, in the destructor of an object for example."""
+    for item in items:
+        if was_interrupted():
+            raise KeyboardInterrupt
+        yield item
 
 
 class TrainingBar:

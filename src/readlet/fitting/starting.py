@@ -69,7 +69,7 @@ def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
 def copy_weights(start: Reader, scorer: TrainableScorer) -> None:
     """Copy the weights of the start reader.
 
-    Only one of the two may be able to refuse: then the parameters for it may be new, or left out.
+    Only one of the two may be able to refuse: then the parameters for it are new, or left out.
     """
     before = _module(start).state_dict()
     loaded = scorer.module.load_state_dict(before, strict=False)

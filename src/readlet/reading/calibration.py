@@ -23,7 +23,7 @@ class Calibration(BaseModel):
     """Scores of spans are divided by it before they become probabilities."""
     no_answer_slope: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0
     """Factor of the lead that "no answer" has over the best answer, as log-odds."""
-    no_answer_bias: Annotated[float, Field(ge=-1e6, le=1e6)] = 0.0
+    no_answer_bias: Annotated[float, Field(ge=-1e3, le=1e3)] = 0.0
     """Added to that: log-odds of "no answer" when both have the same score."""
     no_answer_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     """Above this no-answer probability the reader predicts "no answer"."""
