@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from readlet.metrics.calibration_error import ReliabilityBin, calibration_error
 
-_SIZE, _LEFT, _TOP = 300, 52, 30  # of the square of the plot
-_WIDTH, _COUNTS_TOP, _COUNTS_HEIGHT = 374, 352, 48
+_SIZE, _LEFT, _TOP = 300, 52, 48  # of the square of the plot
+_WIDTH, _COUNTS_TOP, _COUNTS_HEIGHT = 374, 370, 48
 _HEIGHT = _COUNTS_TOP + _COUNTS_HEIGHT + 44
-_INK, _BAR, _GAP, _GRID = "#222222", "#0072b2", "#d55e00", "#dddddd"
+_INK, _BAR, _GAP, _GRID, _COUNT = "#222222", "#0072b2", "#d55e00", "#dddddd", "#999999"
+_LEGEND = (("share right", _BAR), ("gap to confidence", _GAP), ("predictions", _COUNT))
 
 
 def reliability_plot(bins: Sequence[ReliabilityBin]) -> str:
@@ -21,6 +22,7 @@ def reliability_plot(bins: Sequence[ReliabilityBin]) -> str:
         f'font-family="system-ui, sans-serif" font-size="12" fill="{_INK}">',
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
         _text(_LEFT, 18, title, "start"),
+        *_legend(),
         *_axes(),
     ]
     for bin in bins:
@@ -44,6 +46,17 @@ def _y(value: float) -> float:
 
 def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{more}>{text}</text>'
+
+
+def _legend() -> list[str]:
+    parts = []
+    for number, (label, colour) in enumerate(_LEGEND):
+        left = _LEFT + (0, 90, 218)[number]
+        parts += [
+            f'<rect x="{left}" y="27" width="10" height="10" fill="{colour}"/>',
+            _text(left + 14, 36, label, "start"),
+        ]
+    return parts
 
 
 def _axes() -> list[str]:
@@ -78,5 +91,5 @@ def _count(bin: ReliabilityBin, most: int) -> list[str]:
     shown = f"{bin.predictions:,} predictions, confidence {bin.confidence:.2f}"
     return [
         f'<rect x="{left:.1f}" width="{width:.1f}" y="{top:.1f}" height="{height:.1f}" '
-        f'fill="#999999"><title>{shown}, accuracy {bin.accuracy:.2f}</title></rect>'
+        f'fill="{_COUNT}"><title>{shown}, accuracy {bin.accuracy:.2f}</title></rect>'
     ]
