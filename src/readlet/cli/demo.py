@@ -37,11 +37,11 @@ def demo() -> None:
         show()
     console.rule("What to try next", align="left")
     for command, why in (
-        ("readlet ask 'Who wrote it?' passage.txt", "ask about your own text"),
-        ("readlet data check your-data.json", "find problems in your own data"),
-        ("readlet train qacnn --set ...", "train your own reader: see the README"),
+        ("readlet ask 'Who wrote it?' your-folder", "ask about your own documents"),
+        ("readlet data check your.csv", "find problems in your own data"),
+        ("readlet train finetune --set data.train=your.csv", "adapt the reader to it"),
     ):
-        console.print(f"  {command:42}{why}", markup=False)
+        console.print(f"  {command:50}{why}", markup=False)
 
 
 def _ask_bundled() -> None:
