@@ -90,12 +90,15 @@ def main() -> None:
     parser.add_argument("--questions", type=int, nargs="+", default=[50, 150, 500, 1500])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--known", type=int, default=1000, help="questions of the CS 224n set")
+    parser.add_argument("--answerable", action="store_true", help="train on answerable ones only")
     parser.add_argument("--set", nargs="*", default=[], help="changes to the recipe `finetune`")
     options = parser.parse_args()
     train, test = (
         questions_with_gaps(options.mrpc / f"{part}.tsv", seed)
         for seed, part in enumerate(("train", "test"))
     )
+    if options.answerable:
+        train = [example for example in train if example.answers]
     known = list(read_examples(options.squad / KNOWN))
     known = random.Random(0).sample(known, min(options.known, len(known)))
     print(f"{len(train):,} questions to train on, scores on {len(test):,} and {len(known):,}\n")
