@@ -47,13 +47,17 @@ def line(reader: Reader, examples: Sequence[Example], paragraphs: int) -> str:
     without = [p for e, p in pairs if not e.answers]
     answered = [(e, p) for e, p in with_answer if not p.refused]
     correct = [max(exact_match(p.text, gold.text) for gold in e.answers) for e, p in answered]
-    confidences = [p.score for _, p in answered]
+    right = [
+        max((exact_match(p.text, gold.text) for gold in e.answers), default=float(p.refused))
+        for e, p in pairs
+    ]
     cells = (
         len(answered) / len(with_answer),
         statistics.mean(correct),
-        statistics.mean(confidences),
-        expected_calibration_error(confidences, correct),
         sum(p.refused for p in without) / len(without),
+        statistics.mean(right),
+        statistics.mean(p.confidence for _, p in pairs),
+        expected_calibration_error([p.confidence for _, p in pairs], right),
     )
     return f"| {paragraphs} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |"
 
@@ -68,8 +72,8 @@ def main() -> None:
     reader = Reader.load(options.reader)
     others = sorted({(e.title, e.context) for e in everything})
     questions = chosen(everything, options.questions, random.Random(0))
-    print("| paragraphs | answered | correct | confidence | error | refused |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| paragraphs | answered | correct | refused | right | confidence | error |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for paragraphs in PARAGRAPHS:
         draw = random.Random(paragraphs)
         documents = [widened(e, others, paragraphs, draw) for e in questions]
