@@ -164,6 +164,26 @@ def test_offset_chooses_among_repeated_words_after_removal() -> None:
     assert written.answers == (Span(5, "bell"),)
 
 
+@pytest.mark.parametrize(
+    ("context", "answer", "expected"),
+    [
+        ("Apple was founded by Jobs. He ate an apple.", Span(0, "apple"), Span(0, "Apple")),
+        ("Zoe\u0301 met ZOÉ, zoé.", Span(0, "zoé"), Span(0, "Zoe\u0301")),
+        ("An apple. Apple was founded by Jobs.", Span(11, "apple"), Span(3, "apple")),
+        ("A bell.", Span(70, "Bell"), Span(2, "bell")),
+    ],
+)
+def test_the_place_at_the_offset_comes_first(context: str, answer: Span, expected: Span) -> None:
+    """In another case it is the answer too; an equal text elsewhere is another thing."""
+    asked = replace(GOOD, context=context, answers=(answer,))
+    (written,), changes = repaired(asked)
+    assert written.answers == (expected,)
+    is_moved = answer.start != expected.start
+    assert ("answer moved to the nearest place" in changes.changed) == is_moved
+    (finding,) = (f for f in check_file("asked", [asked], {}).findings if f.fault.is_wrong)
+    assert f"at {expected.start}" in finding.detail.rpartition(", ")[2]
+
+
 def test_duplicate_ids() -> None:
     other = replace(GOOD, question="Which lane?")
     taken = replace(GOOD, id="g-2", question="Is g-2 free?")

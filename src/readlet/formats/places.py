@@ -35,12 +35,24 @@ def occurrences(context: str, text: str) -> list[Span]:
 
 
 def nearest_place(context: str, span: Span) -> Span | None:
-    """The occurrence of the span's text that is nearest to its offset, or None."""
+    """The occurrence of the span's text that is nearest to its offset, or None.
+
+    The text at the offset itself may differ in case: it was meant, wherever else the text occurs.
+    """
+    if 0 <= span.start < len(context) and not span.is_in(context):
+        for place in other_spellings(context, span.text):
+            if place.start == span.start:
+                return place
     return min(
         occurrences(context, span.text),
         key=lambda place: abs(place.start - span.start),
         default=None,
     )
+
+
+def other_spellings(context: str, text: str) -> list[Span]:
+    """All places of the text in any case and Unicode normalisation, spelled as in the context."""
+    return _spellings(context, text, ignore_case=True) if text else []
 
 
 def differs_in_case(one: str, other: str) -> bool:

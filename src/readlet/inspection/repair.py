@@ -8,7 +8,7 @@ from typing import Any
 
 from readlet.encoding.words import snap, word_spans
 from readlet.errors import bad_input
-from readlet.formats import occurrences, write_examples
+from readlet.formats import nearest_place, occurrences, write_examples
 from readlet.formats.columns import Columns
 from readlet.formats.places import differs_in_case
 from readlet.inspection.faults import CONTROL
@@ -146,14 +146,11 @@ def _placed(example: Example, spans: Iterable[Span], changes: Changes) -> Iterat
         elif not (found := occurrences(example.context, text)):
             changes.changed["answer not in context removed"].append(example.id)
         else:
-            place = _nearest(found, trimmed) if has_offset else _first_whole(example.context, found)
+            near = nearest_place(example.context, trimmed) if has_offset else None
+            place = near or _first_whole(example.context, found)
             for reason in _reasons(trimmed, place, len(found)):
                 changes.changed[reason].append(example.id)
             yield place
-
-
-def _nearest(found: Sequence[Span], span: Span) -> Span:
-    return min(found, key=lambda place: abs(place.start - span.start))
 
 
 def _first_whole(context: str, found: Sequence[Span]) -> Span:
