@@ -1,3 +1,4 @@
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,8 @@ from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
-from readlet.inspection.check import check_file
+from readlet.inspection.check import check, check_file
+from readlet.inspection.faults import Fault, Finding
 from readlet.inspection.repair import Changes, repair, repair_file
 from readlet.types import Example, Span
 
@@ -182,6 +184,22 @@ def test_the_place_at_the_offset_comes_first(context: str, answer: Span, expecte
     assert ("answer moved to the nearest place" in changes.changed) == is_moved
     (finding,) = (f for f in check_file("asked", [asked], {}).findings if f.fault.is_wrong)
     assert f"at {expected.start}" in finding.detail.rpartition(", ")[2]
+
+
+def test_a_whole_word_in_another_case_is_better_than_a_piece_of_a_word(tmp_path: Path) -> None:
+    source, out = tmp_path / "d.jsonl", tmp_path / "out.jsonl"
+    row = {"id": "a", "question": "Who?", "context": "It was just the US.", "answers": ["us"]}
+    source.write_text(json.dumps(row))
+    with pytest.raises(ReadletError, match="occurs only inside of a word, at 8; repair it with"):
+        list(read_examples(source))
+    (finding,) = check([str(source)], {}).files[0].findings
+    assert finding == Finding(Fault.CASE, "a", "'us': no offset given, is 'US' at 16")
+    changes = repair_file(str(source), out, {})
+    assert [example.answers for example in read_examples(out)] == [(Span(16, "US"),)]
+    assert dict(changes.changed) == {
+        "answer written in the case of the context": ["a"],
+        "answer without offset placed at its only occurrence": ["a"],
+    }
 
 
 def test_duplicate_ids() -> None:

@@ -283,6 +283,8 @@ def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletErr
         where = "is not in the context"
     elif near.text != answer.text:
         where = f"is spelled {near.text!r:.60} in the context"
+    elif answer.start == NO_OFFSET and len(found) == 1:
+        where = f"has no offset and occurs only inside of a word, at {near.start}"
     elif answer.start == NO_OFFSET:
         where = f"has no offset and occurs {len(found)} times in the context"
     else:

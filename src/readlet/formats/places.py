@@ -12,9 +12,18 @@ _CHARACTER = regex.compile(r"\X")
 
 
 def only_place(context: str, text: str) -> int:
-    """Where the text occurs, if it occurs exactly once; else NO_OFFSET."""
+    """Where the text occurs, if it occurs exactly once; else NO_OFFSET.
+
+    Also NO_OFFSET if that is inside of a word, and the text is a word of its own in another case:
+    `us` in "just the US".
+    """
     first = context.find(text) if text else NO_OFFSET
-    return first if first >= 0 and context.find(text, first + 1) < 0 else NO_OFFSET
+    if first < 0 or context.find(text, first + 1) >= 0:
+        return NO_OFFSET
+    is_elsewhere = _cuts(context, Span(first, text)) and any(
+        not _cuts(context, place) for place in other_spellings(context, text)
+    )
+    return NO_OFFSET if is_elsewhere else first
 
 
 def occurrences(context: str, text: str) -> list[Span]:
@@ -89,6 +98,18 @@ def _spellings(context: str, text: str, *, ignore_case: bool) -> list[Span]:
         for place in _places("".join(converted), wanted)
         if place in ours and place + len(wanted) in ours
     ]
+
+
+def _cuts(context: str, place: Span) -> bool:
+    """Whether a letter or digit at an edge of the place continues outside of it.
+
+    In scripts that do not separate words, most places do.
+    """
+    edges = ((place.start - 1, place.start), (place.end, place.end - 1))
+    return any(
+        0 <= outside < len(context) and context[outside].isalnum() and context[inside].isalnum()
+        for outside, inside in edges
+    )
 
 
 def _places(text: str, wanted: str) -> list[int]:
