@@ -335,3 +335,25 @@ def test_squad_without_answers_is_unlabelled(tmp_path: Path) -> None:
     path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "c", "qas": qas}]}]}))
     found = [(e.is_labelled, e.is_impossible) for e in read(path) if isinstance(e, Example)]
     assert found == [(False, False), (True, True)]
+
+
+def test_empty_rows_of_a_spreadsheet_are_no_questions(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "question,context,answer\nWho?,Ada came.,Ada\n,,\n , ,\n,\nWho?,Bo came.,Bo\n,,\n"
+    )
+    first, second = read_examples(path)
+    assert (first.id, first.answers) == ("1", (Span(0, "Ada"),))
+    assert (second.id, second.answers) == ("2", (Span(0, "Bo"),))
+
+
+@pytest.mark.parametrize("field", ["question", "context"])
+def test_a_question_has_text(tmp_path: Path, field: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = {"id": "a", "question": "Who?", "context": "Ada came.", "answers": []} | {field: " "}
+    path.write_text(json.dumps(row))
+    assert len(list(read(path))) == 1
+    with pytest.raises(
+        ReadletError, match=rf"'a': the {field} has no text; repair it with .*--fix"
+    ):
+        list(read_examples(path))

@@ -130,7 +130,8 @@ def read_examples(
 ) -> Iterator[Example]:
     """Stream validated questions: every answer is at its offset (law 1).
 
-    A question either has answers or is marked impossible. Anything else raises an error.
+    A question has text, and either has answers or is marked impossible. Anything else raises an
+    error.
 
     Omit `columns` where the user cannot name columns: the error about a missing column then
     suggests another remedy.
@@ -138,6 +139,10 @@ def read_examples(
     for item in _read_named(source, columns, encoding):
         if not isinstance(item, Example):
             raise bad_input(source, "", "contains sentences, not questions", "give question data")
+        for field, text in (("question", item.question), ("context", item.context)):
+            if not text.strip():
+                place = f"question {item.id!r}"
+                raise bad_input(source, place, f"the {field} has no text", _fix_remedy(source))
         if not item.answers and not item.is_impossible:
             what = "" if item.is_labelled else "is unlabelled: it "
             fault = f"{what}has no answer and is not marked impossible"

@@ -82,7 +82,7 @@ def read_csv(
             cells = next(reader, None)
             if cells is None:
                 return
-            if not cells:
+            if _is_blank(cells):
                 continue
             number += 1
             if len(cells) != len(names):
@@ -101,6 +101,11 @@ def read_csv(
             on_fault(error)
         else:
             yield example
+
+
+def _is_blank(cells: Iterable[str]) -> bool:
+    """Whether a row has no content: spreadsheets write `,,` for an empty one."""
+    return not any(map(str.strip, cells))
 
 
 def _row_fault(path: Path, place: str, error: csv.Error | InputError, lost: int) -> InputError:
