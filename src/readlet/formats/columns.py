@@ -81,8 +81,10 @@ class ColumnFinder:
         return found
 
     def _resolve(self, names: tuple[str, ...]) -> Columns:
-        wanted = {field: self._columns.get(field, field) for field in FIELDS}
-        found = {field: name for field, name in wanted.items() if name in names}
+        # A column that the user names for one field is not another one, whatever its name.
+        own = {field: field for field in FIELDS if field not in self._columns.values()}
+        wanted = {**own, **self._columns}
+        found = {field: wanted[field] for field in FIELDS if wanted.get(field) in names}
         used = {*found.values(), *self._columns.values()}
         spare = {_simple(name): name for name in names if name not in used}
         for field in FIELDS:
