@@ -153,3 +153,67 @@ def test_fix_names_in_place_as_the_remedy(readlet: Run, tmp_path: Path) -> None:
     assert "--fix: not with --in-place" in both.err
     assert path.read_bytes() == old
     assert list(tmp_path.iterdir()) == [path]
+
+
+ROW = {"id": "1", "question": "Who?", "context": LAMP, "answers": ["Ada"]}
+QA = {"id": "1", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 1}]}
+PARAGRAPH = {"context": LAMP, "qas": [QA]}
+ARTICLE = {"title": "t", "paragraphs": [PARAGRAPH]}
+
+
+def squad(article: Any = ARTICLE, **others: Any) -> str:
+    return json.dumps({"data": [ARTICLE, article], **others})
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        (
+            f"{json.dumps(ROW)}\n\n{json.dumps(ROW | {'annotator': 'B'})}",
+            "other fields (annotator)",
+        ),
+        (json.dumps(ROW | {"a": 1, "passage": "x", "answer_end": 3}), "(a, passage, answer_end)"),
+        (json.dumps(ROW | {"answers": [{"text": "Ada", "by": "B"}]}), "other fields (by)"),
+        (json.dumps(ROW | dict.fromkeys("abcdefg")), "other fields (a, b, c, d, e and 2 more)"),
+        (squad(url="x"), "other fields (url)"),
+        (squad(ARTICLE | {"url": "x"}), "other fields (url)"),
+        (squad(ARTICLE | {"paragraphs": [PARAGRAPH | {"type": "x"}]}), "other fields (type)"),
+        (
+            squad(ARTICLE | {"paragraphs": [PARAGRAPH | {"qas": [QA | {"by": "B"}]}]}),
+            "other fields (by)",
+        ),
+        (
+            squad(ARTICLE | {"paragraphs": [PARAGRAPH | {"qas": []}]}),
+            "paragraphs without questions",
+        ),
+        (squad(ARTICLE | {"paragraphs": []}), "articles without paragraphs"),
+        (squad(version="mine-3"), "its own version ('mine-3')"),
+    ],
+)
+def test_nothing_that_the_file_has_is_lost(
+    readlet: Run, tmp_path: Path, text: str, lost: str
+) -> None:
+    path = tmp_path / "d.json"
+    path.write_text(text)
+    done = readlet("data", "check", path, "--in-place")
+    assert (done.code, done.out) == (2, "")
+    assert lost in done.err
+    assert "which would not be kept; write a repaired copy with --fix OUT" in done.err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("text", [squad(version="1.1"), squad(), json.dumps(ROW) + "\n{"])
+def test_what_readlet_writes_itself_is_not_lost(readlet: Run, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "d.json"
+    path.write_text(text)
+    done = readlet("data", "check", path, "--in-place")
+    assert f"Repaired {path}" in done.out
+
+
+def test_named_columns_would_be_renamed(readlet: Run, tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text(json.dumps({"frage": "Who?", "context": LAMP, "answers": ["ada"]}))
+    done = readlet("data", "check", path, "--in-place", "--column", "question=frage")
+    assert done.code == 2
+    assert "would be renamed to Readlet's names; write a repaired copy with --fix OUT" in done.err
+    assert list(tmp_path.iterdir()) == [path]

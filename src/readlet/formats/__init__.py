@@ -18,6 +18,7 @@ from readlet.formats.hub import PREFIX, read_hub
 from readlet.formats.json_files import read_json
 from readlet.formats.jsonl import read_jsonl, write_jsonl
 from readlet.formats.malformed import OnFault, raise_fault
+from readlet.formats.other_fields import lost_from_jsonl, lost_from_squad
 from readlet.formats.parquet_files import read_parquet, require_pyarrow, write_parquet
 from readlet.formats.places import nearest_place, occurrences
 from readlet.formats.squad import write_squad
@@ -31,6 +32,7 @@ __all__ = [
     "has_columns",
     "is_file_name",
     "is_output",
+    "lost_by_writing",
     "nearest_place",
     "occurrences",
     "output_kind",
@@ -263,6 +265,12 @@ def own_suffix(path: Path, columns: Columns, encoding: str) -> str | None:
         return None
     zipped = ".gz" if first == b"\x1f\x8b" else ""
     return f".{kind}{zipped}"
+
+
+def lost_by_writing(path: Path) -> str:
+    """What a file with an `own_suffix` has that writing its Examples would lose, in words."""
+    is_jsonl = detect(path, _NO_COLUMNS, "") == "jsonl"
+    return lost_from_jsonl(path) if is_jsonl else lost_from_squad(path)
 
 
 def is_output(path: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats import is_file_name, own_suffix
+from readlet.formats import is_file_name, lost_by_writing, own_suffix
 from readlet.formats.columns import Columns
 from readlet.inspection.repair import Changes, repair_file
 from readlet.storage.outputs import check_file
@@ -37,6 +37,11 @@ def check_in_place(source: str, columns: Columns, encoding: str = "") -> None:
     if own_suffix(path, columns, encoding) is None:
         fault = "only SQuAD JSON and JSONL, in UTF-8, can be repaired in place"
         raise bad_input(source, "", fault, _TO_ANOTHER)
+    if columns:
+        fault = "its columns would be renamed to Readlet's names"
+        raise bad_input(source, "", fault, _TO_ANOTHER)
+    if lost := lost_by_writing(path):
+        raise bad_input(source, "", f"has {lost}, which would not be kept", _TO_ANOTHER)
     check_file(path)
     check_file(_free_backup(path.resolve()))
 
