@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from readlet.formats import read_examples, write_examples
+from readlet.inspection import in_place
 from readlet.types import Example, Span
 
 Run = Callable[..., Any]
@@ -108,6 +109,35 @@ def test_several_files(readlet: Run, tmp_path: Path) -> None:
     assert done.code == 1  # an example was dropped
     assert [len(file["dropped"]) for file in done.json()["in_place"]] == [0, 1]
     assert [readlet("data", "check", path).code for path in (one, two)] == [0, 0]
+
+
+def test_all_files_are_repaired_or_none(
+    readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    write_examples(one, questions(12))
+    write_examples(two, [Example("3", " ", LAMP, (Span(0, "The"),))])
+    old = one.read_bytes()
+    done = readlet("data", "check", one, two, "--in-place")
+    assert (done.code, done.out) == (2, "")
+    assert f"{two}: no question could be kept, so nothing was changed" in done.err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == {
+        one: old,
+        two: two.read_bytes(),
+    }
+    twice = readlet("data", "check", one, one, "--in-place")
+    assert f"{one}: is given twice; name each file once" in twice.err
+
+    def copy(path: Path, place: Path) -> None:
+        if path == two:
+            raise PermissionError(13, "Permission denied", str(path))
+        place.hardlink_to(path)
+
+    write_examples(two, questions(12))
+    monkeypatch.setattr(in_place, "_copy", copy)
+    assert readlet("data", "check", one, two, "--in-place").code != 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.jsonl", "two.jsonl"]
+    assert one.read_bytes() == old
 
 
 @pytest.mark.parametrize(

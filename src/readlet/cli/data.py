@@ -68,7 +68,7 @@ def check(
     changes = None
     if fix is not None:
         changes = repair_file(files[0], fix, columns, encoding=encoding)
-    repaired = [repair_in_place(source, columns) for source in files] if in_place else []
+    repaired = repair_in_place(files) if in_place else []
     if as_json:
         result = report.as_json()
         if changes is not None:
