@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from readlet.errors import ReadletError
+from readlet.errors import InputError, ReadletError
 from readlet.formats import has_columns, read, read_examples
 from readlet.formats.columns import parse_columns
 from readlet.types import NO_OFFSET, Example, Span
@@ -357,3 +357,56 @@ def test_a_question_has_text(tmp_path: Path, field: str) -> None:
         ReadletError, match=rf"'a': the {field} has no text; repair it with .*--fix"
     ):
         list(read_examples(path))
+
+
+GERMAN = {
+    "rows.csv": "frage,context,antwort\nWho?,Ada came.,Ada\n",
+    "rows.json": '[{"frage": "Who?", "context": "Ada came.", "antwort": "Ada"}]',
+    "rows.jsonl": '{"frage": "Who?", "context": "Ada came.", "antwort": "Ada"}',
+}
+
+
+@pytest.mark.parametrize("name", GERMAN)
+def test_answers_in_a_column_of_another_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(GERMAN[name])
+    columns = {"question": "frage"}
+    fault = r"its questions are unlabelled: no column 'answer' \(it has frage, context, antwort\)"
+    remedy = "add the answers, or name the column with --column answer=NAME"
+    with pytest.raises(ReadletError, match=f"{fault}; {remedy}"):
+        list(read_examples(path, columns))
+    (example,) = read_examples(path, columns | {"answer": "antwort"})
+    assert example.answers == (Span(0, "Ada"),)
+    path.write_text(GERMAN[name].replace("frage", "question"))
+    with pytest.raises(ReadletError, match=r"readlet data convert .* --column answer=NAME"):
+        list(read_examples(path))
+
+
+@pytest.mark.parametrize("wrap", ["{}", '{{"data": {}}}'])
+def test_records_with_other_names_are_no_articles(tmp_path: Path, wrap: str) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(wrap.format('[{"q": "Who?", "p": "Ada came.", "a": "Ada"}]'))
+    fault = r"record 1: no column '{}' \(it has q, p, a\); name the column with --column {}=NAME"
+    with pytest.raises(ReadletError, match=fault.format("question", "question")):
+        list(read_examples(path, {}))
+    with pytest.raises(ReadletError, match=fault.format("question", "question")):
+        list(read_examples(path, {"answer": "a"}))
+    with pytest.raises(ReadletError, match=fault.format("context", "context")):
+        list(read_examples(path, {"question": "q"}))
+    (example,) = read_examples(path, {"question": "q", "context": "p", "answer": "a"})
+    assert example.answers == (Span(0, "Ada"),)
+
+
+def test_other_items_among_records_are_malformed_records(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([RECORDS[0], 7, {"title": "t"}, RECORDS[1]]))
+    faults: list[InputError] = []
+    assert list(read(path, on_fault=faults.append)) == EXAMPLES
+    found = [(fault.place, fault.fault) for fault in faults]
+    assert found == [
+        ("record 2 (line 1)", "is 7, not an object"),
+        ("record 3 (line 1)", "'context' is missing"),
+    ]
+    path.write_text(json.dumps([{"title": "t"}]))
+    with pytest.raises(ReadletError, match="article 1: 'paragraphs' is missing"):
+        list(read(path))

@@ -138,7 +138,7 @@ def read_examples(
     Omit `columns` where the user cannot name columns: the error about a missing column then
     suggests another remedy.
     """
-    for item in _read_named(source, columns, encoding):
+    for number, item in enumerate(_read_named(source, columns, encoding)):
         if not isinstance(item, Example):
             raise bad_input(source, "", "contains sentences, not questions", "give question data")
         for field, text in (("question", item.question), ("context", item.context)):
@@ -146,6 +146,8 @@ def read_examples(
                 place = f"question {item.id!r}"
                 raise bad_input(source, place, f"the {field} has no text", _fix_remedy(source))
         if not item.answers and not item.is_impossible:
+            if not item.is_labelled and not number:
+                _require_labels(source, columns, encoding)
             what = "" if item.is_labelled else "is unlabelled: it "
             fault = f"{what}has no answer and is not marked impossible"
             remedy = "add its answers, or set is_impossible to true"
@@ -208,6 +210,18 @@ def _read_named(
         yield from read(source, columns or _NO_COLUMNS, encoding=encoding)
     except NoColumnError as error:
         raise (error if columns is not None else error.without_option) from None
+
+
+def _require_labels(source: str | Path, columns: Columns | None, encoding: str) -> None:
+    """Raise an error that lists the columns, if one of them may be that of the answers."""
+    if not has_columns(source, encoding):
+        return
+    try:
+        next(read(source, {"answer": "answer", **(columns or {})}, encoding=encoding))
+    except NoColumnError as error:
+        remedy = (error if columns is not None else error.without_option).remedy
+        fault = f"its questions are unlabelled: {error.fault}"
+        raise bad_input(source, "", fault, f"add the answers, or {remedy}") from None
 
 
 def read_sentences(source: str | Path, *, encoding: str = "") -> Iterator[Sentence]:

@@ -36,7 +36,7 @@ _KNOWN = {*FIELDS, *(name for names in _OTHER_NAMES.values() for name in names)}
 class NoColumnError(InputError):
     """A field is missing: its column may have another name, which some commands accept."""
 
-    without_option: ReadletError  # the same error for commands without --column
+    without_option: InputError  # the same error for commands without --column
 
 
 def no_column(source: str | Path, place: str, fault: str, field: str) -> NoColumnError:
