@@ -194,7 +194,7 @@ def test_utf16_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("written", "given", "error"),
     [
-        ("cp1252", "", r"byte 30: not UTF-8 text, looks like cp1252; .*--encoding cp1252, or"),
+        ("cp1252", "", r"byte 30: not UTF-8 text, looks like cp1252; .*--encoding cp1252 "),
         ("utf-16-le", "", r"byte 0: not UTF-8 text, looks like utf-16-le; .*--encoding utf-16-le"),
         ("utf-16-be", "", r"looks like utf-16-be; .*--encoding utf-16-be"),
         ("utf-8", "utf-32", r"byte 0: not UTF-32 text; name another encoding"),
@@ -410,3 +410,12 @@ def test_other_items_among_records_are_malformed_records(tmp_path: Path) -> None
     path.write_text(json.dumps([{"title": "t"}]))
     with pytest.raises(ReadletError, match="article 1: 'paragraphs' is missing"):
         list(read(path))
+
+
+def test_remedies_for_commands_without_options(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("question,context,answer\nWo?,In Köln.,Köln\n".encode("latin-1"))
+    with pytest.raises(ReadletError, match=r"save it as UTF-8: readlet data convert .*--encoding"):
+        list(read_examples(path))
+    with pytest.raises(ReadletError, match=r"--encoding cp1252 \(in experiments: data.encoding\)"):
+        list(read_examples(path, {}))

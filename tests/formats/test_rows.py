@@ -270,7 +270,7 @@ def test_the_order_of_lines_does_not_matter(tmp_path: Path) -> None:
 def test_commands_without_column_option_suggest_another_remedy(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("ask,context,answer\nWho?,Ada wrote it.,Ada\n")
-    with pytest.raises(ReadletError, match=r"; name the column with --column question=NAME$"):
+    with pytest.raises(ReadletError, match=r"; name the column with --column question=NAME "):
         list(read_examples(path, {}))
     with pytest.raises(ReadletError) as caught:
         list(read_examples(path))

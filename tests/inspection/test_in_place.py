@@ -247,3 +247,18 @@ def test_named_columns_would_be_renamed(readlet: Run, tmp_path: Path) -> None:
     assert done.code == 2
     assert "would be renamed to Readlet's names; write a repaired copy with --fix OUT" in done.err
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_in_place_is_no_remedy_for_tables(readlet: Run, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    write_examples(path, questions(12))
+    done = readlet("data", "check", path, "--fix", path)
+    assert done.err == f"readlet: {path}: is also an input; give another file\n"
+
+
+@pytest.mark.parametrize(("encoding", "code"), [("UTF8", 0), ("utf-8", 0), ("latin-1", 2)])
+def test_utf8_may_be_named(readlet: Run, tmp_path: Path, encoding: str, code: int) -> None:
+    path = tmp_path / "d.jsonl"
+    write_examples(path, questions(12))
+    done = readlet("data", "check", path, "--in-place", "--encoding", encoding)
+    assert done.code == code

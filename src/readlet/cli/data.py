@@ -52,7 +52,11 @@ def check(
     from readlet.formats import check_target
     from readlet.formats.columns import parse_columns
     from readlet.inspection.check import check as check_files
-    from readlet.inspection.in_place import check_in_place, repair_in_place
+    from readlet.inspection.in_place import (
+        check_in_place,
+        has_own_format,
+        repair_in_place,
+    )
     from readlet.inspection.repair import repair_file
 
     columns = parse_columns(column)
@@ -61,7 +65,10 @@ def check(
             raise ReadletError("--fix: not with --in-place; leave one of them out")
         if len(files) != 1:
             raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
-        check_target(fix, files, remedy="give another file, or repair it with --in-place")
+        remedy = "give another file"
+        if fix.exists() and has_own_format(files[0], columns, encoding):
+            remedy = f"{remedy}, or repair it with --in-place"
+        check_target(fix, files, remedy=remedy)
     for source in files if in_place else ():
         check_in_place(source, columns, encoding)
     report = check_files(files, columns, encoding=encoding)

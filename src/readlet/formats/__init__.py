@@ -1,5 +1,6 @@
 """Files to Examples and back. `read` detects the format by content, never by file name."""
 
+import codecs
 import re
 import warnings
 from collections import Counter
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from readlet.bundled import SPLITS, corpus
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import EncodingError, ReadletError, bad_input, input_error
 from readlet.formats.columns import Columns, NoColumnError
 from readlet.formats.csv_files import read_csv, write_csv, write_tsv
 from readlet.formats.detect import Kind, detect, head_of
@@ -135,8 +136,8 @@ def read_examples(
     A question has text, and either has answers or is marked impossible. Anything else raises an
     error.
 
-    Omit `columns` where the user cannot name columns: the error about a missing column then
-    suggests another remedy.
+    Omit `columns` where the user can name neither columns nor an encoding: errors about them then
+    suggest another remedy.
     """
     for number, item in enumerate(_read_named(source, columns, encoding)):
         if not isinstance(item, Example):
@@ -210,6 +211,12 @@ def _read_named(
         yield from read(source, columns or _NO_COLUMNS, encoding=encoding)
     except NoColumnError as error:
         raise (error if columns is not None else error.without_option) from None
+    except EncodingError as error:
+        if columns is not None:
+            raise
+        command = f"readlet data convert {source} --encoding NAME --out OUT.jsonl"
+        remedy = f"save it as UTF-8: {command}"
+        raise input_error(EncodingError, source, error.place, error.fault, remedy) from None
 
 
 def _require_labels(source: str | Path, columns: Columns | None, encoding: str) -> None:
@@ -275,7 +282,8 @@ def own_suffix(path: Path, columns: Columns, encoding: str) -> str | None:
     with path.open("rb") as raw:
         first = raw.read(2)
     is_squad = kind == "json" and not has_columns(path)
-    if (kind != "jsonl" and not is_squad) or encoding or first in (b"\xff\xfe", b"\xfe\xff"):
+    is_other = bool(encoding) and codecs.lookup(encoding).name != "utf-8"
+    if (kind != "jsonl" and not is_squad) or is_other or first in (b"\xff\xfe", b"\xfe\xff"):
         return None
     zipped = ".gz" if first == b"\x1f\x8b" else ""
     return f".{kind}{zipped}"

@@ -40,7 +40,7 @@ class NoColumnError(InputError):
 
 
 def no_column(source: str | Path, place: str, fault: str, field: str) -> NoColumnError:
-    remedy = f"name the column with --column {field}=NAME"
+    remedy = f"name the column with --column {field}=NAME (in experiments: data.columns)"
     error = input_error(NoColumnError, source, place, fault, remedy)
     command = f"readlet data convert {source} --column {field}=NAME --out OUT.jsonl"
     error.without_option = bad_input(source, place, fault, f"rename the columns: {command}")

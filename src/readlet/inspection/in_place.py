@@ -31,12 +31,17 @@ class Repaired:
         return {"source": self.source, "backup": backup, **self.changes.as_json()}
 
 
+def has_own_format(source: str, columns: Columns, encoding: str = "") -> bool:
+    """Whether a source is a file in a format that can be repaired in place."""
+    return is_file_name(source) and own_suffix(Path(source), columns, encoding) is not None
+
+
 def check_in_place(source: str, columns: Columns, encoding: str = "") -> None:
     """Check that a file can be repaired where it is; call it before long work."""
     if not is_file_name(source):
         raise bad_input(source, "", "is not a file of yours", _TO_ANOTHER)
     path = Path(source)
-    if own_suffix(path, columns, encoding) is None:
+    if not has_own_format(source, columns, encoding):
         fault = "only SQuAD JSON and JSONL, in UTF-8, can be repaired in place"
         raise bad_input(source, "", fault, _TO_ANOTHER)
     if columns:

@@ -95,7 +95,8 @@ def _not_text(path: Path, at: int, chosen: str, likely: str, encoding: str | Non
     elif encoding and not likely:
         remedy = "name another encoding with --encoding"
     else:
-        remedy = f"name its encoding with --encoding {likely or 'NAME'}, or save it as UTF-8"
+        option = f"--encoding {likely or 'NAME'} (in experiments: data.encoding)"
+        remedy = f"name its encoding with {option}, or save it as UTF-8"
     return input_error(EncodingError, path, f"byte {at}", fault, remedy)
 
 
