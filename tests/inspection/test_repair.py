@@ -212,6 +212,24 @@ def test_duplicate_ids() -> None:
     assert dict(changes.changed) == {"duplicate id renamed": ["g"]}
 
 
+def test_many_equal_ids_take_linear_time() -> None:
+    asked = []
+
+    class Identity(str):
+        """Counts the ids that are tried."""
+
+        __slots__ = ()
+
+        def __format__(self, spec: str) -> str:
+            asked.append(self)
+            return str(self)
+
+    examples = [replace(GOOD, id=Identity("g"), question=f"Which {n}?") for n in range(300)]
+    written, _ = repaired(*examples)
+    assert [example.id for example in written] == ["g", *(f"g-{n}" for n in range(2, 301))]
+    assert len(asked) == 299
+
+
 def test_repair_of_a_file_onto_itself(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     write_examples(path, [replace(GOOD, answers=(Span(0, "kiln"),)), replace(GOOD, id="h")])

@@ -1,7 +1,7 @@
 """Repair what can be repaired safely; drop the rest; count both by reason (law 7)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from readlet.formats.places import differs_in_case
 from readlet.inspection.faults import CONTROL
 from readlet.inspection.placing import Placement, placement
 from readlet.inspection.readable import ReadableItems
-from readlet.types import NO_OFFSET, Example, Span, free_id
+from readlet.types import NO_OFFSET, Example, Span
 
 
 @dataclass
@@ -61,6 +61,7 @@ def repair_file(source: str, out: Path, columns: Columns, *, encoding: str = "")
 def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
     """Yield examples in which `check` finds no problem, and record the `changes`."""
     by_id: dict[str, Example] = {}
+    numbers: dict[str, int] = {}
     for original in examples:
         reason = _unrepairable(original)
         if reason:
@@ -77,10 +78,19 @@ def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
                 changes.dropped["exact copy of an earlier example"].append(original.id)
                 continue
             changes.changed["duplicate id renamed"].append(original.id)
-            example = replace(example, id=free_id(example.id, by_id.keys()))
+            example = replace(example, id=_free_id(example.id, by_id, numbers))
             by_id[example.id] = example
         changes.written += 1
         yield example
+
+
+def _free_id(identity: str, taken: Container[str], numbers: dict[str, int]) -> str:
+    """The id with a number; `numbers` are the next to try, as all ids of a file may be the same."""
+    number = numbers.get(identity, 2)
+    while (free := f"{identity}-{number}") in taken:
+        number += 1
+    numbers[identity] = number + 1
+    return free
 
 
 def _unrepairable(example: Example) -> str:
