@@ -419,3 +419,25 @@ def test_remedies_for_commands_without_options(tmp_path: Path) -> None:
         list(read_examples(path))
     with pytest.raises(ReadletError, match=r"--encoding cp1252 \(in experiments: data.encoding\)"):
         list(read_examples(path, {}))
+
+
+@pytest.mark.parametrize("before", ["\n", "\r\n\n", ",,\n", "\n;;\n", " \nsep=,\n"])
+@pytest.mark.parametrize("delimiter", ",;")
+def test_empty_lines_before_the_header(tmp_path: Path, before: str, delimiter: str) -> None:
+    path = tmp_path / "rows.csv"
+    rows = "question,context,answer\nWho?,Ada came.,Ada\nBad,row\n"
+    path.write_text((before.replace(";", ",") + rows).replace(",", delimiter), newline="")
+    faults: list[InputError] = []
+    (example,) = read(path, on_fault=faults.append)
+    assert isinstance(example, Example)
+    assert example.answers == (Span(0, "Ada"),)
+    assert [fault.place for fault in faults] == [f"line {before.count(chr(10)) + 3}"]
+
+
+@pytest.mark.parametrize(("cell", "is_impossible"), [("yes", True), ("No", False), ("YES", True)])
+def test_flags_may_be_yes_and_no(tmp_path: Path, cell: str, is_impossible: bool) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"question,context,is_impossible\nWho?,Ada came.,{cell}\n")
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert example.is_impossible is is_impossible

@@ -297,18 +297,19 @@ def lost_by_writing(path: Path) -> str:
 
 def is_output(path: Path) -> bool:
     """Whether the name says a format that can be written."""
-    return path.suffix == ".parquet" or _text_kind(path) in _TEXT_WRITERS
+    return path.suffix.lower() == ".parquet" or _text_kind(path) in _TEXT_WRITERS
 
 
 def output_kind(path: Path) -> str:
     """The format of an output, by its name."""
     if not is_output(path):
         raise bad_input(path, "", "unknown output format", f"end the name in {OUTPUT_NAMES}")
-    return "parquet" if path.suffix == ".parquet" else _text_kind(path)
+    return "parquet" if path.suffix.lower() == ".parquet" else _text_kind(path)
 
 
 def _text_kind(path: Path) -> str:
-    return path.name.removesuffix(".gz").rpartition(".")[2]
+    _, dot, kind = path.name.lower().removesuffix(".gz").rpartition(".")
+    return kind if dot else ""
 
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:

@@ -83,7 +83,7 @@ class RowReader:
         answers = _answers(source, place, present, context)
         # Without a column for labels, a question is unlabelled, not impossible.
         is_labelled = any(field in columns for field in _LABELS)
-        impossible = _parse(present.get("is_impossible", is_labelled and not answers))
+        impossible = _flag(present.get("is_impossible", is_labelled and not answers))
         plausible = present.get("plausible_answers")
         return Example(
             id=str(present.get("id", number)),
@@ -147,6 +147,10 @@ def _parse(value: Any) -> Any:
         return json.loads(value)
     except (RecursionError, ValueError):
         return value
+
+
+def _flag(value: Any) -> Any:
+    return {"yes": True, "no": False}.get(str(value).strip().lower(), _parse(value))
 
 
 def _parse_list(value: Any) -> Any:

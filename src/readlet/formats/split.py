@@ -63,7 +63,7 @@ def part_paths(source: str, out: Path, names: Iterable[str]) -> dict[str, Path]:
         suffix = _suffix(Path(source))
         return {name: out / f"{name}{suffix}" for name in names}
     suffix = _suffix(out)
-    stem = out.name.removesuffix(suffix)
+    stem = out.name[: -len(suffix)]  # the suffix may be in capitals
     return {name: out.with_name(f"{stem}-{name}{suffix}") for name in names}
 
 
@@ -195,4 +195,4 @@ def _suffix(path: Path) -> str:
     """The end of the name that says the format: .csv, .json.gz; .jsonl if there is none."""
     if not is_output(path):
         return ".jsonl"
-    return f".{output_kind(path)}" + (".gz" if path.suffix == ".gz" else "")
+    return f".{output_kind(path)}" + (".gz" if path.suffix.lower() == ".gz" else "")

@@ -162,7 +162,7 @@ def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
 def atomic_text(path: Path) -> Iterator[TextIO]:
     """Write text atomically: the file appears only when complete. `.gz` names are gzipped."""
     with atomic_bytes(path) as raw:
-        zipped = path.suffix == ".gz"
+        zipped = path.suffix.lower() == ".gz"
         # mtime=0: equal content gives equal bytes.
         binary = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if zipped else raw
         # An unpaired surrogate has no UTF-8; its backslash form is how JSON writes it.
