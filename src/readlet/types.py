@@ -112,8 +112,9 @@ def check_threshold(threshold: float | None, always_answer: bool) -> None:
         return
     if always_answer:
         raise ReadletError("threshold: not together with always-answer; leave one of them out")
-    if not 0.0 <= threshold <= 1.0:
-        raise ReadletError(f"threshold: {threshold}; give a number from 0 to 1")
+    is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
+    if not is_number or not 0.0 <= threshold <= 1.0:
+        raise ReadletError(f"threshold: {threshold!r:.40}; give a number from 0 to 1")
 
 
 def check_n_best(n_best: int) -> None:

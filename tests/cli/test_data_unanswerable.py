@@ -57,7 +57,16 @@ def test_old_and_new_questions_are_written(readlet: Run, tmp_path: Path, source:
 
 def test_seed_and_share(readlet: Run, tmp_path: Path, source: Path) -> None:
     def run(name: str, *words: object) -> tuple[Any, bytes]:
-        done = readlet("data", "unanswerable", source, "--out", tmp_path / name, "--json", *words)
+        done = readlet(
+            "data",
+            "unanswerable",
+            source,
+            "--overwrite",
+            "--out",
+            tmp_path / name,
+            "--json",
+            *words,
+        )
         assert done.code == 0
         return done.json(), (tmp_path / name).read_bytes()
 
@@ -102,7 +111,8 @@ def lamps(language: str = "") -> list[Example]:
 def test_kinds_are_counted(readlet: Run, tmp_path: Path, altered: float) -> None:
     source, out = tmp_path / "lamps.json", tmp_path / "out.json"
     write_examples(source, lamps())
-    words = ("data", "unanswerable", source, "--out", out, "--share", 0.3, "--altered", altered)
+    words = ("data", "unanswerable", source, "--overwrite", "--out", out)
+    words += ("--share", 0.3, "--altered", altered)
     summary = readlet(*words, "--json").json()
     written = [e for e in read_examples(out) if e.is_impossible]
     counts = {
@@ -150,7 +160,8 @@ def test_unreachable_share_is_reported(readlet: Run, tmp_path: Path, source: Pat
         lone,
         [Example(f"[lone]{n}", f"Who {n}?", text, (Span(0, "No one"),), title="X") for n in "abcd"],
     )
-    words = ("data", "unanswerable", source, lone, "--out", tmp_path / "out.json", "--share", 0.75)
+    words = ("data", "unanswerable", source, lone, "--overwrite", "--share", 0.75)
+    words += ("--out", tmp_path / "out.json")
     shown = " ".join(readlet(*words).out.split())
     assert "20 questions, 8 (40.0%) unanswerable." in shown
     assert "not paired: 4 of an article with only one paragraph ([lone]" in shown

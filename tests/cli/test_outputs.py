@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ READ_ONLY = {
     },
     "evaluate": {
         *("targets", "predictions", "always_answer", "na_probs", "threshold", "against"),
-        *("rules", "allow_missing", "as_json", "column", "encoding", "device"),
+        *("rules", "allow_missing", "as_json", "column", "encoding", "device", "overwrite"),
     },
     "predict": {
         *("reader", "data", "n_best", "threshold", "always_answer", "column", "encoding"),
@@ -38,12 +38,13 @@ READ_ONLY = {
     "train": {"recipe", "changes", "column", "encoding", "resume", "fields", "kind"},
     "slim": {"reader", "max_mb", "words", "dev", "notice", "device"},
     "data": set[str](),
-    "data check": {"files", "as_json", "list_all", "column", "encoding"},
+    "data check": {"files", "as_json", "list_all", "column", "encoding", "overwrite"},
     "data show": {"file", "n", "identity", "column", "encoding"},
-    "data convert": {"files", "as_json", "column", "encoding"},
+    "data convert": {"files", "as_json", "column", "encoding", "overwrite"},
     "data split": {"file", "parts", "seed", "as_json", "column", "encoding"},
     "data unanswerable": {
         *("files", "share", "altered", "seed", "as_json", "list_all", "column", "encoding"),
+        "overwrite",
     },
     "experiment": set[str](),
     "experiment list": set[str](),
@@ -73,11 +74,11 @@ class Output:
 
 OUTPUTS = {
     ("evaluate", "save"): Output(
-        "evaluate READER DATA --against OTHER --na-probs PROBS --save-predictions OUT",
+        "evaluate READER DATA --against OTHER --na-probs PROBS --overwrite --save-predictions OUT",
         ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
     ),
     ("evaluate", "plot"): Output(
-        "evaluate READER DATA --against OTHER --na-probs PROBS --plot OUT",
+        "evaluate READER DATA --against OTHER --na-probs PROBS --overwrite --plot OUT",
         ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
         suffix=".svg",
     ),
@@ -103,15 +104,19 @@ OUTPUTS = {
         is_folder=True,
         runs_once=True,
     ),
-    ("data check", "fix"): Output("data check DATA --fix OUT", ("DATA",), suffix=".jsonl"),
+    ("data check", "fix"): Output(
+        "data check DATA --overwrite --fix OUT", ("DATA",), suffix=".jsonl"
+    ),
     ("data convert", "out"): Output(
-        "data convert DATA MORE --out OUT", ("DATA", "MORE"), suffix=".jsonl"
+        "data convert DATA MORE --overwrite --out OUT", ("DATA", "MORE"), suffix=".jsonl"
     ),
     ("data split", "out"): Output(
         "data split bundled:dev --out OUT", (), is_folder=True, holds_others=True, runs_once=True
     ),
     ("data unanswerable", "out"): Output(
-        "data unanswerable DATA MORE --altered 0 --out OUT", ("DATA", "MORE"), suffix=".jsonl"
+        "data unanswerable DATA MORE --altered 0 --overwrite --out OUT",
+        ("DATA", "MORE"),
+        suffix=".jsonl",
     ),
     ("experiment run", "out"): Output(
         "experiment run TABLE --out OUT --set training.teacher=READER", ("READER",), is_folder=True
@@ -306,6 +311,31 @@ def test_a_folder_with_files_of_the_user_is_refused(
     first = sorted(files)[0].partition("/")[0]
     assert line.startswith(f"readlet: {out}: holds {first}, which Readlet did not make; give an")
     assert line.endswith(", or move it away")
+
+
+@pytest.mark.parametrize("key", FILES, ids=" ".join)
+def test_an_existing_file_is_replaced_only_on_request(
+    world: World, refused: Refused, key: tuple[str, str]
+) -> None:
+    output = OUTPUTS[key]
+    out = world.folder / f"notes{output.suffix}"
+    out.write_text("mine")
+    careful = replace(output, line=output.line.replace("--overwrite ", ""))
+    line = refused(careful, out)
+    assert line == f"readlet: {out}: exists; add --overwrite to replace it, or give another"
+
+
+@pytest.mark.parametrize("key", FILES, ids=" ".join)
+def test_a_folder_of_the_hub_is_an_input(
+    world: World, refused: Refused, key: tuple[str, str]
+) -> None:
+    """hub:NAME may be a folder on this machine."""
+    output = OUTPUTS[key]
+    out = world.folder / "hub" / "deep" / f"data{output.suffix}"
+    out.parent.mkdir(parents=True)
+    out.write_text("mine")
+    inside = replace(output, line=output.line.replace("DATA", f"hub:{world.folder / 'hub'}@train"))
+    assert refused(inside, out).startswith(f"readlet: {out}: is also an input; ")
 
 
 @pytest.mark.parametrize("name", ["quick.md", "quick.json", "quick-curves.svg"])

@@ -190,14 +190,12 @@ def test_an_existing_output_is_kept(readlet: Run, tmp_path: Path, unlabelled: Pa
     words = ("predict", "baseline", unlabelled, *COLUMN, "--out")
     done = readlet(*words, out)
     assert (done.code, out.read_text()) == (2, "my work")
-    assert done.err == (
-        f"readlet: {out}: exists; add --overwrite to replace it, or give another file\n"
-    )
+    assert done.err == (f"readlet: {out}: exists; add --overwrite to replace it, or give another\n")
     other.write_text("my work")
     done = readlet(*words, tmp_path / "new.csv", "--na-probs", other)
     assert (done.code, other.read_text()) == (2, "my work")
     assert readlet(*words, out, "--overwrite").code == 0
-    assert out.read_text().startswith("id,question,text")
+    assert out.read_text().startswith('"id","question","text"')
 
 
 def test_a_link_as_output_is_followed(readlet: Run, tmp_path: Path, unlabelled: Path) -> None:
@@ -205,7 +203,7 @@ def test_a_link_as_output_is_followed(readlet: Run, tmp_path: Path, unlabelled: 
     words = ("predict", "baseline", unlabelled, *COLUMN, "--out", tmp_path / "link.csv")
     assert readlet(*words).code == 0
     assert (tmp_path / "link.csv").is_symlink()
-    assert (tmp_path / "real.csv").read_text().startswith("id,question,text")
+    assert (tmp_path / "real.csv").read_text().startswith('"id","question","text"')
 
 
 @pytest.mark.parametrize(

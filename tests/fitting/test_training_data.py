@@ -228,7 +228,7 @@ def test_notes_list_every_changed_or_skipped_example(
         "calibration: long question: only its beginning is read": long_ids,
     }
     err = capsys.readouterr().err
-    assert "calibration not fitted: fewer than 30 answerable questions; raise data.held_out" in err
+    assert "calibration not fitted: fewer than 30 answerable questions; add questions to" in err
     for what, ids in notes.items():
         assert f"{len(ids)} × {what}" in err
 

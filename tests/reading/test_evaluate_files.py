@@ -211,5 +211,7 @@ def test_the_reliability_plot_is_written(tmp_path: Path) -> None:
     drawn = ElementTree.fromstring(plot.read_text("utf-8"))
     title = f"calibration error {result.calibration_error:.3f} on {result.official['total']}"
     assert title in "".join(drawn.itertext())
+    with pytest.raises(ReadletError, match="is also --save-predictions; give another"):
+        evaluate_questions(TEST, reader="baseline", save=plot, plot=plot, overwrite=True)
     with pytest.raises(ReadletError, match="--plot: not with a file of predictions"):
         evaluate_questions(TEST, predictions=Path("p.json"), plot=plot)

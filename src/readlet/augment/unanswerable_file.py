@@ -57,9 +57,10 @@ def add_unanswerable(
     altered: float = ALTERED_SHARE,
     *,
     encoding: str = "",
+    overwrite: bool = False,
 ) -> Summary:
     """Write the questions of all sources and new unanswerable ones to one file."""
-    check_target(out, sources)
+    check_target(out, sources, overwrite=overwrite)
     examples = [
         example
         for source in sources

@@ -1,5 +1,6 @@
 """`readlet data`: check, inspect, repair, convert, split and augment data before training."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from readlet.cli.console import console, highlighted, print_json
-from readlet.cli.options import ColumnPairs, Encoding
+from readlet.cli.options import ColumnPairs, Encoding, Overwrite
 from readlet.types import Example, Sentence
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ def check(
             "--in-place", help="Repair each file itself; the old one is kept as FILE.bak."
         ),
     ] = False,
+    overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List all findings by id.")] = False,
     column: ColumnPairs = [],  # noqa: B006  typer copies it
@@ -65,10 +67,10 @@ def check(
             raise ReadletError("--fix: not with --in-place; leave one of them out")
         if len(files) != 1:
             raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
-        remedy = "give another file"
-        if fix.exists() and has_own_format(files[0], columns, encoding):
-            remedy = f"{remedy}, or repair it with --in-place"
-        check_target(fix, files, remedy=remedy)
+        elsewhere = "give another file"
+        if os.path.exists(fix) and has_own_format(files[0], columns, encoding):
+            elsewhere = f"{elsewhere}, or repair it with --in-place"
+        check_target(fix, files, overwrite=overwrite, remedy=elsewhere)
     for source in files if in_place else ():
         check_in_place(source, columns, encoding)
     report = check_files(files, columns, encoding=encoding)
@@ -149,6 +151,7 @@ def _show_item(item: Example | Sentence) -> None:
 def convert(
     files: Files,
     out: Annotated[Path, typer.Option(metavar="OUT", help=f"The file to write {OUTPUT}.")],
+    overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     column: ColumnPairs = [],  # noqa: B006
     encoding: Encoding = "",
@@ -161,7 +164,8 @@ def convert(
     from readlet.formats.columns import parse_columns
     from readlet.formats.convert import convert as convert_files
 
-    done = convert_files(files, out, parse_columns(column), encoding=encoding)
+    columns = parse_columns(column)
+    done = convert_files(files, out, columns, encoding=encoding, overwrite=overwrite)
     if as_json:
         print_json(done.as_json(), indent=1)
         return
@@ -225,6 +229,7 @@ def unanswerable(
         ),
     ] = 0.5,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     list_all: Annotated[
         bool, typer.Option("--list", help="List all questions that could not be used, by id.")
@@ -243,7 +248,9 @@ def unanswerable(
     from readlet.formats.columns import parse_columns
 
     columns = parse_columns(column)
-    summary = add_unanswerable(files, out, share, seed, columns, altered, encoding=encoding)
+    summary = add_unanswerable(
+        files, out, share, seed, columns, altered, encoding=encoding, overwrite=overwrite
+    )
     if as_json:
         print_json(summary.as_json(), indent=1)
     else:

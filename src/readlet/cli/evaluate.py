@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from readlet.cli.console import print_json
-from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Threshold
+from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Overwrite, Threshold
 from readlet.cli.threads import use_free_cores
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def evaluate_command(
         Path | None,
         typer.Option(help="Draw confidence against accuracy into this SVG file."),
     ] = None,
+    overwrite: Overwrite = False,
     allow_missing: Annotated[
         bool, typer.Option(help="Exit with 0 even if predictions are missing.")
     ] = False,
@@ -103,6 +104,7 @@ def evaluate_command(
             rules=rules,
             save=save,
             plot=plot,
+            overwrite=overwrite,
             columns=parse_columns(column),
             encoding=encoding,
             device=device,

@@ -1,5 +1,6 @@
 """The tables of `readlet evaluate`."""
 
+import math
 from collections.abc import Sequence
 
 from rich.table import Table
@@ -25,10 +26,13 @@ def show_evaluation(evaluation: Evaluation) -> None:
     table.add_row("95% interval", "", *(f"{low:.2f}–{high:.2f}" for low, high in bounds))
     console.print(table)
     if "best_f1" in official and "NoAns_total" in official:
+        # Rounded up: it is the probability of the last question that is answered.
+        exact, f1 = (
+            math.ceil(official[f"best_{name}_thresh"] * 1e4) / 1e4 for name in ("exact", "f1")
+        )
         console.print(
-            f"best threshold: EM {official['best_exact']:.2f} at "
-            f"{official['best_exact_thresh']:.3f}, F1 {official['best_f1']:.2f} at "
-            f"{official['best_f1_thresh']:.3f}"
+            f"best threshold: EM {official['best_exact']:.2f} at {exact:.4f}, "
+            f"F1 {official['best_f1']:.2f} at {f1:.4f}"
         )
     if evaluation.reliability is not None:
         _show_reliability(evaluation.reliability)

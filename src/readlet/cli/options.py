@@ -21,6 +21,7 @@ Threshold = Annotated[
 AlwaysAnswer = Annotated[
     bool, typer.Option(help="Every passage is taken to have an answer: never refuse.")
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 ColumnPairs = Annotated[
     list[str],
     typer.Option(

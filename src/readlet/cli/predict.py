@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from readlet.cli.console import console
-from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Threshold
+from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Overwrite, Threshold
 from readlet.cli.threads import use_free_cores
 
 
@@ -38,7 +38,7 @@ def predict(
         int | None,
         typer.Option(min=1, help="Passages read at once.", show_default="suits the device"),
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a reader's predictions for all questions of a file of any size.
 

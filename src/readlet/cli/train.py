@@ -96,7 +96,9 @@ def _show_gain(metrics: dict[str, Any], start: str) -> None:
     """Compare the reader with the one it started from, on the same questions."""
     before, after = metrics["start"], metrics["dev"]
     gain, p = after["f1"] - before["f1"], before["f1_p"]
-    line = f"F1 {before['f1']:.2f} before, with {start}: {gain:+.2f}, p = {p:.4f}"
+    line = (
+        f"F1 {before['f1']:.2f} with {start}, calibrated in the same way: {gain:+.2f}, p = {p:.4f}"
+    )
     if p >= SIGNIFICANT:
         few = f"these {after['total']:,} questions" if after["total"] > 1 else "this question"
         line += f". That may be chance: {few} cannot tell; more data is needed"

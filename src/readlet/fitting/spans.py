@@ -12,32 +12,32 @@ from readlet.reading.predictor import Predictor
 from readlet.training.weight_selection import Scores
 from readlet.types import Prediction
 
+_DEFAULT = Calibration()
 _TRACKED = 32  # rows: all attention scores of every head are in memory at once
 
 
 @dataclass(frozen=True)
 class SpanEvaluator:
-    """Scores the current weights, without calibration."""
+    """Scores the current weights, with the calibration from before training."""
 
     scorer: TrainableScorer
     batch_size: int
     dev: Part
     track_softmax: bool = False
+    calibration: Calibration = _DEFAULT  # that of the start reader, if there is one
 
     @property
     def predictor(self) -> Predictor:
-        return Predictor(self.scorer, Calibration(), self.batch_size, n_best=1)
+        return Predictor(self.scorer, self.calibration, self.batch_size, n_best=1)
 
     def __call__(self) -> Scores:
         predictions = self.predictor.predict(self.dev.examples, self.dev.rows)
         scores = SPANS.score(self.dev.examples, predictions).summary
         return scores | (softmax_statistics(self.scorer, self.dev) if self.track_softmax else {})
 
-    def calibrated(
-        self, held_out: Part, default: Calibration
-    ) -> tuple[Calibration, list[Prediction]]:
+    def calibrated(self, held_out: Part) -> tuple[Calibration, list[Prediction]]:
         """The calibration fitted on held-out questions, and the calibrated predictions on dev."""
-        fitted = calibrate(self.predictor, held_out.examples, held_out.rows, default)
+        fitted = calibrate(self.predictor, held_out.examples, held_out.rows, self.calibration)
         calibrated = replace(self.predictor, calibration=fitted)
         return fitted, calibrated.predict(self.dev.examples, self.dev.rows)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from accelerate import Accelerator
@@ -27,7 +27,6 @@ from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Scored, Task
 from readlet.metrics.uncertainty import difference_p
 from readlet.reading.calibration import Calibration
-from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader, default_batch_size
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
@@ -119,7 +118,13 @@ def train(
         learner = scorer.learner(rows, settings.label_smoothing, taught)
         batches = scorer.batches(rows, size, seed=settings.seed)
         eval_batch_size = default_batch_size(device.type)
-        evaluator = SpanEvaluator(scorer, eval_batch_size, data.dev, settings.track_softmax)
+        evaluator = SpanEvaluator(
+            scorer,
+            eval_batch_size,
+            data.dev,
+            settings.track_softmax,
+            Calibration() if start is None else start.calibration,
+        )
         loop = TrainingLoop(
             learner,
             batches,
@@ -201,16 +206,17 @@ def _finish(
     start: Reader | None,
 ) -> Trained:
     """Calibrate the trained model on the held-out questions, and score it on dev."""
-    default = Calibration() if start is None else start.calibration
-    fitted, predictions = evaluator.calibrated(data.held_out, default)
-    fault = unfitted(fitted, default, can_refuse=evaluator.scorer.can_refuse)
+    fitted, predictions = evaluator.calibrated(data.held_out)
+    fault = unfitted(fitted, evaluator.calibration, can_refuse=evaluator.scorer.can_refuse)
     if fault and is_main_process():
         kept = "" if start is None else ", that of the start reader is kept"
         remedy = "raise data.held_out, or name a file in data.calibration"
+        if recipe.data.calibration:
+            remedy = "add questions to data.calibration"
         say(f"{fault}{kept}; {remedy}")
     scored = SPANS.score(data.dev.examples, predictions)
     metrics: dict[str, Any] = {
-        "dev_source": recipe.data.dev or "the held-out questions",
+        "dev_source": recipe.data.dev or recipe.data.calibration or "the held-out questions",
         "dev": scored.summary,
         "steps": outcome.steps,
         "rollbacks": outcome.rollbacks,
@@ -228,10 +234,18 @@ def _finish(
 def _before(
     start: Reader, evaluator: SpanEvaluator, data: TrainingData, after: Scored
 ) -> dict[str, float]:
-    """The scores of the start reader on dev, and the p-value of the difference to them."""
+    """The scores of the start reader on dev, and the p-value of the difference to them.
+
+    It is calibrated on the same questions: otherwise the new threshold alone might be the gain.
+    """
     start.scorer.move_to(str(make_accelerator().device))
-    predictor = Predictor(start.scorer, start.calibration, evaluator.batch_size, n_best=1)
-    before = SPANS.score(data.dev.examples, predictor.predict(data.dev.examples, data.dev.rows))
+    same = SpanEvaluator(
+        cast(TrainableScorer, start.scorer),
+        evaluator.batch_size,
+        data.dev,
+        calibration=start.calibration,
+    )
+    before = SPANS.score(data.dev.examples, same.calibrated(data.held_out)[1])
     start.scorer.move_to("cpu")
     p = difference_p(SPANS.metric("f1"), after.items, before.items)
     return {name: before.summary[name] for name in SPANS.headline} | {"f1_p": p}

@@ -119,7 +119,10 @@ def read_split(recipe: Recipe) -> SplitQuestions:
     if files.replay:
         more = read_questions(*files.replay, columns=columns, encoding=encoding)
         apart = {example.context for example in (*held_out, *dev)}
-        train = with_own_ids([*train, *(e for e in more if e.context not in apart)])
+        more = [example for example in more if example.context not in apart]
+        # As many as one's own at most: they are to be remembered, not to take over.
+        drawn = np.random.default_rng(recipe.training.seed).permutation(len(more))[:own]
+        train = with_own_ids([*train, *(more[i] for i in sorted(drawn.tolist()))])
     return SplitQuestions(files, train, held_out, dev, len(train) - own)
 
 
@@ -136,6 +139,8 @@ def prepare(
     settings: dict[str, Any] = {"kind": recipe.model.kind, "held_out": _contexts(held_out)}
     if recipe.data.share < 1.0:
         settings["train"] = _contexts(train)
+    if replayed:
+        settings["replayed"] = [example.id for example in train[-replayed:]]
     if recipe.data.columns or recipe.data.encoding:
         settings["files"] = (recipe.data.columns, recipe.data.encoding)
     if start is None:

@@ -31,6 +31,7 @@ __all__ = [
     "OUTPUT_NAMES",
     "check_target",
     "has_columns",
+    "input_path",
     "is_file_name",
     "is_output",
     "lost_by_writing",
@@ -118,6 +119,13 @@ def source_path(source: str | Path) -> Path:
     """The file that a source names; `bundled:test` is a split of the bundled corpus."""
     name = str(source)
     return corpus(name.removeprefix(_BUNDLED)) if name.startswith(_BUNDLED) else Path(source)
+
+
+def input_path(source: str) -> Path:
+    """The file or folder that a source is read from; one on the hub does not exist here."""
+    if not source.startswith(PREFIX):
+        return source_path(source)
+    return Path(source.removeprefix(PREFIX).rpartition("@")[0] or source.removeprefix(PREFIX))
 
 
 def training_file(source: str) -> Path:
@@ -258,14 +266,17 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
         _TEXT_WRITERS[output_kind(path)](stream, examples)
 
 
-def check_target(path: Path, sources: Iterable[str], *, remedy: str = ANOTHER_FILE) -> None:
+def check_target(
+    path: Path, sources: Iterable[str], *, overwrite: bool, remedy: str = ANOTHER_FILE
+) -> None:
     """Check that examples from these sources can be written there; call it before long work.
 
     `remedy` is for a file that is one of the sources.
     """
     if output_kind(path) == "parquet":
         require_pyarrow(path)
-    check_file(path, map(source_path, sources), remedy=remedy)
+    inputs = [input_path(source) for source in sources]
+    check_file(path, inputs, overwrite=overwrite, remedy=remedy)
 
 
 def is_file_name(source: str) -> bool:

@@ -25,13 +25,18 @@ class Converted:
 
 
 def convert(
-    sources: Sequence[str], out: Path, columns: Columns, *, encoding: str = ""
+    sources: Sequence[str],
+    out: Path,
+    columns: Columns,
+    *,
+    encoding: str = "",
+    overwrite: bool = False,
 ) -> Converted:
     """Write all questions of the sources to one file, in order; nothing is repaired or dropped.
 
     Only SQuAD JSON (`.json`) changes the order: it has each context once.
     """
-    check_target(out, sources)
+    check_target(out, sources, overwrite=overwrite)
     counts = Converted()
     items = (item for source in sources for item in read_all(source, columns, encoding=encoding))
     write_examples(out, arranged(out, _counted(items, counts)))

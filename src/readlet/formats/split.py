@@ -104,7 +104,7 @@ def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
         if os.path.lexists(path):
             raise bad_input(path, "", "exists already", "remove it, or choose another --out")
         if path.parent != out or os.path.isdir(out):
-            check_target(path, [source])
+            check_target(path, [source], overwrite=False)
         else:  # the folder is created later
             check_file(out)
 

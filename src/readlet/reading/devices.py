@@ -12,10 +12,9 @@ def chosen_device(device: str) -> str:
 
     `ACCELERATE_USE_CPU` keeps `auto` on the CPU, as it does for training.
     """
-    if device == AUTO:
-        device = _automatic()
-    _check(device)
-    return device
+    name = _automatic() if device == AUTO else str(device)  # torch.device is accepted, too
+    _check(name)
+    return name
 
 
 def _automatic() -> str:

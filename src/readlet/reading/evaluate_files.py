@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from readlet.errors import ReadletError, bad_input
 from readlet.formats import (
+    input_path,
     read_examples,
     read_sentences,
-    source_path,
     warn_of_repeated_ids,
     with_own_ids,
 )
@@ -45,6 +45,7 @@ def evaluate_questions(
     rules: Rules | None = None,
     save: Path | None = None,
     plot: Path | None = None,
+    overwrite: bool = False,
     columns: Columns | None = None,
     encoding: str = "",
     device: str = AUTO,
@@ -57,17 +58,22 @@ def evaluate_questions(
     """
     if always_answer and reader is None:
         raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
+    if always_answer and na_probs is not None:
+        raise ReadletError("--always-answer: not with --na-probs; leave one of them out")
     # The numbers of a file may have any range, log-odds for example.
     is_probability = na_probs is None or threshold is None or not math.isfinite(threshold)
     if is_probability or always_answer:
         check_threshold(threshold, always_answer)
     if plot is not None and reader is None:
         raise ReadletError("--plot: not with a file of predictions; name a reader instead")
-    given_files = (source_path(data), predictions, na_probs, against)
+    given_files = (input_path(data), predictions, na_probs, against)
     readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
+    inputs = [*readers, *(path for path in given_files if path is not None)]
     for output in (save, plot):
         if output is not None:
-            check_file(output, [*readers, *(path for path in given_files if path is not None)])
+            check_file(output, inputs, overwrite=overwrite)
+    if save is not None and plot is not None and save.resolve() == plot.resolve():
+        raise bad_input(plot, "", "is also --save-predictions", "give another file for --plot")
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     if threshold is not None and na_probs is None and reader is None:

@@ -45,7 +45,8 @@ def calibrate(
     correct = [_is_right(predictions[n], examples[n]) for n in answered]
     answerable = [i for i, n in enumerate(answered) if examples[n].answers]
     if len(answerable) < MIN_QUESTIONS:
-        return default.model_copy(update={"questions": 0})
+        kept = {"questions": 0, "error_before": None, "error_after": None}
+        return default.model_copy(update=kept)
     evidence = _evidence(predictor, rows, answered)
 
     def shares(temperature: float) -> list[float]:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from readlet.errors import bad_input
-from readlet.formats import read, source_path
+from readlet.formats import input_path, read
 from readlet.formats.columns import Columns
 from readlet.formats.streamed_ids import StreamedIds
 from readlet.progress import track
@@ -130,15 +130,15 @@ def _check_outputs(
     *,
     overwrite: bool,
 ) -> None:
-    inputs = [source_path(data)]
+    inputs = [input_path(data)]
     if reader != BASELINE:
         inputs.append(reader_folder(reader))
     final = [out] if na_probs is None else [out, na_probs]
-    for path in (*final, unfinished):
-        check_file(path, inputs)
-        if path in final and path.exists() and not overwrite:
-            remedy = "add --overwrite to replace it, or give another file"
-            raise bad_input(path, "", "exists", remedy)
+    # Killed while the outputs were written: they are its own.
+    overwrite = overwrite or unfinished.exists()
+    for path in final:
+        check_file(path, inputs, overwrite=overwrite)
+    check_file(unfinished, inputs)
     writer_of(out)
     if na_probs is not None and na_probs.resolve() in (out.resolve(), unfinished.resolve()):
         raise bad_input(na_probs, "", "is also --out", "give another file for --na-probs")

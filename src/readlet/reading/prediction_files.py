@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from readlet.errors import bad_input
-from readlet.storage.files import atomic_text, text_lines
+from readlet.storage.files import MAX_PIECE, atomic_text, text_lines
 from readlet.types import Prediction
 
 Record = Mapping[str, Any]
@@ -80,6 +80,7 @@ def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:
     """Cells are text; numbers in them are parsed, but for the texts of ids and answers."""
+    csv.field_size_limit(MAX_PIECE)  # the n-best of a question are in one cell
     rows = csv.DictReader(text_lines(path), strict=True)
     try:
         for row in rows:
@@ -117,7 +118,8 @@ def _write_jsonl(stream: TextIO, records: Iterable[Record]) -> None:
 
 def _write_csv(stream: TextIO, records: Iterable[Record]) -> None:
     """Candidates are one cell of JSON."""
-    writer = csv.writer(stream, lineterminator="\n")
+    # All quoted, as a carriage return in a text must be.
+    writer = csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n")
     for number, record in enumerate(records):
         if not number:
             writer.writerow(record)

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from readlet.errors import ReadletError, bad_input
 from readlet.families.family import SpanScorer
-from readlet.formats import read_questions, source_path
+from readlet.formats import input_path, read_questions
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.evaluate_files import predict
@@ -101,7 +101,7 @@ def slim_folder(
         raise ReadletError(f"{words} words: negative; give 0 or more")
     if max_megabytes is not None and not 0 < max_megabytes < math.inf:
         raise ReadletError(f"{max_megabytes} MB: not a valid size; give a number above 0")
-    inputs = [source_path(dev)] if dev else []
+    inputs = [input_path(dev)] if dev else []
     inputs += [reader_folder(name)] if name != BASELINE else []
     _check_out(out, [*inputs, *([notice] if notice else [])])
     scored_on = chosen_device(device) if dev else "cpu"

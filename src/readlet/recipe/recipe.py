@@ -102,8 +102,8 @@ class Data(Section):
     calibration: Annotated[Name, SourceFile] = ""
     """File of questions to fit the calibration on; if given, nothing is held out."""
     replay: Annotated[tuple[FileName, ...], SourceFile, AddedLater(())] = ()
-    """Files of more training questions, of which none is held out: questions of other kinds keep a
-    start reader from forgetting them."""
+    """Files of other questions, from which as many as those of data.train, at most, are drawn and
+    trained on too: they keep a start reader from forgetting such questions."""
     columns: Annotated[tuple[str, ...], AfterValidator(_checked_columns), AddedLater(())] = ()
     """Names of columns in the files, as FIELD=NAME, such as context=passage; for all files with
     named columns."""

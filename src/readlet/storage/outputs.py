@@ -25,12 +25,18 @@ _SIGN_SOUGHT_IN = 64 << 20  # bytes; a report is far smaller
 
 
 def check_file(
-    path: Path, inputs: Iterable[Path] = (), *, sign: str = "", remedy: str = ANOTHER_FILE
+    path: Path,
+    inputs: Iterable[Path] = (),
+    *,
+    overwrite: bool = True,
+    sign: str = "",
+    remedy: str = ANOTHER_FILE,
 ) -> None:
     """Check that a file may be written: it can be created, and replaces no input.
 
-    `inputs` are the files and folders that the command reads; all files of a folder count. With a
-    `sign`, an existing file is replaced only if it contains this text: the program made it.
+    `inputs` are the files and folders that the command reads; all files of a folder count. Without
+    `overwrite`, no existing file is replaced; with a `sign`, only one that contains this text: the
+    program made it.
     """
     target, status = _found(path, ANOTHER_FILE)
     if status is not None:
@@ -38,8 +44,10 @@ def check_file(
             raise bad_input(path, "", "is a directory", "name a file to write")
         if not stat.S_ISREG(status.st_mode):
             raise bad_input(path, "", "is not a regular file", "name a file to write")
-        if any(_is_same(target, read) for source in inputs for read in _files_of(source)):
+        if any(_is_read(target, source) for source in inputs):
             raise bad_input(path, "", "is also an input", remedy)
+        if not overwrite:
+            raise bad_input(path, "", "exists", "add --overwrite to replace it, or give another")
         if sign and not has_sign(target, sign):
             raise bad_input(path, "", "was not made by this command", _away(ANOTHER_FOLDER))
     if not target.parent.is_dir():
@@ -138,11 +146,12 @@ def _check_writable(path: Path, folder: Path, fault: str, remedy: str) -> None:
         raise bad_input(path, "", fault, remedy)
 
 
-def _files_of(source: Path) -> Iterator[Path]:
-    if source.is_dir():
-        yield from (entry for entry in source.iterdir() if entry.is_file())
-    else:
-        yield source
+def _is_read(target: Path, source: Path) -> bool:
+    if not source.is_dir():
+        return _is_same(target, source)
+    # A hard link to a file further down is not found: the folder may be large.
+    is_inside = target.is_relative_to(source.resolve())
+    return is_inside or any(_is_same(target, entry) for entry in source.iterdir())
 
 
 def _is_same(target: Path, source: Path) -> bool:
