@@ -266,7 +266,7 @@ def test_the_remedy_for_other_column_names_works(
     Path("mine.csv").write_text("ask,context,answer\nWho?,Ada wrote it.,Ada\n")
     done = readlet("train", "tiny", "--set", "data.train=mine.csv")
     assert done.code == 2
-    (option,) = re.findall(r"; name the column with (--column .*)\n", done.err)
+    (option,) = re.findall(r"; name the column with (--column \S+) ", done.err)
     words = option.replace("NAME", "ask").split()
     again = readlet("train", "tiny", "--set", "data.train=mine.csv", *words)
     assert "data.train: a single context; give at least two" in again.err

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from readlet.errors import ReadletError
+from readlet.errors import InputError, ReadletError
 from readlet.formats import has_columns, read, read_examples
 from readlet.formats.columns import parse_columns
 from readlet.types import NO_OFFSET, Example, Span
@@ -194,7 +194,7 @@ def test_utf16_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("written", "given", "error"),
     [
-        ("cp1252", "", r"byte 30: not UTF-8 text, looks like cp1252; .*--encoding cp1252, or"),
+        ("cp1252", "", r"byte 30: not UTF-8 text, looks like cp1252; .*--encoding cp1252 "),
         ("utf-16-le", "", r"byte 0: not UTF-8 text, looks like utf-16-le; .*--encoding utf-16-le"),
         ("utf-16-be", "", r"looks like utf-16-be; .*--encoding utf-16-be"),
         ("utf-8", "utf-32", r"byte 0: not UTF-32 text; name another encoding"),
@@ -335,3 +335,109 @@ def test_squad_without_answers_is_unlabelled(tmp_path: Path) -> None:
     path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "c", "qas": qas}]}]}))
     found = [(e.is_labelled, e.is_impossible) for e in read(path) if isinstance(e, Example)]
     assert found == [(False, False), (True, True)]
+
+
+def test_empty_rows_of_a_spreadsheet_are_no_questions(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "question,context,answer\nWho?,Ada came.,Ada\n,,\n , ,\n,\nWho?,Bo came.,Bo\n,,\n"
+    )
+    first, second = read_examples(path)
+    assert (first.id, first.answers) == ("1", (Span(0, "Ada"),))
+    assert (second.id, second.answers) == ("2", (Span(0, "Bo"),))
+
+
+@pytest.mark.parametrize("field", ["question", "context"])
+def test_a_question_has_text(tmp_path: Path, field: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = {"id": "a", "question": "Who?", "context": "Ada came.", "answers": []} | {field: " "}
+    path.write_text(json.dumps(row))
+    assert len(list(read(path))) == 1
+    with pytest.raises(
+        ReadletError, match=rf"'a': the {field} has no text; repair it with .*--fix"
+    ):
+        list(read_examples(path))
+
+
+GERMAN = {
+    "rows.csv": "frage,context,antwort\nWho?,Ada came.,Ada\n",
+    "rows.json": '[{"frage": "Who?", "context": "Ada came.", "antwort": "Ada"}]',
+    "rows.jsonl": '{"frage": "Who?", "context": "Ada came.", "antwort": "Ada"}',
+}
+
+
+@pytest.mark.parametrize("name", GERMAN)
+def test_answers_in_a_column_of_another_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(GERMAN[name])
+    columns = {"question": "frage"}
+    fault = r"its questions are unlabelled: no column 'answer' \(it has frage, context, antwort\)"
+    remedy = "add the answers, or name the column with --column answer=NAME"
+    with pytest.raises(ReadletError, match=f"{fault}; {remedy}"):
+        list(read_examples(path, columns))
+    (example,) = read_examples(path, columns | {"answer": "antwort"})
+    assert example.answers == (Span(0, "Ada"),)
+    path.write_text(GERMAN[name].replace("frage", "question"))
+    with pytest.raises(ReadletError, match=r"readlet data convert .* --column answer=NAME"):
+        list(read_examples(path))
+
+
+@pytest.mark.parametrize("wrap", ["{}", '{{"data": {}}}'])
+def test_records_with_other_names_are_no_articles(tmp_path: Path, wrap: str) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(wrap.format('[{"q": "Who?", "p": "Ada came.", "a": "Ada"}]'))
+    fault = r"record 1: no column '{}' \(it has q, p, a\); name the column with --column {}=NAME"
+    with pytest.raises(ReadletError, match=fault.format("question", "question")):
+        list(read_examples(path, {}))
+    with pytest.raises(ReadletError, match=fault.format("question", "question")):
+        list(read_examples(path, {"answer": "a"}))
+    with pytest.raises(ReadletError, match=fault.format("context", "context")):
+        list(read_examples(path, {"question": "q"}))
+    (example,) = read_examples(path, {"question": "q", "context": "p", "answer": "a"})
+    assert example.answers == (Span(0, "Ada"),)
+
+
+def test_other_items_among_records_are_malformed_records(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([RECORDS[0], 7, {"title": "t"}, RECORDS[1]]))
+    faults: list[InputError] = []
+    assert list(read(path, on_fault=faults.append)) == EXAMPLES
+    found = [(fault.place, fault.fault) for fault in faults]
+    assert found == [
+        ("record 2 (line 1)", "is 7, not an object"),
+        ("record 3 (line 1)", "'context' is missing"),
+    ]
+    path.write_text(json.dumps([{"title": "t"}]))
+    with pytest.raises(ReadletError, match="article 1: 'paragraphs' is missing"):
+        list(read(path))
+
+
+def test_remedies_for_commands_without_options(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("question,context,answer\nWo?,In Köln.,Köln\n".encode("latin-1"))
+    with pytest.raises(ReadletError, match=r"save it as UTF-8: readlet data convert .*--encoding"):
+        list(read_examples(path))
+    with pytest.raises(ReadletError, match=r"--encoding cp1252 \(in experiments: data.encoding\)"):
+        list(read_examples(path, {}))
+
+
+@pytest.mark.parametrize("before", ["\n", "\r\n\n", ",,\n", "\n;;\n", " \nsep=,\n"])
+@pytest.mark.parametrize("delimiter", ",;")
+def test_empty_lines_before_the_header(tmp_path: Path, before: str, delimiter: str) -> None:
+    path = tmp_path / "rows.csv"
+    rows = "question,context,answer\nWho?,Ada came.,Ada\nBad,row\n"
+    path.write_text((before.replace(";", ",") + rows).replace(",", delimiter), newline="")
+    faults: list[InputError] = []
+    (example,) = read(path, on_fault=faults.append)
+    assert isinstance(example, Example)
+    assert example.answers == (Span(0, "Ada"),)
+    assert [fault.place for fault in faults] == [f"line {before.count(chr(10)) + 3}"]
+
+
+@pytest.mark.parametrize(("cell", "is_impossible"), [("yes", True), ("No", False), ("YES", True)])
+def test_flags_may_be_yes_and_no(tmp_path: Path, cell: str, is_impossible: bool) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"question,context,is_impossible\nWho?,Ada came.,{cell}\n")
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert example.is_impossible is is_impossible

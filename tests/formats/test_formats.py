@@ -13,7 +13,8 @@ from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.errors import ReadletError
 from readlet.formats import nearest_place, occurrences, read, read_questions, write_examples
-from readlet.types import Example, Span
+from readlet.formats.places import only_place
+from readlet.types import NO_OFFSET, Example, Span
 
 
 @pytest.mark.parametrize("written", ["a.json", "a.jsonl", "a.json.gz", "a.jsonl.gz"])
@@ -198,6 +199,25 @@ def test_every_piece_is_found_in_any_case(context: str, data: st.DataObject) -> 
     for other in (text, text.upper(), text.lower(), text.casefold()):
         assert all(span.is_in(context) for span in occurrences(context, other))
     assert not text or Span(start, text) in occurrences(context, text)
+
+
+@pytest.mark.parametrize(
+    ("context", "text", "place"),
+    [
+        ("It was just the US.", "us", NO_OFFSET),
+        ("Just us, said the US.", "us", NO_OFFSET),  # twice
+        ("Just Us.", "us", NO_OFFSET),
+        ("Ten years later.", "year", 4),  # it is nowhere a word
+        ("We are in the US.", "US", 14),
+        ("他在北京大学读书。", "北京", 2),  # written without spaces
+        ("他用IBM电脑。", "IBM", 2),
+        ("เขาอยู่ที่กรุงเทพ", "กรุงเทพ", 10),
+    ],
+)
+def test_an_answer_without_offset_is_placed_if_it_is_certain(
+    context: str, text: str, place: int
+) -> None:
+    assert only_place(context, text) == place
 
 
 def test_an_accent_is_part_of_its_letter() -> None:

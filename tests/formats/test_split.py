@@ -145,6 +145,44 @@ def test_split_checks_its_output_first(readlet: Run, tmp_path: Path, out: str, e
     assert error in done.err
 
 
+@pytest.mark.parametrize(
+    ("out", "parts"),
+    [
+        ("csv", ["csv/a.jsonl", "csv/b.jsonl"]),
+        ("Parts.CSV", ["Parts-a.csv", "Parts-b.csv"]),
+        ("Parts.Json.GZ", ["Parts-a.json.gz", "Parts-b.json.gz"]),
+    ],
+)
+def test_a_format_is_a_suffix_in_any_case(tmp_path: Path, out: str, parts: list[str]) -> None:
+    source = tmp_path / "all.jsonl"
+    write_examples(source, [question(n, f"Passage {n}.") for n in range(4)])
+    done = split(str(source), tmp_path / out, {"a": 0.5, "b": 0.5}, 0, {})
+    assert [part.path for part in done] == [tmp_path / part for part in parts]
+    assert sum(len(list(read(part.path))) for part in done) == 4
+
+
+def test_capitals_in_the_name_of_an_output(tmp_path: Path) -> None:
+    out = tmp_path / "OUT.CSV.GZ"
+    write_examples(out, [question(1, "Passage.")])
+    assert out.read_bytes()[:2] == b"\x1f\x8b"
+    assert [item.id for item in read(out)] == ["1"]
+
+
+@pytest.mark.parametrize("out", ["parts.csv", "parts"])
+def test_a_part_that_cannot_be_written_leaves_none(readlet: Run, tmp_path: Path, out: str) -> None:
+    source = tmp_path / "all.csv"  # JSONL; the parts are CSV
+    rows = [question(n, f"Passage {n}.") for n in range(20)]
+    unlabelled = replace(rows[0], answers=(), is_labelled=False)
+    write_examples(tmp_path / "rows.jsonl", [*rows, unlabelled])
+    (tmp_path / "rows.jsonl").rename(source)
+    halves = ("--parts", "a=0.5,b=0.5")
+    for seed in range(5):  # in some of them the second part fails
+        done = readlet("data", "split", source, "--out", tmp_path / out, "--seed", seed, *halves)
+        assert (done.code, done.out) == (2, "")
+        assert "cannot store labelled and unlabelled questions in one file" in done.err
+        assert list(tmp_path.iterdir()) == [source]
+
+
 def test_too_few_contexts(readlet: Run, tmp_path: Path) -> None:
     source = tmp_path / "all.jsonl"
     write_examples(source, [question(n, f"Passage {n}.", "One") for n in range(9)])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from readlet.formats import read_examples, write_examples
+from readlet.inspection import in_place
 from readlet.types import Example, Span
 
 Run = Callable[..., Any]
@@ -110,6 +111,35 @@ def test_several_files(readlet: Run, tmp_path: Path) -> None:
     assert [readlet("data", "check", path).code for path in (one, two)] == [0, 0]
 
 
+def test_all_files_are_repaired_or_none(
+    readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    write_examples(one, questions(12))
+    write_examples(two, [Example("3", " ", LAMP, (Span(0, "The"),))])
+    old = one.read_bytes()
+    done = readlet("data", "check", one, two, "--in-place")
+    assert (done.code, done.out) == (2, "")
+    assert f"{two}: no question could be kept, so nothing was changed" in done.err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == {
+        one: old,
+        two: two.read_bytes(),
+    }
+    twice = readlet("data", "check", one, one, "--in-place")
+    assert f"{one}: is given twice; name each file once" in twice.err
+
+    def copy(path: Path, place: Path) -> None:
+        if path == two:
+            raise PermissionError(13, "Permission denied", str(path))
+        place.hardlink_to(path)
+
+    write_examples(two, questions(12))
+    monkeypatch.setattr(in_place, "_copy", copy)
+    assert readlet("data", "check", one, two, "--in-place").code != 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.jsonl", "two.jsonl"]
+    assert one.read_bytes() == old
+
+
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [
@@ -153,3 +183,82 @@ def test_fix_names_in_place_as_the_remedy(readlet: Run, tmp_path: Path) -> None:
     assert "--fix: not with --in-place" in both.err
     assert path.read_bytes() == old
     assert list(tmp_path.iterdir()) == [path]
+
+
+ROW = {"id": "1", "question": "Who?", "context": LAMP, "answers": ["Ada"]}
+QA = {"id": "1", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 1}]}
+PARAGRAPH = {"context": LAMP, "qas": [QA]}
+ARTICLE = {"title": "t", "paragraphs": [PARAGRAPH]}
+
+
+def squad(article: Any = ARTICLE, **others: Any) -> str:
+    return json.dumps({"data": [ARTICLE, article], **others})
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        (
+            f"{json.dumps(ROW)}\n\n{json.dumps(ROW | {'annotator': 'B'})}",
+            "other fields (annotator)",
+        ),
+        (json.dumps(ROW | {"a": 1, "passage": "x", "answer_end": 3}), "(a, passage, answer_end)"),
+        (json.dumps(ROW | {"answers": [{"text": "Ada", "by": "B"}]}), "other fields (by)"),
+        (json.dumps(ROW | dict.fromkeys("abcdefg")), "other fields (a, b, c, d, e and 2 more)"),
+        (squad(url="x"), "other fields (url)"),
+        (squad(ARTICLE | {"url": "x"}), "other fields (url)"),
+        (squad(ARTICLE | {"paragraphs": [PARAGRAPH | {"type": "x"}]}), "other fields (type)"),
+        (
+            squad(ARTICLE | {"paragraphs": [PARAGRAPH | {"qas": [QA | {"by": "B"}]}]}),
+            "other fields (by)",
+        ),
+        (
+            squad(ARTICLE | {"paragraphs": [PARAGRAPH | {"qas": []}]}),
+            "paragraphs without questions",
+        ),
+        (squad(ARTICLE | {"paragraphs": []}), "articles without paragraphs"),
+        (squad(version="mine-3"), "its own version ('mine-3')"),
+    ],
+)
+def test_nothing_that_the_file_has_is_lost(
+    readlet: Run, tmp_path: Path, text: str, lost: str
+) -> None:
+    path = tmp_path / "d.json"
+    path.write_text(text)
+    done = readlet("data", "check", path, "--in-place")
+    assert (done.code, done.out) == (2, "")
+    assert lost in done.err
+    assert "which would not be kept; write a repaired copy with --fix OUT" in done.err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("text", [squad(version="1.1"), squad(), json.dumps(ROW) + "\n{"])
+def test_what_readlet_writes_itself_is_not_lost(readlet: Run, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "d.json"
+    path.write_text(text)
+    done = readlet("data", "check", path, "--in-place")
+    assert f"Repaired {path}" in done.out
+
+
+def test_named_columns_would_be_renamed(readlet: Run, tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text(json.dumps({"frage": "Who?", "context": LAMP, "answers": ["ada"]}))
+    done = readlet("data", "check", path, "--in-place", "--column", "question=frage")
+    assert done.code == 2
+    assert "would be renamed to Readlet's names; write a repaired copy with --fix OUT" in done.err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_in_place_is_no_remedy_for_tables(readlet: Run, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    write_examples(path, questions(12))
+    done = readlet("data", "check", path, "--fix", path)
+    assert done.err == f"readlet: {path}: is also an input; give another file\n"
+
+
+@pytest.mark.parametrize(("encoding", "code"), [("UTF8", 0), ("utf-8", 0), ("latin-1", 2)])
+def test_utf8_may_be_named(readlet: Run, tmp_path: Path, encoding: str, code: int) -> None:
+    path = tmp_path / "d.jsonl"
+    write_examples(path, questions(12))
+    done = readlet("data", "check", path, "--in-place", "--encoding", encoding)
+    assert done.code == code

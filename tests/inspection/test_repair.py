@@ -1,3 +1,4 @@
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,8 @@ from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
-from readlet.inspection.check import check_file
+from readlet.inspection.check import check, check_file
+from readlet.inspection.faults import Fault, Finding
 from readlet.inspection.repair import Changes, repair, repair_file
 from readlet.types import Example, Span
 
@@ -164,6 +166,42 @@ def test_offset_chooses_among_repeated_words_after_removal() -> None:
     assert written.answers == (Span(5, "bell"),)
 
 
+@pytest.mark.parametrize(
+    ("context", "answer", "expected"),
+    [
+        ("Apple was founded by Jobs. He ate an apple.", Span(0, "apple"), Span(0, "Apple")),
+        ("Zoe\u0301 met ZOÉ, zoé.", Span(0, "zoé"), Span(0, "Zoe\u0301")),
+        ("An apple. Apple was founded by Jobs.", Span(11, "apple"), Span(3, "apple")),
+        ("A bell.", Span(70, "Bell"), Span(2, "bell")),
+    ],
+)
+def test_the_place_at_the_offset_comes_first(context: str, answer: Span, expected: Span) -> None:
+    """In another case it is the answer too; an equal text elsewhere is another thing."""
+    asked = replace(GOOD, context=context, answers=(answer,))
+    (written,), changes = repaired(asked)
+    assert written.answers == (expected,)
+    is_moved = answer.start != expected.start
+    assert ("answer moved to the nearest place" in changes.changed) == is_moved
+    (finding,) = (f for f in check_file("asked", [asked], {}).findings if f.fault.is_wrong)
+    assert f"at {expected.start}" in finding.detail.rpartition(", ")[2]
+
+
+def test_a_whole_word_in_another_case_is_better_than_a_piece_of_a_word(tmp_path: Path) -> None:
+    source, out = tmp_path / "d.jsonl", tmp_path / "out.jsonl"
+    row = {"id": "a", "question": "Who?", "context": "It was just the US.", "answers": ["us"]}
+    source.write_text(json.dumps(row))
+    with pytest.raises(ReadletError, match="occurs only inside of a word, at 8; repair it with"):
+        list(read_examples(source))
+    (finding,) = check([str(source)], {}).files[0].findings
+    assert finding == Finding(Fault.CASE, "a", "'us': no offset given, is 'US' at 16")
+    changes = repair_file(str(source), out, {})
+    assert [example.answers for example in read_examples(out)] == [(Span(16, "US"),)]
+    assert dict(changes.changed) == {
+        "answer written in the case of the context": ["a"],
+        "answer without offset placed at its only occurrence": ["a"],
+    }
+
+
 def test_duplicate_ids() -> None:
     other = replace(GOOD, question="Which lane?")
     taken = replace(GOOD, id="g-2", question="Is g-2 free?")
@@ -172,6 +210,24 @@ def test_duplicate_ids() -> None:
     assert written[2] == replace(other, id="g-3")
     assert dict(changes.dropped) == {"exact copy of an earlier example": ["g"]}
     assert dict(changes.changed) == {"duplicate id renamed": ["g"]}
+
+
+def test_many_equal_ids_take_linear_time() -> None:
+    asked = []
+
+    class Identity(str):
+        """Counts the ids that are tried."""
+
+        __slots__ = ()
+
+        def __format__(self, spec: str) -> str:
+            asked.append(self)
+            return str(self)
+
+    examples = [replace(GOOD, id=Identity("g"), question=f"Which {n}?") for n in range(300)]
+    written, _ = repaired(*examples)
+    assert [example.id for example in written] == ["g", *(f"g-{n}" for n in range(2, 301))]
+    assert len(asked) == 299
 
 
 def test_repair_of_a_file_onto_itself(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Readers are saved whole, and only over earlier readers."""
 
 import errno
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from readlet.errors import ReadletError
 from readlet.reading.reader import Reader
 from readlet.reading.reader_names import reader_folder
-from readlet.reading.saving import foreign_to_reader
+from readlet.reading.saving import foreign_to_reader, own_files
 
 Build = Callable[..., Reader]
 OLD = Path(__file__).parents[1] / "fixtures" / "readers-of-0.1"
@@ -124,6 +125,16 @@ def test_a_killed_save_can_be_repeated(
         assert contents(out) == after
     assert stop > 15
     assert states == {"old", "new", "none"}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a"])
+def test_a_file_of_a_reader_lies_in_its_folder(tmp_path: Path, name: str) -> None:
+    """Files that a reader lists may be removed, so other names make it no reader."""
+    config = {"format": 1, "architecture": "qacnn", "recipe": {}}
+    (tmp_path / "config.json").write_text(json.dumps(config | {"files": ["model.safetensors"]}))
+    assert "model.safetensors" in own_files(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(config | {"files": [name]}))
+    assert own_files(tmp_path) == set()
 
 
 def contents_of_files(folder: Path) -> dict[str, bytes]:

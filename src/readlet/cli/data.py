@@ -1,5 +1,6 @@
 """`readlet data`: check, inspect, repair, convert, split and augment data before training."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -53,7 +54,11 @@ def check(
     from readlet.formats import check_target
     from readlet.formats.columns import parse_columns
     from readlet.inspection.check import check as check_files
-    from readlet.inspection.in_place import check_in_place, repair_in_place
+    from readlet.inspection.in_place import (
+        check_in_place,
+        has_own_format,
+        repair_in_place,
+    )
     from readlet.inspection.repair import repair_file
 
     columns = parse_columns(column)
@@ -62,7 +67,9 @@ def check(
             raise ReadletError("--fix: not with --in-place; leave one of them out")
         if len(files) != 1:
             raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
-        elsewhere = "give another file, or repair it with --in-place"
+        elsewhere = "give another file"
+        if os.path.exists(fix) and has_own_format(files[0], columns, encoding):
+            elsewhere = f"{elsewhere}, or repair it with --in-place"
         check_target(fix, files, overwrite=overwrite, remedy=elsewhere)
     for source in files if in_place else ():
         check_in_place(source, columns, encoding)
@@ -70,7 +77,7 @@ def check(
     changes = None
     if fix is not None:
         changes = repair_file(files[0], fix, columns, encoding=encoding)
-    repaired = [repair_in_place(source, columns) for source in files] if in_place else []
+    repaired = repair_in_place(files) if in_place else []
     if as_json:
         result = report.as_json()
         if changes is not None:

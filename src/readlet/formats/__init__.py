@@ -1,5 +1,6 @@
 """Files to Examples and back. `read` detects the format by content, never by file name."""
 
+import codecs
 import re
 import warnings
 from collections import Counter
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from readlet.bundled import SPLITS, corpus
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import EncodingError, ReadletError, bad_input, input_error
 from readlet.formats.columns import Columns, NoColumnError
 from readlet.formats.csv_files import read_csv, write_csv, write_tsv
 from readlet.formats.detect import Kind, detect, head_of
@@ -18,6 +19,7 @@ from readlet.formats.hub import PREFIX, read_hub
 from readlet.formats.json_files import read_json
 from readlet.formats.jsonl import read_jsonl, write_jsonl
 from readlet.formats.malformed import OnFault, raise_fault
+from readlet.formats.other_fields import lost_from_jsonl, lost_from_squad
 from readlet.formats.parquet_files import read_parquet, require_pyarrow, write_parquet
 from readlet.formats.places import nearest_place, occurrences
 from readlet.formats.squad import write_squad
@@ -32,6 +34,7 @@ __all__ = [
     "input_path",
     "is_file_name",
     "is_output",
+    "lost_by_writing",
     "nearest_place",
     "occurrences",
     "output_kind",
@@ -138,15 +141,22 @@ def read_examples(
 ) -> Iterator[Example]:
     """Stream validated questions: every answer is at its offset (law 1).
 
-    A question either has answers or is marked impossible. Anything else raises an error.
+    A question has text, and either has answers or is marked impossible. Anything else raises an
+    error.
 
-    Omit `columns` where the user cannot name columns: the error about a missing column then
-    suggests another remedy.
+    Omit `columns` where the user can name neither columns nor an encoding: errors about them then
+    suggest another remedy.
     """
-    for item in _read_named(source, columns, encoding):
+    for number, item in enumerate(_read_named(source, columns, encoding)):
         if not isinstance(item, Example):
             raise bad_input(source, "", "contains sentences, not questions", "give question data")
+        for field, text in (("question", item.question), ("context", item.context)):
+            if not text.strip():
+                place = f"question {item.id!r}"
+                raise bad_input(source, place, f"the {field} has no text", _fix_remedy(source))
         if not item.answers and not item.is_impossible:
+            if not item.is_labelled and not number:
+                _require_labels(source, columns, encoding)
             what = "" if item.is_labelled else "is unlabelled: it "
             fault = f"{what}has no answer and is not marked impossible"
             remedy = "add its answers, or set is_impossible to true"
@@ -209,6 +219,24 @@ def _read_named(
         yield from read(source, columns or _NO_COLUMNS, encoding=encoding)
     except NoColumnError as error:
         raise (error if columns is not None else error.without_option) from None
+    except EncodingError as error:
+        if columns is not None:
+            raise
+        command = f"readlet data convert {source} --encoding NAME --out OUT.jsonl"
+        remedy = f"save it as UTF-8: {command}"
+        raise input_error(EncodingError, source, error.place, error.fault, remedy) from None
+
+
+def _require_labels(source: str | Path, columns: Columns | None, encoding: str) -> None:
+    """Raise an error that lists the columns, if one of them may be that of the answers."""
+    if not has_columns(source, encoding):
+        return
+    try:
+        next(read(source, {"answer": "answer", **(columns or {})}, encoding=encoding))
+    except NoColumnError as error:
+        remedy = (error if columns is not None else error.without_option).remedy
+        fault = f"its questions are unlabelled: {error.fault}"
+        raise bad_input(source, "", fault, f"add the answers, or {remedy}") from None
 
 
 def read_sentences(source: str | Path, *, encoding: str = "") -> Iterator[Sentence]:
@@ -265,26 +293,34 @@ def own_suffix(path: Path, columns: Columns, encoding: str) -> str | None:
     with path.open("rb") as raw:
         first = raw.read(2)
     is_squad = kind == "json" and not has_columns(path)
-    if (kind != "jsonl" and not is_squad) or encoding or first in (b"\xff\xfe", b"\xfe\xff"):
+    is_other = bool(encoding) and codecs.lookup(encoding).name != "utf-8"
+    if (kind != "jsonl" and not is_squad) or is_other or first in (b"\xff\xfe", b"\xfe\xff"):
         return None
     zipped = ".gz" if first == b"\x1f\x8b" else ""
     return f".{kind}{zipped}"
 
 
+def lost_by_writing(path: Path) -> str:
+    """What a file with an `own_suffix` has that writing its Examples would lose, in words."""
+    is_jsonl = detect(path, _NO_COLUMNS, "") == "jsonl"
+    return lost_from_jsonl(path) if is_jsonl else lost_from_squad(path)
+
+
 def is_output(path: Path) -> bool:
     """Whether the name says a format that can be written."""
-    return path.suffix == ".parquet" or _text_kind(path) in _TEXT_WRITERS
+    return path.suffix.lower() == ".parquet" or _text_kind(path) in _TEXT_WRITERS
 
 
 def output_kind(path: Path) -> str:
     """The format of an output, by its name."""
     if not is_output(path):
         raise bad_input(path, "", "unknown output format", f"end the name in {OUTPUT_NAMES}")
-    return "parquet" if path.suffix == ".parquet" else _text_kind(path)
+    return "parquet" if path.suffix.lower() == ".parquet" else _text_kind(path)
 
 
 def _text_kind(path: Path) -> str:
-    return path.name.removesuffix(".gz").rpartition(".")[2]
+    _, dot, kind = path.name.lower().removesuffix(".gz").rpartition(".")
+    return kind if dot else ""
 
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
@@ -294,6 +330,8 @@ def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletErr
         where = "is not in the context"
     elif near.text != answer.text:
         where = f"is spelled {near.text!r:.60} in the context"
+    elif answer.start == NO_OFFSET and len(found) == 1:
+        where = f"has no offset and occurs only inside of a word, at {near.start}"
     elif answer.start == NO_OFFSET:
         where = f"has no offset and occurs {len(found)} times in the context"
     else:

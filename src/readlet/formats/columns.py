@@ -36,11 +36,11 @@ _KNOWN = {*FIELDS, *(name for names in _OTHER_NAMES.values() for name in names)}
 class NoColumnError(InputError):
     """A field is missing: its column may have another name, which some commands accept."""
 
-    without_option: ReadletError  # the same error for commands without --column
+    without_option: InputError  # the same error for commands without --column
 
 
 def no_column(source: str | Path, place: str, fault: str, field: str) -> NoColumnError:
-    remedy = f"name the column with --column {field}=NAME"
+    remedy = f"name the column with --column {field}=NAME (in experiments: data.columns)"
     error = input_error(NoColumnError, source, place, fault, remedy)
     command = f"readlet data convert {source} --column {field}=NAME --out OUT.jsonl"
     error.without_option = bad_input(source, place, fault, f"rename the columns: {command}")
@@ -81,8 +81,10 @@ class ColumnFinder:
         return found
 
     def _resolve(self, names: tuple[str, ...]) -> Columns:
-        wanted = {field: self._columns.get(field, field) for field in FIELDS}
-        found = {field: name for field, name in wanted.items() if name in names}
+        # A column that the user names for one field is not another one, whatever its name.
+        own = {field: field for field in FIELDS if field not in self._columns.values()}
+        wanted = {**own, **self._columns}
+        found = {field: wanted[field] for field in FIELDS if wanted.get(field) in names}
         used = {*found.values(), *self._columns.values()}
         spare = {_simple(name): name for name in names if name not in used}
         for field in FIELDS:

@@ -70,9 +70,10 @@ def read_csv(
     csv.field_size_limit(MAX_PIECE)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
-        names = [name.strip() for name in next(reader, [])]
+        header = next((cells for cells in reader if not _is_blank(cells)), [])
     except csv.Error as error:
         raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
+    names = [name.strip() for name in header]
     rows = RowReader(path, columns)
     found = rows.require("header", names)
     number = 0
@@ -82,7 +83,7 @@ def read_csv(
             cells = next(reader, None)
             if cells is None:
                 return
-            if not cells:
+            if _is_blank(cells):
                 continue
             number += 1
             if len(cells) != len(names):
@@ -103,6 +104,11 @@ def read_csv(
             yield example
 
 
+def _is_blank(cells: Iterable[str]) -> bool:
+    """Whether a row has no content: spreadsheets write `,,` for an empty one."""
+    return not any(map(str.strip, cells))
+
+
 def _row_fault(path: Path, place: str, error: csv.Error | InputError, lost: int) -> InputError:
     place = f"{place} and the next {lost}" if lost else place
     if isinstance(error, InputError):
@@ -114,7 +120,7 @@ def _row_fault(path: Path, place: str, error: csv.Error | InputError, lost: int)
 def _delimiter(path: Path, lines: _Lines, columns: Columns) -> str:
     """The delimiter that gives the most known names, then the most cells."""
     lines.start_row()
-    header = next(lines)
+    header = next((line for line in lines if not is_blank_line(line)), "")
     if "\r" in header.rstrip("\r\n"):
         fault = "lines end in CR only, as old spreadsheets write them"
         raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
@@ -122,6 +128,11 @@ def _delimiter(path: Path, lines: _Lines, columns: Columns) -> str:
         return named[1]
     lines.give_back(0)
     return max(DELIMITERS, key=lambda delimiter: header_rank(header, delimiter, columns))
+
+
+def is_blank_line(line: str) -> bool:
+    """Whether a line has no cell with content, whatever its delimiter."""
+    return not line.strip(f'{DELIMITERS} \r\n"')
 
 
 def header_rank(header: str, delimiter: str, columns: Columns) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from readlet.errors import bad_input
 from readlet.formats.columns import FIELDS, Columns
-from readlet.formats.csv_files import DELIMITERS, header_rank
+from readlet.formats.csv_files import DELIMITERS, header_rank, is_blank_line
 from readlet.formats.glue import Task, glue_task
 from readlet.storage.files import open_bytes, text_chunks
 
@@ -34,11 +34,12 @@ def detect(path: Path, columns: Columns, encoding: str) -> Kind:
         return "array"
     if start == "{":
         return "json" if _is_json_list(head, columns) else "jsonl"
-    known, cells = max(header_rank(first_line, delimiter, columns) for delimiter in DELIMITERS)
+    header = next((line for line in head.split("\n") if not is_blank_line(line)), "")
+    known, cells = max(header_rank(header, delimiter, columns) for delimiter in DELIMITERS)
     # The first line of JSONL may be damaged.
     if not known and _JSON_LINE.search(head):
         return "jsonl"
-    if cells > 1 or first_line.strip('" \r') in FIELDS:
+    if cells > 1 or header.strip('" \r') in FIELDS:
         return "csv"
     fault = f"starts with {head.strip()[:20]!r}: unknown format"
     raise bad_input(path, "", fault, "give SQuAD JSON, JSONL, CSV, Parquet or a GLUE file")

@@ -5,6 +5,7 @@ An item is an article of SQuAD, or a flat record as run_qa of transformers reads
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 from readlet.errors import InputError, bad_input
 from readlet.formats.columns import Columns, NoColumnError
@@ -16,6 +17,7 @@ from readlet.storage.files import text_chunks
 from readlet.types import Example
 
 _NO_COLUMNS: Columns = {}
+_ItemKind = Literal["row", "article"]
 
 
 def read_json(
@@ -29,13 +31,18 @@ def read_json(
     """Stream the examples of the list under `key` (empty: of an array), one item at a time."""
     rows = RowReader(path, columns)
     items = ListStream(path, text_chunks(path, encoding), key)
+    kind: _ItemKind | None = None
     for number, item in enumerate(items, 1):
-        if not rows.is_row(item):
+        kind = _kind(item, rows, kind)
+        if kind == "article":
             if columns:
                 raise bad_input(path, "", "this format has no named columns", "omit --column")
             yield from article_examples(path, number, item, on_fault)
             continue
         try:
+            if not isinstance(item, dict):
+                fault = f"is {item!r:.40}, not an object"
+                raise bad_input(path, f"record {number}", fault, "give a list of records")
             example = rows.example(f"record {number}", number, item, list(item))
         except NoColumnError as error:
             on_fault(error)
@@ -44,3 +51,15 @@ def read_json(
             on_fault(bad_input(path, place, error.fault, error.remedy))
         else:
             yield example
+
+
+def _kind(item: Any, rows: RowReader, last: _ItemKind | None) -> _ItemKind:
+    """What an item is: by its fields; else what the last one was; else what looks most like it."""
+    if isinstance(item, dict) and "paragraphs" in item:
+        return "article"
+    if rows.is_row(item):
+        return "row"
+    if last is not None:
+        return last
+    # A record whose columns have other names, or a damaged article.
+    return "row" if isinstance(item, dict) and "title" not in item else "article"

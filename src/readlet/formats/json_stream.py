@@ -111,6 +111,8 @@ class ListStream:
     def __init__(self, path: Path, chunks: Iterable[str], key: str) -> None:
         self._buffer = _Buffer(path, chunks)
         self._key = key
+        self.others: dict[str, Any] = {}
+        """The other keys of the object that were read so far; lists and objects as empty text."""
 
     @property
     def line(self) -> int:
@@ -137,7 +139,8 @@ class ListStream:
                 found = True
                 yield from self._items()
             else:
-                buffer.value()
+                value = buffer.value()
+                self.others[name] = value if isinstance(value, (str, int, float)) else ""
             if buffer.peek() != "}":
                 buffer.take(",")
         buffer.take("}")

@@ -21,7 +21,7 @@ def read_jsonl(
         if line.isspace():
             continue
         try:
-            row = _object(path, number, line)
+            row = json_object(path, number, line)
             example = rows.example(f"line {number}", number, row, list(row))
         except InputError as error:
             on_fault(error)
@@ -29,7 +29,8 @@ def read_jsonl(
             yield example
 
 
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+def json_object(path: Path, number: int, line: str) -> dict[str, Any]:
+    """The object on a line."""
     try:
         # Without its newline: else an error at the end is reported on the next line.
         row = json.loads(line.rstrip("\r\n"))

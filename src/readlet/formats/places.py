@@ -12,9 +12,18 @@ _CHARACTER = regex.compile(r"\X")
 
 
 def only_place(context: str, text: str) -> int:
-    """Where the text occurs, if it occurs exactly once; else NO_OFFSET."""
+    """Where the text occurs, if it occurs exactly once; else NO_OFFSET.
+
+    Also NO_OFFSET if that is inside of a word, and the text is a word of its own in another case:
+    `us` in "just the US".
+    """
     first = context.find(text) if text else NO_OFFSET
-    return first if first >= 0 and context.find(text, first + 1) < 0 else NO_OFFSET
+    if first < 0 or context.find(text, first + 1) >= 0:
+        return NO_OFFSET
+    is_elsewhere = _cuts(context, Span(first, text)) and any(
+        not _cuts(context, place) for place in other_spellings(context, text)
+    )
+    return NO_OFFSET if is_elsewhere else first
 
 
 def occurrences(context: str, text: str) -> list[Span]:
@@ -35,12 +44,24 @@ def occurrences(context: str, text: str) -> list[Span]:
 
 
 def nearest_place(context: str, span: Span) -> Span | None:
-    """The occurrence of the span's text that is nearest to its offset, or None."""
+    """The occurrence of the span's text that is nearest to its offset, or None.
+
+    The text at the offset itself may differ in case: it was meant, wherever else the text occurs.
+    """
+    if 0 <= span.start < len(context) and not span.is_in(context):
+        for place in other_spellings(context, span.text):
+            if place.start == span.start:
+                return place
     return min(
         occurrences(context, span.text),
         key=lambda place: abs(place.start - span.start),
         default=None,
     )
+
+
+def other_spellings(context: str, text: str) -> list[Span]:
+    """All places of the text in any case and Unicode normalisation, spelled as in the context."""
+    return _spellings(context, text, ignore_case=True) if text else []
 
 
 def differs_in_case(one: str, other: str) -> bool:
@@ -77,6 +98,18 @@ def _spellings(context: str, text: str, *, ignore_case: bool) -> list[Span]:
         for place in _places("".join(converted), wanted)
         if place in ours and place + len(wanted) in ours
     ]
+
+
+def _cuts(context: str, place: Span) -> bool:
+    """Whether a letter or digit at an edge of the place continues outside of it.
+
+    In scripts that do not separate words, most places do.
+    """
+    edges = ((place.start - 1, place.start), (place.end, place.end - 1))
+    return any(
+        0 <= outside < len(context) and context[outside].isalnum() and context[inside].isalnum()
+        for outside, inside in edges
+    )
 
 
 def _places(text: str, wanted: str) -> list[int]:

@@ -23,6 +23,7 @@ from readlet.formats.fields import (
     spans,
     text_field,
 )
+from readlet.formats.places import occurrences
 from readlet.types import NO_OFFSET, Example, Span
 
 _LABELS = ("answers", "answer", "is_impossible")
@@ -66,7 +67,7 @@ class RowReader:
             for field, name in columns.items()
             if _is_given(field, value := row.get(name))
         }
-        if "answer" not in present and "answer_start" in present:
+        if "answer_start" in present and not present.keys() & {"answer", "answers"}:
             start = _parse(present["answer_start"])
             if start in (0, NO_OFFSET) or is_missing(start):
                 del present["answer_start"]  # a placeholder next to a missing answer
@@ -82,7 +83,7 @@ class RowReader:
         answers = _answers(source, place, present, context)
         # Without a column for labels, a question is unlabelled, not impossible.
         is_labelled = any(field in columns for field in _LABELS)
-        impossible = _parse(present.get("is_impossible", is_labelled and not answers))
+        impossible = _flag(present.get("is_impossible", is_labelled and not answers))
         plausible = present.get("plausible_answers")
         return Example(
             id=str(present.get("id", number)),
@@ -113,7 +114,10 @@ def _answers(
     source: str | Path, place: str, row: Mapping[str, Any], context: str
 ) -> tuple[Span, ...]:
     if "answers" in row:
-        listed = spans(source, place, _parse_list(row["answers"]), context)
+        values = _parse_list(row["answers"])
+        if not isinstance(values, (list, Mapping)) and (text := _plain(row["answers"], context)):
+            values = [{"text": text, "answer_start": _parse(row.get("answer_start"))}]
+        listed = spans(source, place, values, context)
         if "answer" in row and row["answer"] not in [span.text for span in listed]:
             fault = "'answer' is not one of its 'answers'"
             raise bad_input(source, place, fault, "remove one of the two fields")
@@ -127,6 +131,12 @@ def _answers(
     return (located(offset(source, place, _parse(row.get("answer_start"))), text, context),)
 
 
+def _plain(value: Any, context: str) -> str:
+    """A single answer given as text, or nothing: a damaged list is not found in the context."""
+    texts = (text for text in (value, _parse(value)) if isinstance(text, str))
+    return next((text for text in texts if occurrences(context, text.strip())), "")
+
+
 def _parse(value: Any) -> Any:
     """CSV cells are text: lists, numbers and flags in them are written as JSON."""
     if not isinstance(value, str):
@@ -137,6 +147,10 @@ def _parse(value: Any) -> Any:
         return json.loads(value)
     except (RecursionError, ValueError):
         return value
+
+
+def _flag(value: Any) -> Any:
+    return {"yes": True, "no": False}.get(str(value).strip().lower(), _parse(value))
 
 
 def _parse_list(value: Any) -> Any:

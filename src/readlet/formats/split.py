@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unicodedata import normalize
 
@@ -62,14 +63,14 @@ def part_paths(source: str, out: Path, names: Iterable[str]) -> dict[str, Path]:
         suffix = _suffix(Path(source))
         return {name: out / f"{name}{suffix}" for name in names}
     suffix = _suffix(out)
-    stem = out.name.removesuffix(suffix)
+    stem = out.name[: -len(suffix)]  # the suffix may be in capitals
     return {name: out.with_name(f"{stem}-{name}{suffix}") for name in names}
 
 
 def split(
     source: str, out: Path, parts: Parts, seed: int, columns: Columns, *, encoding: str = ""
 ) -> list[PartSummary]:
-    """Write each part to a file of its own; equal arguments give equal files."""
+    """Write each part to a file of its own, all or none; equal arguments give equal files."""
     paths = part_paths(source, out, parts)
     _check_targets(paths.values(), out, source)
 
@@ -79,12 +80,19 @@ def split(
     groups, sizes = _groups(questions())
     chosen = _assign(source, sizes, parts, seed)
     summaries = []
-    for name, path in paths.items():
-        make_folder(path.parent)
-        part = _Part(name, groups, chosen)
-        write_examples(path, arranged(path, part.of(questions())))
-        share = part.questions / sizes.total()
-        summaries.append(PartSummary(name, path, part.questions, len(part.contexts), share))
+    folder = next(iter(paths.values())).parent.resolve()
+    # A new folder is made at the end, next to the drafts: on the same file system.
+    near = next(place for place in (folder, *folder.parents) if place.is_dir())
+    with TemporaryDirectory(dir=near, prefix=".split.") as drafts:
+        for name, path in paths.items():
+            draft = Path(drafts) / path.name
+            part = _Part(name, groups, chosen)
+            write_examples(draft, arranged(draft, part.of(questions())))
+            share = part.questions / sizes.total()
+            summaries.append(PartSummary(name, path, part.questions, len(part.contexts), share))
+        make_folder(folder)
+        for path in paths.values():
+            os.replace(Path(drafts) / path.name, path)
     return summaries
 
 
@@ -187,4 +195,4 @@ def _suffix(path: Path) -> str:
     """The end of the name that says the format: .csv, .json.gz; .jsonl if there is none."""
     if not is_output(path):
         return ".jsonl"
-    return f".{output_kind(path)}" + (".gz" if path.suffix == ".gz" else "")
+    return f".{output_kind(path)}" + (".gz" if path.suffix.lower() == ".gz" else "")

@@ -99,7 +99,12 @@ def write_squad(stream: TextIO, examples: Iterable[Example]) -> None:
         stream.write(",\n" if number else "\n")
         json.dump(article, stream, ensure_ascii=False)
     # The version comes last: it is only known now.
-    stream.write(f'\n], "version": "{"v2.0" if any_impossible else "1.1"}"}}\n')
+    stream.write(f'\n], "version": "{version_of(any_impossible)}"}}\n')
+
+
+def version_of(any_impossible: bool) -> str:
+    """The version of a file: only SQuAD 2.0 has impossible questions."""
+    return "v2.0" if any_impossible else "1.1"
 
 
 def _articles(examples: Iterable[Example]) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:

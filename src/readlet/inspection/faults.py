@@ -8,8 +8,8 @@ from enum import Enum
 import regex
 
 from readlet.encoding.words import snap
-from readlet.formats import nearest_place, occurrences
 from readlet.formats.places import differs_in_case
+from readlet.inspection.placing import placement
 from readlet.types import NO_OFFSET, Example, Span
 
 # Tabs and line ends are allowed; U+FFFD and unpaired surrogates are traces of a failed
@@ -80,7 +80,7 @@ def _answer_faults(
     if not answer.text.strip():
         yield Finding(Fault.EMPTY, example.id, "an answer has no text")
     elif not answer.is_in(example.context):
-        yield _place_fault(example, answer)
+        yield _place_fault(example, answer, spans)
     else:
         if answer.text != answer.text.strip():
             yield Finding(Fault.SPACE, example.id, shown)
@@ -90,16 +90,16 @@ def _answer_faults(
             yield Finding(Fault.CUT, example.id, f"{shown} of {covering!r:.60}")
 
 
-def _place_fault(example: Example, answer: Span) -> Finding:
+def _place_fault(example: Example, answer: Span, spans: Sequence[tuple[int, int]]) -> Finding:
     """The fault of an answer that is not at its offset, or has none."""
     has_offset = answer.start != NO_OFFSET
     shown = f"{answer.text!r:.60}"
     shown += f" at {answer.start}" if has_offset else ": no offset given"
-    found = occurrences(example.context, answer.text)
-    near = nearest_place(example.context, answer)
-    if near is None:
+    found = placement(example.context, answer, spans)
+    if found is None:
         return Finding(Fault.NOWHERE, example.id, shown)
-    several = f", occurs {len(found)} times" if len(found) > 1 and not has_offset else ""
+    near = found.place
+    several = f", occurs {found.occurring} times" if found.occurring > 1 else ""
     if differs_in_case(near.text, answer.text):
         detail = f"{shown}, is {near.text!r:.60} at {near.start}{several}"
         return Finding(Fault.CASE, example.id, detail)

@@ -3,12 +3,14 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats import is_file_name, own_suffix
+from readlet.formats import is_file_name, lost_by_writing, own_suffix
 from readlet.formats.columns import Columns
 from readlet.inspection.repair import Changes, repair_file
 from readlet.storage.outputs import check_file
@@ -29,37 +31,80 @@ class Repaired:
         return {"source": self.source, "backup": backup, **self.changes.as_json()}
 
 
+def has_own_format(source: str, columns: Columns, encoding: str = "") -> bool:
+    """Whether a source is a file in a format that can be repaired in place."""
+    return is_file_name(source) and own_suffix(Path(source), columns, encoding) is not None
+
+
 def check_in_place(source: str, columns: Columns, encoding: str = "") -> None:
     """Check that a file can be repaired where it is; call it before long work."""
     if not is_file_name(source):
         raise bad_input(source, "", "is not a file of yours", _TO_ANOTHER)
     path = Path(source)
-    if own_suffix(path, columns, encoding) is None:
+    if not has_own_format(source, columns, encoding):
         fault = "only SQuAD JSON and JSONL, in UTF-8, can be repaired in place"
         raise bad_input(source, "", fault, _TO_ANOTHER)
+    if columns:
+        fault = "its columns would be renamed to Readlet's names"
+        raise bad_input(source, "", fault, _TO_ANOTHER)
+    if lost := lost_by_writing(path):
+        raise bad_input(source, "", f"has {lost}, which would not be kept", _TO_ANOTHER)
     check_file(path)
     check_file(_free_backup(path.resolve()))
 
 
-def repair_in_place(source: str, columns: Columns) -> Repaired:
-    """Replace a file by its repaired questions, atomically, unless there is nothing to repair.
+def repair_in_place(sources: Sequence[str]) -> list[Repaired]:
+    """Replace each file by its repaired questions, unless there is nothing to repair.
 
+    All of them or none: the first file is replaced when the last one is repaired and backed up.
     Format, compression and permissions stay; a link is followed.
     """
-    path = Path(source).resolve()
-    suffix = own_suffix(path, columns, "")
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:100]}.") as folder:
-        draft = Path(folder) / f"repaired{suffix}"
-        changes = repair_file(source, draft, columns)
-        if not changes.changed and not changes.dropped:
-            return Repaired(source, changes, None)
-        if not changes.written:
-            fault = "no question could be kept, so nothing was changed"
-            raise bad_input(source, "", fault, "check how the file was created")
-        shutil.copymode(path, draft)
-        backup = _back_up(path)
-        os.replace(draft, path)
-    return Repaired(source, changes, backup)
+    with ExitStack() as stack:
+        drafts = {}
+        for source in sources:
+            path = Path(source).resolve()
+            if path in drafts:
+                raise bad_input(source, "", "is given twice", "name each file once")
+            folder = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:100]}.")
+            drafts[path] = _repair(source, path, Path(stack.enter_context(folder)))
+        backups = _back_up_all(path for path, draft in drafts.items() if draft.is_changed)
+        for path in backups:
+            os.replace(drafts[path].path, path)
+    return [Repaired(draft.source, draft.changes, backups.get(p)) for p, draft in drafts.items()]
+
+
+@dataclass(frozen=True)
+class _Draft:
+    source: str
+    path: Path
+    changes: Changes
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.changes.changed or self.changes.dropped)
+
+
+def _repair(source: str, path: Path, folder: Path) -> _Draft:
+    draft = folder / f"repaired{own_suffix(path, {}, '')}"
+    changes = repair_file(source, draft, {})
+    if changes.dropped and not changes.written:
+        fault = "no question could be kept, so nothing was changed"
+        raise bad_input(source, "", fault, "check how the file was created")
+    shutil.copymode(path, draft)
+    return _Draft(source, draft, changes)
+
+
+def _back_up_all(paths: Iterable[Path]) -> dict[Path, Path]:
+    """The backup of each file; if one fails, there is none."""
+    backups: dict[Path, Path] = {}
+    try:
+        for path in paths:
+            backups[path] = _back_up(path)
+    except BaseException:
+        for backup in backups.values():
+            backup.unlink()
+        raise
+    return backups
 
 
 def _back_up(path: Path) -> Path:

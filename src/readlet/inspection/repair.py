@@ -1,19 +1,20 @@
 """Repair what can be repaired safely; drop the rest; count both by reason (law 7)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from readlet.encoding.words import snap, word_spans
+from readlet.encoding.words import word_spans
 from readlet.errors import bad_input
-from readlet.formats import occurrences, write_examples
+from readlet.formats import write_examples
 from readlet.formats.columns import Columns
 from readlet.formats.places import differs_in_case
 from readlet.inspection.faults import CONTROL
+from readlet.inspection.placing import Placement, placement
 from readlet.inspection.readable import ReadableItems
-from readlet.types import NO_OFFSET, Example, Span, free_id
+from readlet.types import NO_OFFSET, Example, Span
 
 
 @dataclass
@@ -60,6 +61,7 @@ def repair_file(source: str, out: Path, columns: Columns, *, encoding: str = "")
 def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
     """Yield examples in which `check` finds no problem, and record the `changes`."""
     by_id: dict[str, Example] = {}
+    numbers: dict[str, int] = {}
     for original in examples:
         reason = _unrepairable(original)
         if reason:
@@ -76,10 +78,19 @@ def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
                 changes.dropped["exact copy of an earlier example"].append(original.id)
                 continue
             changes.changed["duplicate id renamed"].append(original.id)
-            example = replace(example, id=free_id(example.id, by_id.keys()))
+            example = replace(example, id=_free_id(example.id, by_id, numbers))
             by_id[example.id] = example
         changes.written += 1
         yield example
+
+
+def _free_id(identity: str, taken: Container[str], numbers: dict[str, int]) -> str:
+    """The id with a number; `numbers` are the next to try, as all ids of a file may be the same."""
+    number = numbers.get(identity, 2)
+    while (free := f"{identity}-{number}") in taken:
+        number += 1
+    numbers[identity] = number + 1
+    return free
 
 
 def _unrepairable(example: Example) -> str:
@@ -143,36 +154,22 @@ def _placed(example: Example, spans: Iterable[Span], changes: Changes) -> Iterat
             if trimmed != span:
                 changes.changed["space around answer removed"].append(example.id)
             yield trimmed
-        elif not (found := occurrences(example.context, text)):
+        elif not (found := placement(example.context, trimmed, word_spans(example.context))):
             changes.changed["answer not in context removed"].append(example.id)
         else:
-            place = _nearest(found, trimmed) if has_offset else _first_whole(example.context, found)
-            for reason in _reasons(trimmed, place, len(found)):
+            for reason in _reasons(trimmed, found):
                 changes.changed[reason].append(example.id)
-            yield place
+            yield found.place
 
 
-def _nearest(found: Sequence[Span], span: Span) -> Span:
-    return min(found, key=lambda place: abs(place.start - span.start))
-
-
-def _first_whole(context: str, found: Sequence[Span]) -> Span:
-    """The first occurrence that does not cut a word, if there is one; else the first."""
-    words = word_spans(context)
-    for place in found:
-        whole = snap(words, place.start, place.end)
-        if whole is not None and not whole.moved:
-            return place
-    return found[0]
-
-
-def _reasons(span: Span, place: Span, occurring: int) -> Iterator[str]:
+def _reasons(span: Span, found: Placement) -> Iterator[str]:
+    place = found.place
     if differs_in_case(place.text, span.text):
         yield "answer written in the case of the context"
     elif place.text != span.text:
         yield "answer spelled as in the context"
     if span.start == NO_OFFSET:
-        which = "the first occurrence" if occurring > 1 else "its only occurrence"
+        which = "the first occurrence" if found.occurring > 1 else "its only occurrence"
         yield f"answer without offset placed at {which}"
     elif place.start != span.start:
         yield "answer moved to the nearest place"

@@ -119,5 +119,8 @@ def _names(files: Any) -> list[str] | None:
     """A list of names in the same folder: only such files may be replaced or removed."""
     if not isinstance(files, list):
         return None
-    is_valid = all(isinstance(file, str) and Path(file).name == file for file in files)
+    is_valid = all(
+        isinstance(file, str) and file not in ("", "..") and Path(file).name == file
+        for file in files
+    )
     return files if is_valid else None

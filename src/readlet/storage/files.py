@@ -95,7 +95,8 @@ def _not_text(path: Path, at: int, chosen: str, likely: str, encoding: str | Non
     elif encoding and not likely:
         remedy = "name another encoding with --encoding"
     else:
-        remedy = f"name its encoding with --encoding {likely or 'NAME'}, or save it as UTF-8"
+        option = f"--encoding {likely or 'NAME'} (in experiments: data.encoding)"
+        remedy = f"name its encoding with {option}, or save it as UTF-8"
     return input_error(EncodingError, path, f"byte {at}", fault, remedy)
 
 
@@ -161,7 +162,7 @@ def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
 def atomic_text(path: Path) -> Iterator[TextIO]:
     """Write text atomically: the file appears only when complete. `.gz` names are gzipped."""
     with atomic_bytes(path) as raw:
-        zipped = path.suffix == ".gz"
+        zipped = path.suffix.lower() == ".gz"
         # mtime=0: equal content gives equal bytes.
         binary = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if zipped else raw
         # An unpaired surrogate has no UTF-8; its backslash form is how JSON writes it.
