@@ -1,6 +1,7 @@
 """Fine-tuning a reader: what it keeps of the reader it starts from, and what is reported."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,30 @@ def test_too_few_questions_to_calibrate_on(
     assert "training questions may be too few to teach a reader anything; give 50" in printed
     card = (tmp_path / "run" / "README.md").read_text("utf-8")
     assert "that of the reader it started from: temperature 1.300" in card
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_refusals_are_those_of_the_start_unless_a_file_is_given(
+    random_reader: Build, short_corpus: Path, tmp_path: Path, given: bool
+) -> None:
+    """Of one kind of questions only: they would not do for the kinds that the start knows."""
+    examples = [
+        replace(e, id=f"{e.id}-{copy}", context=f"{e.context} Copy {copy}.")
+        for e in read_examples(short_corpus)
+        for copy in range(4)
+    ]
+    write_examples(data := tmp_path / "data.jsonl", examples)
+    reader = random_reader(*(e.context for e in examples), null=True)
+    reader.calibration = KEPT
+    reader.save(tmp_path / "start")
+    changes = ["data.max_context=24", "data.overlap=8", "data.max_question=12"]
+    changes += [f"data.train={data}", "data.held_out=0.49", "training.epochs=1"]
+    changes += [f"training.start={tmp_path / 'start'}", f"data.calibration={data if given else ''}"]
+    made = train_reader(load_recipe("finetune", changes), tmp_path / "run", resume=False)
+    refusals = ("no_answer_slope", "no_answer_bias", "no_answer_threshold")
+    kept = [getattr(made.calibration, name) == getattr(KEPT, name) for name in refusals]
+    assert kept == [not given] * 3
+    assert made.calibration.temperature != KEPT.temperature  # of these there were enough
 
 
 def test_it_still_refuses_without_unanswerable_questions(

@@ -25,6 +25,8 @@ class SpanEvaluator:
     dev: Part
     track_softmax: bool = False
     calibration: Calibration = _DEFAULT  # that of the start reader, if there is one
+    # Fitted on questions of one kind, refusals would fail on the kinds that the start reader knows.
+    keeps_refusals: bool = False
 
     @property
     def predictor(self) -> Predictor:
@@ -37,7 +39,13 @@ class SpanEvaluator:
 
     def calibrated(self, held_out: Part) -> tuple[Calibration, list[Prediction]]:
         """The calibration fitted on held-out questions, and the calibrated predictions on dev."""
-        fitted = calibrate(self.predictor, held_out.examples, held_out.rows, self.calibration)
+        fitted = calibrate(
+            self.predictor,
+            held_out.examples,
+            held_out.rows,
+            self.calibration,
+            refusals=not self.keeps_refusals,
+        )
         calibrated = replace(self.predictor, calibration=fitted)
         return fitted, calibrated.predict(self.dev.examples, self.dev.rows)
 
@@ -60,11 +68,11 @@ def softmax_statistics(scorer: TrainableScorer, part: Part) -> Scores:
     }
 
 
-def unfitted(fitted: Calibration, default: Calibration, *, can_refuse: bool) -> str:
+def unfitted(fitted: Calibration, default: Calibration, *, wants_refusals: bool) -> str:
     """Why the calibration, or a part of it, was not fitted; empty if it was."""
     if not fitted.questions:
         return f"calibration not fitted: {TOO_FEW}"
     refusals = (fitted.no_answer_slope, fitted.no_answer_bias)
-    if can_refuse and refusals == (default.no_answer_slope, default.no_answer_bias):
+    if wants_refusals and refusals == (default.no_answer_slope, default.no_answer_bias):
         return f"refusals not fitted: {TOO_FEW_OF_A_KIND}"
     return ""

@@ -124,6 +124,7 @@ def train(
             data.dev,
             settings.track_softmax,
             Calibration() if start is None else start.calibration,
+            _keeps_refusals(recipe, start),
         )
         loop = TrainingLoop(
             learner,
@@ -207,7 +208,8 @@ def _finish(
 ) -> Trained:
     """Calibrate the trained model on the held-out questions, and score it on dev."""
     fitted, predictions = evaluator.calibrated(data.held_out)
-    fault = unfitted(fitted, evaluator.calibration, can_refuse=evaluator.scorer.can_refuse)
+    wants_refusals = evaluator.scorer.can_refuse and not evaluator.keeps_refusals
+    fault = unfitted(fitted, evaluator.calibration, wants_refusals=wants_refusals)
     if fault and is_main_process():
         kept = "" if start is None else ", that of the start reader is kept"
         remedy = "raise data.held_out, or name a file in data.calibration"
@@ -231,6 +233,11 @@ def _finish(
     return Trained(reader, data.dev.examples, predictions)
 
 
+def _keeps_refusals(recipe: Recipe, start: Reader | None) -> bool:
+    """Whether the start reader decides when to refuse; a file for the calibration overrides it."""
+    return start is not None and start.scorer.can_refuse and not recipe.data.calibration
+
+
 def _before(
     start: Reader, evaluator: SpanEvaluator, data: TrainingData, after: Scored
 ) -> dict[str, float]:
@@ -244,6 +251,7 @@ def _before(
         evaluator.batch_size,
         data.dev,
         calibration=start.calibration,
+        keeps_refusals=evaluator.keeps_refusals,
     )
     before = SPANS.score(data.dev.examples, same.calibrated(data.held_out)[1])
     start.scorer.move_to("cpu")

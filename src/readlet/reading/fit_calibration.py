@@ -30,10 +30,12 @@ def calibrate(
     examples: Sequence[Example],
     rows: Rows,
     default: Calibration = _DEFAULT,
+    *,
+    refusals: bool = True,
 ) -> Calibration:
-    """Fit the temperature on the answerable questions, and refusals on all questions.
+    """Fit the temperature on the answerable questions, and `refusals` on all questions.
 
-    What cannot be fitted, with too few questions of a kind, has the values of `default`.
+    What is not fitted, for example with too few questions of a kind, has the values of `default`.
 
     Together they maximise the likelihood of what is true of each question: that it has no answer,
     that the best answer is right, or that another one is.
@@ -54,7 +56,7 @@ def calibrate(
 
     temperature = fit_temperature(shares, [correct[i] for i in answerable])
     fitted = default.model_copy(update={"temperature": temperature, "questions": len(examples)})
-    if predictor.scorer.can_refuse:
+    if refusals and predictor.scorer.can_refuse:
         fitted = _with_refusals(fitted, examples, predictions)
     after = [
         (1.0 - _no_answer(fitted, predictions[n])) * evidence[n].share(temperature)
