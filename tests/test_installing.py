@@ -1,5 +1,6 @@
 """The command that installs an extra."""
 
+import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,7 +52,8 @@ def test_from_a_clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(clone)
     assert install_extra("hub") == "pip install -c constraints.txt '.[hub]'"
     monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/pip")  # of another Python
-    assert install_extra("hub").startswith(f"{sys.executable} -m pip install -c constraints.txt")
+    python = shlex.quote(sys.executable)
+    assert install_extra("hub").startswith(f"{python} -m pip install -c constraints.txt")
     # Not installed at all: run from its sources.
     (clone / "pyproject.toml").touch()
     installed_from(monkeypatch, None)

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -184,7 +185,7 @@ def test_messages_that_nobody_reads_do_not_end_the_work(tmp_path: Path) -> None:
     ],
 )
 def test_closed_streams(words: str, closed: str, code: int, message: str) -> None:
-    command = f"exec {sys.executable} -m readlet {words} {closed}"
+    command = f"exec {shlex.quote(sys.executable)} -m readlet {words} {closed}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert message in done.stderr

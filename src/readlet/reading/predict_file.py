@@ -168,7 +168,7 @@ def _digest_of_reader(reader: str) -> str:
     if reader == BASELINE:
         return BASELINE
     digest = hashlib.sha256()
-    for path in (*reader_files(reader), reader_folder(reader) / "calibration.json"):
+    for path in reader_files(reader):
         with path.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()

@@ -57,14 +57,14 @@ def reader_folder(name: str | Path) -> Path:
 
 
 def reader_files(name: str | Path) -> list[Path]:
-    """The files that define a reader: recipe, weights, vocabulary or tokenizer."""
+    """The files that define a reader: recipe, calibration, weights, vocabulary or tokenizer."""
     folder = reader_folder(name)
     config = read_json(folder / "config.json")
     files = config.get("files", DEFAULT_FILES)
     if not isinstance(files, (list, tuple)) or not all(map(_is_file_name, files)):
         fault = "is damaged (files: not a list of names)"
         raise bad_input(folder / "config.json", "", fault, "copy the folder again")
-    return [folder / "config.json", *(folder / file for file in files)]
+    return [folder / name for name in ("config.json", "calibration.json", *files)]
 
 
 def _is_file_name(name: Any) -> bool:

@@ -144,5 +144,5 @@ def _bytes_when_saved(reader: Reader) -> int:
 
 def _bytes_of(folder: Path) -> int:
     """The size of the reader alone: the folder of a run contains checkpoints and logs too."""
-    paths = [*reader_files(folder), *(folder / name for name in OTHER_FILES)]
+    paths = {*reader_files(folder), *(folder / name for name in OTHER_FILES)}
     return sum(path.stat().st_size for path in paths if path.is_file())
