@@ -452,7 +452,8 @@ def test_killed_twice_and_finished(out: Path, write_table: Write, tmp_path: Path
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         assert not (folder / run.key / "result.json").exists()
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
     (resumed,) = find_finished(one_run(write_table), folder).runs.values()
     (undisturbed,) = find_finished(one_run(write_table), out).runs.values()
     for name, values in undisturbed.items.items():

@@ -66,6 +66,14 @@ def test_a_run_that_was_killed_early(
         shutil.copy(finished / name, tmp_path)
 
 
+def test_a_run_that_was_killed_while_it_removed_a_checkpoint(stopped: Path, recipe: Recipe) -> None:
+    (stopped / "checkpoint-00000000").mkdir()
+    check_run_folder(recipe, stopped, resume=True)
+    (stopped / "checkpoint-00000000" / "notes.txt").touch()
+    with pytest.raises(ReadletError, match="holds checkpoint-00000000"):
+        check_run_folder(recipe, stopped, resume=True)
+
+
 def test_only_a_lock_is_left(recipe: Recipe, tmp_path: Path) -> None:
     (tmp_path / ".lock").touch()
     (tmp_path / ".recipe.json.ab12cd34").write_text("{")

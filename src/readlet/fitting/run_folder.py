@@ -20,7 +20,12 @@ from readlet.storage.files import atomic_text
 from readlet.storage.json_files import own_json
 from readlet.storage.locks import locked
 from readlet.storage.outputs import check_folder, make_folder, others
-from readlet.training.checkpoint import FILES, checkpoints_in, find_checkpoint
+from readlet.training.checkpoint import (
+    FILES,
+    checkpoints_in,
+    emptied_checkpoints,
+    find_checkpoint,
+)
 from readlet.training.log import LOG
 from readlet.training.processes import in_main, is_main_process
 
@@ -109,7 +114,8 @@ def foreign_to_run(folder: Path, more: Collection[str] | None = None) -> Iterato
     if (folder / _LOCK).is_file() and not (folder / _LOCK).stat().st_size:
         own.add(_LOCK)  # comes before the recipe
     if more is not None or is_run(folder):
-        own |= {_RECIPE, LOG, *(path.name for path in checkpoints)}
+        emptied = emptied_checkpoints(folder)
+        own |= {_RECIPE, LOG, *(path.name for path in (*checkpoints, *emptied))}
         begun |= _CONTENTS.keys()
         for path in checkpoints:
             yield from others(path, FILES)

@@ -91,6 +91,12 @@ def checkpoints_in(folder: Path, *, drafts: bool = False) -> list[Path]:
     return [path for path in named if drafts or any((path / file).exists() for file in FILES)]
 
 
+def emptied_checkpoints(folder: Path) -> list[Path]:
+    """What is left of checkpoints if the process was killed while it removed them."""
+    found = (path for path in folder.glob(f"{_PREFIX}*") if _NAME.fullmatch(path.name))
+    return [path for path in found if path.is_dir() and not any(path.iterdir())]
+
+
 def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
     """Read a checkpoint and check that it is one of this model."""
     try:
