@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from readlet.formats import read_examples, read_sentences, task_of
+from readlet.formats import read_examples, read_sentences
+from readlet.formats.sources import task_of
 from readlet.inspection.check import check
 from readlet.inspection.faults import Fault
 

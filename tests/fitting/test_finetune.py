@@ -110,6 +110,9 @@ def test_refusals_are_those_of_the_start_unless_a_file_is_given(
     refusals = ("no_answer_slope", "no_answer_bias", "no_answer_threshold")
     kept = [getattr(made.calibration, name) == getattr(KEPT, name) for name in refusals]
     assert kept == [not given] * 3
+    card = (tmp_path / "run" / "README.md").read_text("utf-8")
+    statement = "No-answer probability and threshold are those of the reader it started from"
+    assert (statement in card) is not given
     assert made.calibration.temperature != KEPT.temperature  # of these there were enough
 
 

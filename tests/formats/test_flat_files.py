@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from readlet.errors import InputError, ReadletError
-from readlet.formats import has_columns, read, read_examples
+from readlet.formats import read, read_examples
 from readlet.formats.columns import parse_columns
+from readlet.formats.sources import has_columns
 from readlet.types import NO_OFFSET, Example, Span
 
 RECORDS: list[dict[str, Any]] = [

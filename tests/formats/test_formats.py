@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.errors import ReadletError
-from readlet.formats import nearest_place, occurrences, read, read_questions, write_examples
-from readlet.formats.places import only_place
+from readlet.formats import read, read_questions, write_examples
+from readlet.formats.places import nearest_place, occurrences, only_place
 from readlet.types import NO_OFFSET, Example, Span
 
 

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.formats import read, read_examples, read_sentences, task_of
+from readlet.formats import read, read_examples, read_sentences
+from readlet.formats.sources import task_of
 from readlet.types import Sentence
 
 COLA = 'bk01\t1\t\tThe "door opened.\nbk01\t0\t*\tDoor the "opened, quickly.\n'

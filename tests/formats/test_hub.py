@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.formats import read, task_of, write_examples
+from readlet.formats import read, write_examples
+from readlet.formats.sources import task_of
 from readlet.types import Example
 
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.formats import with_own_ids
-from readlet.formats.streamed_ids import StreamedIds
+from readlet.formats.unique_ids import StreamedIds, with_own_ids
 from readlet.types import Example
 
 IDS = st.lists(st.sampled_from(["a", "a-2", "a-2-2", "a-3", "b", "", "-2", "\ud83d"]) | st.text())
@@ -28,7 +27,7 @@ def test_they_equal_those_of_a_list(ids: list[str]) -> None:
 
 @pytest.mark.parametrize("digest", [lambda identity: 7, len])
 def test_equal_digests_are_harmless(monkeypatch: pytest.MonkeyPatch, digest: object) -> None:
-    monkeypatch.setattr("readlet.formats.streamed_ids._digest", digest)
+    monkeypatch.setattr("readlet.formats.unique_ids._digest", digest)
     ids = ["ab", "cd", "ab", "ef"]
     with pytest.MonkeyPatch.context():
         streamed = StreamedIds()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from readlet.formats import write_examples
-from readlet.inspection.check import check, check_file
+from readlet.inspection.check import check, check_items
 from readlet.inspection.faults import Fault
 from readlet.types import NO_OFFSET, Example, Sentence, Span
 
@@ -17,7 +17,7 @@ def with_answer(start: int, text: str) -> Example:
 
 
 def test_nothing_is_found_in_valid_data(sound: list[Example]) -> None:
-    report = check_file("sound", [GOOD, *sound], {})
+    report = check_items("sound", [GOOD, *sound], {})
     assert report.findings == []
     assert (report.questions, report.contexts, report.answers) == (4, 3, 4)
     assert report.unanswerable == 1
@@ -81,7 +81,7 @@ CASES: list[tuple[Fault, list[Example], str]] = [
 def test_each_fault_is_found_and_nothing_else(
     fault: Fault, examples: list[Example], detail: str
 ) -> None:
-    report = check_file("memory", examples, {})
+    report = check_items("memory", examples, {})
     found = [(finding.fault, finding.id, finding.detail) for finding in report.findings]
     assert found == [(fault, examples[-1].id, detail)]
     assert report.counts() == {fault: 1}
@@ -96,13 +96,13 @@ def test_every_fault_has_a_case() -> None:
 
 def test_nearest_of_several_places_is_named() -> None:
     example = Example("n", "Which?", "bell and bell and bell", (Span(11, "bell"),))
-    (finding,) = check_file("memory", [example], {}).findings
+    (finding,) = check_items("memory", [example], {}).findings
     assert finding.detail == "'bell' at 11, is at 9"
 
 
 def test_an_answer_in_another_normalisation_is_found() -> None:
     example = Example("n", "Who?", "Here works Zoe\u0301.", (Span(11, "Zoé"),))
-    (finding,) = check_file("memory", [example], {}).findings
+    (finding,) = check_items("memory", [example], {}).findings
     assert finding.fault is Fault.MISPLACED
     assert finding.detail == "'Zoé' at 11, is at 11, in another Unicode normalisation"
 
@@ -110,13 +110,13 @@ def test_an_answer_in_another_normalisation_is_found() -> None:
 def test_fault_of_a_context_is_reported_once() -> None:
     bad = replace(GOOD, context=GOOD.context + "\x00")
     again = replace(bad, id="h", question="Is there a kiln?")
-    assert check_file("memory", [bad, again], {}).counts() == {Fault.CONTROL: 1}
+    assert check_items("memory", [bad, again], {}).counts() == {Fault.CONTROL: 1}
 
 
 def test_every_cut_answer_is_counted() -> None:
     """Whole words are used in training: each answer that must grow for it is counted."""
     cut = replace(GOOD, answers=(Span(15, "Hollow"), Span(15, "Hollo"), Span(5, "iln")))
-    assert check_file("memory", [cut], {}).counts() == {Fault.CUT: 2}
+    assert check_items("memory", [cut], {}).counts() == {Fault.CUT: 2}
 
 
 def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None:
@@ -147,7 +147,7 @@ def test_sentences() -> None:
         Sentence("4", "one", 1, second=""),
         Sentence("5", "bell\x07", 1),
     ]
-    report = check_file("rows", rows, {})
+    report = check_items("rows", rows, {})
     assert (report.sentences, report.questions) == (5, 0)
     assert report.labels == {1: 3, 0: 2}
     found = [(finding.fault, finding.id) for finding in report.findings]
@@ -179,7 +179,7 @@ def test_sentence_in_two_files(tmp_path: Path) -> None:
 
 
 def test_lengths_are_words_in_bins(sound: list[Example]) -> None:
-    report = check_file("sound", sound, {})
+    report = check_items("sound", sound, {})
     # Ada Brook (2), Ada Brook in 1881 (4), 1904 (1)
     assert report.lengths["answer"] == {2: 1, 4: 1, 1: 1}
     answers = report.histogram("answer")

@@ -11,7 +11,7 @@ from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
-from readlet.inspection.check import check, check_file
+from readlet.inspection.check import check, check_items
 from readlet.inspection.faults import Fault, Finding
 from readlet.inspection.repair import Changes, repair, repair_file
 from readlet.types import Example, Span
@@ -30,7 +30,7 @@ def test_repaired_data_has_no_faults(
 ) -> None:
     written, _ = repaired(*data.draw(example_lists))
     assume(written)  # a file without any question is a fault of its own
-    assert [f for f in check_file("repaired", written, {}).findings if f.fault.is_wrong] == []
+    assert [f for f in check_items("repaired", written, {}).findings if f.fault.is_wrong] == []
 
 
 @given(data=st.data())
@@ -182,7 +182,7 @@ def test_the_place_at_the_offset_comes_first(context: str, answer: Span, expecte
     assert written.answers == (expected,)
     is_moved = answer.start != expected.start
     assert ("answer moved to the nearest place" in changes.changed) == is_moved
-    (finding,) = (f for f in check_file("asked", [asked], {}).findings if f.fault.is_wrong)
+    (finding,) = (f for f in check_items("asked", [asked], {}).findings if f.fault.is_wrong)
     assert f"at {expected.start}" in finding.detail.rpartition(", ")[2]
 
 

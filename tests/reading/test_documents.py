@@ -17,8 +17,8 @@ from readlet.encoding.words import words
 from readlet.errors import ReadletError
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.bm25 import BM25
+from readlet.reading.document_pieces import MAX_WORDS, pieces
 from readlet.reading.documents import Documents, Found
-from readlet.reading.pieces import MAX_WORDS, pieces
 from readlet.reading.reader import Reader
 from readlet.types import Candidate, Prediction
 

@@ -11,8 +11,10 @@ from readlet.augment.unanswerable_questions import (
     make_unanswerable,
 )
 from readlet.errors import bad_input
-from readlet.formats import check_target, read_examples, warn_of_repeated_ids, write_examples
+from readlet.formats import read_examples, write_examples
 from readlet.formats.columns import Columns
+from readlet.formats.unique_ids import warn_of_repeated_ids
+from readlet.formats.writing import check_target
 
 
 @dataclass(frozen=True, slots=True)

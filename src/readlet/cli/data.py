@@ -51,8 +51,8 @@ def check(
     """
     from readlet.cli.check_view import show_changes, show_repaired, show_report
     from readlet.errors import ReadletError
-    from readlet.formats import check_target
     from readlet.formats.columns import parse_columns
+    from readlet.formats.writing import check_target
     from readlet.inspection.check import check as check_files
     from readlet.inspection.in_place import (
         check_in_place,

@@ -67,8 +67,8 @@ def evaluate_command(
     """
     from readlet.cli.evaluation_view import show_evaluation
     from readlet.errors import ReadletError
-    from readlet.formats import task_of
     from readlet.formats.columns import parse_columns
+    from readlet.formats.sources import task_of
     from readlet.reading.evaluate_files import evaluate_questions
 
     reader = targets[0] if len(targets) == 2 else None

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from readlet.errors import bad_input
-from readlet.formats import training_file
+from readlet.formats.sources import training_file
 from readlet.reading.reader_names import BUNDLED, reader_files
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceFile, SourceReader, fields_with, names_in

@@ -6,13 +6,12 @@ from readlet.families.family import TrainableScorer
 from readlet.fitting.training_data import Part
 from readlet.metrics.span_task import SPANS
 from readlet.nn.softmax_tracker import tracked_softmax
-from readlet.reading.calibration import Calibration
+from readlet.reading.calibration import UNCALIBRATED, Calibration
 from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
 from readlet.reading.predictor import Predictor
 from readlet.training.weight_selection import Scores
 from readlet.types import Prediction
 
-_DEFAULT = Calibration()
 _TRACKED = 32  # rows: all attention scores of every head are in memory at once
 
 
@@ -24,7 +23,7 @@ class SpanEvaluator:
     batch_size: int
     dev: Part
     track_softmax: bool = False
-    calibration: Calibration = _DEFAULT  # that of the start reader, if there is one
+    calibration: Calibration = UNCALIBRATED  # that of the start reader, if there is one
     # Fitted on questions of one kind, refusals would fail on the kinds that the start reader knows.
     keeps_refusals: bool = False
 

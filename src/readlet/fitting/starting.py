@@ -1,4 +1,4 @@
-"""The reader that training starts from: checked against the recipe, interpolated at the end."""
+"""The reader that training starts from: its network, weights and refusals, and what was gained."""
 
 from typing import cast
 
@@ -7,6 +7,11 @@ from torch import Tensor, nn
 
 from readlet.errors import bad_input
 from readlet.families.family import TrainableScorer
+from readlet.fitting.spans import SpanEvaluator
+from readlet.fitting.training_data import TrainingData
+from readlet.metrics.span_task import SPANS
+from readlet.metrics.task import Scored
+from readlet.metrics.uncertainty import difference_p
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import (
@@ -18,6 +23,7 @@ from readlet.recipe.traits import (
     changed_fields,
     fields_with,
 )
+from readlet.training.processes import make_accelerator
 
 
 def load_start(recipe: Recipe) -> tuple[Reader | None, Recipe]:
@@ -99,3 +105,29 @@ def mix_in(module: nn.Module, before: dict[str, Tensor], share: float) -> None:
     after = dict(module.named_parameters())
     for name, weight in before.items():
         after[name].lerp_(weight.to(after[name].device), share)
+
+
+def keeps_refusals(recipe: Recipe, start: Reader) -> bool:
+    """Whether the start reader decides when to refuse; a file for the calibration overrides it."""
+    return start.scorer.can_refuse and not recipe.data.calibration
+
+
+def scores_before(
+    start: Reader, evaluator: SpanEvaluator, data: TrainingData, after: Scored
+) -> dict[str, float]:
+    """The scores of the start reader on dev, and the p-value of the difference to them.
+
+    It is calibrated on the same questions: otherwise the new threshold alone might be the gain.
+    """
+    start.scorer.move_to(str(make_accelerator().device))
+    same = SpanEvaluator(
+        cast(TrainableScorer, start.scorer),
+        evaluator.batch_size,
+        data.dev,
+        calibration=start.calibration,
+        keeps_refusals=evaluator.keeps_refusals,
+    )
+    before = SPANS.score(data.dev.examples, same.calibrated(data.held_out)[1])
+    start.scorer.move_to("cpu")
+    p = difference_p(SPANS.metric("f1"), after.items, before.items)
+    return {name: before.summary[name] for name in SPANS.headline} | {"f1_p": p}

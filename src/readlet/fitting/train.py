@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from accelerate import Accelerator
@@ -19,14 +19,20 @@ from readlet.families.family import TrainableFamily, TrainableScorer
 from readlet.fitting.background import encoding_in_background
 from readlet.fitting.run_folder import NOTES, check_data, check_run_folder, claimed_folder
 from readlet.fitting.spans import SpanEvaluator, unfitted
-from readlet.fitting.starting import copy_weights, load_start, mix_in, weights_of
+from readlet.fitting.starting import (
+    copy_weights,
+    keeps_refusals,
+    load_start,
+    mix_in,
+    scores_before,
+    weights_of,
+)
 from readlet.fitting.teaching import ask_teacher
 from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
 from readlet.machine import memory_bytes
 from readlet.metrics.span_task import SPANS
-from readlet.metrics.task import Scored, Task
-from readlet.metrics.uncertainty import difference_p
-from readlet.reading.calibration import Calibration
+from readlet.metrics.task import Task
+from readlet.reading.calibration import UNCALIBRATED
 from readlet.reading.reader import Reader, default_batch_size
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
@@ -101,7 +107,7 @@ def train(
             family.compile(scorer)
         if accelerator.is_main_process:
             if start is not None:
-                _report_few(recipe, data)
+                _report_few(data)
             _report_notes(recipe, data, folder, can_refuse=scorer.can_refuse)
             _report_idle(recipe)
             family.check(recipe, data.train.rows, can_refuse=scorer.can_refuse)
@@ -123,8 +129,8 @@ def train(
             eval_batch_size,
             data.dev,
             settings.track_softmax,
-            Calibration() if start is None else start.calibration,
-            _keeps_refusals(recipe, start),
+            UNCALIBRATED if start is None else start.calibration,
+            keeps_refusals=start is not None and keeps_refusals(recipe, start),
         )
         loop = TrainingLoop(
             learner,
@@ -225,7 +231,8 @@ def _finish(
     }
     notice = ""
     if start is not None:
-        metrics["start"] = _before(start, evaluator, data, scored)
+        metrics["start"] = scores_before(start, evaluator, data, scored)
+        metrics["keeps_refusals"] = evaluator.keeps_refusals
         # Its encoder and its licence belong to its weights.
         family = trainable_family(recipe.model.kind)
         recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
@@ -233,33 +240,7 @@ def _finish(
     return Trained(reader, data.dev.examples, predictions)
 
 
-def _keeps_refusals(recipe: Recipe, start: Reader | None) -> bool:
-    """Whether the start reader decides when to refuse; a file for the calibration overrides it."""
-    return start is not None and start.scorer.can_refuse and not recipe.data.calibration
-
-
-def _before(
-    start: Reader, evaluator: SpanEvaluator, data: TrainingData, after: Scored
-) -> dict[str, float]:
-    """The scores of the start reader on dev, and the p-value of the difference to them.
-
-    It is calibrated on the same questions: otherwise the new threshold alone might be the gain.
-    """
-    start.scorer.move_to(str(make_accelerator().device))
-    same = SpanEvaluator(
-        cast(TrainableScorer, start.scorer),
-        evaluator.batch_size,
-        data.dev,
-        calibration=start.calibration,
-        keeps_refusals=evaluator.keeps_refusals,
-    )
-    before = SPANS.score(data.dev.examples, same.calibrated(data.held_out)[1])
-    start.scorer.move_to("cpu")
-    p = difference_p(SPANS.metric("f1"), after.items, before.items)
-    return {name: before.summary[name] for name in SPANS.headline} | {"f1_p": p}
-
-
-def _report_few(recipe: Recipe, data: TrainingData) -> None:
+def _report_few(data: TrainingData) -> None:
     own = len(data.train.examples) - data.replayed
     if own < _FEW_QUESTIONS:
         fault = f"{own:,} training questions may be too few to teach a reader anything"

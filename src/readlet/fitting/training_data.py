@@ -13,7 +13,9 @@ from readlet.encoding.rows import Rows
 from readlet.errors import ReadletError, bad_input
 from readlet.families import trainable_family
 from readlet.families.family import Encoder
-from readlet.formats import has_columns, read_questions, training_file, with_own_ids
+from readlet.formats import read_questions
+from readlet.formats.sources import has_columns, training_file
+from readlet.formats.unique_ids import with_own_ids
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceFile, fields_with, names_in

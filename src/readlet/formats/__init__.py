@@ -1,65 +1,34 @@
 """Files to Examples and back. `read` detects the format by content, never by file name."""
 
-import codecs
-import re
-import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
 
-from readlet.bundled import SPLITS, corpus
 from readlet.errors import EncodingError, ReadletError, bad_input, input_error
 from readlet.formats.columns import Columns, NoColumnError
-from readlet.formats.csv_files import read_csv, write_csv, write_tsv
-from readlet.formats.detect import Kind, detect, head_of
-from readlet.formats.glue import Task, glue_task, read_glue
+from readlet.formats.csv_files import read_csv
+from readlet.formats.detect import detect
+from readlet.formats.glue import read_glue
 from readlet.formats.hub import PREFIX, read_hub
 from readlet.formats.json_files import read_json
-from readlet.formats.jsonl import read_jsonl, write_jsonl
+from readlet.formats.jsonl import read_jsonl
 from readlet.formats.malformed import OnFault, raise_fault
-from readlet.formats.other_fields import lost_from_jsonl, lost_from_squad
-from readlet.formats.parquet_files import read_parquet, require_pyarrow, write_parquet
+from readlet.formats.parquet_files import read_parquet
 from readlet.formats.places import nearest_place, occurrences
-from readlet.formats.squad import write_squad
-from readlet.storage.files import atomic_text
-from readlet.storage.outputs import ANOTHER_FILE, check_file
+from readlet.formats.sources import encoding_of, has_columns, source_path
+from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
+from readlet.formats.writing import write_examples
 from readlet.types import NO_OFFSET, Example, Sentence, Span
 
 __all__ = [
-    "OUTPUT_NAMES",
-    "check_target",
-    "has_columns",
-    "input_path",
-    "is_file_name",
-    "is_output",
-    "lost_by_writing",
-    "nearest_place",
-    "occurrences",
-    "output_kind",
-    "own_suffix",
     "read",
     "read_examples",
     "read_questions",
     "read_sentences",
     "source_path",
-    "task_of",
-    "warn_of_repeated_ids",
-    "with_own_ids",
     "write_examples",
 ]
 
-_BUNDLED = "bundled:"
 _NO_COLUMNS: Columns = {}
-_TEXT_WRITERS: dict[str, Callable[[TextIO, Iterable[Example]], None]] = {
-    "json": write_squad,
-    "jsonl": write_jsonl,
-    "csv": write_csv,
-    "tsv": write_tsv,
-}
-OUTPUT_NAMES = ".json, .jsonl, .csv, .tsv (also .gz) or .parquet"
-"""How the name of an output ends."""
 
 
 def read(
@@ -78,7 +47,7 @@ def read(
         yield from read_hub(str(source), columns, on_fault=on_fault)
         return
     path = source_path(source)
-    encoding = _encoding_of(path, encoding)
+    encoding = encoding_of(path, encoding)
     kind = detect(path, columns, encoding)
     if kind == "parquet":
         if encoding:
@@ -96,44 +65,6 @@ def read(
         if columns:
             raise bad_input(path, "", "this format has no named columns", "omit --column")
         yield from read_glue(path, kind, encoding=encoding, on_fault=on_fault)
-
-
-def has_columns(source: str | Path, encoding: str = "") -> bool:
-    """Whether the fields of the source may have other names; articles of SQuAD have fixed ones."""
-    if str(source).startswith(PREFIX):
-        return True
-    path = source_path(source)
-    encoding = _encoding_of(path, encoding)
-    kind: Kind = detect(path, _NO_COLUMNS, encoding)
-    if kind in ("json", "array"):
-        return re.search(r'"paragraphs"\s*:', head_of(path, encoding)) is None
-    return kind in ("parquet", "jsonl", "csv")
-
-
-def _encoding_of(path: Path, encoding: str) -> str:
-    """The given encoding; the bundled corpus keeps its own."""
-    return "" if path in map(corpus, SPLITS) else encoding
-
-
-def source_path(source: str | Path) -> Path:
-    """The file that a source names; `bundled:test` is a split of the bundled corpus."""
-    name = str(source)
-    return corpus(name.removeprefix(_BUNDLED)) if name.startswith(_BUNDLED) else Path(source)
-
-
-def input_path(source: str) -> Path:
-    """The file or folder that a source is read from; one on the hub does not exist here."""
-    if not source.startswith(PREFIX):
-        return source_path(source)
-    return Path(source.removeprefix(PREFIX).rpartition("@")[0] or source.removeprefix(PREFIX))
-
-
-def training_file(source: str) -> Path:
-    """The file that a source names. Training needs files: it identifies data by their bytes."""
-    if source.startswith(PREFIX):
-        remedy = f"convert it first: readlet data convert {source} --out train.jsonl"
-        raise bad_input(source, "", "training needs a file", remedy)
-    return source_path(source)
 
 
 def read_examples(
@@ -191,27 +122,6 @@ def read_questions(
     return with_own_ids(examples)
 
 
-def with_own_ids(examples: Sequence[Example]) -> list[Example]:
-    """The same examples with unique ids: a number is appended to repeated ones."""
-    # Not `free_id`, which always counts from 2: all ids of a large file may be the same.
-    taken, first, numbers = {e.id for e in examples}, set[str](), Counter[str]()
-    numbered = list(examples)
-    for place, example in enumerate(examples):
-        if example.id not in first:
-            first.add(example.id)
-            continue
-        while (identity := f"{example.id}-{numbers[example.id] + 2}") in taken:
-            numbers[example.id] += 1
-        taken.add(identity)
-        numbered[place] = replace(example, id=identity)
-    return numbered
-
-
-def warn_of_repeated_ids(examples: Sequence[Example], consequence: str) -> None:
-    if repeated := len(examples) - len({example.id for example in examples}):
-        warnings.warn(f"{repeated:,} × repeated id: {consequence}", stacklevel=3)
-
-
 def _read_named(
     source: str | Path, columns: Columns | None, encoding: str
 ) -> Iterator[Example | Sentence]:
@@ -244,83 +154,6 @@ def read_sentences(source: str | Path, *, encoding: str = "") -> Iterator[Senten
         if not isinstance(item, Sentence):
             raise bad_input(source, "", "contains questions, not sentences", "give a GLUE file")
         yield item
-
-
-def task_of(source: str | Path, *, encoding: str = "") -> Task | None:
-    """The GLUE task of the file, or None for question data."""
-    if str(source).startswith(PREFIX):
-        return None
-    path = source_path(source)
-    return glue_task(head_of(path, _encoding_of(path, encoding)).split("\n", 1)[0])
-
-
-def write_examples(path: Path, examples: Iterable[Example]) -> None:
-    """SQuAD JSON for `.json`, rows for `.jsonl`, `.csv`, `.tsv`, `.parquet`; written atomically.
-
-    Names of text files may end in `.gz`.
-    """
-    if output_kind(path) == "parquet":
-        write_parquet(path, examples)
-        return
-    with atomic_text(path) as stream:
-        _TEXT_WRITERS[output_kind(path)](stream, examples)
-
-
-def check_target(
-    path: Path, sources: Iterable[str], *, overwrite: bool, remedy: str = ANOTHER_FILE
-) -> None:
-    """Check that examples from these sources can be written there; call it before long work.
-
-    `remedy` is for a file that is one of the sources.
-    """
-    if output_kind(path) == "parquet":
-        require_pyarrow(path)
-    inputs = [input_path(source) for source in sources]
-    check_file(path, inputs, overwrite=overwrite, remedy=remedy)
-
-
-def is_file_name(source: str) -> bool:
-    """Whether a source is a file of the user, and neither on the hub nor bundled."""
-    return not source.startswith((PREFIX, _BUNDLED))
-
-
-def own_suffix(path: Path, columns: Columns, encoding: str) -> str | None:
-    """The end of a name with which `write_examples` keeps the structure of a file.
-
-    None for tables, whose other columns would be lost, and for other encodings than UTF-8.
-    """
-    kind = detect(path, columns, encoding)
-    with path.open("rb") as raw:
-        first = raw.read(2)
-    is_squad = kind == "json" and not has_columns(path)
-    is_other = bool(encoding) and codecs.lookup(encoding).name != "utf-8"
-    if (kind != "jsonl" and not is_squad) or is_other or first in (b"\xff\xfe", b"\xfe\xff"):
-        return None
-    zipped = ".gz" if first == b"\x1f\x8b" else ""
-    return f".{kind}{zipped}"
-
-
-def lost_by_writing(path: Path) -> str:
-    """What a file with an `own_suffix` has that writing its Examples would lose, in words."""
-    is_jsonl = detect(path, _NO_COLUMNS, "") == "jsonl"
-    return lost_from_jsonl(path) if is_jsonl else lost_from_squad(path)
-
-
-def is_output(path: Path) -> bool:
-    """Whether the name says a format that can be written."""
-    return path.suffix.lower() == ".parquet" or _text_kind(path) in _TEXT_WRITERS
-
-
-def output_kind(path: Path) -> str:
-    """The format of an output, by its name."""
-    if not is_output(path):
-        raise bad_input(path, "", "unknown output format", f"end the name in {OUTPUT_NAMES}")
-    return "parquet" if path.suffix.lower() == ".parquet" else _text_kind(path)
-
-
-def _text_kind(path: Path) -> str:
-    _, dot, kind = path.name.lower().removesuffix(".gz").rpartition(".")
-    return kind if dot else ""
 
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:

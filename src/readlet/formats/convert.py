@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats import check_target, output_kind, read, write_examples
+from readlet.formats import read, write_examples
 from readlet.formats.columns import Columns
+from readlet.formats.writing import check_target, output_kind
 from readlet.types import Example
 
 

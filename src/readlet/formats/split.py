@@ -16,9 +16,10 @@ from typing import Any
 from unicodedata import normalize
 
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import check_target, is_output, output_kind, write_examples
+from readlet.formats import write_examples
 from readlet.formats.columns import Columns
 from readlet.formats.convert import arranged, read_all
+from readlet.formats.writing import check_target, is_output, output_kind
 from readlet.storage.outputs import check_file, make_folder
 from readlet.types import Example
 

@@ -88,7 +88,7 @@ def check(sources: Sequence[str], columns: Columns, *, encoding: str = "") -> Ch
     files = []
     for source in sources:
         items = ReadableItems(source, columns, encoding=encoding)
-        file = check_file(source, items, seen)
+        file = check_items(source, items, seen)
         file.findings[:0] = _malformed(items)
         files.append(file)
     return CheckReport(files)
@@ -102,7 +102,7 @@ def _malformed(items: ReadableItems) -> Iterator[Finding]:
         yield Finding(Fault.UNREADABLE, items.end.place, detail)
 
 
-def check_file(source: str, items: Iterable[Example | Sentence], seen: Seen) -> FileReport:
+def check_items(source: str, items: Iterable[Example | Sentence], seen: Seen) -> FileReport:
     """Report on the items of a source; `seen` collects the texts of all sources."""
     report = FileReport(source)
     ids: set[str] = set()

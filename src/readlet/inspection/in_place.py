@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats import is_file_name, lost_by_writing, own_suffix
 from readlet.formats.columns import Columns
+from readlet.formats.sources import is_file_name
+from readlet.formats.writing import lost_by_writing, own_suffix
 from readlet.inspection.repair import Changes, repair_file
 from readlet.storage.outputs import check_file
 

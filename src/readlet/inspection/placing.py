@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from readlet.encoding.words import snap
-from readlet.formats import nearest_place, occurrences
-from readlet.formats.places import other_spellings
+from readlet.formats.places import nearest_place, occurrences, other_spellings
 from readlet.types import NO_OFFSET, Span
 
 

@@ -52,6 +52,10 @@ class Calibration(BaseModel):
         return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
 
 
+UNCALIBRATED = Calibration()
+"""Scores as the model gives them."""
+
+
 def fit_temperature(
     confidences: Callable[[float], Sequence[float]], correct: Sequence[float]
 ) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from readlet.errors import ReadletError
 from readlet.reading.asked import MAX_PASSAGES
 from readlet.reading.bm25 import BM25
-from readlet.reading.pieces import pieces
+from readlet.reading.document_pieces import pieces
 from readlet.reading.reader_names import Answerer
 from readlet.types import N_BEST, Candidate, Prediction, check_threshold
 

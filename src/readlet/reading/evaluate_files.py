@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import (
-    input_path,
-    read_examples,
-    read_sentences,
-    warn_of_repeated_ids,
-    with_own_ids,
-)
+from readlet.formats import read_examples, read_sentences
 from readlet.formats.columns import Columns
 from readlet.formats.glue import Task
+from readlet.formats.sources import input_path
+from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
 from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
 from readlet.metrics.evaluation import Evaluation, evaluate
 from readlet.metrics.reliability_plot import reliability_plot
@@ -56,14 +52,7 @@ def evaluate_questions(
     reader's own threshold. With `always_answer` the reader never refuses. `save` is a file for
     its predictions, `plot` one for the plot of its reliability.
     """
-    if always_answer and reader is None:
-        raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
-    if always_answer and na_probs is not None:
-        raise ReadletError("--always-answer: not with --na-probs; leave one of them out")
-    # The numbers of a file may have any range, log-odds for example.
-    is_probability = na_probs is None or threshold is None or not math.isfinite(threshold)
-    if is_probability or always_answer:
-        check_threshold(threshold, always_answer)
+    _check_refusals(reader, threshold, na_probs, always_answer=always_answer)
     if plot is not None and reader is None:
         raise ReadletError("--plot: not with a file of predictions; name a reader instead")
     given_files = (input_path(data), predictions, na_probs, against)
@@ -76,8 +65,6 @@ def evaluate_questions(
         raise bad_input(plot, "", "is also --save-predictions", "give another file for --plot")
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
-    if threshold is not None and na_probs is None and reader is None:
-        raise ReadletError("--threshold: no probabilities to compare it with; add --na-probs")
     other = read_predictions(against) if against else None
     as_read = list(read_examples(data, columns or {}, encoding=encoding))
     examples = with_own_ids(as_read)
@@ -122,6 +109,21 @@ def evaluate_questions(
     if plot is not None and evaluation.reliability is not None:
         write_text(plot, reliability_plot(evaluation.reliability))
     return evaluation
+
+
+def _check_refusals(
+    reader: str | None, threshold: float | None, na_probs: Path | None, *, always_answer: bool
+) -> None:
+    """Reject options about refusals that contradict each other, or that would have no effect."""
+    if always_answer and reader is None:
+        raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
+    if always_answer and na_probs is not None:
+        raise ReadletError("--always-answer: not with --na-probs; leave one of them out")
+    if threshold is not None and na_probs is None and reader is None:
+        raise ReadletError("--threshold: no probabilities to compare it with; add --na-probs")
+    # The numbers of a file may have any range, log-odds for example.
+    if na_probs is None or threshold is None or not math.isfinite(threshold):
+        check_threshold(threshold, always_answer)
 
 
 def evaluate_sentences(

@@ -11,7 +11,13 @@ from readlet.encoding.rows import Rows
 from readlet.families.family import Floats
 from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.squad import best_thresholds, exact_match, score_questions
-from readlet.reading.calibration import Calibration, fit_no_answer, fit_temperature, logit
+from readlet.reading.calibration import (
+    UNCALIBRATED,
+    Calibration,
+    fit_no_answer,
+    fit_temperature,
+    logit,
+)
 from readlet.reading.decoding import spans_in_order
 from readlet.reading.masked import NOTHING, log_sums
 from readlet.reading.predictor import Predictor, log_total
@@ -19,7 +25,6 @@ from readlet.types import Example, Prediction
 
 # With fewer questions of a kind the fit would be noise: the defaults are better.
 MIN_QUESTIONS = 30
-_DEFAULT = Calibration()
 TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
 TOO_FEW_OF_A_KIND = f"fewer than {MIN_QUESTIONS} questions with, or without, an answer"
 """Reasons in messages why the calibration, or its refusals, were not fitted."""
@@ -29,7 +34,7 @@ def calibrate(
     predictor: Predictor,
     examples: Sequence[Example],
     rows: Rows,
-    default: Calibration = _DEFAULT,
+    default: Calibration = UNCALIBRATED,
     *,
     refusals: bool = True,
 ) -> Calibration:
@@ -40,7 +45,7 @@ def calibrate(
     Together they maximise the likelihood of what is true of each question: that it has no answer,
     that the best answer is right, or that another one is.
     """
-    predictor = replace(predictor, calibration=Calibration(), threshold=1.0, always_answer=False)
+    predictor = replace(predictor, calibration=UNCALIBRATED, threshold=1.0, always_answer=False)
     predictions = predictor.predict(examples, rows)
     # A passage without words or an empty question is refused at any temperature.
     answered = [n for n, prediction in enumerate(predictions) if prediction.n_best]

@@ -14,6 +14,7 @@ _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
 def check_metrics(metrics: dict[str, Any]) -> None:
     """Raise a ValueError if stored metrics are not of the types that a card needs."""
     types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
+    types |= {"keeps_refusals": bool}
     for name, kind in types.items():
         if name in metrics and type(metrics[name]) is not kind:
             raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
@@ -102,6 +103,8 @@ def _calibration(reader: "Reader") -> str:
         measured = f"{fitted.error_before:.3f} before, {fitted.error_after:.3f} after"
     if reader.scorer.can_refuse and fitted.questions and not fitted.has_fitted_refusals:
         measured += f". No-answer probability and threshold are the defaults: {TOO_FEW_OF_A_KIND}"
+    elif fitted.questions and reader.metrics.get("keeps_refusals"):
+        measured += ". No-answer probability and threshold are those of the reader it started from"
     return (
         f"{fit}: temperature {fitted.temperature:.3f}, no-answer threshold "
         f"{fitted.no_answer_threshold:.3f}; expected calibration error {measured}."

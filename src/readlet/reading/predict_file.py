@@ -11,9 +11,10 @@ from itertools import islice
 from pathlib import Path
 
 from readlet.errors import bad_input
-from readlet.formats import input_path, read
+from readlet.formats import read
 from readlet.formats.columns import Columns
-from readlet.formats.streamed_ids import StreamedIds
+from readlet.formats.sources import input_path
+from readlet.formats.unique_ids import StreamedIds
 from readlet.progress import track
 from readlet.reading.devices import AUTO
 from readlet.reading.prediction_files import (

@@ -10,7 +10,8 @@ from typing import Protocol, cast
 
 from readlet.errors import ReadletError, bad_input
 from readlet.families.family import SpanScorer
-from readlet.formats import input_path, read_questions
+from readlet.formats import read_questions
+from readlet.formats.sources import input_path
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.evaluate_files import predict

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -86,15 +86,19 @@ def find_checkpoint(folder: Path) -> Path | None:
 
 def checkpoints_in(folder: Path, *, drafts: bool = False) -> list[Path]:
     """The checkpoints, or the drafts of killed processes; other programs name folders similarly."""
-    found = folder.glob(f"{_DRAFT if drafts else ''}{_PREFIX}*")
-    named = (path for path in found if _NAME.fullmatch(path.name) and not path.is_symlink())
+    named = _named(folder, drafts=drafts)
     return [path for path in named if drafts or any((path / file).exists() for file in FILES)]
 
 
 def emptied_checkpoints(folder: Path) -> list[Path]:
     """What is left of checkpoints if the process was killed while it removed them."""
-    found = (path for path in folder.glob(f"{_PREFIX}*") if _NAME.fullmatch(path.name))
-    return [path for path in found if path.is_dir() and not any(path.iterdir())]
+    return [path for path in _named(folder) if path.is_dir() and not any(path.iterdir())]
+
+
+def _named(folder: Path, *, drafts: bool = False) -> Iterator[Path]:
+    for path in folder.glob(f"{_DRAFT if drafts else ''}{_PREFIX}*"):
+        if _NAME.fullmatch(path.name) and not path.is_symlink():
+            yield path
 
 
 def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:

@@ -1,13 +1,42 @@
-"""Unique ids for a stream of any length: the result of `with_own_ids` in 8 bytes for each id."""
+"""Unique ids: a number is appended to repeated ones.
 
+Ids may repeat: rows without ids are numbered per file, and translations keep their ids.
+"""
+
+import warnings
 from array import array
+from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
 
+from readlet.types import Example
+
+
+def with_own_ids(examples: Sequence[Example]) -> list[Example]:
+    """The same examples with unique ids."""
+    ids = StreamedIds()
+    for example in examples:
+        ids.add(example.id)
+    if not ids.count_repeated():
+        return list(examples)
+    own = [ids.own_id(example.id) for example in examples]
+    return [
+        e if e.id == name else replace(e, id=name) for e, name in zip(examples, own, strict=True)
+    ]
+
+
+def warn_of_repeated_ids(examples: Sequence[Example], consequence: str) -> None:
+    if repeated := len(examples) - len({example.id for example in examples}):
+        warnings.warn(f"{repeated:,} × repeated id: {consequence}", stacklevel=3)
+
 
 class StreamedIds:
-    """Add all ids first, then ask for the own id of each one, in the same order."""
+    """Own ids for a stream of any length, in 8 bytes for each id.
+
+    Add all ids first, then ask for the own id of each one, in the same order.
+    """
 
     def __init__(self) -> None:
         self._digests = array("Q")
