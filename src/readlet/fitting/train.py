@@ -141,6 +141,7 @@ def train(
             accelerator,
             began,
             how_to_resume,
+            scorer.groups(settings),
         )
         if resume:
             loop.resume()
