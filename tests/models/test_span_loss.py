@@ -161,3 +161,14 @@ def test_the_learner_uses_model_and_teacher(share: float | None, null: bool) -> 
     got = SpanLearner(Fixed(), 0.1, teacher)(batch)
     assert got.dim() == 0
     assert float(got) == pytest.approx(by_hand(scores, batch, 0.1, taught, share or 0.0), rel=1e-5)
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_taught_loss_needs_no_values(refuses: bool) -> None:
+    """A captured step has fixed shapes and never waits: tensors without values are enough."""
+    scores, batch = random_scores(null=True), labelled_rows(null=True)
+    empty = SpanLogits(*(None if part is None else part.to("meta") for part in scores))
+    rows = LabelledRows(*(part.to("meta") for part in (batch.rows, batch.labels, batch.weight)))
+    taught = teacher_of(0.3, refuses=refuses).to("meta")(rows.rows, WIDTH)
+    assert taught.start.shape == (len(LENGTHS), WIDTH)
+    assert span_loss(empty, rows, 0.1, taught, 0.3).device.type == "meta"

@@ -69,11 +69,11 @@ def probabilities(
     theirs, elsewhere = scores.places[chosen], ~inside[chosen]  # (P', 2), (P',)
     # The first place that ends after the teacher's first character, and the last that begins
     # before its last one: they contain it, or are next to the gap that contains it.
-    first = np.searchsorted(places[:, 1], theirs[:, 0], side="right")  # (P',)
-    last = np.searchsorted(places[:, 0], theirs[:, 1], side="left") - 1  # (P',)
+    first = np.searchsorted(places[:-1, 1], theirs[:, 0], side="right")  # (P',)
+    last = np.searchsorted(places[1:, 0], theirs[:, 1], side="left")  # (P',)
     sides: list[Doubles] = []
     for at, of_places, of_null in ((first, scores.start, 0), (last, scores.end, 1)):
-        classes = np.where(elsewhere, 0, 1 + at.clip(0, len(places) - 1))  # (P',) 0: no answer
+        classes = np.where(elsewhere, 0, 1 + at)  # (P',) 0: no answer
         classes = np.concatenate([np.zeros(len(null), np.int64), classes])  # (1 + P',)
         logits = np.concatenate([null[:, of_null], of_places[chosen]]) / temperature  # (1 + P',)
         weights = np.exp(logits - logits.max())  # (1 + P',)
