@@ -215,12 +215,37 @@ def test_windows_must_advance(overlap: int, longest: int) -> None:
         (["loss.gamma=1"], ["loss.gamma"]),
         (["training.teacher_share=0.9"], ["training.teacher_share"]),
         (["training.teacher_share=0.9", "training.teacher=bundled"], []),
+        (["training.teacher_temperature=2"], ["training.teacher_temperature"]),
+        (["training.teacher_temperature=2", 'training.teacher=["bundled"]'], []),
         (["training.restarts=2", "training.schedule=log"], ["training.restarts"]),
         (["training.restarts=2", "training.schedule=cosine"], []),
     ],
 )
 def test_fields_without_effect_are_found(changes: list[str], fields: list[str]) -> None:
     assert [field for field, _ in fields_without_effect(load_recipe("tiny", changes))] == fields
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        (["data.folds=1"], "data.folds: with a single part nothing is left to train on; give 0"),
+        (["data.fold=1"], "data.fold needs data.folds, the number of parts"),
+        (["data.folds=4", "data.fold=4"], "data.fold must be smaller than data.folds, 4"),
+        (["data.folds=-1"], "data.folds: Input should be greater than or equal to 0"),
+        (["training.teacher_temperature=0"], "teacher_temperature: Input should be greater than 0"),
+        (['training.teacher=["bundled", ""]'], "training.teacher.1: String should have at least"),
+    ],
+)
+def test_folds_and_teachers_that_make_no_sense(changes: list[str], fault: str) -> None:
+    assert fault in error_line("tiny", *changes)
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [("", ()), ("bundled", ("bundled",)), ("[]", ()), ('["a", "b"]', ("a", "b"))],
+)
+def test_teachers_are_one_name_or_a_list(given: str, names: tuple[str, ...]) -> None:
+    assert load_recipe("tiny", [f"training.teacher={given}"]).training.teacher == names
 
 
 def test_start_share_without_a_start_is_rejected() -> None:
