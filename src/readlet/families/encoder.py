@@ -23,6 +23,7 @@ from readlet.encoding.subwords import (
     layout_from,
     layout_of,
 )
+from readlet.errors import bad_input
 from readlet.families.family import Encoder, TrainableFamily, TrainableScorer
 from readlet.families.torch_scorer import WEIGHTS, TorchScorer
 from readlet.models.encoder_reader import EncoderReader
@@ -32,6 +33,7 @@ from readlet.models.pretrained_encoder import (
     build_encoder,
     check_shapes,
     load_pretrained,
+    shapes_of,
 )
 from readlet.nn.layer_mix import make_layer_mix
 from readlet.nn.norm_loss import highest_confidence, warn_of_bound
@@ -130,7 +132,10 @@ class EncoderFamily(TrainableFamily):
         tokenizer, config = load_tokenizer(name), load_config(name)
         windows = _typed(recipe).data.windows
         made = SubwordEncoder(tokenizer.backend_tokenizer, layout_of(tokenizer), windows, config)
-        check_vocabulary(made.tokenizer, made.layout, config)
+        try:
+            check_vocabulary(made.tokenizer, made.layout, config)
+        except ValueError as error:
+            raise bad_input(name, "", str(error), "give one with its own tokenizer") from None
         check_length(made.longest, config, name)
         return made
 
@@ -171,10 +176,11 @@ class EncoderFamily(TrainableFamily):
             layout = layout_from(of_encoder["layout"])
             network_config = dict(of_encoder["config"])
             check_vocabulary(tokenizer, layout, network_config)
+            shapes = shapes_of(network_config)
         with damage_of(folder / WEIGHTS):
             weights = load_tensors(folder / WEIGHTS)
             refuse_non_finite(weights)
-            check_shapes(network_config, _of_network(weights))
+            check_shapes(shapes, _of_network(weights))
             encoder = SubwordEncoder(tokenizer, layout, typed.data.windows, network_config)
             check_length(encoder.longest, network_config, typed.model.encoder)
             network = build_encoder(network_config, typed.model.dropout)

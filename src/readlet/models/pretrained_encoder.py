@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from readlet.encoding.pretrained import encoder_folder
@@ -19,7 +20,7 @@ _DROPOUTS = (  # names of the rates in the configurations of encoders
 )
 _DEPTHS = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
 _MOST_LAYERS = 256  # no use comes near it
-_MOST_NUMBERS_BESIDE = 10**6
+_MOST_NUMBERS_BESIDE = 10**7  # in buffers, such as the numbers of positions
 _TRIAL_LENGTH = 5  # no other dimension is likely to have this size
 
 
@@ -108,7 +109,7 @@ def load_pretrained(name: str, config: dict[str, Any], dropout: float | None) ->
                 dtype=torch.float32,
                 output_loading_info=True,
             )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
         fault = f"its weights cannot be loaded ({reason})"
         raise bad_input(name, "", fault, "give a folder with config.json and weights") from None
@@ -127,26 +128,35 @@ def build_encoder(config: dict[str, Any], dropout: float | None) -> PretrainedEn
     return PretrainedEncoder(make(_config(config, dropout)))
 
 
-def check_shapes(config: dict[str, Any], weights: dict[str, Tensor]) -> None:
-    """Raise ValueError if these are no weights of this configuration, which may be of any size."""
+def shapes_of(config: dict[str, Any]) -> dict[str, torch.Size]:
+    """The shapes of a network's weights; ValueError for a configuration that is none.
+
+    It may be damaged and name any size: no memory is used.
+    """
     from transformers import AutoModel
 
-    typed = _config(config, None)
-    for name in _DEPTHS:
-        if getattr(typed, name, 0) > _MOST_LAYERS:
-            raise ValueError(f"{name}: {getattr(typed, name)}")
     make: Any = AutoModel.from_config
-    with torch.device("meta"):  # shapes only
-        network = make(typed)
-    wanted = {name: t.shape for name, t in network.state_dict().items() if "pooler" not in name}
+    try:
+        typed = _config(config, None)
+        depths = [getattr(typed, name) for name in _DEPTHS if hasattr(typed, name)]
+        if not all(0 < depth <= _MOST_LAYERS for depth in depths):
+            raise ValueError(f"numbers of layers: {depths!r:.80}")
+        with torch.device("meta"):  # shapes only
+            network = make(typed)
+    except Exception as error:  # whatever a network does with damaged sizes
+        raise ValueError(str(error)) from None
+    if sum(buffer.numel() for buffer in network.buffers()) > _MOST_NUMBERS_BESIDE:
+        raise ValueError("a network with too many positions")
+    return {name: t.shape for name, t in network.state_dict().items() if "pooler" not in name}
+
+
+def check_shapes(wanted: dict[str, torch.Size], weights: dict[str, Tensor]) -> None:
+    """Raise ValueError if the weights are those of another network."""
     if wanted.keys() != weights.keys():
         raise ValueError(f"other names: {min(wanted.keys() ^ weights.keys()):.80}")
     for name, shape in wanted.items():
         if shape != weights[name].shape:
             raise ValueError(f"{name:.80}: {tuple(weights[name].shape)}, not {tuple(shape)}")
-    beside = sum(buffer.numel() for buffer in network.buffers())
-    if beside > max(_MOST_NUMBERS_BESIDE, sum(weight.numel() for weight in weights.values())):
-        raise ValueError(f"a network that needs {beside:,} numbers besides its weights")
 
 
 def _config(config: dict[str, Any], dropout: float | None) -> Any:
@@ -161,11 +171,17 @@ def _config(config: dict[str, Any], dropout: float | None) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' report of unused weights, such as those of the pretraining head."""
+    """Without transformers' progress bar, and its report of weights that are of other heads."""
+    from transformers.utils import logging as its_logging
+
+    bars: Any = its_logging  # without types
     logger = logging.getLogger("transformers")
-    before = logger.level
+    before, had_bar = logger.level, bars.is_progress_bar_enabled()
     logger.setLevel(logging.ERROR)
+    bars.disable_progress_bar()
     try:
         yield
     finally:
         logger.setLevel(before)
+        if had_bar:
+            bars.enable_progress_bar()

@@ -1,0 +1,149 @@
+"""The commands with encoder readers."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from readlet.formats import read_examples
+from readlet.reading.reader import Reader
+from readlet.training.loop import TrainingLoop
+
+Run = Callable[..., Any]
+Trained = Callable[..., tuple[Path, Reader]]
+
+
+def changes_of(recipe: Any) -> list[str]:
+    """`--set` for every field of the recipe that a test changes."""
+    fields = {
+        "data": ("train", "dev", "calibration", "max_context", "overlap", "max_question"),
+        "model": ("encoder", "mix"),
+        "training": (
+            *("epochs", "batch_size", "learning_rate", "warmup_steps", "log_every"),
+            *("checkpoint_every", "evaluate_every"),
+        ),
+    }
+    values = recipe.model_dump(mode="json")
+    given = [
+        f"{section}.{name}={json.dumps(values[section][name])}"
+        for section, names in fields.items()
+        for name in names
+    ]
+    return [word for change in given for word in ("--set", change)]
+
+
+def test_train_and_resume(
+    readlet: Run,
+    encoder_recipe: Callable[..., Any],
+    encoder_reader: Trained,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, whole = encoder_reader("bert")
+    advance, steps = TrainingLoop.advance, []
+
+    def stopping(loop: TrainingLoop) -> Any:
+        if len(steps) == 4:
+            raise KeyboardInterrupt
+        steps.append(1)
+        return advance(loop)
+
+    command = ["train", "encoder", *changes_of(encoder_recipe("bert")), "--out", tmp_path / "run"]
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingLoop, "advance", stopping)
+        stopped = readlet(*command)
+    assert stopped.code == 130, stopped.err
+    assert "Traceback" not in stopped.err
+    done = readlet(*command, "--resume")
+    assert done.code == 0, done.err
+    loaded = Reader.load(tmp_path / "run").scorer.module.state_dict()
+    for name, weight in whole.scorer.module.state_dict().items():
+        assert torch.equal(weight, loaded[name]), name
+    card = (tmp_path / "run" / "README.md").read_text("utf-8")
+    assert "2 layers of width 16" in card
+    assert "mix of layers: last" in card
+
+
+def test_ask_evaluate_and_predict(
+    readlet: Run, encoder_reader: Trained, few_questions: Path, tmp_path: Path
+) -> None:
+    folder, reader = encoder_reader("roberta", "model.mix=dot")
+    text = tmp_path / "text.txt"
+    text.write_text("  The kettle was patented in 1891 by Ada Brook. " * 40, "utf-8")
+    asked = readlet("ask", "When?", text, "--reader", folder, "--json", "--always-answer")
+    assert asked.code == 0, asked.err
+    evaluated = readlet("evaluate", folder, few_questions, "--json")
+    assert evaluated.code == 0, evaluated.err
+    assert evaluated.json()["f1"] == pytest.approx(reader.metrics["dev"]["f1"])
+    out = tmp_path / "predictions.json"
+    predicted = readlet("predict", folder, few_questions, "--out", out)
+    assert predicted.code == 0, predicted.err
+    examples = list(read_examples(few_questions))
+    pairs = [(example.question, example.context) for example in examples]
+    texts = {e.id: p.text for e, p in zip(examples, reader.answer_batch(pairs), strict=True)}
+    assert json.loads(out.read_text("utf-8")) == texts
+
+
+def test_an_encoder_reader_is_a_start_and_a_teacher(
+    readlet: Run,
+    encoder_recipe: Callable[..., Any],
+    encoder_reader: Trained,
+    small_training: list[str],
+    few_questions: Path,
+    tmp_path: Path,
+) -> None:
+    folder, start = encoder_reader("albert")
+    changes = [*changes_of(encoder_recipe("albert")), "--set", f"training.start={folder}"]
+    tuned = readlet("train", "encoder", *changes, "--out", tmp_path / "tuned")
+    assert tuned.code == 0, tuned.err
+    made = Reader.load(tmp_path / "tuned")
+    assert made.metrics["start"]["f1"] == pytest.approx(start.metrics["dev"]["f1"])
+    assert made.recipe.model.encoder == start.recipe.model.encoder
+    data = [f'data.train=["{few_questions}"]', f"data.dev={few_questions}", "data.held_out=0.2"]
+    taught = [*small_training, *data, f"training.teacher={folder}", "training.epochs=1"]
+    words = [word for change in taught for word in ("--set", change)]
+    done = readlet("train", "tiny", *words, "--out", tmp_path / "taught")
+    assert done.code == 0, done.err
+    assert Reader.load(tmp_path / "taught").recipe.training.teacher == (str(folder),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        (["data.overlap=60"], "data.overlap must be smaller than data.max_context"),
+        (["data.max_context=400"], "data.max_context: a window takes 453 tokens"),
+        (["model.mix=lust"], "model.mix"),
+        (["model.encoder=./missing"], "./missing: no such folder"),
+    ],
+)
+def test_bad_recipes_are_one_line(
+    readlet: Run,
+    encoder_recipe: Callable[..., Any],
+    tmp_path: Path,
+    changes: list[str],
+    fault: str,
+) -> None:
+    words = [word for change in changes for word in ("--set", change)]
+    given = [*changes_of(encoder_recipe("bert")), *words]
+    done = readlet("train", "encoder", *given, "--out", tmp_path / "run")
+    assert done.code == 2
+    assert fault in done.err
+    assert "Traceback" not in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_reader_is_one_line(
+    readlet: Run, encoder_reader: Trained, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(encoder_reader("bert")[0], tmp_path / "copy")
+    (folder / "encoder.json").write_text('{"config": {}}')
+    (tmp_path / "text.txt").write_text("Ada lit it.")
+    done = readlet("ask", "Who?", tmp_path / "text.txt", "--reader", folder)
+    assert done.code == 2
+    assert f"{folder / 'encoder.json'}: is damaged" in done.err
+    assert "Traceback" not in done.err
