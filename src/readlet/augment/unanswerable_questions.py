@@ -7,7 +7,7 @@ own paragraph no longer answers it (`altered_questions.py`), which is harder to 
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 
@@ -40,6 +40,24 @@ _ASKING = frozenset(
 _NO_CONTENT = _ASKING.union(*FUNCTION_WORDS.values())
 
 
+Make = Callable[[int], NewQuestions]
+"""Makes so many new questions, or as many as it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardness:
+    """How the hardest candidates were chosen by a reader: counts, of all and of those it answers.
+
+    `answered` counts the questions that were kept; `doubtful` has the ids of candidates that may
+    have an answer, by reason.
+    """
+
+    candidates: int
+    answered_candidates: int
+    answered: int
+    doubtful: Mapping[str, list[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Unanswerable:
     """New questions of both methods."""
@@ -47,6 +65,7 @@ class Unanswerable:
     changed: NewQuestions
     paired: NewQuestions
     wanted: int
+    hardness: Hardness | None = None
 
     @property
     def added(self) -> list[Example]:
@@ -62,27 +81,42 @@ def make_unanswerable(
     with another paragraph. If one method falls short, the other fills in, so that `share` is still
     reached; but nothing is altered if `altered` is 0.
     """
+    check_fractions(share, altered)
+    return make_balanced(
+        lambda wanted: alter_questions(examples, wanted, seed),
+        lambda wanted: pair_up(examples, wanted, seed),
+        how_many(examples, share),
+        altered,
+    )
+
+
+def make_balanced(alter: Make, pair: Make, wanted: int, altered: float) -> Unanswerable:
+    """New questions of both methods, in the given proportion where they allow it."""
+    changed = alter(round(wanted * altered))
+    paired = pair(wanted - len(changed.added))
+    if altered and len(paired.added) < paired.wanted:
+        changed = alter(wanted - len(paired.added))
+    return Unanswerable(changed, paired, wanted)
+
+
+def check_fractions(share: float, altered: float = ALTERED_SHARE) -> None:
+    """Reject values out of range; call it before long work."""
     if not 0 <= altered <= 1:
         raise ReadletError(f"altered {altered}: not from 0 to 1; give a fraction such as 0.5")
-    wanted = how_many(examples, share)
-    changed = alter_questions(examples, round(wanted * altered), seed)
-    paired = pair_up(examples, wanted - len(changed.added), seed)
-    if altered and len(paired.added) < paired.wanted:
-        changed = alter_questions(examples, wanted - len(paired.added), seed)
-    return Unanswerable(changed, paired, wanted)
+    if not 0 < share < 1:
+        raise ReadletError(f"share {share}: not between 0 and 1; give a fraction such as 0.33")
 
 
 def how_many(examples: Sequence[Example], share: float) -> int:
     """Number of new impossible questions needed to reach `share` of all questions."""
-    if not 0 < share < 1:
-        raise ReadletError(f"share {share}: not between 0 and 1; give a fraction such as 0.33")
+    check_fractions(share)
     impossible = sum(example.is_impossible for example in examples)
     # (impossible + wanted) / (all + wanted) = share
     return max(0, round((share * len(examples) - impossible) / (1 - share)))
 
 
-def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions:
-    """Up to `wanted` questions, each paired once with another paragraph of its article.
+def pair_up(examples: Sequence[Example], wanted: int, seed: int, *, each: int = 1) -> NewQuestions:
+    """Up to `wanted` questions, each paired with up to `each` other paragraphs of its article.
 
     The result depends on the seed and on the questions, not on their order.
     """
@@ -90,6 +124,7 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
     paragraphs_of = _paragraphs(examples, article_of)
     taken = {example.id for example in examples}
     added: list[Example] = []
+    originals: list[Example] = []
     left: defaultdict[str, list[str]] = defaultdict(list)
     answerable = (e for e in examples if e.answers and not e.is_impossible)
     for number, example in sorted(
@@ -98,23 +133,24 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
         if len(added) == wanted:
             break
         paragraphs = paragraphs_of[article_of(example)]
-        chosen = _elsewhere(example, paragraphs, random.Random(number))
-        if chosen is None:
+        found = _elsewhere(example, paragraphs, random.Random(number), each)
+        if not found:
             left[_reason(example, paragraphs)].append(example.id)
-            continue
-        chosen.asked.add(plain(example.question))
-        new = replace(
-            example,
-            id=free_id(f"{example.id}-elsewhere", taken),
-            context=chosen.context,
-            answers=(),
-            is_impossible=True,
-            plausible_answers=(),
-        )
-        taken.add(new.id)
-        added.append(new)
+        for chosen in found[: wanted - len(added)]:
+            chosen.asked.add(plain(example.question))
+            new = replace(
+                example,
+                id=free_id(f"{example.id}-elsewhere", taken),
+                context=chosen.context,
+                answers=(),
+                is_impossible=True,
+                plausible_answers=(),
+            )
+            taken.add(new.id)
+            added.append(new)
+            originals.append(example)
     kinds = {OTHER_PARAGRAPH: [new.id for new in added]} if added else {}
-    return NewQuestions(added, wanted, kinds, dict(left))
+    return NewQuestions(added, originals, wanted, kinds, dict(left))
 
 
 def grouped_by_paragraph(
@@ -170,11 +206,11 @@ def _paragraphs(
 
 
 def _elsewhere(
-    example: Example, paragraphs: Sequence[_Paragraph], rng: random.Random
-) -> _Paragraph | None:
-    """One of the most similar paragraphs that do not answer the question."""
+    example: Example, paragraphs: Sequence[_Paragraph], rng: random.Random, each: int
+) -> list[_Paragraph]:
+    """Some of the most similar paragraphs that do not answer the question."""
     if not example.title:
-        return None
+        return []
     question = plain(example.question)
     asked = _content_words(question)
     # The second number breaks ties at random: otherwise the first would be chosen too often.
@@ -190,8 +226,8 @@ def _elsewhere(
         and example.id not in paragraph.ids
         and not any(paragraph.contains(*answer) for answer in answers.items())
     )
-    best = list(islice(free, BEST_FEW))
-    return rng.choice(best) if best else None
+    best = list(islice(free, max(BEST_FEW, each)))
+    return rng.sample(best, min(each, len(best)))
 
 
 def _reason(example: Example, paragraphs: Sequence[_Paragraph]) -> str:

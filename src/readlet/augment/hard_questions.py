@@ -1,0 +1,193 @@
+"""Hard unanswerable questions: of many candidates, those that a reader answers with confidence.
+
+A reader soon refuses most made questions, and learns little more from them. Those that it still
+answers show what it has not learned. But a question that is answered with confidence may really
+have an answer, so candidates are dropped where the prediction gives reason to doubt; see `doubt`.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from readlet.augment.altered_questions import MIX, NEGATION, OPPOSITE, alter_often
+from readlet.augment.new_questions import NewQuestions
+from readlet.augment.passages import word_list
+from readlet.augment.unanswerable_questions import (
+    ALTERED_SHARE,
+    OTHER_PARAGRAPH,
+    Hardness,
+    Unanswerable,
+    check_fractions,
+    how_many,
+    make_balanced,
+    pair_up,
+)
+from readlet.types import Example, Prediction
+
+POOL = 4  # default number of candidates for each question that is kept
+
+Judge = Callable[[Sequence[Example], str], Iterable[Prediction]]
+"""A reader's prediction for each question, in order; the text names the work in progress bars."""
+
+RIGHT_ANSWER = "paired with a paragraph in which the reader finds the original answer"
+OTHER_ANSWER = 'with an opposite or a "not" that the reader answers in another way than before'
+
+_ARTICLES = frozenset(("a", "an", "the"))
+
+
+class Judged(NamedTuple):
+    """A candidate, the question that it was made from, its kind, and the reader's prediction."""
+
+    new: Example
+    original: Example
+    kind: str
+    prediction: Prediction
+
+    @property
+    def answer(self) -> str:
+        """The best answer, even if the reader refuses to give it."""
+        best = self.prediction.n_best
+        return best[0].text if best else self.prediction.text
+
+
+def make_hard(
+    examples: Sequence[Example],
+    share: float,
+    seed: int,
+    altered: float = ALTERED_SHARE,
+    *,
+    judge: Judge,
+    pool: int = POOL,
+) -> Unanswerable:
+    """New impossible questions as in `make_unanswerable`, but the hardest for a reader.
+
+    `pool` candidates are made for each question that is wanted, and those with the lowest no-answer
+    probabilities are kept; among altered ones, in the usual proportions of the kinds. A question is
+    altered twice, or paired twice, only where the share needs it.
+    """
+    check_fractions(share, altered)
+    mine = _Mine(examples, seed, judge, pool)
+    made = make_balanced(mine.altered, mine.paired, how_many(examples, share), altered)
+    return Unanswerable(made.changed, made.paired, made.wanted, mine.hardness(made.added))
+
+
+@dataclass
+class _Mine:
+    examples: Sequence[Example]
+    seed: int
+    judge: Judge
+    pool: int
+    # By method: if more altered questions are needed, their candidates are made anew.
+    candidates: dict[str, list[Judged]] = field(default_factory=dict)
+
+    def altered(self, wanted: int) -> NewQuestions:
+        made = alter_often(self.examples, wanted * self.pool, self.seed, variants=self.pool)
+        quota = {kind: round(wanted * part) for kind, part in MIX.items()}
+        return self._hardest("altered", made, wanted, quota)
+
+    def paired(self, wanted: int) -> NewQuestions:
+        answerable = sum(bool(e.answers) and not e.is_impossible for e in self.examples)
+        candidates = wanted * self.pool
+        each = max(1, min(self.pool, math.ceil(candidates / max(answerable, 1))))
+        made = pair_up(self.examples, candidates, self.seed, each=each)
+        return self._hardest("paired", made, wanted, {OTHER_PARAGRAPH: wanted})
+
+    def _hardest(
+        self, method: str, made: NewQuestions, wanted: int, quota: Mapping[str, int]
+    ) -> NewQuestions:
+        self.candidates[method] = judged = _judged(made, self.judge, f"{method} questions")
+        kept = hardest([each for each in judged if not doubt(each)], wanted, quota)
+        kinds: dict[str, list[str]] = {kind: [] for kind in quota}
+        for each in kept:
+            kinds[each.kind].append(each.new.id)
+        return NewQuestions(
+            [each.new for each in kept],
+            [each.original for each in kept],
+            wanted,
+            {kind: ids for kind, ids in kinds.items() if ids},
+            made.left,
+        )
+
+    def hardness(self, added: Iterable[Example]) -> Hardness:
+        judged = [each for method in self.candidates.values() for each in method]
+        doubtful: defaultdict[str, list[str]] = defaultdict(list)
+        for each in judged:
+            if reason := doubt(each):
+                doubtful[reason].append(each.new.id)
+        kept = {new.id for new in added}
+        return Hardness(
+            candidates=len(judged),
+            answered_candidates=sum(not each.prediction.refused for each in judged),
+            answered=sum(not j.prediction.refused for j in judged if j.new.id in kept),
+            doubtful=dict(doubtful),
+        )
+
+
+def _judged(made: NewQuestions, judge: Judge, label: str) -> list[Judged]:
+    kinds = {identity: kind for kind, ids in made.kinds.items() for identity in ids}
+    # Neighbours share their paragraph, so that a reader encodes it once.
+    pairs = sorted(
+        zip(made.added, made.originals, strict=True), key=lambda pair: (pair[0].context, pair[0].id)
+    )
+    predictions = judge([new for new, _ in pairs], label)
+    return [
+        Judged(new, old, kinds[new.id], prediction)
+        for (new, old), prediction in zip(pairs, predictions, strict=True)
+    ]
+
+
+def hardest(judged: Iterable[Judged], wanted: int, quota: Mapping[str, int]) -> list[Judged]:
+    """Up to `wanted` candidates with the lowest no-answer probabilities, ties by id.
+
+    First at most the quota of each kind and one of each original; then other kinds fill in, and
+    last, further candidates of the same originals.
+    """
+    ranked = sorted(judged, key=lambda each: (each.prediction.no_answer, each.new.id))
+    kept: dict[str, Judged] = {}
+    used: set[Example] = set()
+    counts: Counter[str] = Counter()
+    for in_quota, once in ((True, True), (False, True), (False, False)):
+        for each in ranked:
+            if len(kept) == wanted:
+                break
+            is_over = in_quota and counts[each.kind] >= quota[each.kind]
+            if each.new.id in kept or is_over or (once and each.original in used):
+                continue
+            kept[each.new.id] = each
+            used.add(each.original)
+            counts[each.kind] += 1
+    return list(kept.values())
+
+
+def doubt(judged: Judged) -> str:
+    """Why a candidate may have an answer after all, or "".
+
+    - Another paragraph lacks the original answer, literally and word by word. A prediction that
+      agrees with it all the same ("Brook" for "Ada Brook", "US" for "U.S.") is probably right.
+    - Another name or number does not occur in the paragraph in any form. Whatever the reader
+      predicts is wrong; most often it is the original answer, as if nothing had changed.
+    - The opposite, or "not", asks about something that the paragraph may well mention. The original
+      answer is wrong, since it answers the original question; but another one may be right.
+      If the reader refuses, it has found nothing, and there is no reason to doubt.
+    """
+    is_same = any(agree(judged.answer, gold.text) for gold in judged.original.answers)
+    if judged.kind == OTHER_PARAGRAPH:
+        return RIGHT_ANSWER if is_same else ""
+    if judged.kind in (OPPOSITE, NEGATION) and not judged.prediction.refused and not is_same:
+        return OTHER_ANSWER
+    return ""
+
+
+def agree(answer: str, other: str) -> bool:
+    """Whether the answers are the same, or one has all words of the other.
+
+    Case, articles and punctuation are ignored, as in SQuAD's exact match.
+    """
+    one, two = (
+        [word for word in word_list(text) if word not in _ARTICLES] for text in (answer, other)
+    )
+    if not one or not two:
+        return False
+    return "".join(one) == "".join(two) or set(one) <= set(two) or set(two) <= set(one)
