@@ -5,21 +5,21 @@ answers show what it has not learned. But a question that is answered with confi
 have an answer, so candidates are dropped where the prediction gives reason to doubt; see `doubt`.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from readlet.augment.altered_questions import MIX, NEGATION, OPPOSITE, alter_often
-from readlet.augment.new_questions import NewQuestions
-from readlet.augment.passages import word_list
+from readlet.augment.new_questions import NewQuestions, plain
+from readlet.augment.passages import stem, word_list
 from readlet.augment.unanswerable_questions import (
     ALTERED_SHARE,
     OTHER_PARAGRAPH,
     Hardness,
     Unanswerable,
     check_fractions,
+    content_words,
     how_many,
     make_balanced,
     pair_up,
@@ -31,6 +31,7 @@ POOL = 4  # default number of candidates for each question that is kept
 Judge = Callable[[Sequence[Example], str], Iterable[Prediction]]
 """A reader's prediction for each question, in order; the text names the work in progress bars."""
 
+ALL_WORDS = "paired with a paragraph that has all words of the question, and answered by the reader"
 RIGHT_ANSWER = "paired with a paragraph in which the reader finds the original answer"
 OTHER_ANSWER = 'with an opposite or a "not" that the reader answers in another way than before'
 
@@ -79,8 +80,8 @@ class _Mine:
     seed: int
     judge: Judge
     pool: int
-    # By method: if more altered questions are needed, their candidates are made anew.
-    candidates: dict[str, list[Judged]] = field(default_factory=dict)
+    # By method, with the reason for doubt. If more altered ones are needed, they are made anew.
+    candidates: dict[str, list[tuple[Judged, str]]] = field(default_factory=dict)
 
     def altered(self, wanted: int) -> NewQuestions:
         made = alter_often(self.examples, wanted * self.pool, self.seed, variants=self.pool)
@@ -88,17 +89,15 @@ class _Mine:
         return self._hardest("altered", made, wanted, quota)
 
     def paired(self, wanted: int) -> NewQuestions:
-        answerable = sum(bool(e.answers) and not e.is_impossible for e in self.examples)
-        candidates = wanted * self.pool
-        each = max(1, min(self.pool, math.ceil(candidates / max(answerable, 1))))
-        made = pair_up(self.examples, candidates, self.seed, each=each)
+        made = pair_up(self.examples, wanted * self.pool, self.seed, each=self.pool)
         return self._hardest("paired", made, wanted, {OTHER_PARAGRAPH: wanted})
 
     def _hardest(
         self, method: str, made: NewQuestions, wanted: int, quota: Mapping[str, int]
     ) -> NewQuestions:
-        self.candidates[method] = judged = _judged(made, self.judge, f"{method} questions")
-        kept = hardest([each for each in judged if not doubt(each)], wanted, quota)
+        judged = _judged(made, self.judge, f"{method} questions")
+        self.candidates[method] = found = [(each, doubt(each)) for each in judged]
+        kept = hardest((each for each, reason in found if not reason), wanted, quota)
         kinds: dict[str, list[str]] = {kind: [] for kind in quota}
         for each in kept:
             kinds[each.kind].append(each.new.id)
@@ -111,10 +110,11 @@ class _Mine:
         )
 
     def hardness(self, added: Iterable[Example]) -> Hardness:
-        judged = [each for method in self.candidates.values() for each in method]
+        found = [pair for method in self.candidates.values() for pair in method]
+        judged = [each for each, _ in found]
         doubtful: defaultdict[str, list[str]] = defaultdict(list)
-        for each in judged:
-            if reason := doubt(each):
+        for each, reason in found:
+            if reason:
                 doubtful[reason].append(each.new.id)
         kept = {new.id for new in added}
         return Hardness(
@@ -166,6 +166,8 @@ def doubt(judged: Judged) -> str:
 
     - Another paragraph lacks the original answer, literally and word by word. A prediction that
       agrees with it all the same ("Brook" for "Ada Brook", "US" for "U.S.") is probably right.
+      So is every second prediction in a paragraph that has all content words of the question:
+      it may answer "What are cilia used for?" in another way. These are few.
     - Another name or number does not occur in the paragraph in any form. Whatever the reader
       predicts is wrong; most often it is the original answer, as if nothing had changed.
     - The opposite, or "not", asks about something that the paragraph may well mention. The original
@@ -173,11 +175,22 @@ def doubt(judged: Judged) -> str:
       If the reader refuses, it has found nothing, and there is no reason to doubt.
     """
     is_same = any(agree(judged.answer, gold.text) for gold in judged.original.answers)
+    is_answered = not judged.prediction.refused
     if judged.kind == OTHER_PARAGRAPH:
-        return RIGHT_ANSWER if is_same else ""
-    if judged.kind in (OPPOSITE, NEGATION) and not judged.prediction.refused and not is_same:
-        return OTHER_ANSWER
+        if is_same:
+            return RIGHT_ANSWER
+        return ALL_WORDS if is_answered and _has_all_words(judged.new) else ""
+    if judged.kind in (OPPOSITE, NEGATION):
+        return OTHER_ANSWER if is_answered and not is_same else ""
     return ""
+
+
+def _has_all_words(example: Example) -> bool:
+    asked, there = (
+        {stem(word) for word in content_words(plain(text))}
+        for text in (example.question, example.context)
+    )
+    return asked <= there
 
 
 def agree(answer: str, other: str) -> bool:

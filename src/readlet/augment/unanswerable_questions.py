@@ -9,7 +9,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby, islice, product
 
 from readlet.augment.altered_questions import alter_questions
 from readlet.augment.articles import Article, Articles
@@ -118,7 +118,8 @@ def how_many(examples: Sequence[Example], share: float) -> int:
 def pair_up(examples: Sequence[Example], wanted: int, seed: int, *, each: int = 1) -> NewQuestions:
     """Up to `wanted` questions, each paired with up to `each` other paragraphs of its article.
 
-    The result depends on the seed and on the questions, not on their order.
+    More questions come before more paragraphs for the same question. The result depends on the seed
+    and on the questions, not on their order.
     """
     article_of = Articles(examples).of
     paragraphs_of = _paragraphs(examples, article_of)
@@ -127,28 +128,28 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int, *, each: int = 
     originals: list[Example] = []
     left: defaultdict[str, list[str]] = defaultdict(list)
     answerable = (e for e in examples if e.answers and not e.is_impossible)
-    for number, example in sorted(
-        ((draw(e, seed), e) for e in answerable), key=lambda pair: pair[0]
-    ):
+    drawn = sorted(((draw(e, seed), e) for e in answerable), key=lambda pair: pair[0])
+    for turn, (number, example) in product(range(each), drawn):
         if len(added) == wanted:
             break
         paragraphs = paragraphs_of[article_of(example)]
-        found = _elsewhere(example, paragraphs, random.Random(number), each)
-        if not found:
-            left[_reason(example, paragraphs)].append(example.id)
-        for chosen in found[: wanted - len(added)]:
-            chosen.asked.add(plain(example.question))
-            new = replace(
-                example,
-                id=free_id(f"{example.id}-elsewhere", taken),
-                context=chosen.context,
-                answers=(),
-                is_impossible=True,
-                plausible_answers=(),
-            )
-            taken.add(new.id)
-            added.append(new)
-            originals.append(example)
+        chosen = _elsewhere(example, paragraphs, random.Random(number + b"+" * turn))
+        if chosen is None:
+            if turn == 0:
+                left[_reason(example, paragraphs)].append(example.id)
+            continue
+        chosen.asked.add(plain(example.question))
+        new = replace(
+            example,
+            id=free_id(f"{example.id}-elsewhere", taken),
+            context=chosen.context,
+            answers=(),
+            is_impossible=True,
+            plausible_answers=(),
+        )
+        taken.add(new.id)
+        added.append(new)
+        originals.append(example)
     kinds = {OTHER_PARAGRAPH: [new.id for new in added]} if added else {}
     return NewQuestions(added, originals, wanted, kinds, dict(left))
 
@@ -194,7 +195,7 @@ def _paragraphs(
         paragraph = paragraphs.get(example.context)
         if paragraph is None:
             text = plain(example.context)
-            paragraph = _Paragraph(example.context, text, _content_words(text))
+            paragraph = _Paragraph(example.context, text, content_words(text))
             paragraphs[example.context] = paragraph
         paragraph.asked.add(plain(example.question))
         paragraph.ids.add(example.id)
@@ -206,17 +207,17 @@ def _paragraphs(
 
 
 def _elsewhere(
-    example: Example, paragraphs: Sequence[_Paragraph], rng: random.Random, each: int
-) -> list[_Paragraph]:
-    """Some of the most similar paragraphs that do not answer the question."""
+    example: Example, paragraphs: Sequence[_Paragraph], rng: random.Random
+) -> _Paragraph | None:
+    """One of the most similar paragraphs that do not answer the question."""
     if not example.title:
-        return []
+        return None
     question = plain(example.question)
-    asked = _content_words(question)
+    asked = content_words(question)
     # The second number breaks ties at random: otherwise the first would be chosen too often.
     rank = [(len(asked & paragraph.words), rng.random()) for paragraph in paragraphs]
     ranked = sorted(range(len(paragraphs)), key=rank.__getitem__, reverse=True)
-    answers = {text: _content_words(text) for text in {plain(a.text) for a in example.answers}}
+    answers = {text: content_words(text) for text in {plain(a.text) for a in example.answers}}
     # Excluded: paragraphs with the same question (its own, first of all), since they may answer it
     # in other words; and translations, which may have no known language but often keep the ids.
     free = (
@@ -226,8 +227,8 @@ def _elsewhere(
         and example.id not in paragraph.ids
         and not any(paragraph.contains(*answer) for answer in answers.items())
     )
-    best = list(islice(free, max(BEST_FEW, each)))
-    return rng.sample(best, min(each, len(best)))
+    best = list(islice(free, BEST_FEW))
+    return rng.choice(best) if best else None
 
 
 def _reason(example: Example, paragraphs: Sequence[_Paragraph]) -> str:
@@ -236,5 +237,6 @@ def _reason(example: Example, paragraphs: Sequence[_Paragraph]) -> str:
     return ONLY_PARAGRAPH if len(paragraphs) == 1 else ANSWER_EVERYWHERE
 
 
-def _content_words(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
+    """The words of a plain text without function and question words."""
     return frozenset(word for word in words(text) if word[0].isalnum() and word not in _NO_CONTENT)
