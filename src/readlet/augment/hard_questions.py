@@ -71,7 +71,14 @@ def make_hard(
     check_fractions(share, altered)
     mine = _Mine(examples, seed, judge, pool)
     made = make_balanced(mine.altered, mine.paired, how_many(examples, share), altered)
-    return Unanswerable(made.changed, made.paired, made.wanted, mine.hardness(made.added))
+    parts = mine.hardness.values()
+    hardness = Hardness(
+        sum(part.candidates for part in parts),
+        sum(part.answered_candidates for part in parts),
+        sum(part.answered for part in parts),
+        {reason: ids for part in parts for reason, ids in part.doubtful.items()},
+    )
+    return Unanswerable(made.changed, made.paired, made.wanted, hardness)
 
 
 @dataclass
@@ -80,8 +87,8 @@ class _Mine:
     seed: int
     judge: Judge
     pool: int
-    # By method, with the reason for doubt. If more altered ones are needed, they are made anew.
-    candidates: dict[str, list[tuple[Judged, str]]] = field(default_factory=dict)
+    # By method: if more altered questions are needed, they are made anew.
+    hardness: dict[str, Hardness] = field(default_factory=dict)
 
     def altered(self, wanted: int) -> NewQuestions:
         made = alter_often(self.examples, wanted * self.pool, self.seed, variants=self.pool)
@@ -96,8 +103,17 @@ class _Mine:
         self, method: str, made: NewQuestions, wanted: int, quota: Mapping[str, int]
     ) -> NewQuestions:
         judged = _judged(made, self.judge, f"{method} questions")
-        self.candidates[method] = found = [(each, doubt(each)) for each in judged]
-        kept = hardest((each for each, reason in found if not reason), wanted, quota)
+        doubtful: defaultdict[str, list[str]] = defaultdict(list)
+        sound: list[Judged] = []
+        for each in judged:
+            if reason := doubt(each):
+                doubtful[reason].append(each.new.id)
+            else:
+                sound.append(each)
+        kept = hardest(sound, wanted, quota)
+        self.hardness[method] = Hardness(
+            len(judged), _count_answered(judged), _count_answered(kept), dict(doubtful)
+        )
         kinds: dict[str, list[str]] = {kind: [] for kind in quota}
         for each in kept:
             kinds[each.kind].append(each.new.id)
@@ -109,20 +125,9 @@ class _Mine:
             made.left,
         )
 
-    def hardness(self, added: Iterable[Example]) -> Hardness:
-        found = [pair for method in self.candidates.values() for pair in method]
-        judged = [each for each, _ in found]
-        doubtful: defaultdict[str, list[str]] = defaultdict(list)
-        for each, reason in found:
-            if reason:
-                doubtful[reason].append(each.new.id)
-        kept = {new.id for new in added}
-        return Hardness(
-            candidates=len(judged),
-            answered_candidates=sum(not each.prediction.refused for each in judged),
-            answered=sum(not j.prediction.refused for j in judged if j.new.id in kept),
-            doubtful=dict(doubtful),
-        )
+
+def _count_answered(judged: Iterable[Judged]) -> int:
+    return sum(not each.prediction.refused for each in judged)
 
 
 def _judged(made: NewQuestions, judge: Judge, label: str) -> list[Judged]:
