@@ -16,7 +16,8 @@ from readlet import families
 from readlet.errors import ReadletError
 from readlet.families import family_of, register_family, trainable_family
 from readlet.families.family import Family
-from readlet.fitting.teaching import ask_teacher, probabilities, scores_of
+from readlet.fitting.character_scores import probabilities, scores_of
+from readlet.fitting.teaching import ask_teachers
 from readlet.fitting.train import train, train_reader
 from readlet.fitting.training_data import RecentData, prepare
 from readlet.formats import read_examples, write_examples
@@ -189,7 +190,9 @@ def _probabilities_of_gold(reader: Reader, examples: list[Example]) -> Any:
     for number, scores in scores_of(reader, dict(enumerate(examples))):
         gold = examples[number].answers[0]
         places = np.array([[0, gold.start], [gold.start, gold.end], [gold.end, 10**6]], np.int32)
-        found.append(float(probabilities(scores, places)[0][1]))
+        targets = probabilities(scores, places)
+        assert targets is not None
+        found.append(float(targets.start[1]))
     return np.array(found)
 
 
@@ -199,7 +202,7 @@ def test_it_teaches_another_kind(
     folder, teacher = trained
     recipe = load_recipe("tiny", [*small_training, "training.epochs=1", "training.batch_size=32"])
     data = prepare(recipe)
-    taught = ask_teacher(teacher, data.train.examples, data.train.rows, 0.5)
+    taught = ask_teachers([teacher], data.train.examples, data.train.rows, 0.5)
     assert float(taught.length.sum()) == sum(
         len(data.train.rows.places(row))
         for row in np.flatnonzero(data.train.rows.row_label[:, 0] >= 0)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
+from readlet.fitting.folds import part_of
 from readlet.fitting.train import train_reader
 from readlet.fitting.training_data import (
     MAX_HELD_OUT,
@@ -20,6 +21,7 @@ from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example, Span
 
 Write = Callable[[list[Example]], Path]
+PARTS = [0, 2, 1, 0, 2]  # of five texts; a change would make trained folds useless
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,58 @@ def test_a_share_of_the_contexts_is_trained_on(
     # Nothing else changes, except the vocabulary.
     assert few.held_out.examples == every.held_out.examples
     assert len({few.key, more.key, every.key}) == 3
+
+
+def test_a_part_of_the_contexts_is_not_trained_on(
+    short_corpus: Path, small_training: list[str]
+) -> None:
+    contexts = {example.context for example in read_examples(short_corpus)}
+    left_out: list[set[str]] = []
+    keys = {prepare(load_recipe("tiny", small_training)).key}
+    for fold in range(3):
+        chosen = ["data.folds=3", f"data.fold={fold}"]
+        data = prepare(load_recipe("tiny", [*small_training, *chosen]))
+        train, held_out = ({e.context for e in p.examples} for p in (data.train, data.held_out))
+        assert not train & held_out
+        left_out.append(contexts - train - held_out)
+        assert left_out[-1] == {c for c in contexts if part_of(c, 3) == fold}
+        keys.add(data.key)
+    assert len(keys) == 4
+    assert all(left_out)
+    assert sum(map(len, left_out)) == len(set.union(*left_out)) == len(contexts)
+
+
+def test_replayed_questions_are_not_of_that_part_either(
+    small_training: list[str],
+) -> None:
+    chosen = ["data.folds=2", "data.fold=1", 'data.replay=["bundled:train"]', "data.dev="]
+    data = prepare(load_recipe("tiny", [*small_training, *chosen]))
+    assert data.replayed
+    assert {part_of(example.context, 2) for example in data.train.examples} == {0}
+
+
+def test_parts_do_not_depend_on_the_process_or_version() -> None:
+    assert [part_of(text, 4) for text in ("", "a", "Zürich", "\ud800", "the mill")] == PARTS
+
+
+def test_a_part_with_all_contexts(tmp_path: Path, small_training: list[str]) -> None:
+    path = tmp_path / "one.json"
+    write_examples(path, [Example("1", "Who?", "Ada is here.", (Span(0, "Ada"),))])
+    fold = part_of("Ada is here.", 2)
+    chosen = [f'data.train=["{path}"]', "data.folds=2", f"data.fold={fold}"]
+    with pytest.raises(ReadletError, match=r"data\.fold: all training contexts are in this part"):
+        prepare(load_recipe("tiny", [*small_training, *chosen]))
+
+
+def test_recent_data_is_that_of_the_fold(small_training: list[str]) -> None:
+    recent = RecentData()
+    one, other = (
+        load_recipe("tiny", [*small_training, "data.folds=2", f"data.fold={fold}"])
+        for fold in (0, 1)
+    )
+    data = recent.add(one, prepare(one))
+    assert recent.find(one) is data
+    assert recent.find(other) is None
 
 
 def test_held_out_words_stay_unknown(tmp_path: Path, small_training: list[str]) -> None:

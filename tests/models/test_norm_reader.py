@@ -17,8 +17,9 @@ from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLearner
 from readlet.nn.softmax import masked_softmax, norm_softmax
 from readlet.reading.reader import Reader
-from readlet.recipe.qacnn import Attention, Loss, QacnnModel, QacnnRecipe, norm_gamma
+from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe
+from readlet.recipe.softmax import Attention, Loss, norm_gamma
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary(("blue", "sky"), ("the", "is"), characters="abcde", max_characters=8)

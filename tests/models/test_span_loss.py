@@ -61,7 +61,9 @@ def by_hand(
             if scores.null is not None:
                 outcomes = np.concatenate([[float(scores.null[row, side])], outcomes])
                 label += 1
-                target = None if target is None else np.concatenate([[0.0], target])
+                if taught is not None and target is not None:
+                    null = 0.0 if taught.null is None else float(taught.null[row, side])
+                    target = np.concatenate([[null], target])
             log_p = outcomes - np.log(np.exp(outcomes).sum())
             loss = -(1 - smoothing) * log_p[label] - smoothing * log_p.mean()
             if taught is not None and target is not None and taught.exists[row]:
@@ -115,20 +117,26 @@ def test_filler_rows_have_no_loss_and_no_gradient(smoothing: float, null: bool) 
         assert (part.grad[:2][scores.allowed[:2]] != 0).all()
 
 
-def teacher_of(share: float) -> Teacher:
+def teacher_of(share: float, *, refuses: bool = False) -> Teacher:
     """Eight rows; of those in the batch, row 7 has probabilities, 2 has none, 5 has one place."""
     lengths = torch.tensor([2, 0, 0, 1, 0, 1, 0, 5])  # (rows,)
     places = int(lengths.sum())
     start, end = torch.rand(places), torch.rand(places)  # (places of all rows,)
-    return Teacher(start, end, lengths, share)
+    return Teacher(start, end, lengths, share, torch.rand(8, 2) if refuses else None)
 
 
 @SMOOTHING
 @NULL
-def test_loss_with_a_teacher(smoothing: float, null: bool) -> None:
+@pytest.mark.parametrize("refuses", [False, True])
+def test_loss_with_a_teacher(smoothing: float, null: bool, refuses: bool) -> None:
+    """A student that cannot refuse ignores the teacher's refusals."""
     scores, batch = random_scores(null=null), labelled_rows(null=null)
-    teacher = teacher_of(0.3)
+    teacher = teacher_of(0.3, refuses=refuses)
     taught = teacher(batch.rows, WIDTH)
+    if teacher.null is None:
+        assert taught.null is None
+    else:
+        assert torch.equal(taught.null[:3], teacher.null[[7, 2, 5]])
     assert taught.exists[:3].tolist() == [1.0, 0.0, 1.0]
     assert taught.start[0].tolist() == [*teacher.start[-5:].tolist(), 0.0]
     assert not taught.start[1].any()
@@ -153,3 +161,14 @@ def test_the_learner_uses_model_and_teacher(share: float | None, null: bool) -> 
     got = SpanLearner(Fixed(), 0.1, teacher)(batch)
     assert got.dim() == 0
     assert float(got) == pytest.approx(by_hand(scores, batch, 0.1, taught, share or 0.0), rel=1e-5)
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_taught_loss_needs_no_values(refuses: bool) -> None:
+    """A captured step has fixed shapes and never waits: tensors without values are enough."""
+    scores, batch = random_scores(null=True), labelled_rows(null=True)
+    empty = SpanLogits(*(None if part is None else part.to("meta") for part in scores))
+    rows = LabelledRows(*(part.to("meta") for part in (batch.rows, batch.labels, batch.weight)))
+    taught = teacher_of(0.3, refuses=refuses).to("meta")(rows.rows, WIDTH)
+    assert taught.start.shape == (len(LENGTHS), WIDTH)
+    assert span_loss(empty, rows, 0.1, taught, 0.3).device.type == "meta"

@@ -9,7 +9,9 @@ import torch
 
 from readlet.errors import ReadletError
 from readlet.models.qacnn import QACNN
+from readlet.nn.layer_mix import make_layer_mix
 from readlet.nn.parameters import count_parameters
+from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import fields_without_effect
 from readlet.recipe.recipe_files import load_recipe, parse_recipe, shipped_recipes
@@ -35,9 +37,13 @@ def test_every_shipped_recipe_loads(name: str) -> None:
     recipe = load_recipe(name)
     assert recipe.name == name
     assert parse_recipe(recipe.model_dump(), "stored") == recipe
-    assert QacnnRecipe.model_validate_json(recipe.model_dump_json()) == recipe
-    with torch.device("meta"):
-        QACNN(recipe, torch.zeros(10, recipe.words.width), 3, 50)
+    assert type(recipe).model_validate_json(recipe.model_dump_json()) == recipe
+    if isinstance(recipe, QacnnRecipe):
+        with torch.device("meta"):
+            QACNN(recipe, torch.zeros(10, recipe.words.width), 3, 50)
+    else:
+        assert isinstance(recipe, EncoderRecipe)
+        make_layer_mix(recipe.model.mix, 8, 2)
 
 
 def test_hyperparameters_of_the_paper() -> None:
@@ -215,12 +221,37 @@ def test_windows_must_advance(overlap: int, longest: int) -> None:
         (["loss.gamma=1"], ["loss.gamma"]),
         (["training.teacher_share=0.9"], ["training.teacher_share"]),
         (["training.teacher_share=0.9", "training.teacher=bundled"], []),
+        (["training.teacher_temperature=2"], ["training.teacher_temperature"]),
+        (["training.teacher_temperature=2", 'training.teacher=["bundled"]'], []),
         (["training.restarts=2", "training.schedule=log"], ["training.restarts"]),
         (["training.restarts=2", "training.schedule=cosine"], []),
     ],
 )
 def test_fields_without_effect_are_found(changes: list[str], fields: list[str]) -> None:
     assert [field for field, _ in fields_without_effect(load_recipe("tiny", changes))] == fields
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        (["data.folds=1"], "data.folds: with a single part nothing is left to train on; give 0"),
+        (["data.fold=1"], "data.fold needs data.folds, the number of parts"),
+        (["data.folds=4", "data.fold=4"], "data.fold must be smaller than data.folds, 4"),
+        (["data.folds=-1"], "data.folds: Input should be greater than or equal to 0"),
+        (["training.teacher_temperature=0"], "teacher_temperature: Input should be greater than 0"),
+        (['training.teacher=["bundled", ""]'], "training.teacher.1: String should have at least"),
+    ],
+)
+def test_folds_and_teachers_that_make_no_sense(changes: list[str], fault: str) -> None:
+    assert fault in error_line("tiny", *changes)
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [("", ()), ("bundled", ("bundled",)), ("[]", ()), ('["a", "b"]', ("a", "b"))],
+)
+def test_teachers_are_one_name_or_a_list(given: str, names: tuple[str, ...]) -> None:
+    assert load_recipe("tiny", [f"training.teacher={given}"]).training.teacher == names
 
 
 def test_start_share_without_a_start_is_rejected() -> None:

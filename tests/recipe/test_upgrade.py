@@ -11,7 +11,7 @@ from readlet.recipe.kinds import known_kinds, register_recipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Model, Recipe
 from readlet.recipe.recipe_files import load_recipe, parse_recipe
-from readlet.recipe.traits import AddedLater
+from readlet.recipe.traits import AddedLater, changed_fields
 from readlet.recipe.upgrade import upgrade, without_later_fields
 
 
@@ -39,6 +39,16 @@ def test_a_recipe_from_before_there_were_kinds() -> None:
     given = json.loads(json.dumps(values))
     assert parse_recipe(upgrade(values), "stored") == load_recipe("tiny")
     assert values == given  # not changed in place
+
+
+@pytest.mark.parametrize(("stored", "now"), [("", []), ("runs/old", ["runs/old"])])
+def test_a_single_teacher_becomes_a_list(stored: str, now: list[str]) -> None:
+    values = load_recipe("tiny").model_dump(mode="json")
+    values["training"]["teacher"] = stored
+    assert upgrade(values)["training"]["teacher"] == now
+    assert (
+        changed_fields(upgrade(values), load_recipe("tiny", [f"training.teacher={stored}"])) == []
+    )
 
 
 def test_an_added_field_gets_its_neutral_value_not_its_default() -> None:

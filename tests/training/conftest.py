@@ -29,11 +29,12 @@ class Parts(NamedTuple):
 
 
 def _any_teacher(rows: Rows) -> Teacher:
-    """A teacher with random probabilities for every row."""
+    """A teacher with random probabilities for every row, and of "no answer"."""
     length = torch.from_numpy(rows.row_window[:, 1]).long()  # (rows,)
     draw = torch.Generator().manual_seed(5)
     start, end = torch.rand(2, int(length.sum()), generator=draw) / 20  # (words of all rows,)
-    return Teacher(start, end, length, share=0.5)
+    null = torch.rand(len(rows), 2, generator=draw)  # (rows, 2)
+    return Teacher(start, end, length, share=0.5, null=null)
 
 
 @pytest.fixture(scope="session")

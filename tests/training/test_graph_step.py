@@ -10,9 +10,10 @@ from torch import Tensor
 
 from readlet.training.average import Average
 from readlet.training.batches import tensors_of
+from readlet.training.optimiser import make_optimizer, one_group
 from readlet.training.precision import MixedPrecision
 from readlet.training.state import TrainingState
-from readlet.training.step import EagerStep, GraphStep, make_optimizer
+from readlet.training.step import EagerStep, GraphStep
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a captured step needs a GPU")
 
@@ -74,11 +75,11 @@ def make_run(make_parts: Callable[..., Any]) -> Callable[..., Run]:
         settings, module, source = make_parts(*SETTINGS, taught=taught)
         module.to(DEVICE).train()
         parameters = {n: p for n, p in module.named_parameters() if p.requires_grad}
-        optimizer = make_optimizer(list(parameters.values()), settings)
+        optimizer = make_optimizer(one_group(parameters.values()), settings)
         average = Average(parameters, 0.9)
         mixed = MixedPrecision(precision, DEVICE)  # type: ignore[arg-type]
         state = TrainingState(parameters, optimizer, average, mixed.scaler)
-        parts = (module, optimizer, average, mixed, settings.clip)
+        parts = (module, optimizer, average, mixed, settings.clip, (1.0,))
         step = GraphStep(*parts, state) if captured else EagerStep(*parts)
         run = Run(step, state, two_sizes(source), [])
         run.rescale(2.0**8)  # far from overflow, where rounding decides what is skipped

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from readlet.encoding.pretrained import encoder_digest
 from readlet.errors import bad_input
 from readlet.formats.sources import training_file
 from readlet.reading.reader_names import BUNDLED, reader_files
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.traits import SourceFile, SourceReader, fields_with, names_in
+from readlet.recipe.traits import SourceEncoder, SourceFile, SourceReader, fields_with, names_in
 from readlet.recipe.upgrade import without_later_fields
 from readlet.storage.files import open_bytes
 
@@ -29,6 +30,8 @@ def run_key(recipe: Recipe, known: Digests | None = None) -> str:
     for section, field, _, value in fields_with(recipe, SourceFile, SourceReader):
         if field in values[section]:
             values[section][field] = [_digest(name, known or {}) for name in names_in(value)]
+    for section, field, _, value in fields_with(recipe, SourceEncoder):
+        values[section][field] = encoder_digest(value)
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

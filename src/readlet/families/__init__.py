@@ -13,7 +13,13 @@ def _qacnn() -> Family:
     return QacnnFamily()
 
 
-_FAMILIES: dict[str, Callable[[], Family]] = {"qacnn": _qacnn}
+def _encoder() -> Family:
+    from readlet.families.encoder import EncoderFamily  # imports torch
+
+    return EncoderFamily()
+
+
+_FAMILIES: dict[str, Callable[[], Family]] = {"qacnn": _qacnn, "encoder": _encoder}
 
 
 def register_family(kind: str, make: Callable[[], Family]) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from readlet.encoding.cache import Stored
 from readlet.encoding.rows import Ints, Rows
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe import Recipe, Training
 from readlet.types import Example
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from readlet.models.span_loss import Teacher
     from readlet.training.batches import BatchSource
+    from readlet.training.optimiser import ParameterGroup
 
 Floats = NDArray[np.float32]
 
@@ -113,6 +114,10 @@ class TrainableScorer(SpanScorer, Protocol):
         ...
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int) -> "BatchSource": ...
+
+    def groups(self, settings: Training) -> "list[ParameterGroup]":
+        """The trainable parameters with their learning rates and weight decay."""
+        ...
 
 
 class Family(ABC):

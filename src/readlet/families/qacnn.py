@@ -28,8 +28,9 @@ from readlet.models.qacnn import QACNN
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.encoder_block import sublayer_count
 from readlet.nn.norm_loss import highest_confidence, warn_of_bound
-from readlet.recipe.qacnn import QacnnRecipe, norm_gamma
+from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Recipe
+from readlet.recipe.softmax import norm_gamma
 from readlet.storage.damage import damage_of
 from readlet.storage.json_files import read_json, write_json
 from readlet.storage.tensors import (

@@ -16,8 +16,10 @@ from readlet.families.family import Encoder, SpanScores
 from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.parameters import count_parameters
+from readlet.recipe.recipe import Training
 from readlet.storage.damage import damage_of
 from readlet.storage.tensors import detached, load_tensors, refuse_non_finite, save_tensors
+from readlet.training.optimiser import ParameterGroup, one_group
 
 WEIGHTS = "model.safetensors"
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
@@ -45,6 +47,9 @@ class TorchScorer(ABC):
 
     def learner(self, rows: Rows, label_smoothing: float, teacher: Teacher | None) -> SpanLearner:
         return SpanLearner(self.over(rows), label_smoothing, teacher)
+
+    def groups(self, settings: Training) -> list[ParameterGroup]:
+        return one_group(self.module.parameters())
 
     @property
     def device(self) -> torch.device:

@@ -18,6 +18,7 @@ from readlet.recipe.traits import (
     OnlyInTraining,
     PartOfNetwork,
     RecipeField,
+    SourceEncoder,
     SourceFile,
     SourceReader,
     changed_fields,
@@ -57,7 +58,7 @@ def _with_network_of(start: Recipe, recipe: Recipe) -> Recipe:
 def _network(recipe: Recipe) -> list[RecipeField]:
     """The fields that define the network of a reader, not how it is trained."""
     # Files of initial weights have no effect: those of the start reader are used.
-    others = fields_with(recipe, OnlyInTraining, SourceFile, SourceReader)
+    others = fields_with(recipe, OnlyInTraining, SourceFile, SourceReader, SourceEncoder)
     return [field for field in fields_with(recipe, PartOfNetwork) if field not in others]
 
 

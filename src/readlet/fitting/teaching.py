@@ -1,113 +1,87 @@
-"""Distillation: a trained reader's probabilities for the training questions.
-
-They are mapped through character offsets, so any kind of reader may teach any other: a word model
-can learn from a subword model with other windows.
-"""
+"""Distillation: the probabilities that trained readers give for the training questions."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from readlet.encoding.rows import NO_LABEL, Ints, Rows
+from readlet.encoding.rows import Rows
+from readlet.fitting.character_scores import probabilities, scores_of
+from readlet.fitting.folds import contexts_in_fold
 from readlet.models.span_loss import Teacher
 from readlet.progress import track
-from readlet.reading.masked import NOTHING
 from readlet.reading.reader import Reader
 from readlet.training.processes import is_main_process
 from readlet.types import Example
 
-Doubles = NDArray[np.float64]
-_CHUNK = 2048  # questions that the teacher encodes at once: bounds the memory
 
+def ask_teachers(
+    teachers: Sequence[Reader],
+    examples: Sequence[Example],
+    rows: Rows,
+    share: float,
+    *,
+    temperature: float = 1.0,
+    can_refuse: bool = False,
+    device: str = "cpu",
+) -> Teacher:
+    """The mean of the teachers' probabilities for every row that one of them is asked about.
 
-class CharacterScores(NamedTuple):
-    """A reader's scores of the places of one context, with their character offsets."""
-
-    places: Ints  # (P, 2) characters, half-open
-    start: Doubles  # (P,)
-    end: Doubles  # (P,)
-
-
-def ask_teacher(teacher: Reader, examples: Sequence[Example], rows: Rows, share: float) -> Teacher:
-    """The teacher's probabilities for every row with an answer; none for the other rows."""
-    of_example: defaultdict[int, list[int]] = defaultdict(list)
-    for row in np.flatnonzero(rows.row_label[:, 0] != NO_LABEL).tolist():
-        of_example[int(rows.row_example[row])].append(row)
-    nothing = np.zeros(0, np.float16)
-    start, end = [nothing] * len(rows), [nothing] * len(rows)  # of each row
-    scored = scores_of(teacher, {number: examples[number] for number in of_example})
-    if is_main_process():
-        scored = track(scored, len(of_example), "scoring with the teacher")
-    for number, scores in scored:
-        for row in of_example[number]:
-            start[row], end[row] = probabilities(scores, rows.places(row))
-    length = torch.tensor([len(of_row) for of_row in start], dtype=torch.long)  # (rows,)
-    joined = [torch.from_numpy(np.concatenate([nothing, *side])) for side in (start, end)]
-    return Teacher(joined[0], joined[1], length, share)
-
-
-def probabilities(
-    scores: CharacterScores, places: Ints
-) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-    """The probability of each place as the first and as the last of the answer: (places,) each.
-
-    Each of the teacher's places is mapped to the place that contains its first, or last,
-    character. Both arrays are empty if the teacher has no places here.
+    A teacher that was trained with folds is asked about the part that it has not seen. Rows
+    without an answer are taught if student (`can_refuse`) and teacher can refuse. The teachers
+    move to `device` one after the other.
     """
-    theirs = scores.places
-    inside = np.zeros(0, np.bool_)
-    if len(places):
-        inside = (theirs[:, 1] > places[0, 0]) & (theirs[:, 0] < places[-1, 1])  # (P,)
-    if not inside.any():
-        return np.zeros(0, np.float16), np.zeros(0, np.float16)
-    # The first place that ends after the teacher's first character, and the last that begins
-    # before its last one: they contain it, or are next to the gap that contains it.
-    first = np.searchsorted(places[:, 1], theirs[inside, 0], side="right")  # (P',)
-    last = np.searchsorted(places[:, 0], theirs[inside, 1], side="left") - 1  # (P',)
-    return (
-        _summed(scores.start[inside], np.minimum(first, len(places) - 1), len(places)),
-        _summed(scores.end[inside], np.maximum(last, 0), len(places)),
-    )
+    length = rows.row_window[:, 1].astype(np.int64)  # (rows,)
+    first = np.cumsum(length) - length  # (rows,)
+    start, end = np.zeros((2, int(length.sum())), np.float32)  # (places of all rows,) each
+    null, asked = np.zeros((len(rows), 2), np.float32), np.zeros(len(rows), np.int64)
+    for i, teacher in enumerate(teachers):
+        refuses = can_refuse and teacher.scorer.can_refuse
+        of_example = _rows_to_teach(teacher, examples, rows, refuses=refuses)
+        at_work = replace(teacher, device=device)
+        scored = scores_of(at_work, {number: examples[number] for number in of_example})
+        if is_main_process():
+            name = "the teacher" if len(teachers) == 1 else f"teacher {i + 1} of {len(teachers)}"
+            scored = track(scored, len(of_example), f"scoring with {name}")
+        for number, scores in scored:
+            for row in of_example[number]:
+                found = probabilities(scores, rows.places(row), temperature, refuses=refuses)
+                if found is not None:
+                    places = slice(first[row], first[row] + length[row])
+                    start[places] += found.start
+                    end[places] += found.end
+                    null[row] += found.null
+                    asked[row] += 1
+        teacher.scorer.move_to(teacher.device)
+    taught = asked > 0  # (rows,)
+    count, kept = np.maximum(asked, 1), np.repeat(taught, length)  # (rows,), (places of all rows,)
+    of_place = np.repeat(count.astype(np.float32), length)[kept]  # (places of taught rows,)
+    mean_start, mean_end = (
+        torch.from_numpy((side[kept] / of_place).astype(np.float16)) for side in (start, end)
+    )  # (places of taught rows,)
+    mean_null = None
+    if can_refuse and any(teacher.scorer.can_refuse for teacher in teachers):
+        mean_null = torch.from_numpy(null / count[:, None].astype(np.float32))  # (rows, 2)
+    known = torch.from_numpy(np.where(taught, length, 0))  # (rows,)
+    return Teacher(mean_start, mean_end, known, share, mean_null)
 
 
-def _summed(scores: Doubles, at: Ints, count: int) -> NDArray[np.float16]:
-    weights = np.exp(scores - scores.max())  # (P',)
-    return np.bincount(at, weights / weights.sum(), minlength=count).astype(np.float16)
+def count_untaught(taught: Teacher, rows: Rows, *, can_refuse: bool) -> int:
+    """The number of training questions that no teacher gave probabilities for."""
+    known = rows.row_example[taught.length.numpy() > 0]  # (taught rows,)
+    return len(np.setdiff1d(rows.row_example[rows.trainable(can_refuse=can_refuse)], known))
 
 
-def scores_of(teacher: Reader, asked: dict[int, Example]) -> Iterator[tuple[int, CharacterScores]]:
-    """The number and the scores of each question."""
-    numbers = list(asked)
-    for begin in range(0, len(numbers), _CHUNK):
-        chunk = numbers[begin : begin + _CHUNK]
-        rows = teacher.scorer.encoder.encode([asked[number] for number in chunk])
-        windows: list[list[CharacterScores]] = [[] for _ in chunk]
-        for listed, scores in teacher.scorer.scores(rows, teacher.rows_at_once):
-            for i, row in enumerate(listed.tolist()):
-                places = rows.places(row)  # (places, 2)
-                allowed = np.flatnonzero(scores.allowed[i, : len(places)])  # (P,)
-                found = CharacterScores(
-                    places[allowed],
-                    scores.start[i, allowed].astype(np.float64),
-                    scores.end[i, allowed].astype(np.float64),
-                )
-                windows[int(rows.row_example[row])].append(found)
-        for number, found_windows in zip(chunk, windows, strict=True):
-            yield number, _joined(found_windows)
-
-
-def _joined(windows: Sequence[CharacterScores]) -> CharacterScores:
-    """Windows overlap: a place gets its highest score in any of them."""
-    if len(windows) == 1:
-        return windows[0]
-    places, at = np.unique(
-        np.concatenate([window.places for window in windows]), axis=0, return_inverse=True
-    )
-    start, end = np.full((2, len(places)), NOTHING)  # (P,) each
-    np.maximum.at(start, at.ravel(), np.concatenate([window.start for window in windows]))
-    np.maximum.at(end, at.ravel(), np.concatenate([window.end for window in windows]))
-    return CharacterScores(places, start, end)
+def _rows_to_teach(
+    teacher: Reader, examples: Sequence[Example], rows: Rows, *, refuses: bool
+) -> dict[int, list[int]]:
+    """The rows of each example that the teacher is asked about."""
+    unseen = contexts_in_fold(teacher.recipe.data, examples)
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for row in rows.trainable(can_refuse=refuses).tolist():
+        number = int(rows.row_example[row])
+        if not teacher.recipe.data.folds or examples[number].context in unseen:
+            found[number].append(row)
+    return found

@@ -27,11 +27,12 @@ from readlet.fitting.starting import (
     scores_before,
     weights_of,
 )
-from readlet.fitting.teaching import ask_teacher
+from readlet.fitting.teaching import ask_teachers, count_untaught
 from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
 from readlet.machine import memory_bytes
 from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Task
+from readlet.models.span_loss import Teacher
 from readlet.reading.calibration import UNCALIBRATED
 from readlet.reading.reader import Reader, default_batch_size
 from readlet.recipe.recipe import Recipe, fields_without_effect
@@ -89,7 +90,7 @@ def train(
     family, settings = trainable_family(recipe.model.kind), recipe.training
     accelerator = make_accelerator()
     device = accelerator.device
-    teacher = Reader.load(settings.teacher, device=str(device)) if settings.teacher else None
+    teachers = [Reader.load(name, device="cpu") for name in settings.teacher]  # errors come early
     check_precision(settings.precision, device)
     with (
         claimed_folder(recipe, folder, accelerator, resume=resume),
@@ -111,12 +112,7 @@ def train(
             _report_notes(recipe, data, folder, can_refuse=scorer.can_refuse)
             _report_idle(recipe)
             family.check(recipe, data.train.rows, can_refuse=scorer.can_refuse)
-        taught = None
-        if teacher is not None:
-            taught = ask_teacher(
-                teacher, data.train.examples, data.train.rows, settings.teacher_share
-            )
-            teacher.scorer.move_to("cpu")
+        taught = _taught(recipe, data, teachers, scorer, device) if teachers else None
         rows = data.train.rows
         size = _rows_per_batch(settings.batch_size, len(rows), accelerator.num_processes)
         if device.type == "cpu":
@@ -141,6 +137,7 @@ def train(
             accelerator,
             began,
             how_to_resume,
+            scorer.groups(settings),
         )
         if resume:
             loop.resume()
@@ -161,6 +158,28 @@ def build_scorer(
     if start is not None:
         copy_weights(start, scorer)
     return scorer
+
+
+def _taught(
+    recipe: Recipe,
+    data: TrainingData,
+    teachers: Sequence[Reader],
+    scorer: TrainableScorer,
+    device: torch.device,
+) -> Teacher:
+    taught = ask_teachers(
+        teachers,
+        data.train.examples,
+        data.train.rows,
+        recipe.training.teacher_share,
+        temperature=recipe.training.teacher_temperature,
+        can_refuse=scorer.can_refuse,
+        device=str(device),
+    )
+    untaught = count_untaught(taught, data.train.rows, can_refuse=scorer.can_refuse)
+    if untaught and is_main_process():
+        say(f"{untaught:,} × training question without a teacher: only its label is learned")
+    return taught
 
 
 def _compile_while_encoding(

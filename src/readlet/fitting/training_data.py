@@ -13,6 +13,7 @@ from readlet.encoding.rows import Rows
 from readlet.errors import ReadletError, bad_input
 from readlet.families import trainable_family
 from readlet.families.family import Encoder
+from readlet.fitting.folds import contexts_in_fold
 from readlet.formats import read_questions
 from readlet.formats.sources import has_columns, training_file
 from readlet.formats.unique_ids import with_own_ids
@@ -114,6 +115,9 @@ def read_split(recipe: Recipe) -> SplitQuestions:
     examples = read_questions(*files.train, columns=columns, encoding=encoding)
     if not examples:
         raise ReadletError("data.train: no questions in these files; name others")
+    examples = _without_fold(recipe, examples)
+    if not examples:
+        raise ReadletError("data.fold: all training contexts are in this part; name another part")
     train, held_out = _split(recipe, examples, files.calibration)
     train = _share(train, recipe.data.share, recipe.training.seed)
     dev = _examples_of(recipe, files.dev, "data.dev") if files.dev else held_out
@@ -121,7 +125,7 @@ def read_split(recipe: Recipe) -> SplitQuestions:
     if files.replay:
         more = read_questions(*files.replay, columns=columns, encoding=encoding)
         apart = {example.context for example in (*held_out, *dev)}
-        more = [example for example in more if example.context not in apart]
+        more = [e for e in _without_fold(recipe, more) if e.context not in apart]
         # As many as one's own at most: they are to be remembered, not to take over.
         drawn = np.random.default_rng(recipe.training.seed).permutation(len(more))[:own]
         train = with_own_ids([*train, *(more[i] for i in sorted(drawn.tolist()))])
@@ -139,7 +143,7 @@ def prepare(
     trained_on = [*files.train, *files.replay]
     family = trainable_family(recipe.model.kind)
     settings: dict[str, Any] = {"kind": recipe.model.kind, "held_out": _contexts(held_out)}
-    if recipe.data.share < 1.0:
+    if recipe.data.share < 1.0 or recipe.data.folds:
         settings["train"] = _contexts(train)
     if replayed:
         settings["replayed"] = [example.id for example in train[-replayed:]]
@@ -171,6 +175,11 @@ def prepare(
         dev=encoded("dev", dev, [files.dev]) if files.dev else held_out_part,
         replayed=replayed,
     )
+
+
+def _without_fold(recipe: Recipe, examples: list[Example]) -> list[Example]:
+    apart = contexts_in_fold(recipe.data, examples)
+    return [example for example in examples if example.context not in apart]
 
 
 def _split(

@@ -8,10 +8,12 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from readlet.types import Example
+
+if TYPE_CHECKING:  # numpy takes time to import, and reading a recipe needs this module
+    import numpy as np
 
 
 def with_own_ids(examples: Sequence[Example]) -> list[Example]:
@@ -47,6 +49,8 @@ class StreamedIds:
 
     def count_repeated(self) -> int:
         """How many ids occurred before; call it once, after the last id is added."""
+        import numpy as np
+
         found, counts = np.unique(np.array(self._digests, np.uint64), return_counts=True)
         total, self._digests = len(self._digests), array("Q")
         self._known = found  # sorted
@@ -74,6 +78,8 @@ def _digest(identity: str) -> int:
 
 def _contains(digests: "np.ndarray[tuple[int], np.dtype[np.uint64]]", identity: str) -> bool:
     """Two ids with one digest are no harm: a number is skipped, or an id is tracked in vain."""
+    import numpy as np
+
     digest = np.uint64(_digest(identity))
     place = int(np.searchsorted(digests, digest))
     return place < len(digests) and bool(digests[place] == digest)

@@ -12,7 +12,8 @@ from readlet.nn.encoder_block import EncoderBlock, sublayer_count
 from readlet.nn.highway import Highway
 from readlet.nn.softmax import normalised
 from readlet.nn.trilinear import ContextQueryAttention
-from readlet.recipe.qacnn import QacnnModel, QacnnRecipe, norm_gamma
+from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
+from readlet.recipe.softmax import norm_gamma
 
 # Initial embeddings have a deviation of about 0.4, the positions added to them one of 0.7. The word
 # must outweigh its position, or attention begins by comparing positions.

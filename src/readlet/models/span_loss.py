@@ -31,6 +31,7 @@ class Targets(NamedTuple):
     start: Tensor  # (B, L); zeros where it has none
     end: Tensor  # (B, L)
     exists: Tensor  # (B,) 1 or 0
+    null: Tensor | None = None  # (B, 2) "no answer" as start and end; None: always 0
 
 
 class Teacher(nn.Module):
@@ -40,14 +41,18 @@ class Teacher(nn.Module):
     end: Tensor
     first: Tensor
     length: Tensor
+    null: Tensor | None
 
-    def __init__(self, start: Tensor, end: Tensor, length: Tensor, share: float) -> None:
+    def __init__(
+        self, start: Tensor, end: Tensor, length: Tensor, share: float, null: Tensor | None = None
+    ) -> None:
         super().__init__()
         self.share = share
         self.register_buffer("start", start)  # (places of all rows,)
         self.register_buffer("end", end)  # (places of all rows,)
         self.register_buffer("length", length)  # (rows,) places of each; 0: no probabilities
         self.register_buffer("first", length.cumsum(0) - length)  # (rows,)
+        self.register_buffer("null", null)  # (rows, 2), or None
 
     def forward(self, rows: Tensor, width: int) -> Targets:
         """Row numbers (B,) and the padded width L."""
@@ -59,7 +64,8 @@ class Teacher(nn.Module):
         start, end = (
             torch.where(inside, of_places[at].float(), 0.0) for of_places in (self.start, self.end)
         )  # (B, L)
-        return Targets(start, end, (length > 0).float())
+        null = None if self.null is None else self.null[known]  # (B, 2)
+        return Targets(start, end, (length > 0).float(), null)
 
 
 class SpanLearner(nn.Module):
@@ -103,7 +109,11 @@ def span_loss(
         log_p = masked_log_softmax(logits, keep)  # (B, 1 + L)
         of_row = _gold(log_p, keep, labels[:, side], label_smoothing)  # (B,)
         if taught is not None:
-            target = F.pad(taught[side], (before, 0))  # (B, 1 + L)
+            target = (taught.start, taught.end)[side]  # (B, L)
+            if taught.null is None or not before:
+                target = F.pad(target, (before, 0))  # (B, 1 + L)
+            else:
+                target = torch.cat([taught.null[:, side : side + 1], target], dim=1)  # (B, 1 + L)
             learned = -(target * log_p.masked_fill(~keep, 0.0)).sum(dim=1)  # (B,)
             of_row = of_row + share * taught.exists * (learned - of_row)  # (B,)
         loss = loss + (of_row * batch.weight).sum()  # ()

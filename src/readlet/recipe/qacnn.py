@@ -1,12 +1,9 @@
 """The recipe of `qacnn`: QACNNnet, a small word-level reader."""
 
-import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, Field
 
-from readlet.errors import ReadletError
-from readlet.recipe.gamma import ALLOWED, check_gamma
 from readlet.recipe.kinds import register_recipe
 from readlet.recipe.recipe import (
     Count,
@@ -20,7 +17,8 @@ from readlet.recipe.recipe import (
     Size,
     SpanData,
 )
-from readlet.recipe.traits import AffectsCompilation, OnlyInTraining, PartOfNetwork, SourceFile
+from readlet.recipe.softmax import Attention, Loss, gamma_without_effect
+from readlet.recipe.traits import OnlyInTraining, SourceFile
 
 
 def _odd(value: int) -> int:
@@ -29,21 +27,7 @@ def _odd(value: int) -> int:
     return value
 
 
-def _gamma(value: Any) -> float | str:
-    """A cap of NormSoftmax; infinity is stored by name because JSON has no such number."""
-    if isinstance(value, str) and value in ("sqrt(d)", "infinity"):
-        return value
-    try:
-        check_gamma(value)
-        cap = float(value)
-    except (ReadletError, OverflowError):  # not a cap, or an integer too large for a float
-        raise ValueError(f"Input should be {ALLOWED}") from None
-    return "infinity" if cap == math.inf else cap
-
-
 Odd = Annotated[int, Field(ge=1, le=31), AfterValidator(_odd)]
-SoftmaxName = Literal["standard", "norm"]
-Gamma = Annotated[float | Literal["sqrt(d)", "infinity"], PlainValidator(_gamma)]
 
 
 class Words(Section):
@@ -110,29 +94,6 @@ class QacnnModel(Model):
     """Stochastic depth: probability of keeping the last layer."""
 
 
-class Attention(Section):
-    """How self-attention turns scores into weights."""
-
-    traits = (PartOfNetwork, AffectsCompilation)
-
-    softmax: SoftmaxName = "standard"
-    """`norm`: NormSoftmax, which first divides the scores by their standard deviation."""
-    gamma: Gamma = "sqrt(d)"
-    """NormSoftmax divides by at most this value; d is the size of a head."""
-
-
-class Loss(Section):
-    """How the start and end scores become probabilities."""
-
-    traits = (PartOfNetwork,)
-
-    softmax: SoftmaxName = "standard"
-    """`norm`: NormSoftmax over the words of a window, in training and prediction. Without a cap, a
-    short window limits the confidence: to 0.76 for 10 words, 0.94 for 40, 0.99 for 80."""
-    gamma: Gamma = "infinity"
-    """NormSoftmax divides by at most this value; d is the hidden size of the model."""
-
-
 @register_recipe
 class QacnnRecipe(Recipe):
     """A complete training run of QACNNnet."""
@@ -144,17 +105,4 @@ class QacnnRecipe(Recipe):
     loss: Loss = Loss()
 
     def without_effect_in_kind(self) -> list[tuple[str, str]]:
-        chosen: dict[str, Attention | Loss] = {"attention": self.attention, "loss": self.loss}
-        return [
-            (f"{section}.gamma", f'{section}.softmax is not "norm"')
-            for section, part in chosen.items()
-            if part.softmax == "standard" and part.gamma != type(part)().gamma
-        ]
-
-
-def norm_gamma(chosen: Attention | Loss, width: int) -> float | None:
-    """The cap of NormSoftmax as a number; None for the standard softmax."""
-    if chosen.softmax == "standard":
-        return None
-    named = {"sqrt(d)": math.sqrt(width), "infinity": math.inf}
-    return named[chosen.gamma] if isinstance(chosen.gamma, str) else chosen.gamma
+        return gamma_without_effect(attention=self.attention, loss=self.loss)

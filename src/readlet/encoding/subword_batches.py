@@ -1,0 +1,88 @@
+"""Batches of subwords: question and window in one sequence, with their special tokens."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from readlet.encoding.batches import Batches, RowBatch, Shape, row_tensors
+from readlet.encoding.rows import Ints
+from readlet.encoding.subwords import Layout, SubwordEncoder, SubwordRows
+
+# Padded lengths of question and window together. Half of SQuAD's rows have at most 160 tokens.
+_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320)
+_LENGTH_MULTIPLE = 16
+
+
+@dataclass(frozen=True)
+class SubwordBatch(RowBatch):
+    """Places of the context are counted from `first`; labels count places."""
+
+    tokens: Tensor  # (B, T)
+    types: Tensor  # (B, T) 0 and 1: the token types of question and context
+    keep: Tensor  # (B, T) bool: no padding
+    first: Tensor  # (B,) index of the context's first token
+    allowed: Tensor  # (B, T) bool, by places: may be part of an answer
+
+
+def subword_batches(
+    rows: SubwordRows, encoder: SubwordEncoder, batch_size: int, *, null: bool, seed: int = 0
+) -> Batches[SubwordBatch]:
+    """Batches of a few lengths; every row fits into the longest one."""
+    longest = -(-encoder.longest // _LENGTH_MULTIPLE) * _LENGTH_MULTIPLE
+    lengths = (
+        rows.row_window[:, 1:] + rows.row_question[:, 1:] + encoder.layout.special
+    )  # (rows, 1)
+    return Batches(
+        lengths,
+        [(length,) for length in (*(n for n in _LENGTHS if n < longest), longest)],
+        batch_size,
+        partial(_collate, rows, encoder.layout),
+        trainable=rows.trainable(can_refuse=null),
+        # A first and a last place, each of as many as the longest window has.
+        guessing=2 * math.log(longest),
+        seed=seed,
+    )
+
+
+def _collate(
+    rows: SubwordRows, layout: Layout, shape: Shape, numbers: Ints, size: int
+) -> SubwordBatch:
+    (width,) = shape
+    tokens = np.full((size, width), layout.padding, np.int64)  # (B, T)
+    types = np.zeros((size, width), np.int64)  # (B, T)
+    keep = np.zeros((size, width), np.bool_)  # (B, T)
+    allowed = np.zeros((size, width), np.bool_)  # (B, T)
+    first = np.zeros(size, np.int64)  # (B,)
+    # A filler row keeps one token: attention over none is undefined in some encoders.
+    keep[len(numbers) :, 0] = True
+    before, between, after = len(layout.before), len(layout.between), len(layout.after)
+    tokens[: len(numbers), :before] = layout.before
+    types[: len(numbers), :before] = layout.types[0]
+    questions, windows = rows.row_question[numbers].tolist(), rows.row_window[numbers].tolist()
+    for i, ((asked, asked_count), (begin, count)) in enumerate(
+        zip(questions, windows, strict=True)
+    ):
+        middle = before + asked_count
+        start = middle + between
+        end = start + count
+        tokens[i, before:middle] = rows.tokens[asked : asked + asked_count]
+        tokens[i, middle:start] = layout.between
+        tokens[i, start:end] = rows.tokens[begin : begin + count]
+        tokens[i, end : end + after] = layout.after
+        types[i, before:middle] = layout.types[1]
+        types[i, middle:start] = layout.types[2]
+        types[i, start:end] = layout.types[3]
+        types[i, end : end + after] = layout.types[4]
+        keep[i, : end + after] = True
+        first[i] = start
+        places = rows.offsets[begin : begin + count]  # (P, 2)
+        allowed[i, :count] = places[:, 1] > places[:, 0]
+    arrays = {"tokens": tokens, "types": types, "keep": keep, "first": first, "allowed": allowed}
+    return SubwordBatch(
+        **row_tensors(rows, numbers, size),
+        **{name: torch.from_numpy(array) for name, array in arrays.items()},
+    )

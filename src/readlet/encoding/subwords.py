@@ -1,0 +1,219 @@
+"""Examples to subwords: every distinct text is tokenised once, however many questions share it.
+
+A row is [CLS] question [SEP] window of the context [SEP], or what the tokenizer has in place of
+these special tokens. Rows store only where question and window are; batches put them together.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from readlet.encoding.cache import Stored
+from readlet.encoding.rows import LONG_QUESTION, Ints, RowBuilder, Rows, ints
+from readlet.encoding.windows import Windows
+from readlet.errors import ReadletError
+from readlet.types import Example
+
+_AT_ONCE = 4096  # texts: enough for all cores, and bounds the memory of the tokenizer's results
+_SURROGATE = regex.compile(r"\p{Cs}")
+
+
+class Layout(NamedTuple):
+    """The special tokens around question and context, with the token types of all parts."""
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+    types: tuple[int, int, int, int, int]  # before, question, between, context, after
+    null: int  # index of the CLS token in `before`: the place of "no answer"
+    padding: int  # number of the padding token
+
+    @property
+    def special(self) -> int:
+        return len(self.before) + len(self.between) + len(self.after)
+
+
+def layout_of(tokenizer: Any) -> Layout:
+    """How a tokenizer of transformers joins two texts, found by joining two."""
+    cls, padding = tokenizer.cls_token_id, tokenizer.pad_token_id
+    joined = _plain(tokenizer.backend_tokenizer).encode("a", "a")
+    sides = joined.sequence_ids
+    if 0 not in sides or 1 not in sides:
+        raise ReadletError("the tokenizer does not join two texts; take that of another encoder")
+    first, second = sides.index(0), sides.index(1)
+    last = len(sides) - 1 - sides[::-1].index(1)
+    between = len(sides) - 1 - sides[::-1].index(0) + 1
+    ids, types = joined.ids, joined.type_ids
+    if cls is None or cls not in ids[:first]:
+        raise ReadletError("the tokenizer puts no CLS token first; take that of another encoder")
+    return Layout(
+        before=tuple(ids[:first]),
+        between=tuple(ids[between:second]),
+        after=tuple(ids[last + 1 :]),
+        types=(types[0], types[first], types[between], types[second], types[-1]),
+        null=ids.index(cls),
+        padding=0 if padding is None else padding,
+    )
+
+
+def _plain(tokenizer: Tokenizer) -> Tokenizer:
+    """A copy without truncation and padding, which many stored tokenizers have."""
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy
+
+
+@dataclass(kw_only=True)
+class SubwordRows(Rows):
+    """Rows of subwords. `tokens` has the tokens of all contexts, then those of all questions."""
+
+    tokens: Ints  # (tokens of all texts,)
+    row_question: Ints  # (rows, 2) first token of the question in `tokens`, and number of tokens
+
+
+class SubwordEncoder:
+    """A tokenizer with the windows of long texts."""
+
+    def __init__(
+        self, tokenizer: Tokenizer, layout: Layout, windows: Windows, config: dict[str, Any]
+    ) -> None:
+        self.tokenizer = _plain(tokenizer)
+        self.layout = layout
+        self.windows = windows
+        self.config = config  # of the network that the tokenizer belongs to
+
+    @property
+    def longest(self) -> int:
+        """The number of tokens of the longest row."""
+        return self.windows.max_context + self.windows.max_question + self.layout.special
+
+    def encode(self, examples: Sequence[Example]) -> SubwordRows:
+        contexts = _numbered(example.context for example in examples)
+        questions = _numbered(example.question for example in examples)
+        found = self._contexts(list(contexts))
+        asked, asked_starts = self._questions(list(questions), len(found.tokens))
+        rows = RowBuilder(self.windows)
+        row_question: list[tuple[int, int]] = []
+        for number, example in enumerate(examples):
+            context, question = contexts[example.context], questions[example.question]
+            first, length = asked_starts[question]
+            if length > self.windows.max_question:
+                rows.note(LONG_QUESTION, example)
+                length = self.windows.max_question
+            added = rows.add(number, example, found.places[context], found.starts[context])
+            row_question += [(first, length)] * added
+        return SubwordRows(
+            **rows.arrays(),
+            offsets=found.offsets,
+            tokens=np.concatenate([found.tokens, asked]),
+            row_question=ints(row_question).reshape(-1, 2),
+        )
+
+    def stored(self) -> Stored:
+        content = {"tokenizer": self.tokenizer.to_str(), "config": self.config}
+        return {}, content | {"layout": self.layout._asdict()}
+
+    def cut(self) -> dict[str, Any]:
+        return asdict(self.windows)
+
+    @classmethod
+    def from_stored(cls, stored: Stored, windows: Windows) -> "SubwordEncoder":
+        _, content = stored
+        tokenizer = Tokenizer.from_str(content["tokenizer"])
+        return cls(tokenizer, layout_from(content["layout"]), windows, content["config"])
+
+    def _contexts(self, texts: list[str]) -> "_Contexts":
+        found = _Contexts([], [], [], [])
+        total = 0
+        for begin in range(0, len(texts), _AT_ONCE):
+            chunk = texts[begin : begin + _AT_ONCE]
+            encoded = self.tokenizer.encode_batch(_valid(chunk), add_special_tokens=False)
+            for text, one in zip(chunk, encoded, strict=True):
+                offsets = trimmed(np.array(one.offsets, np.int32).reshape(-1, 2), text)  # (P, 2)
+                found.token_parts.append(ints(one.ids))
+                found.offset_parts.append(offsets)
+                found.places.append([(start, end) for start, end in offsets.tolist()])
+                found.starts.append(total)
+                total += len(offsets)
+        return found
+
+    def _questions(self, texts: list[str], first: int) -> tuple[Ints, list[tuple[int, int]]]:
+        """Tokens of all questions, and for each its first one and their number."""
+        parts: list[Ints] = [ints([])]
+        starts = []
+        for begin in range(0, len(texts), _AT_ONCE):
+            chunk = _valid([text.strip() for text in texts[begin : begin + _AT_ONCE]])
+            # Fast: without offsets, which questions do not need.
+            for one in self.tokenizer.encode_batch_fast(chunk, add_special_tokens=False):
+                starts.append((first, len(one.ids)))
+                parts.append(ints(one.ids))
+                first += len(one.ids)
+        return np.concatenate(parts), starts
+
+
+class _Contexts(NamedTuple):
+    token_parts: list[Ints]
+    offset_parts: list[Ints]
+    places: list[list[tuple[int, int]]]
+    starts: list[int]  # index of each text's first token among all tokens
+
+    @property
+    def tokens(self) -> Ints:
+        return np.concatenate([ints([]), *self.token_parts])
+
+    @property
+    def offsets(self) -> Ints:
+        return np.concatenate([ints([]).reshape(-1, 2), *self.offset_parts])
+
+
+def layout_from(stored: dict[str, Any]) -> Layout:
+    """The layout as it was stored in JSON, which has no tuples."""
+    parts: dict[str, Any] = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()
+    }
+    return Layout(**parts)
+
+
+def _numbered(texts: Iterable[str]) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    for text in texts:
+        numbers.setdefault(text, len(numbers))
+    return numbers
+
+
+def _valid(texts: list[str]) -> list[str]:
+    """Lone surrogates, which UTF-8 does not have, become another character; offsets stay."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return [_SURROGATE.sub("�", text) for text in texts]
+    return texts
+
+
+def trimmed(offsets: Ints, text: str) -> Ints:
+    """Offsets (P, 2) without the white space that some tokenizers count to a word.
+
+    A token of white space only gets an empty span: it is no part of an answer.
+    """
+    space: NDArray[np.bool_] = np.fromiter(map(str.isspace, text), np.bool_, len(text))  # (chars,)
+    if not space.any() or not len(offsets):
+        return offsets
+    start, end = offsets[:, 0].copy(), offsets[:, 1].copy()  # (P,) each
+    last = len(text) - 1
+    while (moves := (start < end) & space[np.minimum(start, last)]).any():
+        start += moves
+    while (moves := (start < end) & space[np.maximum(end - 1, 0)]).any():
+        end -= moves
+    return np.stack([start, end], axis=1).astype(np.int32)
+
+
+def tokenizer_json(tokenizer: Tokenizer) -> str:
+    """The tokenizer as a file, with sorted keys off: the order of a vocabulary counts."""
+    return json.dumps(json.loads(tokenizer.to_str()), ensure_ascii=False, indent=1)
