@@ -56,7 +56,7 @@ class EncoderReader(nn.Module):
         return states
 
     def _dropped(self, tokens: Tensor) -> Tensor:
-        """Some tokens replaced by the mask token; the CLS token, which scores "no answer", stays."""
+        """Some tokens are replaced by the mask token; not CLS, which scores "no answer"."""
         if not self.token_dropout:
             return tokens
         drop = torch.rand(tokens.shape, device=tokens.device) < self.token_dropout  # (B, T)

@@ -46,7 +46,7 @@ class EncoderModel(Model):
     dropout: Annotated[Share | None, OnlyInTraining] = None
     """Dropout rate in the encoder; unset: that of its own configuration."""
     token_dropout: Annotated[Share, OnlyInTraining] = 0.0
-    """Fraction of the tokens that are replaced by the mask token in training, against overfitting."""
+    """Fraction of the tokens that the mask token replaces in training, against overfitting."""
 
 
 class EncoderTraining(Training):
