@@ -135,6 +135,9 @@ class TrainableFamily(Family):
         """Whether the recipe lets the model learn to predict "no answer"."""
         return True
 
+    def check_recipe(self, recipe: Recipe) -> None:
+        """Raise an error about what the recipe names, before any data is read."""
+
     @abstractmethod
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
         """All settings but `data` that `fit_encoder` and `restore_encoder` depend on.

@@ -86,8 +86,9 @@ def train(
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
     start, recipe = load_start(recipe)
-    questions = None if recent.find(recipe) else read_split(recipe)
     family, settings = trainable_family(recipe.model.kind), recipe.training
+    family.check_recipe(recipe)
+    questions = None if recent.find(recipe) else read_split(recipe)
     accelerator = make_accelerator()
     device = accelerator.device
     teachers = [Reader.load(name, device="cpu") for name in settings.teacher]  # errors come early

@@ -88,4 +88,7 @@ class EncoderRecipe(Recipe):
     training: EncoderTraining = EncoderTraining()
 
     def without_effect_in_kind(self) -> list[tuple[str, str]]:
-        return gamma_without_effect(attention=self.attention, loss=self.loss)
+        found = gamma_without_effect(attention=self.attention, loss=self.loss)
+        if self.training.l2 and self.training.weight_decay:
+            found.append(("training.l2", "training.weight_decay is not 0"))
+        return found
