@@ -34,9 +34,9 @@ _DOTS_PER_INCH = 140
 
 def check_picture(path: Path, inputs: Iterable[Path], *, overwrite: bool) -> None:
     """Check before the work that the picture can be drawn and written."""
+    check_file(path, inputs, overwrite=overwrite)
     if path.suffix.lower() not in SUFFIXES:
         raise bad_input(path, "", "not a type of picture", f"end it in {' or '.join(SUFFIXES)}")
-    check_file(path, inputs, overwrite=overwrite)
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -68,10 +68,13 @@ def _layers(inspection: Inspection) -> "Figure":
     columns, labels = _columns(inspection)
     layers = len(view.weights)
     bars = view.contributions is not None
+    what = f"weights of the layers ({view.mix})"
+    if not bars:
+        what += "; a transformer block mixes them, so that scores are no sum over the layers"
     of_map, of_bars = 0.55 + 0.24 * layers, 2.6
     width = min(max(7.5, 3.0 + 0.29 * len(columns)), 16.0)
     height = 2 * of_map + of_bars * bars + 2.0
-    figure = _figure(inspection, width, height, f"weights of the layers ({view.mix})")
+    figure = _figure(inspection, width, height, what)
     ratios = [of_map, of_map, of_bars][: 2 + bars]
     axes: Any = figure.subplots(len(ratios), 1, height_ratios=ratios, squeeze=False)[:, 0]
     shown = _weights(inspection, columns)  # (N, columns, 2)
@@ -101,14 +104,16 @@ def _layers(inspection: Inspection) -> "Figure":
 
 def _places(inspection: Inspection) -> "Figure":
     columns, labels = _columns(inspection)
+    if inspection.null is None:
+        columns, labels = columns[2:], labels[2:]
     width = min(max(7.5, 2.0 + 0.29 * len(columns)), 16.0)
     figure = _figure(inspection, width, 5.6, "probability of each word")
     axes: Any = figure.subplots(2, 1, squeeze=False, sharey=True)[:, 0]
     for side, axis in enumerate(axes):
         values = [0.0 if c is None else inspection.probabilities[c, side] for c in columns]
-        values[0] = inspection.prediction.no_answer
-        colours = [_NULL, *[_COLOURS[side]] * (len(columns) - 1)]
-        axis.bar(range(len(columns)), values, color=colours, width=0.8)
+        drawn = axis.bar(range(len(columns)), values, color=_COLOURS[side], width=0.8)
+        if inspection.null is not None:
+            drawn[0].set(height=inspection.prediction.no_answer, color=_NULL)
         axis.set_title(f"{_SIDES[side]} of the answer", loc="left", fontsize=10)
         axis.set_ylabel("probability")
         axis.set_xlim(-0.6, len(columns) - 0.4)
@@ -128,8 +133,8 @@ def _figure(inspection: Inspection, width: float, height: float, what: str) -> "
     answer = f"best answer “{_short(best, _TITLE // 2)}”, probability {prediction.score:.2f}"
     if inspection.null is not None:
         answer += f"; no answer {prediction.no_answer:.2f}{' (refused)' * prediction.refused}"
-    places = len(inspection.offsets)
-    part = f"{min(_PLACES, places)} of {places:,} tokens around the best answer"
+    places, word = len(inspection.offsets), "token" if inspection.layers else "word"
+    part = f"{min(_PLACES, places)} of {places:,} {word}s around the best answer"
     if inspection.windows > 1:
         part += f", window {inspection.window:,} of {inspection.windows:,}"
     title = f"{_short(inspection.question, _TITLE)}\n{answer}"
