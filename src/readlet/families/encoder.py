@@ -23,7 +23,7 @@ from readlet.encoding.subwords import (
     layout_from,
     layout_of,
 )
-from readlet.families.family import Encoder, TrainableFamily, TrainableScorer
+from readlet.families.family import Encoder, LayerView, TrainableFamily, TrainableScorer
 from readlet.families.torch_scorer import WEIGHTS, TorchScorer
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.norm_encoders import use_norm_attention
@@ -86,6 +86,31 @@ class EncoderScorer(TorchScorer):
             return float(settings.layer_decay ** (top - depth.get(id(parameter), 0)))
 
         return grouped(self.module, settings.weight_decay, factor)
+
+    def layer_view(self, rows: Rows, row: int) -> LayerView:
+        assert isinstance(rows, SubwordRows)
+        batches, layout = self.batches(rows, 1), self.encoder.layout
+        asked, places = rows.row_question[row, 1], rows.row_window[row, 1]
+        length = int(asked + places) + layout.special
+        self.module.eval()
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            batch = batches.make((length,), np.array([row], np.int32)).to(self.device)
+            states, mix = self.module.states(batch), self.module.mix
+            scores = mix(states)[0]  # (T, 2)
+            shape = (length, mix.layers, 2)
+            weights = mix.weights(states).expand(1, *shape)[0].movedim(0, 1)  # (N, T, 2)
+            parts = mix.contributions(states)  # (1, T, N, 2)
+        name_of = self.encoder.tokenizer.id_to_token
+        return LayerView(
+            mix=self.recipe.model.mix,
+            tokens=tuple(name_of(token) or "" for token in batch.tokens[0].tolist()),
+            first=int(batch.first[0]),
+            null=layout.null,
+            weights=weights.float().cpu().numpy(),
+            contributions=None if parts is None else parts[0].movedim(0, 1).float().cpu().numpy(),
+            scores=scores.float().cpu().numpy(),
+            normalised=self.module.loss_gamma is not None,
+        )
 
     def save(self, folder: Path) -> list[str]:
         dtype = torch.float16 if self.stored == "float16" else torch.float32
