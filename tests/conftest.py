@@ -253,6 +253,62 @@ def random_reader() -> Callable[..., Any]:
     return build
 
 
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an encoder with random weights: BERT of width 16, two layers, WordPiece."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    from readlet.bundled import corpus
+    from readlet.formats import read_examples
+
+    folder = tmp_path_factory.mktemp("tiny") / "encoder"
+    pieces = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    pieces.normalizer = normalizers.BertNormalizer()
+    pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special, show_progress=False)
+    pieces.train_from_iterator((e.context for e in read_examples(corpus("dev"))), trainer)
+    tokenizer = BertTokenizer(vocab=pieces.get_vocab())
+    tokenizer.save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        initializer_range=0.2,  # so that the scores of an untrained reader differ
+    )
+    torch.manual_seed(0)
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def random_encoder_reader(tiny_encoder: Path) -> Callable[..., Any]:
+    """Builds untrained readers on the tiny encoder."""
+    from readlet.families.encoder import EncoderFamily
+    from readlet.reading.calibration import Calibration
+    from readlet.reading.reader import Reader
+    from readlet.recipe.encoder import EncoderRecipe
+
+    def build(mix: str = "dot", *, seed: int = 0) -> Reader:
+        recipe = EncoderRecipe.model_validate(
+            {
+                "name": "tiny-encoder",
+                "data": {"max_context": 40, "overlap": 8, "max_question": 60},
+                "model": {"encoder": str(tiny_encoder), "mix": mix},
+            }
+        )
+        torch.manual_seed(seed)
+        family = EncoderFamily()
+        scorer = family.build(recipe, family.fit_encoder(recipe, []), can_refuse=True)
+        scorer.module.eval()
+        return Reader(scorer, recipe, Calibration())
+
+    return build
+
+
 @pytest.fixture
 def bundle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Path]:
     """Replace the bundled reader by this one, or remove it."""

@@ -18,7 +18,7 @@ from readlet.encoding.rows import Rows
 from readlet.encoding.subword_batches import SubwordBatch, subword_batches
 from readlet.encoding.subwords import SubwordEncoder, SubwordRows, layout_from, layout_of
 from readlet.families.family import Encoder, TrainableFamily, TrainableScorer
-from readlet.families.torch_scorer import WEIGHTS, TorchScorer
+from readlet.families.torch_scorer import WEIGHTS, TorchScorer, in_half_precision
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.norm_encoders import use_norm_attention
 from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
@@ -53,7 +53,8 @@ class EncoderScorer(TorchScorer):
     module: EncoderReader
     encoder: SubwordEncoder
     recipe: EncoderRecipe
-    # The dtype of the weights on disk; for float16 they must be rounded already.
+    # The dtype of the weights on disk. For float16 they must be rounded already (`slimmed` does
+    # that), or the loaded reader would differ from the saved one.
     stored: StoredAs = "float32"
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
@@ -97,6 +98,13 @@ class EncoderScorer(TorchScorer):
         if self.stored == "float16":
             listed.append("- weights stored in half precision")
         return listed
+
+    def slimmed(self) -> "EncoderScorer":
+        """A copy with all weights rounded to half precision; it computes in float32."""
+        weights = in_half_precision(dict(self.module.state_dict()))
+        return _scorer_with(
+            weights, self.recipe, self.encoder, can_refuse=self.can_refuse, stored="float16"
+        )
 
 
 class EncoderFamily(TrainableFamily):
@@ -157,11 +165,7 @@ class EncoderFamily(TrainableFamily):
             refuse_non_finite(weights)
             _refuse_larger_network(network_config, weights)
             encoder = SubwordEncoder(tokenizer, layout, typed.data.windows, network_config)
-            network = build_encoder(network_config, typed.model.dropout)
-            scorer = _scorer(typed, encoder, network, can_refuse=null, stored=stored)
-            scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
-            scorer.module.eval()
-            return scorer
+            return _scorer_with(weights, typed, encoder, can_refuse=null, stored=stored)
 
     def least_bytes(self, recipe: Recipe, length: int) -> int:
         """Every layer keeps values for the backward pass, several times the width."""
@@ -231,6 +235,22 @@ def _scorer(
         loss_gamma=norm_gamma(recipe.loss, network.width),
     )
     return EncoderScorer(module, encoder, recipe.data.max_answer, can_refuse, recipe, stored)
+
+
+def _scorer_with(
+    weights: dict[str, torch.Tensor],
+    recipe: EncoderRecipe,
+    encoder: SubwordEncoder,
+    *,
+    can_refuse: bool,
+    stored: StoredAs,
+) -> EncoderScorer:
+    """The model with these weights, which may be in half precision."""
+    network = build_encoder(encoder.config, recipe.model.dropout)
+    scorer = _scorer(recipe, encoder, network, can_refuse=can_refuse, stored=stored)
+    scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
+    scorer.module.eval()
+    return scorer
 
 
 def _with_attention(recipe: EncoderRecipe, network: PretrainedEncoder) -> PretrainedEncoder:
