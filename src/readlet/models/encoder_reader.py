@@ -64,7 +64,7 @@ class EncoderReader(nn.Module):
     def compile_blocks(self) -> None:
         """Compile the layers in place; this pays off only in long runs on a GPU.
 
-        Their `forward` only: transformers collects the states by hooks around it, in Python.
+        Their `forward` only, without the hooks around it that collect the states in Python.
         """
         for block in self.encoder.blocks:
             block.forward = torch.compile(block.forward, dynamic=True)
