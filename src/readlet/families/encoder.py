@@ -24,7 +24,7 @@ from readlet.encoding.subwords import (
     layout_of,
 )
 from readlet.families.family import Encoder, LayerView, TrainableFamily, TrainableScorer
-from readlet.families.torch_scorer import WEIGHTS, TorchScorer
+from readlet.families.torch_scorer import WEIGHTS, TorchScorer, in_half_precision
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.norm_encoders import use_norm_attention
 from readlet.models.pretrained_encoder import (
@@ -65,7 +65,8 @@ class EncoderScorer(TorchScorer):
     module: EncoderReader
     encoder: SubwordEncoder
     recipe: EncoderRecipe
-    # The dtype of the weights on disk; for float16 they must be rounded already.
+    # The dtype of the weights on disk. For float16 they must be rounded already (`slimmed` does
+    # that), or the loaded reader would differ from the saved one.
     stored: StoredAs = "float32"
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
@@ -135,6 +136,13 @@ class EncoderScorer(TorchScorer):
             listed.append("- weights stored in half precision")
         return listed
 
+    def slimmed(self) -> "EncoderScorer":
+        """A copy with all weights rounded to half precision; it computes in float32."""
+        weights = in_half_precision(dict(self.module.state_dict()))
+        return _scorer_with(
+            weights, self.recipe, self.encoder, can_refuse=self.can_refuse, stored="float16"
+        )
+
 
 class EncoderFamily(TrainableFamily):
     """Builds, trains and loads encoder readers."""
@@ -202,11 +210,7 @@ class EncoderFamily(TrainableFamily):
             check_shapes(network_config, _of_network(weights))
             encoder = SubwordEncoder(tokenizer, layout, typed.data.windows, network_config)
             check_length(encoder.longest, network_config, typed.model.encoder)
-            network = build_encoder(network_config, typed.model.dropout)
-            scorer = _scorer(typed, encoder, network, can_refuse=null, stored=stored)
-            scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
-            scorer.module.eval()
-            return scorer
+            return _scorer_with(weights, typed, encoder, can_refuse=null, stored=stored)
 
     def least_bytes(self, recipe: Recipe, length: int) -> int:
         """Every layer keeps values for the backward pass, several times the width."""
@@ -280,6 +284,22 @@ def _scorer(
         mask_token=encoder.layout.mask,
     )
     return EncoderScorer(module, encoder, recipe.data.max_answer, can_refuse, recipe, stored)
+
+
+def _scorer_with(
+    weights: dict[str, torch.Tensor],
+    recipe: EncoderRecipe,
+    encoder: SubwordEncoder,
+    *,
+    can_refuse: bool,
+    stored: StoredAs,
+) -> EncoderScorer:
+    """The model with these weights, which may be in half precision."""
+    network = build_encoder(encoder.config, recipe.model.dropout)
+    scorer = _scorer(recipe, encoder, network, can_refuse=can_refuse, stored=stored)
+    scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
+    scorer.module.eval()
+    return scorer
 
 
 def _with_attention(recipe: EncoderRecipe, network: PretrainedEncoder) -> PretrainedEncoder:

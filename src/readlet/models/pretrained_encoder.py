@@ -167,11 +167,20 @@ def _config(config: dict[str, Any], dropout: float | None) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' report of unused weights, such as those of the pretraining head."""
+    """Without transformers' report of unused weights, such as those of the pretraining head.
+
+    Nor its progress bar, which loading from a local folder does not need.
+    """
+    from transformers.utils import logging as of_transformers
+
+    bars: Any = of_transformers  # its functions have no types
     logger = logging.getLogger("transformers")
-    before = logger.level
+    before, had_bar = logger.level, bars.is_progress_bar_enabled()
     logger.setLevel(logging.ERROR)
+    bars.disable_progress_bar()
     try:
         yield
     finally:
         logger.setLevel(before)
+        if had_bar:
+            bars.enable_progress_bar()
