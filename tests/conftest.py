@@ -254,6 +254,31 @@ def random_reader() -> Callable[..., Any]:
     return build
 
 
+@pytest.fixture(scope="session")
+def random_encoder_reader(tiny_encoder: Callable[..., Path]) -> Callable[..., Any]:
+    """Builds untrained readers on the tiny encoder."""
+    from readlet.families.encoder import EncoderFamily
+    from readlet.reading.calibration import Calibration
+    from readlet.reading.reader import Reader
+    from readlet.recipe.encoder import EncoderRecipe
+
+    def build(mix: str = "dot", *, seed: int = 0) -> Reader:
+        recipe = EncoderRecipe.model_validate(
+            {
+                "name": "tiny-encoder",
+                "data": {"max_context": 40, "overlap": 8, "max_question": 60},
+                "model": {"encoder": str(tiny_encoder()), "mix": mix},
+            }
+        )
+        torch.manual_seed(seed)
+        family = EncoderFamily()
+        scorer = family.build(recipe, family.fit_encoder(recipe, []), can_refuse=True)
+        scorer.module.eval()
+        return Reader(scorer, recipe, Calibration())
+
+    return build
+
+
 @pytest.fixture
 def bundle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Path]:
     """Replace the bundled reader by this one, or remove it."""

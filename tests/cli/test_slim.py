@@ -118,3 +118,52 @@ def test_existing_files_are_kept(readlet: Run, tmp_path: Path, given: Path) -> N
     check_rejected(readlet("slim", given, "--out", below), f"{below}: cannot be written (")
     assert {path: path.read_bytes() for path in given.iterdir()} == before
     assert list((tmp_path / "full").iterdir()) == [letter]
+
+
+@pytest.fixture
+def on_encoder(tmp_path: Path, random_encoder_reader: Callable[..., Reader]) -> Path:
+    random_encoder_reader().save(tmp_path / "given")
+    return tmp_path / "given"
+
+
+def test_an_encoder_reader(readlet: Run, tmp_path: Path, on_encoder: Path) -> None:
+    out = tmp_path / "slim"
+    done = readlet("slim", on_encoder, "--out", out, "--dev", "bundled:dev")
+    assert (done.code, done.err) == (0, "")
+    before, after = size(on_encoder), size(out)
+    assert done.out.splitlines() == [
+        f"{on_encoder}: weights in float32, {before / 1e6:.2f} MB",
+        f"{out}: weights in float16, {after / 1e6:.2f} MB",
+    ]
+    weights = [(f / "model.safetensors").stat().st_size for f in (on_encoder, out)]
+    assert weights[1] < 0.6 * weights[0]
+    card = (out / "README.md").read_text()
+    assert "- weights stored in half precision\n" in card
+    assert "On bundled:dev:" in card
+    assert "words with vectors" not in card
+    limit = (after + 100) / 1e6  # its scores are now labelled as those before slimming
+    again = readlet("slim", out, "--out", tmp_path / "again", "--max-mb", limit)
+    assert again.code == 0, again.err
+    assert [line.split(": ")[1] for line in again.out.splitlines()] == [
+        f"weights in float16, {size(folder) / 1e6:.2f} MB" for folder in (out, tmp_path / "again")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--words", "3", "--dev", "bundled:dev"],
+            "a reader of kind 'encoder' has no word vectors to remove; leave out --words",
+        ),
+        (["--max-mb", "0.001"], "1,000 bytes: even in half precision the reader takes "),
+    ],
+)
+def test_bad_options_for_an_encoder_reader(
+    readlet: Run, tmp_path: Path, on_encoder: Path, words: list[str], message: str
+) -> None:
+    done = readlet("slim", on_encoder, "--out", tmp_path / "slim", *words)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert message in line
+    assert set(tmp_path.iterdir()) == {on_encoder}

@@ -1,31 +1,57 @@
 """Table files: what they may contain, and the messages for errors in them."""
 
+import gzip
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand
 from readlet.experiments.table import load_table, shipped_tables
+from readlet.recipe.encoder import MixName
+from readlet.recipe.recipe_files import load_recipe
 
 Write = Callable[..., str]
 
 
 @pytest.mark.parametrize("name", shipped_tables())
-def test_every_shipped_table_loads(name: str) -> None:
+def test_every_shipped_table_loads(name: str, tiny_encoder: Path) -> None:
     table = load_table(name)
     assert table.name == name
     assert "\n" not in table.title
     assert table.small is not None
-    assert expand(table.smaller()).runs  # the small variant has no missing parts
+    kind = load_recipe(table.small.recipe).model.kind
+    changes = [f"model.encoder={tiny_encoder}"] if kind == "encoder" else []
+    assert expand(table.smaller(), changes=changes).runs  # the small variant has no missing parts
 
 
 def test_there_is_a_file_for_every_table_of_the_papers() -> None:
     wanted = {"000-table-1", "000-table-2", "002-robustness", "003-table-1"}
     wanted |= {"004-table-1", "004-table-2", "004-table-3", "qacnn-ablation"}
     assert wanted <= set(shipped_tables())
+
+
+def test_the_tables_of_layer_mixing_share_their_runs(tmp_path: Path, tiny_encoder: Path) -> None:
+    """Every mixer is in the second table; the first one shows runs of the other two."""
+    for name in ("train-unanswerable", "rest-dev-v2.0", "cs224n-dev-v2.0"):
+        (tmp_path / f"{name}.json.gz").write_bytes(gzip.compress(name.encode()))
+    changes = [f"model.encoder={tiny_encoder}"]
+    grids = [
+        expand(load_table(f"004-table-{number}"), folders=[tmp_path], changes=changes)
+        for number in (1, 2, 3)
+    ]
+    first, second, third = ({run.key: run.recipe for run in grid.runs} for grid in grids)
+    assert {recipe.model.mix for recipe in second.values()} == set(get_args(MixName))
+    assert first.keys() <= second.keys() | third.keys()
+    assert not second.keys() & third.keys()
+    for grid in grids:
+        assert grid.table.paper
+        for recipe in (run.recipe for run in grid.runs):
+            assert recipe.model.encoder == str(tiny_encoder)
+            assert not {*recipe.data.train} & {recipe.data.dev}
 
 
 def test_each_changes_one_axis_at_a_time(write_table: Write) -> None:

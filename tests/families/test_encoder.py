@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from readlet.encoding.pretrained import encoder_folder
+from readlet.encoding.pretrained import encoder_folder, load_config
 from readlet.encoding.rows import Rows
 from readlet.errors import ReadletError
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import prepare
 from readlet.formats import read_examples, write_examples
+from readlet.models.pretrained_encoder import load_pretrained
 from readlet.reading.reader import Reader
 from readlet.training.loop import TrainingLoop
 from readlet.types import Example
@@ -120,6 +121,29 @@ class TestEveryReader:
             assert parameter.grad.abs().sum() > 0, name
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_are_those_that_transformers_returns(
+    tiny_encoder: Callable[..., Path], kind: str
+) -> None:
+    from transformers import AutoModel
+
+    name = str(tiny_encoder(kind))
+    encoder = load_pretrained(name, load_config(name), None).eval()
+    tokens = torch.randint(5, 300, (3, 20))  # (B, T)
+    keep = torch.arange(20) < torch.tensor([[20], [9], [14]])  # (B, T)
+    with torch.no_grad():
+        states = encoder(tokens, torch.zeros_like(tokens), keep, all_layers=True)
+        (last,) = encoder(tokens, torch.zeros_like(tokens), keep, all_layers=False)
+        expected = AutoModel.from_pretrained(name).eval()(
+            input_ids=tokens, attention_mask=keep.long(), output_hidden_states=True
+        )
+    assert len(states) == encoder.layers == (3 if kind == "minilm-like" else 2)
+    assert encoder.width == 16
+    for found, wanted in zip(states, expected.hidden_states[1:], strict=True):
+        assert torch.equal(found, wanted)
+    assert torch.equal(last, expected.last_hidden_state)
+
+
 @pytest.mark.parametrize("kind", ["bert", "albert", "deberta-v2", "roberta"])
 def test_stopped_and_resumed_it_has_the_same_weights(
     encoder_reader: Trained,
@@ -208,7 +232,7 @@ def test_a_reader_is_a_start_without_the_encoder_it_was_made_from(
     encoder_folder.cache_clear()
     write_examples(tmp_path / "more.json", list(read_examples(few_questions))[3:])
     changes = [f"training.start={tmp_path / 'start'}", f"data.train={tmp_path / 'more.json'}"]
-    changes += ["model.encoder=minilm", "model.mix=dot", "model.dropout=0"]
+    changes += ["model.encoder=./not-there", "model.mix=dot", "model.dropout=0"]
     changes += ["training.start_share=0.5", "training.learning_rate=1e-9", "training.epochs=1"]
     made = train_reader(encoder_recipe("bert", *changes), tmp_path / "run", resume=False)
     known = start.scorer.module.state_dict()

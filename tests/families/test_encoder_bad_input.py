@@ -164,21 +164,31 @@ def test_networks_of_other_kinds(
     assert "puts no CLS token first" in refused(roberta)
 
 
+def _without_output(self: Any, *args: Any, **named: Any) -> Any:
+    return SimpleNamespace(last_hidden_state=None)
+
+
+def _one_state_for_all_tokens(self: Any, *args: Any, **named: Any) -> Any:
+    return SimpleNamespace(last_hidden_state=torch.zeros(1, 16))
+
+
+def _another_output(self: Any, *args: Any, **named: Any) -> Any:
+    return SimpleNamespace(logits=torch.zeros(1, 5, 16))
+
+
+@pytest.mark.parametrize("forward", [_without_output, _one_state_for_all_tokens, _another_output])
 def test_an_encoder_without_hidden_states(
-    refused: Callable[..., str], copy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    refused: Callable[..., str],
+    copy: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    forward: Callable[..., Any],
 ) -> None:
     from transformers import BertModel
 
-    forward = BertModel.forward
-
-    def without(self: Any, *args: Any, **named: Any) -> Any:
-        found = forward(self, *args, **named)
-        found.hidden_states = None
-        return found
-
-    monkeypatch.setattr(BertModel, "forward", without)
+    monkeypatch.setattr(BertModel, "forward", forward)
     line = refused(copy())
-    assert line.startswith("model.encoder: BertModel does not return the states of its layers")
+    assert line.startswith("model.encoder: BertModel ")
+    assert line.endswith("; give an encoder such as BERT")
 
 
 def test_norm_softmax_in_an_attention_that_is_fixed(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from readlet.errors import ReadletError
 from readlet.formats import write_examples
 from readlet.reading.reader import Reader
 from readlet.reading.slimming import slim, slim_folder, slim_to
+from readlet.recipe.encoder import MixName
 from readlet.types import Example
 
 Build = Callable[..., Reader]
@@ -148,3 +150,63 @@ def test_scores_and_notice_of_its_own(reader: Reader, tmp_path: Path, sound: lis
     assert slimmed.words == len(known_to(made).frozen)
     assert slimmed.words_before == len(known_to(reader).frozen)
     assert {path.name for path in out.parent.iterdir()} == {"slim"}  # no drafts
+
+
+@pytest.mark.parametrize("mix", get_args(MixName))
+def test_an_encoder_reader_is_rounded_and_is_otherwise_the_same(
+    random_encoder_reader: Build, mix: str, tmp_path: Path
+) -> None:
+    """Law 5, in half precision, against weights that are rounded in place."""
+    reader = random_encoder_reader(mix)
+    before = deepcopy(reader.scorer.module.state_dict())
+    made = slim(reader)
+    for name, tensor in reader.scorer.module.state_dict().items():
+        assert torch.equal(tensor, before[name]), name  # the given reader is unchanged
+    made.save(tmp_path / "one")
+    stored = load_file(tmp_path / "one" / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
+    loaded = Reader.load(tmp_path / "one")
+    assert {weight.dtype for weight in loaded.scorer.module.parameters()} == {torch.float32}
+    with torch.no_grad():
+        for tensor in reader.scorer.module.state_dict().values():
+            tensor.copy_(tensor.half())
+    answers = list(reader.answer_batch(PAIRS))
+    assert list(made.answer_batch(PAIRS)) == answers
+    assert list(loaded.answer_batch(PAIRS)) == answers
+    slim(loaded).save(tmp_path / "two")  # slimming again changes nothing
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_rounding_an_encoder_reader_matters(random_encoder_reader: Build) -> None:
+    reader = random_encoder_reader()
+    assert list(slim(reader).answer_batch(PAIRS)) != list(reader.answer_batch(PAIRS))
+
+
+def test_old_scores_of_an_encoder_reader_are_labelled_as_such(
+    random_encoder_reader: Build,
+) -> None:
+    reader = random_encoder_reader()
+    reader.metrics = {"dev": {"f1": 2.25}, "dev_source": "río.json"}
+    metrics = slim(slim(reader)).metrics
+    assert metrics == {"dev": {"f1": 2.25}, "dev_source": "río.json, before slimming"}
+
+
+def test_a_weight_of_an_encoder_beyond_half_precision_is_rejected(
+    random_encoder_reader: Build,
+) -> None:
+    wild = random_encoder_reader()
+    with torch.no_grad():
+        wild.scorer.module.mix.query[0, 0] = 70_000.0
+    with pytest.raises(ReadletError, match=r"^mix\.query: has a value too large"):
+        slim(wild)
+
+
+def test_the_size_of_an_encoder_reader_is_a_limit(
+    random_encoder_reader: Build, tmp_path: Path
+) -> None:
+    reader = random_encoder_reader()
+    least = size(slim(reader), tmp_path / "slim")
+    assert slim_to(reader, least).scorer.stored == "float16"
+    with pytest.raises(ReadletError, match=f"even in half precision .* {least:,}; allow more"):
+        slim_to(reader, least - 1)

@@ -15,7 +15,8 @@ def slim(
     max_mb: Annotated[
         float | None,
         typer.Option(
-            help="Maximum size of the reader in megabytes (10^6 bytes).", show_default="12"
+            help="Maximum size of the reader in megabytes (10^6 bytes).",
+            show_default="12 for a reader with word vectors, else no limit",
         ),
     ] = None,
     words: Annotated[
@@ -33,17 +34,19 @@ def slim(
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Write a smaller copy of a reader: frequent words only, weights in half precision."""
+    """Write a smaller copy of a reader: weights in half precision, frequent words only.
+
+    A reader without word vectors, such as one on an encoder, is only rounded.
+    """
     from readlet.reading.slimming import MEGABYTE, slim_folder
 
-    if max_mb is None and words is None:
-        max_mb = 12.0
     made = slim_folder(
         reader, out, words=words, max_megabytes=max_mb, dev=dev, notice=notice, device=device
     )
-    for name, count, size in (
-        (reader, made.words_before, made.bytes_before),
-        (str(out), made.words, made.bytes),
+    for name, count, stored, size in (
+        (reader, made.words_before, made.stored_before, made.bytes_before),
+        (str(out), made.words, made.stored, made.bytes),
     ):
-        line = f"{name}: {count:,} words with frozen vectors, {size / MEGABYTE:.2f} MB"
+        what = f"weights in {stored}" if count is None else f"{count:,} words with frozen vectors"
+        line = f"{name}: {what}, {size / MEGABYTE:.2f} MB"
         console.print(line, markup=False, soft_wrap=True)  # so that the path can be copied

@@ -24,8 +24,8 @@ from readlet.encoding.subwords import (
     layout_of,
 )
 from readlet.errors import bad_input
-from readlet.families.family import Encoder, TrainableFamily, TrainableScorer
-from readlet.families.torch_scorer import WEIGHTS, TorchScorer
+from readlet.families.family import Encoder, LayerView, TrainableFamily, TrainableScorer
+from readlet.families.torch_scorer import WEIGHTS, TorchScorer, in_half_precision
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.norm_encoders import use_norm_attention
 from readlet.models.pretrained_encoder import (
@@ -67,7 +67,8 @@ class EncoderScorer(TorchScorer):
     module: EncoderReader
     encoder: SubwordEncoder
     recipe: EncoderRecipe
-    # The dtype of the weights on disk; for float16 they must be rounded already.
+    # The dtype of the weights on disk. For float16 they must be rounded already (`slimmed` does
+    # that), or the loaded reader would differ from the saved one.
     stored: StoredAs = "float32"
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
@@ -88,6 +89,31 @@ class EncoderScorer(TorchScorer):
             return float(settings.layer_decay ** (top - depth.get(id(parameter), 0)))
 
         return grouped(self.module, settings.weight_decay, factor)
+
+    def layer_view(self, rows: Rows, row: int) -> LayerView:
+        assert isinstance(rows, SubwordRows)
+        batches, layout = self.batches(rows, 1), self.encoder.layout
+        asked, places = rows.row_question[row, 1], rows.row_window[row, 1]
+        length = int(asked + places) + layout.special
+        self.module.eval()
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            batch = batches.make((length,), np.array([row], np.int32)).to(self.device)
+            states, mix = self.module.states(batch), self.module.mix
+            scores = mix(states)[0]  # (T, 2)
+            shape = (length, mix.layers, 2)
+            weights = mix.weights(states).expand(1, *shape)[0].movedim(0, 1)  # (N, T, 2)
+            parts = mix.contributions(states)  # (1, T, N, 2)
+        name_of = self.encoder.tokenizer.id_to_token
+        return LayerView(
+            mix=self.recipe.model.mix,
+            tokens=tuple(name_of(token) or "" for token in batch.tokens[0].tolist()),
+            first=int(batch.first[0]),
+            null=layout.null,
+            weights=weights.float().cpu().numpy(),
+            contributions=None if parts is None else parts[0].movedim(0, 1).float().cpu().numpy(),
+            scores=scores.float().cpu().numpy(),
+            normalised=self.module.loss_gamma is not None,
+        )
 
     def save(self, folder: Path) -> list[str]:
         dtype = torch.float16 if self.stored == "float16" else torch.float32
@@ -111,6 +137,13 @@ class EncoderScorer(TorchScorer):
         if self.stored == "float16":
             listed.append("- weights stored in half precision")
         return listed
+
+    def slimmed(self) -> "EncoderScorer":
+        """A copy with all weights rounded to half precision; it computes in float32."""
+        weights = in_half_precision(dict(self.module.state_dict()))
+        return _scorer_with(
+            weights, self.recipe, self.encoder, can_refuse=self.can_refuse, stored="float16"
+        )
 
 
 class EncoderFamily(TrainableFamily):
@@ -183,11 +216,7 @@ class EncoderFamily(TrainableFamily):
             check_shapes(shapes, _of_network(weights))
             encoder = SubwordEncoder(tokenizer, layout, typed.data.windows, network_config)
             check_length(encoder.longest, network_config, typed.model.encoder)
-            network = build_encoder(network_config, typed.model.dropout)
-            scorer = _scorer(typed, encoder, network, can_refuse=null, stored=stored)
-            scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
-            scorer.module.eval()
-            return scorer
+            return _scorer_with(weights, typed, encoder, can_refuse=null, stored=stored)
 
     def least_bytes(self, recipe: Recipe, length: int) -> int:
         """Every layer keeps values for the backward pass, several times the width."""
@@ -257,8 +286,26 @@ def _scorer(
         encoder.layout.null,
         null=can_refuse,
         loss_gamma=norm_gamma(recipe.loss, network.width),
+        token_dropout=recipe.model.token_dropout,
+        mask_token=encoder.layout.mask,
     )
     return EncoderScorer(module, encoder, recipe.data.max_answer, can_refuse, recipe, stored)
+
+
+def _scorer_with(
+    weights: dict[str, torch.Tensor],
+    recipe: EncoderRecipe,
+    encoder: SubwordEncoder,
+    *,
+    can_refuse: bool,
+    stored: StoredAs,
+) -> EncoderScorer:
+    """The model with these weights, which may be in half precision."""
+    network = build_encoder(encoder.config, recipe.model.dropout)
+    scorer = _scorer(recipe, encoder, network, can_refuse=can_refuse, stored=stored)
+    scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
+    scorer.module.eval()
+    return scorer
 
 
 def _with_attention(recipe: EncoderRecipe, network: PretrainedEncoder) -> PretrainedEncoder:

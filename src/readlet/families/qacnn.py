@@ -21,9 +21,8 @@ from readlet.encoding.vectors import Matrix, concatenate_vectors
 from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
 from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
 from readlet.encoding.word_encoder import WordEncoder
-from readlet.errors import bad_input
 from readlet.families.family import Encoder, TrainableFamily, TrainableScorer
-from readlet.families.torch_scorer import WEIGHTS, TorchScorer
+from readlet.families.torch_scorer import WEIGHTS, TorchScorer, in_half_precision
 from readlet.models.qacnn import QACNN
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.encoder_block import sublayer_count
@@ -110,7 +109,7 @@ class QacnnScorer(TorchScorer):
         width = self.encoder.vectors.shape[1]
         return [2 * width + _listed_bytes(word) for word in self.encoder.vocabulary.frozen]
 
-    def slimmed(self, words: int) -> "QacnnScorer":
+    def slimmed(self, words: int | None = None) -> "QacnnScorer":
         """A copy with the vectors of the most frequent words, all weights in half precision.
 
         Vector files list frequent words first, and a vocabulary keeps their order. Other words
@@ -120,11 +119,7 @@ class QacnnScorer(TorchScorer):
         known = replace(self.encoder.vocabulary, frozen=self.encoder.vocabulary.frozen[:words])
         weights = dict(self.module.state_dict())
         weights[_VECTORS] = weights[_VECTORS][: known.trainable_rows + len(known.frozen)]
-        weights = in_precision(torch.float16, detached(weights))
-        for name, tensor in weights.items():
-            if not torch.isfinite(tensor).all():
-                fault = "has a value too large for half precision, so it cannot be slimmed"
-                raise bad_input(name, "", fault, "train the reader again")
+        weights = in_half_precision(weights)
         return scorer_of(self.recipe, known, weights, null=self.can_refuse, stored="float16")
 
 

@@ -11,14 +11,20 @@ from torch import nn
 
 from readlet.encoding.batches import Batches, RowBatch
 from readlet.encoding.rows import Ints, Rows
-from readlet.errors import memory_reported
+from readlet.errors import bad_input, memory_reported
 from readlet.families.family import Encoder, SpanScores
 from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.parameters import count_parameters
 from readlet.recipe.recipe import Training
 from readlet.storage.damage import damage_of
-from readlet.storage.tensors import detached, load_tensors, refuse_non_finite, save_tensors
+from readlet.storage.tensors import (
+    detached,
+    in_precision,
+    load_tensors,
+    refuse_non_finite,
+    save_tensors,
+)
 from readlet.training.optimiser import ParameterGroup, one_group
 
 WEIGHTS = "model.safetensors"
@@ -92,6 +98,16 @@ class TorchScorer(ABC):
 
     def facts(self) -> list[str]:
         return []
+
+
+def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Copies rounded to float16; a value beyond its range is refused."""
+    rounded = in_precision(torch.float16, detached(weights))
+    for name, tensor in rounded.items():
+        if not torch.isfinite(tensor).all():
+            fault = "has a value too large for half precision, so it cannot be slimmed"
+            raise bad_input(name, "", fault, "train the reader again")
+    return rounded
 
 
 def _as_numpy(found: SpanLogits) -> SpanScores:

@@ -34,6 +34,10 @@ class PretrainedEncoder(nn.Module):
         self.network = network
         kinds = getattr(network.config, "type_vocab_size", 0) or 0
         self._reads_types = kinds > 1
+        self._states: list[Tensor] = []
+        # Hooks of our own: those of transformers reach into the layers and prevent compilation.
+        for block in self.blocks:
+            block.register_forward_hook(self._keep_state)
         trial = self._trial()
         self.layers = len(trial)
         self.width = trial[-1].shape[-1]
@@ -46,16 +50,16 @@ class PretrainedEncoder(nn.Module):
         All three inputs are (B, T).
         """
         given = {"token_type_ids": types} if self._reads_types else {}
+        self._states = []
         found = self.network(
-            input_ids=tokens,
-            attention_mask=keep.long(),
-            output_hidden_states=all_layers,
-            return_dict=True,
-            **given,
+            input_ids=tokens, attention_mask=keep.long(), return_dict=True, **given
         )
-        if not all_layers:
-            return (found.last_hidden_state,)
-        return tuple(found.hidden_states[1:])  # before them: the embeddings
+        states, self._states = self._states, []
+        last: Tensor = found.last_hidden_state  # (B, T, H); some encoders normalise it once more
+        return (*states[:-1], last) if all_layers else (last,)
+
+    def _keep_state(self, block: nn.Module, _: object, output: Tensor | tuple[Tensor, ...]) -> None:
+        self._states.append(output[0] if isinstance(output, tuple) else output)
 
     @property
     def blocks(self) -> list[nn.Module]:
@@ -85,7 +89,8 @@ class PretrainedEncoder(nn.Module):
             fault = f"does not return the states of its layers ({reason})"
             raise _not_an_encoder(kind, fault) from None
         self.network.train(was_training)
-        if not states or any(state.shape != states[-1].shape for state in states):
+        shapes = {getattr(state, "shape", None) for state in states}  # None: no tensor
+        if len(states) < len(self.blocks) or len(shapes) > 1 or None in shapes:
             raise _not_an_encoder(kind, "has no states of one size for each layer and token")
         if states[-1].shape[:2] != tokens.shape:
             raise _not_an_encoder(kind, "has not one state for each token")
@@ -171,10 +176,13 @@ def _config(config: dict[str, Any], dropout: float | None) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' progress bar, and its report of weights that are of other heads."""
-    from transformers.utils import logging as its_logging
+    """Without transformers' report of unused weights, such as those of the pretraining head.
 
-    bars: Any = its_logging  # without types
+    Nor its progress bar, which loading from a local folder does not need.
+    """
+    from transformers.utils import logging as of_transformers
+
+    bars: Any = of_transformers  # its functions have no types
     logger = logging.getLogger("transformers")
     before, had_bar = logger.level, bars.is_progress_bar_enabled()
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""A smaller copy of a reader: only its most frequent words, in half precision."""
+"""A smaller copy of a reader: in half precision, and of its word vectors the most frequent."""
 
 import math
 import tempfile
@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, runtime_checkable
 
 from readlet.errors import ReadletError, bad_input
 from readlet.families.family import SpanScorer
@@ -22,6 +22,8 @@ from readlet.storage.files import text_chunks
 from readlet.storage.outputs import check_folder
 
 MEGABYTE = 1_000_000
+MAX_MEGABYTES = 12.0
+"""The default limit for a reader with word vectors, of which so many are kept as fit."""
 _BEFORE = ", before slimming"
 # Bytes reserved for new scores, which can be measured only when the number of words is fixed.
 _RESERVED_FOR_SCORES = 1024
@@ -30,55 +32,83 @@ _ANOTHER = "give another --out"
 
 @dataclass(frozen=True)
 class Slimmed:
-    """A reader before and after: words with frozen vectors, bytes of its files."""
+    """A reader before and after: words with frozen vectors (None: it has no word vectors), dtype
+    of its weights on disk, bytes of its files."""
 
-    words_before: int
-    words: int
+    words_before: int | None
+    words: int | None
+    stored_before: str
+    stored: str
     bytes_before: int
     bytes: int
 
 
+@runtime_checkable
 class Slimmable(Protocol):
-    """A scorer whose words can be reduced."""
+    """A scorer that can be rounded to half precision."""
+
+    @property
+    def stored(self) -> str: ...
+
+    def slimmed(self) -> SpanScorer: ...
+
+
+@runtime_checkable
+class WithWords(Slimmable, Protocol):
+    """One with word vectors, of which the slim copy can keep only the most frequent."""
 
     @property
     def words(self) -> int: ...
 
     def bytes_of_words(self) -> list[int]: ...
 
-    def slimmed(self, words: int) -> SpanScorer: ...
+    def slimmed(self, words: int | None = None) -> SpanScorer: ...
 
 
-def slim(reader: Reader, words: int) -> Reader:
-    """Keep the vectors of the most frequent words, and round all weights to half precision."""
-    scorer = _slimmable(reader)
-    source = reader.metrics.get("dev_source", "").removesuffix(_BEFORE)
-    before = {"slimmed_from": reader.metrics.get("slimmed_from", scorer.words)}
+def slim(reader: Reader, words: int | None = None) -> Reader:
+    """Round all weights to half precision; keep the vectors of the most frequent words, or all."""
+    scorer, metrics = reader.scorer, reader.metrics
+    if isinstance(scorer, WithWords):
+        made = scorer.slimmed(words)
+        metrics = metrics | {"slimmed_from": metrics.get("slimmed_from", scorer.words)}
+    else:
+        _refuse_words(reader, words)
+        made = _slimmable(reader).slimmed()
+    source = metrics.get("dev_source", "").removesuffix(_BEFORE)
     renamed = {"dev_source": source + _BEFORE} if source else {}
-    metrics = reader.metrics | before | renamed
-    return replace(reader, scorer=scorer.slimmed(words), metrics=metrics)
+    return replace(reader, scorer=made, metrics=metrics | renamed)
 
 
 def slim_to(reader: Reader, limit: int) -> Reader:
-    """The slim reader with as many words as fit into a folder of `limit` bytes."""
-    least = _bytes_when_saved(slim(reader, 0))
+    """The slim reader in a folder of at most `limit` bytes, with as many words as fit."""
+    scorer = reader.scorer
+    made = slim(reader, 0 if isinstance(scorer, WithWords) else None)
+    least = _bytes_when_saved(made)
     if least > limit:
-        fault = f"even without word vectors the reader takes {least:,}"
+        form = "without word vectors" if isinstance(scorer, WithWords) else "in half precision"
+        fault = f"even {form} the reader takes {least:,}"
         raise bad_input(f"{limit:,} bytes", "", fault, "allow more")
+    if not isinstance(scorer, WithWords):
+        return made
     # The costs are lower bounds: some numbers in the files get more digits. So the first number of
     # words is never too small, and rarely more than one too large.
-    costs = _slimmable(reader).bytes_of_words()
-    words = bisect_right(list(accumulate(costs)), limit - least)
+    words = bisect_right(list(accumulate(scorer.bytes_of_words())), limit - least)
     while _bytes_when_saved(made := slim(reader, words)) > limit:
         words -= 1
     return made
 
 
 def _slimmable(reader: Reader) -> Slimmable:
-    if not hasattr(reader.scorer, "slimmed"):
+    if not isinstance(reader.scorer, Slimmable):
+        fault = f"a reader of kind {reader.recipe.model.kind!r} cannot be slimmed"
+        raise bad_input(reader.name, "", fault, "give one of kind 'qacnn' or 'encoder'")
+    return reader.scorer
+
+
+def _refuse_words(reader: Reader, words: int | None) -> None:
+    if words is not None and not isinstance(reader.scorer, WithWords):
         fault = f"a reader of kind {reader.recipe.model.kind!r} has no word vectors to remove"
-        raise bad_input(reader.name, "", fault, "give one of kind 'qacnn'")
-    return cast(Slimmable, reader.scorer)
+        raise bad_input(reader.name, "", fault, "leave out --words")
 
 
 def slim_folder(
@@ -91,12 +121,13 @@ def slim_folder(
     notice: Path | None = None,
     device: str = AUTO,
 ) -> Slimmed:
-    """Write a slim copy of a reader: with so many words, or as many as fit.
+    """Write a slim copy of a reader, in half precision.
 
-    With `dev`, the copy is scored again on these questions, on that device; `notice` is stored
-    with it.
+    A reader with word vectors keeps those of so many words, or as many as fit; for any other one,
+    `max_megabytes` is a limit that is checked. With `dev`, the copy is scored again on these
+    questions, on that device; `notice` is stored with it.
     """
-    if (words is None) == (max_megabytes is None):
+    if words is not None and max_megabytes is not None:
         raise ReadletError("give either a number of words or a size in megabytes")
     if words is not None and words < 0:
         raise ReadletError(f"{words} words: negative; give 0 or more")
@@ -109,6 +140,10 @@ def slim_folder(
     given = load_reader(name, device="cpu")
     if not isinstance(given, Reader):
         raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
+    _refuse_words(given, words)
+    before = _slimmable(given)
+    if words is None and max_megabytes is None and isinstance(before, WithWords):
+        max_megabytes = MAX_MEGABYTES
     reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
     examples = read_questions(dev) if dev else []
     if dev and not examples:
@@ -116,19 +151,26 @@ def slim_folder(
     if max_megabytes is not None:
         made = slim_to(reader, int(max_megabytes * MEGABYTE) - _RESERVED_FOR_SCORES * bool(dev))
     else:
-        made = slim(reader, words or 0)
+        made = slim(reader, words)
     if examples:
         made = replace(made, device=scored_on)
         answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
         scores = summary(score_questions(examples, answers, rules_of(examples)))
         made = replace(made, metrics=made.metrics | {"dev": scores, "dev_source": dev})
     made.save(out)
+    after = _slimmable(made)
     return Slimmed(
-        words_before=_slimmable(given).words,
-        words=_slimmable(made).words,
+        words_before=_words(before),
+        words=_words(after),
+        stored_before=before.stored,
+        stored=after.stored,
         bytes_before=_bytes_of(reader_folder(name)),
         bytes=_bytes_of(out),
     )
+
+
+def _words(scorer: Slimmable) -> int | None:
+    return scorer.words if isinstance(scorer, WithWords) else None
 
 
 def _check_out(out: Path, inputs: list[Path]) -> None:

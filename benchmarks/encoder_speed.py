@@ -1,0 +1,140 @@
+"""Training speed of an encoder reader on one GPU, and what the mixes of layers cost.
+
+    python benchmarks/encoder_speed.py --train train-v1.1.json.gz
+
+Both loops train in bfloat16 on the same batches of real lengths, in the same length buckets. The
+plain one is what a script does: forward, backward, clip, AdamW (fused). Ours: compiled layers, and
+the whole step captured as a CUDA graph per shape. Each figure is the median of several windows of
+steps, after a warm-up of all shapes. Memory is the peak of what torch allocates.
+"""
+
+import argparse
+import gc
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from readlet.families import trainable_family
+from readlet.fitting.train import build_scorer
+from readlet.fitting.training_data import TrainingData, prepare
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe_files import load_recipe
+from readlet.training.loop import TrainingLoop
+from readlet.training.processes import make_accelerator
+from readlet.training.weight_selection import Evaluator
+
+_WINDOWS = 5
+_MIXES = ("last", "scalar", "scalar-softmax", "dot", "weighted", "encoder")
+
+
+class Speed(NamedTuple):
+    windows: float  # windows per second
+    memory: float  # MiB
+    warm_up: float  # seconds
+
+
+Loop = tuple[Callable[[], object], Callable[[], int]]
+"""A warm-up, and a step that returns its number of windows."""
+
+
+def ours(recipe: Recipe, data: TrainingData) -> Loop:
+    scorer = build_scorer(recipe, data)
+    trainable_family("encoder").compile(scorer)
+    rows = data.train.rows
+    loop = TrainingLoop(
+        scorer.learner(rows, 0.0, None),
+        scorer.batches(rows, recipe.training.batch_size, seed=0),
+        recipe.training,
+        Path(tempfile.mkdtemp()),
+        Evaluator(lambda _: {}, "f1", str),  # never called: no epoch ends
+        make_accelerator(),
+        groups=scorer.groups(recipe.training),
+    )
+    return loop.warm_up, lambda: loop.advance()[1]
+
+
+def plain(recipe: Recipe, data: TrainingData) -> Loop:
+    """A loop as in most scripts, with the same model, batches and precision."""
+    settings = recipe.training
+    scorer = build_scorer(recipe, data)
+    rows = data.train.rows
+    batches = scorer.batches(rows, settings.batch_size, seed=0)
+    learner = scorer.learner(rows, 0.0, None).cuda().train()
+    optimizer = torch.optim.AdamW(learner.parameters(), lr=settings.learning_rate, fused=True)
+    listed = batches.epoch(0)
+    remaining = iter(listed)
+
+    def step(shape: Any, numbers: Any) -> int:
+        batch = batches.make(shape, numbers).to(torch.device("cuda"))
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = learner(batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learner.parameters(), settings.clip)
+        optimizer.step()
+        optimizer.zero_grad()
+        return len(numbers)
+
+    return lambda: [step(*one) for one in dict(listed).items()], lambda: step(*next(remaining))
+
+
+def measured(make: Callable[[Recipe, TrainingData], Loop], *given: Any, steps: int) -> Speed:
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()  # programs and graphs of earlier loops may stay
+    warm_up, advance = make(*given)
+    began = time.perf_counter()
+    warm_up()
+    torch.cuda.synchronize()
+    started = time.perf_counter() - began
+    rates = []
+    for _ in range(_WINDOWS):
+        began = time.perf_counter()
+        done = sum(advance() for _ in range(steps))
+        torch.cuda.synchronize()
+        rates.append(done / (time.perf_counter() - began))
+    used = torch.cuda.max_memory_allocated() - before
+    return Speed(statistics.median(rates), used / 2**20, started)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--train", required=True, help="SQuAD 1.1 train file")
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--steps", type=int, default=100, help="steps per window")
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.exit(1, "encoder_speed: needs a GPU\n")
+    changes = [
+        f"data.train={[arguments.train]}",
+        "data.dev=''",
+        f"model.encoder={arguments.encoder}",
+        "training.precision=bfloat16",
+        f"training.batch_size={arguments.batch}",
+    ]
+    data = prepare(load_recipe("encoder", changes))
+    peer = measured(plain, load_recipe("encoder", changes), data, steps=arguments.steps)
+    print(f"plain eager loop, last: {peer.windows:.0f} windows/s, {peer.memory:.0f} MiB")
+    print(
+        f"{'mix':<15} {'windows/s':>9} {'x plain':>8} {'step':>6} {'MiB':>7} {'memory':>7} warm-up"
+    )
+    last = None
+    for mix in _MIXES:
+        recipe = load_recipe("encoder", [*changes, f"model.mix={mix}"])
+        speed = measured(ours, recipe, data, steps=arguments.steps)
+        last = last or speed
+        print(
+            f"{mix:<15} {speed.windows:>9.0f} {speed.windows / peer.windows:>8.2f} "
+            f"{last.windows / speed.windows:>6.2f} {speed.memory:>7.0f} "
+            f"{speed.memory / last.memory:>7.2f} {speed.warm_up:.1f} s"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""Loading a pretrained encoder writes nothing to the terminal."""
+
+from pathlib import Path
+
+import pytest
+from transformers.utils import logging
+
+from readlet.encoding.pretrained import load_config
+from readlet.models.pretrained_encoder import load_pretrained
+
+
+def test_no_progress_bar_of_transformers(
+    tiny_encoder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = str(tiny_encoder)
+    load_pretrained(name, load_config(name), None)
+    assert capsys.readouterr() == ("", "")
+    assert logging.is_progress_bar_enabled()  # other users of transformers keep it
