@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-WIDTH, LAYERS, POSITIONS = 16, 2, 160
+WIDTH, LAYERS, POSITIONS = 16, 2, 512
 KINDS = (
     *("bert", "albert", "minilm-like", "electra", "roberta"),
     *("deberta-v2", "distilbert", "xlm-roberta"),

@@ -53,11 +53,12 @@ def test_every_requirement_is_used() -> None:
     def imported(*folders: str) -> set[str]:
         paths = [path for folder in folders for path in (root / folder).rglob("*.py")]
         text = "\n".join(path.read_text("utf-8") for path in paths)
-        return set(re.findall(r"^\s*(?:import|from) (\w+)", text, re.MULTILINE))
+        named = re.findall(r'_PACKAGE = "(\w+)"', text)  # of data only: it is located, not imported
+        return {*re.findall(r"^\s*(?:import|from) (\w+)", text, re.MULTILINE), *named}
 
     def modules(requirements: list[str]) -> set[str]:
         names = {re.split(r"[<>=;\[ ]", requirement)[0] for requirement in requirements}
-        return {{"scikit-learn": "sklearn"}.get(name, name) for name in names}
+        return {{"scikit-learn": "sklearn"}.get(name, name).replace("-", "_") for name in names}
 
     assert modules(project["dependencies"]) <= imported("src")
     extras = project["optional-dependencies"]

@@ -115,7 +115,7 @@ def test_an_encoder_reader_is_a_start_and_a_teacher(
     ("changes", "fault"),
     [
         (["data.overlap=60"], "data.overlap must be smaller than data.max_context"),
-        (["data.max_context=400"], "data.max_context: a window takes 453 tokens"),
+        (["data.max_context=4000"], "data.max_context: a window takes 4053 tokens"),
         (["model.mix=lust"], "model.mix"),
         (["model.encoder=./missing"], "./missing: no such folder"),
     ],

@@ -32,7 +32,7 @@ Write = Callable[..., str]
 
 
 class EncoderModel(Model):
-    kind: Literal["encoder"] = "encoder"
+    kind: Literal["pooled"] = "pooled"
     """A pretrained encoder."""
     layers: int = 2
     """Layers of the encoder."""
@@ -117,7 +117,7 @@ def test_files_and_readers_are_looked_up(expert: Path, tmp_path: Path) -> None:
 
 def test_an_added_field_is_part_of_the_key_only_if_it_has_an_effect() -> None:
     class Before(Model):
-        kind: Literal["encoder"] = "encoder"
+        kind: Literal["pooled"] = "pooled"
         layers: int = 2
         width: int = 64
         weights: Annotated[str, SourceFile] = ""
@@ -186,7 +186,7 @@ def test_a_start_of_another_kind_is_refused_by_its_kind_only() -> None:
         refuse_other_network(QacnnRecipe(), encoder(training={"start": "old"}))
 
 
-WIDTHS = ('"width 12" = { model.width = 12 }', '"width 12" = { model.kind = "encoder" }')
+WIDTHS = ('"width 12" = { model.width = 12 }', '"width 12" = { model.kind = "pooled" }')
 
 
 def test_a_table_mixes_kinds(write_table: Write) -> None:
@@ -216,12 +216,12 @@ def test_defaults_of_one_kind_do_not_apply_to_another(
 
 
 def test_a_choice_sets_fields_of_its_kind(write_table: Write) -> None:
-    more = '{ model.kind = "encoder", model.layers = 5, pooling.places = 6 }'
+    more = '{ model.kind = "pooled", model.layers = 5, pooling.places = 6 }'
     path = write_table((WIDTHS[0], f'"width 12" = {more}'))
     made = expand(load_table(path)).of_row("width 12")[0].recipe
     assert (made.model, made.pooling.places) == (EncoderModel(layers=5), 6)
-    path = write_table((WIDTHS[0], '"width 12" = { model.kind = "encoder", loss.gamma = 2.0 }'))
-    message = r"row 'width 12': loss: no such field in a recipe of kind 'encoder'"
+    path = write_table((WIDTHS[0], '"width 12" = { model.kind = "pooled", loss.gamma = 2.0 }'))
+    message = r"row 'width 12': loss: no such field in a recipe of kind 'pooled'"
     with pytest.raises(ReadletError, match=message):
         expand(load_table(path))
     path = write_table((WIDTHS[0], '"width 12" = { model.layers = 5 }'))
@@ -234,13 +234,13 @@ def test_a_change_for_all_runs_must_be_valid_for_every_kind(write_table: Write) 
     table = load_table(write_table(WIDTHS))
     grid = expand(table, changes=["training.epochs=7"])
     assert {run.recipe.training.epochs for run in grid.runs} == {7}
-    message = r"row 'width 12': words: no such field in a recipe of kind 'encoder'"
+    message = r"row 'width 12': words: no such field in a recipe of kind 'pooled'"
     with pytest.raises(ReadletError, match=message):
         expand(table, changes=["words.width=7"])
 
 
 def test_a_table_may_start_with_any_kind(write_table: Write, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text('[model]\nkind = "encoder"\nlayers = 7\n')
+    (tmp_path / "mine.toml").write_text('[model]\nkind = "pooled"\nlayers = 7\n')
     text = tmp_path / "short.toml"
     text.write_text(
         'name = "short"\ntitle = "Layers"\nrecipe = "mine.toml"\nseeds = 1\n'
@@ -255,7 +255,7 @@ def test_a_table_may_start_with_any_kind(write_table: Write, tmp_path: Path) -> 
 
 def test_a_search_may_try_kinds(write_table: Write) -> None:
     grid = expand(load_table(write_table()))
-    made = _changed(grid, {"model.kind": "encoder", "training.epochs": 5})
+    made = _changed(grid, {"model.kind": "pooled", "training.epochs": 5})
     assert (type(made), made.model, made.training.epochs) == (EncoderRecipe, EncoderModel(), 5)
     assert made.training.batch_size == 64  # from the table
     assert type(_changed(grid, {"training.epochs": 5})) is QacnnRecipe

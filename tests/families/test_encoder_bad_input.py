@@ -202,13 +202,13 @@ def test_norm_softmax_in_an_attention_that_is_fixed(
 def test_windows_longer_than_the_positions(
     refused: Callable[..., str], tiny_encoder: Callable[..., Path], kind: str
 ) -> None:
-    """160 positions; RoBERTa counts them from the number of its padding token."""
+    """512 positions; RoBERTa counts them from the number of its padding token."""
     folder = tiny_encoder(kind)
     special = 4 if kind == "roberta" else 3
     sizes = ["data.overlap=4", "data.max_question=20"]
-    line = refused(folder, *sizes, f"data.max_context={160 - 20 - special + 1}")
-    assert line.startswith("data.max_context: a window takes 161 tokens, the encoder ")
-    assert line.endswith("reads 160; lower max_context or max_question")
+    line = refused(folder, *sizes, f"data.max_context={512 - 20 - special + 1}")
+    assert line.startswith("data.max_context: a window takes 513 tokens, the encoder ")
+    assert line.endswith("reads 512; lower max_context or max_question")
 
 
 def test_positions_of_other_networks() -> None:
@@ -222,7 +222,7 @@ def test_positions_of_other_networks() -> None:
 def test_the_longest_window_is_read(encoder_recipe: Callable[..., Any], tmp_path: Path) -> None:
     """Exactly as many tokens as there are positions, for absolute and for late ones."""
     for kind, special in (("bert", 3), ("roberta", 4)):
-        sizes = ["data.max_question=24", f"data.max_context={160 - 24 - special}"]
+        sizes = ["data.max_question=24", f"data.max_context={512 - 24 - special}"]
         recipe = encoder_recipe(kind, *sizes, "training.epochs=1")
         reader = train_reader(recipe, tmp_path / kind, resume=False)
         prediction = reader.answer("who " * 24, "Ada lit 12 lamps. " * 60, always_answer=True)
@@ -439,8 +439,15 @@ def test_the_tokenizer_of_another_reader(
 
 def test_windows_of_a_stored_recipe_that_are_too_long(reader_copy: Callable[..., Path]) -> None:
     folder = reader_copy()
-    _altered(folder / "config.json", lambda c: c["recipe"]["data"].update({"max_context": 400}))
-    with pytest.raises(ReadletError, match="a window takes 453 tokens"):
+    _altered(folder / "config.json", lambda c: c["recipe"]["data"].update({"max_context": 4000}))
+    with pytest.raises(ReadletError, match="a window takes 4053 tokens"):
+        Reader.load(folder)
+
+
+def test_a_reader_named_as_another_kind(reader_copy: Callable[..., Path]) -> None:
+    folder = reader_copy()
+    _altered(folder / "config.json", lambda content: content.update({"architecture": "qacnn"}))
+    with pytest.raises(ReadletError, match=r"config\.json: is damaged .* of kind 'encoder'"):
         Reader.load(folder)
 
 

@@ -194,8 +194,9 @@ class EncoderFamily(TrainableFamily):
         return _scorer(_typed(recipe), encoder, network, can_refuse=can_refuse)
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> EncoderScorer:
-        typed = _typed(recipe)
         with damage_of(folder / "config.json"):
+            if not isinstance(recipe, EncoderRecipe):
+                raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
             null = config["null_answer"]
             if not isinstance(null, bool):
                 raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
@@ -214,9 +215,9 @@ class EncoderFamily(TrainableFamily):
             weights = load_tensors(folder / WEIGHTS)
             refuse_non_finite(weights)
             check_shapes(shapes, _of_network(weights))
-            encoder = SubwordEncoder(tokenizer, layout, typed.data.windows, network_config)
-            check_length(encoder.longest, network_config, typed.model.encoder)
-            return _scorer_with(weights, typed, encoder, can_refuse=null, stored=stored)
+            encoder = SubwordEncoder(tokenizer, layout, recipe.data.windows, network_config)
+            check_length(encoder.longest, network_config, recipe.model.encoder)
+            return _scorer_with(weights, recipe, encoder, can_refuse=null, stored=stored)
 
     def least_bytes(self, recipe: Recipe, length: int) -> int:
         """Every layer keeps values for the backward pass, several times the width."""

@@ -169,6 +169,8 @@ class QacnnFamily(TrainableFamily):
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> QacnnScorer:
         with damage_of(folder / "config.json"):
+            if not isinstance(recipe, QacnnRecipe):
+                raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
             null = config["null_answer"]
             if not isinstance(null, bool):
                 raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
