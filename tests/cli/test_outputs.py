@@ -45,7 +45,7 @@ READ_ONLY = {
     "data split": {"file", "parts", "seed", "as_json", "column", "encoding"},
     "data unanswerable": {
         *("files", "share", "altered", "seed", "as_json", "list_all", "column", "encoding"),
-        "overwrite",
+        *("hard", "pool", "device", "overwrite"),
     },
     "experiment": set[str](),
     "experiment list": set[str](),

@@ -33,6 +33,7 @@ class Layout(NamedTuple):
     types: tuple[int, int, int, int, int]  # before, question, between, context, after
     null: int  # index of the CLS token in `before`: the place of "no answer"
     padding: int  # number of the padding token
+    mask: int  # number of the mask token, or of the unknown one
 
     @property
     def special(self) -> int:
@@ -59,6 +60,9 @@ def layout_of(tokenizer: Any) -> Layout:
         types=(types[0], types[first], types[between], types[second], types[-1]),
         null=ids.index(cls),
         padding=0 if padding is None else padding,
+        mask=next(
+            (n for n in (tokenizer.mask_token_id, tokenizer.unk_token_id) if n is not None), 0
+        ),
     )
 
 

@@ -254,6 +254,8 @@ def _scorer(
         encoder.layout.null,
         null=can_refuse,
         loss_gamma=norm_gamma(recipe.loss, network.width),
+        token_dropout=recipe.model.token_dropout,
+        mask_token=encoder.layout.mask,
     )
     return EncoderScorer(module, encoder, recipe.data.max_answer, can_refuse, recipe, stored)
 

@@ -45,6 +45,8 @@ class EncoderModel(Model):
     """Score "no answer" at the first token; used only if the training data has such questions."""
     dropout: Annotated[Share | None, OnlyInTraining] = None
     """Dropout rate in the encoder; unset: that of its own configuration."""
+    token_dropout: Annotated[Share, OnlyInTraining] = 0.0
+    """Fraction of the tokens that the mask token replaces in training, against overfitting."""
 
 
 class EncoderTraining(Training):
