@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -38,27 +38,27 @@ class Speed(NamedTuple):
     warm_up: float  # seconds
 
 
-def ours(recipe: Recipe, data: TrainingData, steps: int) -> Speed:
+Loop = tuple[Callable[[], object], Callable[[], int]]
+"""A warm-up, and a step that returns its number of windows."""
+
+
+def ours(recipe: Recipe, data: TrainingData) -> Loop:
     scorer = build_scorer(recipe, data)
     trainable_family("encoder").compile(scorer)
     rows = data.train.rows
-    batches = scorer.batches(rows, recipe.training.batch_size, seed=0)
-    learner = scorer.learner(rows, 0.0, None)
-    with tempfile.TemporaryDirectory() as folder:
-        evaluator = Evaluator(lambda _: {}, "f1", str)  # never called: no epoch ends
-        loop = TrainingLoop(
-            learner,
-            batches,
-            recipe.training,
-            Path(folder),
-            evaluator,
-            make_accelerator(),
-            groups=scorer.groups(recipe.training),
-        )
-        return _measured(loop.warm_up, lambda: loop.advance()[1], steps)
+    loop = TrainingLoop(
+        scorer.learner(rows, 0.0, None),
+        scorer.batches(rows, recipe.training.batch_size, seed=0),
+        recipe.training,
+        Path(tempfile.mkdtemp()),
+        Evaluator(lambda _: {}, "f1", str),  # never called: no epoch ends
+        make_accelerator(),
+        groups=scorer.groups(recipe.training),
+    )
+    return loop.warm_up, lambda: loop.advance()[1]
 
 
-def plain(recipe: Recipe, data: TrainingData, steps: int) -> Speed:
+def plain(recipe: Recipe, data: TrainingData) -> Loop:
     """A loop as in most scripts, with the same model, batches and precision."""
     settings = recipe.training
     scorer = build_scorer(recipe, data)
@@ -67,10 +67,9 @@ def plain(recipe: Recipe, data: TrainingData, steps: int) -> Speed:
     learner = scorer.learner(rows, 0.0, None).cuda().train()
     optimizer = torch.optim.AdamW(learner.parameters(), lr=settings.learning_rate, fused=True)
     listed = batches.epoch(0)
-    shapes = dict(listed).items()
-    position = 0
+    remaining = iter(listed)
 
-    def step(shape: object, numbers: object) -> int:
+    def step(shape: Any, numbers: Any) -> int:
         batch = batches.make(shape, numbers).to(torch.device("cuda"))
         with torch.autocast("cuda", torch.bfloat16):
             loss = learner(batch)
@@ -78,20 +77,17 @@ def plain(recipe: Recipe, data: TrainingData, steps: int) -> Speed:
         torch.nn.utils.clip_grad_norm_(learner.parameters(), settings.clip)
         optimizer.step()
         optimizer.zero_grad()
-        return len(numbers)  # type: ignore[arg-type]
+        return len(numbers)
 
-    def advance() -> int:
-        nonlocal position
-        position += 1
-        return step(*listed[position])
-
-    return _measured(lambda: [step(*one) for one in shapes], advance, steps)
+    return lambda: [step(*one) for one in dict(listed).items()], lambda: step(*next(remaining))
 
 
-def _measured(warm_up: Callable[[], object], advance: Callable[[], int], steps: int) -> Speed:
+def measured(make: Callable[[Recipe, TrainingData], Loop], *given: Any, steps: int) -> Speed:
     gc.collect()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()  # programs and graphs of earlier loops may stay
+    warm_up, advance = make(*given)
     began = time.perf_counter()
     warm_up()
     torch.cuda.synchronize()
@@ -102,7 +98,8 @@ def _measured(warm_up: Callable[[], object], advance: Callable[[], int], steps: 
         done = sum(advance() for _ in range(steps))
         torch.cuda.synchronize()
         rates.append(done / (time.perf_counter() - began))
-    return Speed(statistics.median(rates), torch.cuda.max_memory_allocated() / 2**20, started)
+    used = torch.cuda.max_memory_allocated() - before
+    return Speed(statistics.median(rates), used / 2**20, started)
 
 
 def main() -> None:
@@ -122,14 +119,15 @@ def main() -> None:
         f"training.batch_size={arguments.batch}",
     ]
     data = prepare(load_recipe("encoder", changes))
-    peer = plain(load_recipe("encoder", changes), data, arguments.steps)
+    peer = measured(plain, load_recipe("encoder", changes), data, steps=arguments.steps)
     print(f"plain eager loop, last: {peer.windows:.0f} windows/s, {peer.memory:.0f} MiB")
     print(
         f"{'mix':<15} {'windows/s':>9} {'x plain':>8} {'step':>6} {'MiB':>7} {'memory':>7} warm-up"
     )
     last = None
     for mix in _MIXES:
-        speed = ours(load_recipe("encoder", [*changes, f"model.mix={mix}"]), data, arguments.steps)
+        recipe = load_recipe("encoder", [*changes, f"model.mix={mix}"])
+        speed = measured(ours, recipe, data, steps=arguments.steps)
         last = last or speed
         print(
             f"{mix:<15} {speed.windows:>9.0f} {speed.windows / peer.windows:>8.2f} "

@@ -1,5 +1,6 @@
 """Shared fixtures: random seeds, data in memory and in files, and ways to run `readlet`."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -254,38 +255,7 @@ def random_reader() -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
-def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an encoder with random weights: BERT of width 16, two layers, WordPiece."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    from readlet.bundled import corpus
-    from readlet.formats import read_examples
-
-    folder = tmp_path_factory.mktemp("tiny") / "encoder"
-    pieces = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    pieces.normalizer = normalizers.BertNormalizer()
-    pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special, show_progress=False)
-    pieces.train_from_iterator((e.context for e in read_examples(corpus("dev"))), trainer)
-    tokenizer = BertTokenizer(vocab=pieces.get_vocab())
-    tokenizer.save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        initializer_range=0.2,  # so that the scores of an untrained reader differ
-    )
-    torch.manual_seed(0)
-    BertModel(config).save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def random_encoder_reader(tiny_encoder: Path) -> Callable[..., Any]:
+def random_encoder_reader(tiny_encoder: Callable[..., Path]) -> Callable[..., Any]:
     """Builds untrained readers on the tiny encoder."""
     from readlet.families.encoder import EncoderFamily
     from readlet.reading.calibration import Calibration
@@ -297,7 +267,7 @@ def random_encoder_reader(tiny_encoder: Path) -> Callable[..., Any]:
             {
                 "name": "tiny-encoder",
                 "data": {"max_context": 40, "overlap": 8, "max_question": 60},
-                "model": {"encoder": str(tiny_encoder), "mix": mix},
+                "model": {"encoder": str(tiny_encoder()), "mix": mix},
             }
         )
         torch.manual_seed(seed)
@@ -397,3 +367,90 @@ training.checkpoint_every = 2
 [paper."width 12"]
 f1 = 12.5
 """
+
+
+@pytest.fixture(scope="session")
+def encoder_folders() -> Any:
+    """The module that writes tiny encoders of transformers."""
+    path = Path(__file__).with_name("encoder_folders.py")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def encoder_texts() -> list[str]:
+    """Texts on which tokenizers are trained."""
+    from readlet.bundled import corpus
+    from readlet.formats import read_examples
+
+    return [example.context for example in read_examples(corpus("train"))][:60]
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(
+    encoder_folders: Any, encoder_texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Path]:
+    """The folder of a tiny encoder of a kind with its tokenizer; each is written once."""
+    folders: dict[str, Path] = {}
+
+    def make(kind: str = "bert") -> Path:
+        if kind not in folders:
+            folder = tmp_path_factory.mktemp("encoder") / kind
+            folders[kind] = encoder_folders.write_encoder(kind, folder, encoder_texts)
+        return folders[kind]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def few_questions(short_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A handful of questions, some of them impossible."""
+    from readlet.formats import read_examples, write_examples
+
+    examples = list(read_examples(short_corpus))
+    answerable = [example for example in examples if example.answers][:9]
+    path = tmp_path_factory.mktemp("few") / "questions.json"
+    write_examples(path, answerable + [e for e in examples if not e.answers][:4])
+    return path
+
+
+@pytest.fixture(scope="session")
+def encoder_recipe(tiny_encoder: Callable[..., Path], few_questions: Path) -> Callable[..., Any]:
+    """A recipe that trains a tiny encoder on a handful of questions, in two seconds."""
+    from readlet.recipe.recipe_files import load_recipe
+
+    def make(kind: str = "bert", *changes: str) -> Any:
+        chosen = [
+            f"model.encoder={tiny_encoder(kind)}",
+            *(f"data.{part}={few_questions}" for part in ("train", "dev", "calibration")),
+            *("data.max_context=60", "data.overlap=20", "data.max_question=50"),
+            *("training.epochs=2", "training.batch_size=8", "training.learning_rate=0.01"),
+            *("training.warmup_steps=2", "training.log_every=2", "training.checkpoint_every=3"),
+            *("training.evaluate_every=2",),
+        ]
+        return load_recipe("encoder", [*chosen, *changes])
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def encoder_reader(
+    encoder_recipe: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., tuple[Path, Any]]:
+    """The run folder and the reader of such a recipe; each is trained once."""
+    from readlet.fitting.train import train_reader
+
+    made: dict[tuple[str, ...], tuple[Path, Any]] = {}
+
+    def make(kind: str = "bert", *changes: str) -> tuple[Path, Any]:
+        if (kind, *changes) not in made:
+            folder = tmp_path_factory.mktemp("run") / kind
+            reader = train_reader(encoder_recipe(kind, *changes), folder, resume=False)
+            made[kind, *changes] = (folder, reader)
+        return made[kind, *changes]
+
+    return make

@@ -100,6 +100,13 @@ class Prediction:
             return cls("", 0, 0, best.score, no_answer, True, ranked)
         return cls(best.text, best.start, best.end, best.score, no_answer, False, ranked)
 
+    def at_threshold(self, threshold: float) -> "Prediction":
+        """The prediction of the same reader with another threshold; scores stay."""
+        if not self.n_best or self.no_answer > threshold:
+            return replace(self, text="", start=0, end=0, refused=True)
+        best = self.n_best[0]
+        return replace(self, text=best.text, start=best.start, end=best.end, refused=False)
+
     @property
     def confidence(self) -> float:
         """Estimated probability that this prediction is right, answer or refusal."""

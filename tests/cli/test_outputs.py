@@ -27,6 +27,7 @@ READ_ONLY = {
         *("question", "passages", "reader", "n_best", "read", "as_json", "threshold"),
         *("always_answer", "device", "encoding"),
     },
+    "inspect": {"reader", "question", "passage", "overwrite", "as_json", "encoding", "device"},
     "evaluate": {
         *("targets", "predictions", "always_answer", "na_probs", "threshold", "against"),
         *("rules", "allow_missing", "as_json", "column", "encoding", "device", "overwrite"),
@@ -44,7 +45,7 @@ READ_ONLY = {
     "data split": {"file", "parts", "seed", "as_json", "column", "encoding"},
     "data unanswerable": {
         *("files", "share", "altered", "seed", "as_json", "list_all", "column", "encoding"),
-        "overwrite",
+        *("hard", "pool", "device", "overwrite"),
     },
     "experiment": set[str](),
     "experiment list": set[str](),
@@ -73,6 +74,11 @@ class Output:
 
 
 OUTPUTS = {
+    ("inspect", "save"): Output(
+        "inspect READER Who? NOTES --overwrite --save OUT",
+        ("NOTES", "READER/config.json", "READER/README.md"),
+        suffix=".svg",
+    ),
     ("evaluate", "save"): Output(
         "evaluate READER DATA --against OTHER --na-probs PROBS --overwrite --save-predictions OUT",
         ("DATA", "OTHER", "PROBS", "READER/config.json", "READER/README.md"),
@@ -325,7 +331,7 @@ def test_an_existing_file_is_replaced_only_on_request(
     assert line == f"readlet: {out}: exists; add --overwrite to replace it, or give another"
 
 
-@pytest.mark.parametrize("key", FILES, ids=" ".join)
+@pytest.mark.parametrize("key", [k for k in FILES if " DATA" in OUTPUTS[k].line], ids=" ".join)
 def test_a_folder_of_the_hub_is_an_input(
     world: World, refused: Refused, key: tuple[str, str]
 ) -> None:

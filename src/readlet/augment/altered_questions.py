@@ -57,8 +57,41 @@ def alter_questions(examples: Sequence[Example], wanted: int, seed: int) -> NewQ
         more = len(maker.added) < wanted
         if not kinds or (more and not maker.make(example, kinds, number)):
             left[NO_RULE].append(example.id)
-    made = {kind: maker.kinds[kind] for kind in MIX if maker.kinds[kind]}
-    return NewQuestions(maker.added, wanted, made, dict(left))
+    return maker.result(wanted, left)
+
+
+def alter_often(
+    examples: Sequence[Example], wanted: int, seed: int, *, variants: int
+) -> NewQuestions:
+    """Up to `wanted` impossible questions, several from each answerable one: a pool to choose from.
+
+    A question is altered by all kinds that apply, and by each kind in up to `variants` ways. More
+    questions come before more variants of the same question.
+    """
+    maker = _Maker(examples)
+    quota = {kind: round(wanted * part) for kind, part in MIX.items()}
+    answerable = (e for e in examples if e.answers and not e.is_impossible)
+    drawn = sorted(((draw(e, seed, "altered"), e) for e in answerable), key=lambda pair: pair[0])
+    left: defaultdict[str, list[str]] = defaultdict(list)
+    usable: list[tuple[bytes, Example, list[str]]] = []
+    for number, example in drawn if wanted else ():
+        if not maker.is_english(example):
+            left[NOT_ENGLISH].append(example.id)
+            continue
+        kinds = [kind for kind in MIX if maker.find(example, kind, number) is not None]
+        if kinds:
+            usable.append((number, example, kinds))
+        else:
+            left[NO_RULE].append(example.id)
+    for limit in (quota, dict.fromkeys(MIX, wanted)):
+        for variant in range(variants):
+            for number, example, kinds in usable:
+                for kind in kinds:
+                    if len(maker.added) == wanted:
+                        return maker.result(wanted, left)
+                    if len(maker.kinds[kind]) < limit[kind]:
+                        maker.make(example, [kind], number, variant)
+    return maker.result(wanted, left)
 
 
 class _Maker:
@@ -66,6 +99,7 @@ class _Maker:
 
     def __init__(self, examples: Sequence[Example]) -> None:
         self.added: list[Example] = []
+        self.originals: list[Example] = []
         self.kinds: defaultdict[str, list[str]] = defaultdict(list)
         self._taken = {example.id for example in examples}
         self._article_of = article_of = Articles(examples).of
@@ -88,15 +122,22 @@ class _Maker:
         # A text that is too short for a guess is assumed to be English.
         return language in ("en", UNKNOWN)
 
-    def make(self, example: Example, kinds: Sequence[str], number: bytes) -> bool:
+    def find(self, example: Example, kind: str, number: bytes, variant: int = 0) -> Piece | None:
+        """The change of the question by a kind of alteration, unless the result exists already."""
+        rng = random.Random(number + kind.encode() + b"+" * variant)
+        passage = self._passage(example)
+        piece = self._rules[kind](example, passage, rng)
+        if piece is None or is_asked(passage, piece.apply_to(example.question)):
+            return None
+        return piece
+
+    def make(self, example: Example, kinds: Sequence[str], number: bytes, variant: int = 0) -> bool:
         """Make one new question by the first kind that applies, in a weighted random order."""
-        passage = self._passages[self._article_of(example)][example.context]
         order = random.Random(number)
         rank = {kind: order.random() ** (1 / _PRIORITY[kind]) for kind in MIX}
         for kind in sorted(kinds, key=rank.__getitem__, reverse=True):
-            rng = random.Random(number + kind.encode())
-            piece = self._rules[kind](example, passage, rng)
-            if piece is None or is_asked(passage, piece.apply_to(example.question)):
+            piece = self.find(example, kind, number, variant)
+            if piece is None:
                 continue
             new = replace(
                 example,
@@ -107,11 +148,19 @@ class _Maker:
                 plausible_answers=example.answers,
             )
             self._taken.add(new.id)
-            passage.asked.add(plain(new.question))
+            self._passage(example).asked.add(plain(new.question))
             self.added.append(new)
+            self.originals.append(example)
             self.kinds[kind].append(new.id)
             return True
         return False
+
+    def result(self, wanted: int, left: Mapping[str, list[str]]) -> NewQuestions:
+        made = {kind: self.kinds[kind] for kind in MIX if self.kinds[kind]}
+        return NewQuestions(self.added, self.originals, wanted, made, dict(left))
+
+    def _passage(self, example: Example) -> Passage:
+        return self._passages[self._article_of(example)][example.context]
 
 
 def _passages(

@@ -9,13 +9,14 @@ from readlet.types import Example
 
 @dataclass(frozen=True, slots=True)
 class NewQuestions:
-    """The new questions, how many were wanted, and two mappings of ids.
+    """The new questions, the original of each, how many were wanted, and two mappings of ids.
 
     `kinds` has the new ids by kind of alteration; `left` has the ids of questions that could not be
     used, by reason.
     """
 
     added: list[Example]
+    originals: list[Example]
     wanted: int
     kinds: Mapping[str, list[str]]
     left: Mapping[str, list[str]]

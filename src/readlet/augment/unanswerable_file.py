@@ -1,12 +1,15 @@
 """Read data files and write one with additional unanswerable questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from readlet.augment.hard_questions import POOL, Judge, make_hard
 from readlet.augment.unanswerable_questions import (
     ALTERED_SHARE,
+    Hardness,
+    check_fractions,
     grouped_by_paragraph,
     make_unanswerable,
 )
@@ -32,12 +35,14 @@ class Summary:
     kinds: Mapping[str, int]
     left: Mapping[str, list[str]]
     not_altered: Mapping[str, list[str]]
+    hardness: Hardness | None = None
 
     @property
     def share(self) -> float:
         return self.impossible / self.questions
 
     def as_json(self) -> dict[str, Any]:
+        hard = {} if self.hardness is None else {"hard": asdict(self.hardness)}
         return {
             "questions": self.questions,
             "impossible": self.impossible,
@@ -47,6 +52,7 @@ class Summary:
             "kinds": dict(self.kinds),
             "left": dict(self.left),
             "not_altered": dict(self.not_altered),
+            **hard,
         }
 
 
@@ -60,8 +66,14 @@ def add_unanswerable(
     *,
     encoding: str = "",
     overwrite: bool = False,
+    judge: Judge | None = None,
+    pool: int = POOL,
 ) -> Summary:
-    """Write the questions of all sources and new unanswerable ones to one file."""
+    """Write the questions of all sources and new unanswerable ones to one file.
+
+    With a `judge`, those that it finds hardest, of `pool` times as many candidates.
+    """
+    check_fractions(share, altered)
     check_target(out, sources, overwrite=overwrite)
     examples = [
         example
@@ -70,7 +82,10 @@ def add_unanswerable(
     ]
     # Repeated ids are kept: they identify translations of a question, which must not be paired.
     warn_of_repeated_ids(examples, "they repeat in the new file")
-    made = make_unanswerable(examples, share, seed, altered)
+    if judge is None:
+        made = make_unanswerable(examples, share, seed, altered)
+    else:
+        made = make_hard(examples, share, seed, altered, judge=judge, pool=pool)
     changed, paired, added = made.changed, made.paired, made.added
     if not examples or (made.wanted and not added):
         reasons = (f"{len(ids):,} {reason}" for reason, ids in paired.left.items())
@@ -89,4 +104,5 @@ def add_unanswerable(
         kinds={kind: len(ids) for kind, ids in {**changed.kinds, **paired.kinds}.items()},
         left=paired.left,
         not_altered=changed.left,
+        hardness=made.hardness,
     )

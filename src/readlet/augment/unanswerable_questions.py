@@ -7,9 +7,9 @@ own paragraph no longer answers it (`altered_questions.py`), which is harder to 
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby, islice, product
 
 from readlet.augment.altered_questions import alter_questions
 from readlet.augment.articles import Article, Articles
@@ -40,6 +40,24 @@ _ASKING = frozenset(
 _NO_CONTENT = _ASKING.union(*FUNCTION_WORDS.values())
 
 
+Make = Callable[[int], NewQuestions]
+"""Makes so many new questions, or as many as it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardness:
+    """How the hardest candidates were chosen by a reader: counts, of all and of those it answers.
+
+    `answered` counts the questions that were kept; `doubtful` has the ids of candidates that may
+    have an answer, by reason.
+    """
+
+    candidates: int
+    answered_candidates: int
+    answered: int
+    doubtful: Mapping[str, list[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Unanswerable:
     """New questions of both methods."""
@@ -47,6 +65,7 @@ class Unanswerable:
     changed: NewQuestions
     paired: NewQuestions
     wanted: int
+    hardness: Hardness | None = None
 
     @property
     def added(self) -> list[Example]:
@@ -62,45 +81,62 @@ def make_unanswerable(
     with another paragraph. If one method falls short, the other fills in, so that `share` is still
     reached; but nothing is altered if `altered` is 0.
     """
+    check_fractions(share, altered)
+    return make_balanced(
+        lambda wanted: alter_questions(examples, wanted, seed),
+        lambda wanted: pair_up(examples, wanted, seed),
+        how_many(examples, share),
+        altered,
+    )
+
+
+def make_balanced(alter: Make, pair: Make, wanted: int, altered: float) -> Unanswerable:
+    """New questions of both methods, in the given proportion where they allow it."""
+    changed = alter(round(wanted * altered))
+    paired = pair(wanted - len(changed.added))
+    if altered and len(paired.added) < paired.wanted:
+        changed = alter(wanted - len(paired.added))
+    return Unanswerable(changed, paired, wanted)
+
+
+def check_fractions(share: float, altered: float = ALTERED_SHARE) -> None:
+    """Reject values out of range; call it before long work."""
     if not 0 <= altered <= 1:
         raise ReadletError(f"altered {altered}: not from 0 to 1; give a fraction such as 0.5")
-    wanted = how_many(examples, share)
-    changed = alter_questions(examples, round(wanted * altered), seed)
-    paired = pair_up(examples, wanted - len(changed.added), seed)
-    if altered and len(paired.added) < paired.wanted:
-        changed = alter_questions(examples, wanted - len(paired.added), seed)
-    return Unanswerable(changed, paired, wanted)
+    if not 0 < share < 1:
+        raise ReadletError(f"share {share}: not between 0 and 1; give a fraction such as 0.33")
 
 
 def how_many(examples: Sequence[Example], share: float) -> int:
     """Number of new impossible questions needed to reach `share` of all questions."""
-    if not 0 < share < 1:
-        raise ReadletError(f"share {share}: not between 0 and 1; give a fraction such as 0.33")
+    check_fractions(share)
     impossible = sum(example.is_impossible for example in examples)
     # (impossible + wanted) / (all + wanted) = share
     return max(0, round((share * len(examples) - impossible) / (1 - share)))
 
 
-def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions:
-    """Up to `wanted` questions, each paired once with another paragraph of its article.
+def pair_up(examples: Sequence[Example], wanted: int, seed: int, *, each: int = 1) -> NewQuestions:
+    """Up to `wanted` questions, each paired with up to `each` other paragraphs of its article.
 
-    The result depends on the seed and on the questions, not on their order.
+    More questions come before more paragraphs for the same question. The result depends on the seed
+    and on the questions, not on their order.
     """
     article_of = Articles(examples).of
     paragraphs_of = _paragraphs(examples, article_of)
     taken = {example.id for example in examples}
     added: list[Example] = []
+    originals: list[Example] = []
     left: defaultdict[str, list[str]] = defaultdict(list)
     answerable = (e for e in examples if e.answers and not e.is_impossible)
-    for number, example in sorted(
-        ((draw(e, seed), e) for e in answerable), key=lambda pair: pair[0]
-    ):
+    drawn = sorted(((draw(e, seed), e) for e in answerable), key=lambda pair: pair[0])
+    for turn, (number, example) in product(range(each), drawn):
         if len(added) == wanted:
             break
         paragraphs = paragraphs_of[article_of(example)]
-        chosen = _elsewhere(example, paragraphs, random.Random(number))
+        chosen = _elsewhere(example, paragraphs, random.Random(number + b"+" * turn))
         if chosen is None:
-            left[_reason(example, paragraphs)].append(example.id)
+            if turn == 0:
+                left[_reason(example, paragraphs)].append(example.id)
             continue
         chosen.asked.add(plain(example.question))
         new = replace(
@@ -113,8 +149,9 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
         )
         taken.add(new.id)
         added.append(new)
+        originals.append(example)
     kinds = {OTHER_PARAGRAPH: [new.id for new in added]} if added else {}
-    return NewQuestions(added, wanted, kinds, dict(left))
+    return NewQuestions(added, originals, wanted, kinds, dict(left))
 
 
 def grouped_by_paragraph(
@@ -158,7 +195,7 @@ def _paragraphs(
         paragraph = paragraphs.get(example.context)
         if paragraph is None:
             text = plain(example.context)
-            paragraph = _Paragraph(example.context, text, _content_words(text))
+            paragraph = _Paragraph(example.context, text, content_words(text))
             paragraphs[example.context] = paragraph
         paragraph.asked.add(plain(example.question))
         paragraph.ids.add(example.id)
@@ -176,11 +213,11 @@ def _elsewhere(
     if not example.title:
         return None
     question = plain(example.question)
-    asked = _content_words(question)
+    asked = content_words(question)
     # The second number breaks ties at random: otherwise the first would be chosen too often.
     rank = [(len(asked & paragraph.words), rng.random()) for paragraph in paragraphs]
     ranked = sorted(range(len(paragraphs)), key=rank.__getitem__, reverse=True)
-    answers = {text: _content_words(text) for text in {plain(a.text) for a in example.answers}}
+    answers = {text: content_words(text) for text in {plain(a.text) for a in example.answers}}
     # Excluded: paragraphs with the same question (its own, first of all), since they may answer it
     # in other words; and translations, which may have no known language but often keep the ids.
     free = (
@@ -200,5 +237,6 @@ def _reason(example: Example, paragraphs: Sequence[_Paragraph]) -> str:
     return ONLY_PARAGRAPH if len(paragraphs) == 1 else ANSWER_EVERYWHERE
 
 
-def _content_words(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
+    """The words of a plain text without function and question words."""
     return frozenset(word for word in words(text) if word[0].isalnum() and word not in _NO_CONTENT)

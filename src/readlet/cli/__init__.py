@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from readlet import __version__
-from readlet.cli import ask, data, demo, evaluate, experiment, predict, slim, train
+from readlet.cli import ask, data, demo, evaluate, experiment, inspect, predict, slim, train
 from readlet.cli.streams import copy_of_output, discard_output, is_unread, prepare_streams
 from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
 from readlet.terminal import INTERRUPTED, harmless, one_line, say, was_interrupted
@@ -61,6 +61,7 @@ app = typer.Typer(
 )
 app.command(name="demo")(demo.demo)
 app.command(name="ask")(ask.ask)
+app.command(name="inspect")(inspect.inspect)
 app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="predict")(predict.predict)
 app.command(name="train")(train.train)

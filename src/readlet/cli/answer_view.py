@@ -24,7 +24,17 @@ def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 
     """Print the passage with the answer highlighted, then the answer with its confidence."""
     place = [(prediction.start, prediction.end)] if not prediction.refused else []
     console.print(_marked(text, place, _OF_PASSAGE))
-    console.print(f"\n[bold]Q[/bold] {escape(question)}")
+    console.print()
+    show_prediction(question, prediction)
+    for rank, candidate in enumerate(prediction.n_best[:n_best] if n_best > 1 else (), 1):
+        shown = f"{escape(candidate.text)}  [dim]at {candidate.start}[/dim]"
+        console.print(f"  {rank}. {candidate.score:.2f}  {shown}")
+    console.print()
+
+
+def show_prediction(question: str, prediction: Prediction) -> None:
+    """Print the question, then the answer or the refusal with its probability."""
+    console.print(f"[bold]Q[/bold] {escape(question)}")
     if not prediction.refused:
         details = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
         console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({details})[/dim]")
@@ -34,10 +44,6 @@ def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 
         if prediction.n_best:
             details += f"; best candidate: {escape(prediction.n_best[0].text)}"
         console.print(f"[bold]A[/bold] no answer here  [dim]({details})[/dim]")
-    for rank, candidate in enumerate(prediction.n_best[:n_best] if n_best > 1 else (), 1):
-        shown = f"{escape(candidate.text)}  [dim]at {candidate.start}[/dim]"
-        console.print(f"  {rank}. {candidate.score:.2f}  {shown}")
-    console.print()
 
 
 def show_found(

@@ -123,8 +123,8 @@ def load_config(name: str) -> dict[str, Any]:
         raise bad_input(name, "", fault, "give an encoder of transformers") from None
     if config.get("is_encoder_decoder"):
         raise bad_input(name, "", "has a decoder too", "give an encoder such as BERT")
-    config.pop("_name_or_path", None)  # a path of this machine
-    return config
+    # A path of this machine; and the precision of the file, which is not that of the network.
+    return {name: v for name, v in config.items() if name not in ("_name_or_path", "dtype")}
 
 
 def usable_positions(config: dict[str, Any]) -> int | None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from readlet.encoding.batches import Batches, RowBatch, Shape, row_tensors
+from readlet.encoding.pretrained import usable_positions
 from readlet.encoding.rows import Ints
 from readlet.encoding.subwords import Layout, SubwordEncoder, SubwordRows
 
@@ -33,6 +34,7 @@ def subword_batches(
 ) -> Batches[SubwordBatch]:
     """Batches of a few lengths; every row fits into the longest one."""
     longest = -(-encoder.longest // _LENGTH_MULTIPLE) * _LENGTH_MULTIPLE
+    longest = min(longest, usable_positions(encoder.config) or longest)
     lengths = (
         rows.row_window[:, 1:] + rows.row_question[:, 1:] + encoder.layout.special
     )  # (rows, 1)

@@ -4,8 +4,7 @@ A row is [CLS] question [SEP] window of the context [SEP], or what the tokenizer
 these special tokens. Rows store only where question and window are; batches put them together.
 """
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -20,8 +19,11 @@ from readlet.encoding.windows import Windows
 from readlet.errors import ReadletError
 from readlet.types import Example
 
-_AT_ONCE = 4096  # texts: enough for all cores, and bounds the memory of the tokenizer's results
+# Texts and characters: enough for all cores. They bound the memory of the tokenizer's results.
+_AT_ONCE, _CHARACTERS_AT_ONCE = 4096, 4_000_000
+_PARTS = 5  # of a row: three of special tokens, question and context
 _SURROGATE = regex.compile(r"\p{Cs}")
+_MARK = regex.compile(r"\p{M}")
 
 
 class Layout(NamedTuple):
@@ -33,6 +35,7 @@ class Layout(NamedTuple):
     types: tuple[int, int, int, int, int]  # before, question, between, context, after
     null: int  # index of the CLS token in `before`: the place of "no answer"
     padding: int  # number of the padding token
+    mask: int  # number of the mask token, or of the unknown one
 
     @property
     def special(self) -> int:
@@ -59,14 +62,21 @@ def layout_of(tokenizer: Any) -> Layout:
         types=(types[0], types[first], types[between], types[second], types[-1]),
         null=ids.index(cls),
         padding=0 if padding is None else padding,
+        mask=next(
+            (n for n in (tokenizer.mask_token_id, tokenizer.unk_token_id) if n is not None), 0
+        ),
     )
 
 
 def _plain(tokenizer: Tokenizer) -> Tokenizer:
-    """A copy without truncation and padding, which many stored tokenizers have."""
+    """A copy without truncation and padding, which many stored tokenizers have.
+
+    The name of a special token in a text, such as [SEP], is text.
+    """
     copy = Tokenizer.from_str(tokenizer.to_str())
     copy.no_truncation()
     copy.no_padding()
+    copy.encode_special_tokens = True
     return copy
 
 
@@ -132,8 +142,7 @@ class SubwordEncoder:
     def _contexts(self, texts: list[str]) -> "_Contexts":
         found = _Contexts([], [], [], [])
         total = 0
-        for begin in range(0, len(texts), _AT_ONCE):
-            chunk = texts[begin : begin + _AT_ONCE]
+        for chunk in _chunks(texts):
             encoded = self.tokenizer.encode_batch(_valid(chunk), add_special_tokens=False)
             for text, one in zip(chunk, encoded, strict=True):
                 offsets = trimmed(np.array(one.offsets, np.int32).reshape(-1, 2), text)  # (P, 2)
@@ -148,10 +157,10 @@ class SubwordEncoder:
         """Tokens of all questions, and for each its first one and their number."""
         parts: list[Ints] = [ints([])]
         starts = []
-        for begin in range(0, len(texts), _AT_ONCE):
-            chunk = _valid([text.strip() for text in texts[begin : begin + _AT_ONCE]])
+        for chunk in _chunks(texts):
+            stripped = _valid([text.strip() for text in chunk])
             # Fast: without offsets, which questions do not need.
-            for one in self.tokenizer.encode_batch_fast(chunk, add_special_tokens=False):
+            for one in self.tokenizer.encode_batch_fast(stripped, add_special_tokens=False):
                 starts.append((first, len(one.ids)))
                 parts.append(ints(one.ids))
                 first += len(one.ids)
@@ -178,7 +187,38 @@ def layout_from(stored: dict[str, Any]) -> Layout:
     parts: dict[str, Any] = {
         name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()
     }
-    return Layout(**parts)
+    layout = Layout(**parts)
+    for name, value in parts.items():
+        listed = value if isinstance(value, tuple) else (value,)
+        if not all(type(number) is int and number >= 0 for number in listed):
+            raise ValueError(f"layout: {name} is {value!r:.40}")
+    if len(layout.types) != _PARTS or layout.null >= len(layout.before):
+        raise ValueError(f"layout: types {layout.types!r:.40}, null {layout.null}")
+    return layout
+
+
+def check_vocabulary(tokenizer: Tokenizer, layout: Layout, config: dict[str, Any]) -> None:
+    """Reject a tokenizer whose tokens the network does not know."""
+    special = (*layout.before, *layout.between, *layout.after, layout.padding)
+    largest = max(*tokenizer.get_vocab().values(), *special)
+    known = config.get("vocab_size")
+    if isinstance(known, int) and largest >= known:
+        fault = f"the tokenizer has a token of number {largest}, the network knows {known}"
+        raise ReadletError(f"{fault}; give an encoder with its own tokenizer")
+
+
+def _chunks(texts: list[str]) -> Iterator[list[str]]:
+    """The texts in order, some at a time; a long one may be alone."""
+    chunk: list[str] = []
+    characters = 0
+    for text in texts:
+        if chunk and (len(chunk) == _AT_ONCE or characters + len(text) > _CHARACTERS_AT_ONCE):
+            yield chunk
+            chunk, characters = [], 0
+        chunk.append(text)
+        characters += len(text)
+    if chunk:
+        yield chunk
 
 
 def _numbered(texts: Iterable[str]) -> dict[str, int]:
@@ -200,20 +240,27 @@ def _valid(texts: list[str]) -> list[str]:
 def trimmed(offsets: Ints, text: str) -> Ints:
     """Offsets (P, 2) without the white space that some tokenizers count to a word.
 
-    A token of white space only gets an empty span: it is no part of an answer.
+    A token of white space only gets an empty span: it is no part of an answer. Accents that a
+    tokenizer drops, as characters of their own, belong to the token before them.
     """
     space: NDArray[np.bool_] = np.fromiter(map(str.isspace, text), np.bool_, len(text))  # (chars,)
-    if not space.any() or not len(offsets):
-        return offsets
-    start, end = offsets[:, 0].copy(), offsets[:, 1].copy()  # (P,) each
-    last = len(text) - 1
-    while (moves := (start < end) & space[np.minimum(start, last)]).any():
-        start += moves
-    while (moves := (start < end) & space[np.maximum(end - 1, 0)]).any():
-        end -= moves
+    start, end = offsets[:, 0], offsets[:, 1]  # (P,) each
+    if space.any():
+        following = np.append(_next(~space), len(text))  # (chars + 1,)
+        preceding = len(text) - np.append(_next(~space[::-1]), len(text))[::-1]  # (chars + 1,)
+        start = np.minimum(following[start], end)
+        end = np.maximum(preceding[end], start)
+    if _MARK.search(text):
+        mark = np.zeros(len(text), np.bool_)  # (chars,)
+        mark[[found.start() for found in _MARK.finditer(text)]] = True
+        # Up to the next token: some tokenizers have tokens for accents.
+        following = np.append(start, len(text))[np.searchsorted(start, end)]  # (P,)
+        whole = np.minimum(np.append(_next(~mark), len(text))[end], following)  # (P,)
+        end = np.where(start < end, np.maximum(whole, end), end)
     return np.stack([start, end], axis=1).astype(np.int32)
 
 
-def tokenizer_json(tokenizer: Tokenizer) -> str:
-    """The tokenizer as a file, with sorted keys off: the order of a vocabulary counts."""
-    return json.dumps(json.loads(tokenizer.to_str()), ensure_ascii=False, indent=1)
+def _next(true: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each index the next one, or itself, that is true; the length if there is none."""
+    indices = np.where(true, np.arange(len(true)), len(true))  # (n,)
+    return np.minimum.accumulate(indices[::-1])[::-1]  # (n,)

@@ -137,6 +137,11 @@ def snap(spans: Sequence[tuple[int, int]], start: int, end: int) -> TokenSpan | 
     """
     first = bisect_right(spans, start, key=lambda span: span[1])  # first word that ends later
     last = bisect_left(spans, end, key=lambda span: span[0]) - 1  # last word that begins earlier
+    # White space may be a token of its own, of no characters: no answer begins or ends there.
+    while first <= last and spans[first][0] == spans[first][1]:
+        first += 1
+    while first <= last and spans[last][0] == spans[last][1]:
+        last -= 1
     if first > last:
         return None
     moved = spans[first][0] < start or spans[last][1] > end

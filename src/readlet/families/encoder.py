@@ -16,12 +16,23 @@ from readlet.encoding.cache import Stored
 from readlet.encoding.pretrained import check_length, encoder_digest, load_config, load_tokenizer
 from readlet.encoding.rows import Rows
 from readlet.encoding.subword_batches import SubwordBatch, subword_batches
-from readlet.encoding.subwords import SubwordEncoder, SubwordRows, layout_from, layout_of
-from readlet.families.family import Encoder, TrainableFamily, TrainableScorer
+from readlet.encoding.subwords import (
+    SubwordEncoder,
+    SubwordRows,
+    check_vocabulary,
+    layout_from,
+    layout_of,
+)
+from readlet.families.family import Encoder, LayerView, TrainableFamily, TrainableScorer
 from readlet.families.torch_scorer import WEIGHTS, TorchScorer, in_half_precision
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.norm_encoders import use_norm_attention
-from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
+from readlet.models.pretrained_encoder import (
+    PretrainedEncoder,
+    build_encoder,
+    check_shapes,
+    load_pretrained,
+)
 from readlet.nn.layer_mix import make_layer_mix
 from readlet.nn.norm_loss import highest_confidence, warn_of_bound
 from readlet.recipe.encoder import EncoderRecipe, EncoderTraining
@@ -42,6 +53,7 @@ from readlet.types import Example
 
 StoredAs = Literal["float32", "float16"]
 _CONFIG, _TOKENIZER = "encoder.json", "tokenizer.json"
+_NETWORK = "encoder.network."  # the names of its weights begin with it
 # Values that a layer keeps for the backward pass, per token and unit of width: at least these.
 _KEPT = 10
 
@@ -75,6 +87,31 @@ class EncoderScorer(TorchScorer):
             return float(settings.layer_decay ** (top - depth.get(id(parameter), 0)))
 
         return grouped(self.module, settings.weight_decay, factor)
+
+    def layer_view(self, rows: Rows, row: int) -> LayerView:
+        assert isinstance(rows, SubwordRows)
+        batches, layout = self.batches(rows, 1), self.encoder.layout
+        asked, places = rows.row_question[row, 1], rows.row_window[row, 1]
+        length = int(asked + places) + layout.special
+        self.module.eval()
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            batch = batches.make((length,), np.array([row], np.int32)).to(self.device)
+            states, mix = self.module.states(batch), self.module.mix
+            scores = mix(states)[0]  # (T, 2)
+            shape = (length, mix.layers, 2)
+            weights = mix.weights(states).expand(1, *shape)[0].movedim(0, 1)  # (N, T, 2)
+            parts = mix.contributions(states)  # (1, T, N, 2)
+        name_of = self.encoder.tokenizer.id_to_token
+        return LayerView(
+            mix=self.recipe.model.mix,
+            tokens=tuple(name_of(token) or "" for token in batch.tokens[0].tolist()),
+            first=int(batch.first[0]),
+            null=layout.null,
+            weights=weights.float().cpu().numpy(),
+            contributions=None if parts is None else parts[0].movedim(0, 1).float().cpu().numpy(),
+            scores=scores.float().cpu().numpy(),
+            normalised=self.module.loss_gamma is not None,
+        )
 
     def save(self, folder: Path) -> list[str]:
         dtype = torch.float16 if self.stored == "float16" else torch.float32
@@ -113,6 +150,11 @@ class EncoderFamily(TrainableFamily):
     def can_refuse(self, recipe: Recipe) -> bool:
         return _typed(recipe).model.null_answer
 
+    def check_recipe(self, recipe: Recipe) -> None:
+        """Load the encoder: that takes a second, and encoding the data may take minutes."""
+        if not recipe.training.start:
+            self.build(recipe, self.fit_encoder(recipe, ()), can_refuse=False)
+
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
         return {"encoder": encoder_digest(_typed(recipe).model.encoder)}
 
@@ -121,6 +163,7 @@ class EncoderFamily(TrainableFamily):
         tokenizer, config = load_tokenizer(name), load_config(name)
         windows = _typed(recipe).data.windows
         made = SubwordEncoder(tokenizer.backend_tokenizer, layout_of(tokenizer), windows, config)
+        check_vocabulary(made.tokenizer, made.layout, config)
         check_length(made.longest, config, name)
         return made
 
@@ -160,15 +203,19 @@ class EncoderFamily(TrainableFamily):
             of_encoder = read_json(folder / _CONFIG)
             layout = layout_from(of_encoder["layout"])
             network_config = dict(of_encoder["config"])
+            check_vocabulary(tokenizer, layout, network_config)
         with damage_of(folder / WEIGHTS):
             weights = load_tensors(folder / WEIGHTS)
             refuse_non_finite(weights)
-            _refuse_larger_network(network_config, weights)
+            check_shapes(network_config, _of_network(weights))
             encoder = SubwordEncoder(tokenizer, layout, typed.data.windows, network_config)
+            check_length(encoder.longest, network_config, typed.model.encoder)
             return _scorer_with(weights, typed, encoder, can_refuse=null, stored=stored)
 
     def least_bytes(self, recipe: Recipe, length: int) -> int:
         """Every layer keeps values for the backward pass, several times the width."""
+        if recipe.training.start:  # the recipe's own encoder is not used
+            return 0
         config = load_config(_typed(recipe).model.encoder)
         layers, width = config.get("num_hidden_layers", 1), config.get("hidden_size", 1)
         return 4 * _KEPT * int(layers) * int(width) * length
@@ -233,6 +280,8 @@ def _scorer(
         encoder.layout.null,
         null=can_refuse,
         loss_gamma=norm_gamma(recipe.loss, network.width),
+        token_dropout=recipe.model.token_dropout,
+        mask_token=encoder.layout.mask,
     )
     return EncoderScorer(module, encoder, recipe.data.max_answer, can_refuse, recipe, stored)
 
@@ -261,23 +310,19 @@ def _with_attention(recipe: EncoderRecipe, network: PretrainedEncoder) -> Pretra
     return network
 
 
+def _of_network(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {
+        name.removeprefix(_NETWORK): weight
+        for name, weight in weights.items()
+        if name.startswith(_NETWORK)
+    }
+
+
 def _tokenizer_from(text: str) -> Tokenizer:
     try:
         return Tokenizer.from_str(text)
     except Exception as error:  # the Rust library raises plain exceptions
         raise ValueError(str(error)) from None
-
-
-def _refuse_larger_network(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
-    """Compare the configuration with the weights before the network is built, of any size."""
-    width, subwords = int(config.get("hidden_size", 0)), int(config.get("vocab_size", 0))
-    layers = int(config.get("num_hidden_layers", 0))
-    stored = sum(tensor.numel() for tensor in weights.values())
-    shared = config.get("model_type") == "albert"  # its layers share their weights
-    narrow = int(config.get("embedding_size", width))
-    least = narrow * subwords + (1 if shared else layers) * 4 * width**2
-    if least > stored:
-        raise ValueError(f"{stored:,} numbers for at least {least:,} of {_CONFIG}")
 
 
 def _typed(recipe: Recipe) -> EncoderRecipe:

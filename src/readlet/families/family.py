@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,28 @@ class SpanScorer(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class LayerView:
+    """How the layers of an encoder make the scores of one row: all its tokens, special ones too."""
+
+    mix: str  # the name of the mix in the recipe
+    tokens: tuple[str, ...]  # (T,) as the tokenizer writes them
+    first: int  # index of the token that is the first place of the context
+    null: int  # index of the token whose scores are those of "no answer"
+    weights: Floats  # (N, T, 2) how much each layer counts for start and end
+    # (N, T, 2) what each layer adds to the scores; None: the scores are no sum over the layers.
+    contributions: Floats | None
+    scores: Floats  # (T, 2) scores of the span head for start and end
+    normalised: bool  # NormSoftmax centres and scales these scores afterwards
+
+
+@runtime_checkable
+class LayeredScorer(Protocol):
+    """A scorer whose scores come from several layers."""
+
+    def layer_view(self, rows: Rows, row: int) -> LayerView: ...
+
+
 class TrainableScorer(SpanScorer, Protocol):
     """A scorer whose weights can be trained."""
 
@@ -134,6 +156,9 @@ class TrainableFamily(Family):
     def can_refuse(self, recipe: Recipe) -> bool:
         """Whether the recipe lets the model learn to predict "no answer"."""
         return True
+
+    def check_recipe(self, recipe: Recipe) -> None:
+        """Raise an error about what the recipe names, before any data is read."""
 
     @abstractmethod
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:

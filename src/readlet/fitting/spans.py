@@ -1,5 +1,6 @@
 """Evaluation and calibration of a span model, during and after training."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from readlet.families.family import TrainableScorer
@@ -47,6 +48,12 @@ class SpanEvaluator:
         )
         calibrated = replace(self.predictor, calibration=fitted)
         return fitted, calibrated.predict(self.dev.examples, self.dev.rows)
+
+
+def raw_refusals(fitted: Calibration, predictions: Sequence[Prediction]) -> list[Prediction]:
+    """The predictions if "no answer" wins when its score is the highest, as without calibration."""
+    even = fitted.no_answer(0.0)  # its probability when it has the score of the best answer
+    return [prediction.at_threshold(even) for prediction in predictions]
 
 
 def softmax_statistics(scorer: TrainableScorer, part: Part) -> Scores:

@@ -18,7 +18,7 @@ from readlet.families import trainable_family
 from readlet.families.family import TrainableFamily, TrainableScorer
 from readlet.fitting.background import encoding_in_background
 from readlet.fitting.run_folder import NOTES, check_data, check_run_folder, claimed_folder
-from readlet.fitting.spans import SpanEvaluator, unfitted
+from readlet.fitting.spans import SpanEvaluator, raw_refusals, unfitted
 from readlet.fitting.starting import (
     copy_weights,
     keeps_refusals,
@@ -86,8 +86,9 @@ def train(
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
     start, recipe = load_start(recipe)
-    questions = None if recent.find(recipe) else read_split(recipe)
     family, settings = trainable_family(recipe.model.kind), recipe.training
+    family.check_recipe(recipe)
+    questions = None if recent.find(recipe) else read_split(recipe)
     accelerator = make_accelerator()
     device = accelerator.device
     teachers = [Reader.load(name, device="cpu") for name in settings.teacher]  # errors come early
@@ -248,6 +249,9 @@ def _finish(
         "steps": outcome.steps,
         "rollbacks": outcome.rollbacks,
     }
+    if evaluator.scorer.can_refuse:
+        raw = SPANS.score(data.dev.examples, raw_refusals(fitted, predictions)).summary
+        metrics["dev_raw"] = {name: raw[name] for name in SPANS.headline}
     notice = ""
     if start is not None:
         metrics["start"] = scores_before(start, evaluator, data, scored)

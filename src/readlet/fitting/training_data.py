@@ -69,7 +69,8 @@ class RecentData:
     def _key(self, recipe: Recipe) -> str:
         """All fields that `prepare` reads; the seed draws the held-out questions."""
         kind, training = recipe.model.kind, recipe.training
-        settings = trainable_family(kind).encoder_settings(recipe)
+        # With a start reader its encoder is used; that of the recipe may not even be there.
+        settings = {} if training.start else trainable_family(kind).encoder_settings(recipe)
         return repr((kind, recipe.data, settings, training.start, training.seed))
 
 

@@ -21,6 +21,8 @@ class EncoderReader(nn.Module):
         *,
         null: bool,
         loss_gamma: float | None = None,  # cap of NormSoftmax in the loss; None: standard softmax
+        token_dropout: float = 0.0,
+        mask_token: int = 0,  # what replaces a dropped token
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -28,6 +30,8 @@ class EncoderReader(nn.Module):
         self.null_token = null_token
         self.null = null
         self.loss_gamma = loss_gamma
+        self.token_dropout = token_dropout
+        self.mask_token = mask_token
 
     def forward(self, batch: SubwordBatch) -> SpanLogits:
         scores = self.mix(self.states(batch))  # (B, T, 2)
@@ -45,11 +49,19 @@ class EncoderReader(nn.Module):
 
     def states(self, batch: SubwordBatch) -> tuple[Tensor, ...]:
         """The states that the mix reads: (B, T, H) each."""
-        all_layers = self.mix.reads_all_layers
+        tokens = self._dropped(batch.tokens) if self.training else batch.tokens  # (B, T)
         states: tuple[Tensor, ...] = self.encoder(
-            batch.tokens, batch.types, batch.keep, all_layers=all_layers
+            tokens, batch.types, batch.keep, all_layers=self.mix.reads_all_layers
         )
         return states
+
+    def _dropped(self, tokens: Tensor) -> Tensor:
+        """Some tokens are replaced by the mask token; not CLS, which scores "no answer"."""
+        if not self.token_dropout:
+            return tokens
+        drop = torch.rand(tokens.shape, device=tokens.device) < self.token_dropout  # (B, T)
+        drop[:, self.null_token] = False
+        return torch.where(drop, self.mask_token, tokens)  # (B, T)
 
     def _normalised(
         self, places: Tensor, null: Tensor, allowed: Tensor, gamma: float

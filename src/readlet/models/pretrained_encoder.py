@@ -17,6 +17,9 @@ _DROPOUTS = (  # names of the rates in the configurations of encoders
     "dropout",
     "attention_dropout",
 )
+_DEPTHS = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
+_MOST_LAYERS = 256  # no use comes near it
+_MOST_NUMBERS_BESIDE = 10**6
 _TRIAL_LENGTH = 5  # no other dimension is likely to have this size
 
 
@@ -47,7 +50,9 @@ class PretrainedEncoder(nn.Module):
         """
         given = {"token_type_ids": types} if self._reads_types else {}
         self._states = []
-        found = self.network(input_ids=tokens, attention_mask=keep.long(), **given)
+        found = self.network(
+            input_ids=tokens, attention_mask=keep.long(), return_dict=True, **given
+        )
         states, self._states = self._states, []
         last: Tensor = found.last_hidden_state  # (B, T, H); some encoders normalise it once more
         return (*states[:-1], last) if all_layers else (last,)
@@ -126,6 +131,28 @@ def build_encoder(config: dict[str, Any], dropout: float | None) -> PretrainedEn
 
     make: Any = AutoModel.from_config
     return PretrainedEncoder(make(_config(config, dropout)))
+
+
+def check_shapes(config: dict[str, Any], weights: dict[str, Tensor]) -> None:
+    """Raise ValueError if these are no weights of this configuration, which may be of any size."""
+    from transformers import AutoModel
+
+    typed = _config(config, None)
+    for name in _DEPTHS:
+        if getattr(typed, name, 0) > _MOST_LAYERS:
+            raise ValueError(f"{name}: {getattr(typed, name)}")
+    make: Any = AutoModel.from_config
+    with torch.device("meta"):  # shapes only
+        network = make(typed)
+    wanted = {name: t.shape for name, t in network.state_dict().items() if "pooler" not in name}
+    if wanted.keys() != weights.keys():
+        raise ValueError(f"other names: {min(wanted.keys() ^ weights.keys()):.80}")
+    for name, shape in wanted.items():
+        if shape != weights[name].shape:
+            raise ValueError(f"{name:.80}: {tuple(weights[name].shape)}, not {tuple(shape)}")
+    beside = sum(buffer.numel() for buffer in network.buffers())
+    if beside > max(_MOST_NUMBERS_BESIDE, sum(weight.numel() for weight in weights.values())):
+        raise ValueError(f"a network that needs {beside:,} numbers besides its weights")
 
 
 def _config(config: dict[str, Any], dropout: float | None) -> Any:

@@ -45,6 +45,10 @@ class LayerMix(nn.Module, ABC):
     def weights(self, states: Sequence[Tensor]) -> Tensor:
         """How much each layer counts, for start and end: broadcasts to (B, T, N, 2)."""
 
+    def contributions(self, states: Sequence[Tensor]) -> Tensor | None:
+        """What each layer adds to the scores: (B, T, N, 2). None: the scores are no such sum."""
+        return self.weights(states) * per_layer(states, self.query)  # (B, T, N, 2)
+
 
 def per_layer(states: Sequence[Tensor], vectors: Tensor) -> Tensor:
     """Products of every state with vectors (K, H): (B, T, N, K). The states are not stacked."""
@@ -135,6 +139,9 @@ class EncoderMix(LayerMix):
             for block, query in zip((self.start, self.end), self.query, strict=True)
         ]  # (B, T, N) each
         return torch.stack(sides, dim=-1)  # (B, T, N, 2)
+
+    def contributions(self, states: Sequence[Tensor]) -> None:
+        """The block is not linear in the states."""
 
 
 class _LayerBlock(nn.Module):

@@ -14,13 +14,14 @@ _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
 def check_metrics(metrics: dict[str, Any]) -> None:
     """Raise a ValueError if stored metrics are not of the types that a card needs."""
     types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
-    types |= {"keeps_refusals": bool}
+    types |= {"keeps_refusals": bool, "dev_raw": dict}
     for name, kind in types.items():
         if name in metrics and type(metrics[name]) is not kind:
             raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
-    for name, value in metrics.get("dev", {}).items():
-        if type(value) not in (int, float):
-            raise ValueError(f"dev, {name}: {value!r:.40} is no number")
+    for part in ("dev", "dev_raw"):
+        for name, value in metrics.get(part, {}).items():
+            if type(value) not in (int, float):
+                raise ValueError(f"{part}, {name}: {value!r:.40} is no number")
 
 
 def model_card(reader: "Reader") -> str:
@@ -82,7 +83,10 @@ def _scores(reader: "Reader") -> list[str]:
         for name, value in reader.metrics.get("dev", {}).items()
     ]
     source = reader.metrics.get("dev_source", "the held-out questions")
-    return [f"On {source}:", "", "| | |", "|---|---|", *rows]
+    raw = reader.metrics.get("dev_raw", {})
+    listed = ", ".join(f"{name} {value:.2f}" for name, value in raw.items())
+    before = ["", f"With the raw scores, without a fitted threshold: {listed}."] if raw else []
+    return [f"On {source}:", "", "| | |", "|---|---|", *rows, *before]
 
 
 def _calibration(reader: "Reader") -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.encoding.rows import Ints, Rows
-from readlet.families.family import Floats, SpanScorer
+from readlet.families.family import Floats, SpanScorer, SpanScores
 from readlet.reading.calibration import Calibration
 from readlet.reading.decoding import spans_in_order
 from readlet.reading.masked import log_sums
@@ -51,34 +51,35 @@ class Predictor:
     def predict(self, examples: Sequence[Example], rows: Rows) -> list[Prediction]:
         """One prediction for every example, in order."""
         windows: list[list[WindowAnswers]] = [[] for _ in examples]
-        for number, answers in self._windows(examples, rows):
-            windows[number].append(answers)
+        for numbers, scores in self.scorer.scores(rows, self.batch_size):
+            for row, answers in self.windows(examples, rows, numbers, scores):
+                windows[int(rows.row_example[row])].append(answers)
         return [
-            self._join(example, answers) for example, answers in zip(examples, windows, strict=True)
+            self.join(example, answers) for example, answers in zip(examples, windows, strict=True)
         ]
 
-    def _windows(
-        self, examples: Sequence[Example], rows: Rows
+    def windows(
+        self, examples: Sequence[Example], rows: Rows, numbers: Ints, scores: SpanScores
     ) -> Iterator[tuple[int, WindowAnswers]]:
+        """Each row of a batch with the answers of its window."""
         temperature = self.calibration.temperature
-        for numbers, scores in self.scorer.scores(rows, self.batch_size):
-            log_start = log_sums(scores.start / temperature, scores.allowed)  # (B,)
-            log_end = log_sums(scores.end / temperature, scores.allowed)  # (B,)
-            for i, row in enumerate(numbers.tolist()):
-                number = int(rows.row_example[row])
-                spans = best_spans(
-                    scores.start[i],
-                    scores.end[i],
-                    scores.allowed[i],
-                    rows.places(row),
-                    examples[number].context,
-                    max_places=self.scorer.max_answer,
-                    n=self.n_best,
-                )
-                null = scores.null_of(i)
-                yield number, WindowAnswers(spans, null, float(log_start[i]), float(log_end[i]))
+        log_start = log_sums(scores.start / temperature, scores.allowed)  # (B,)
+        log_end = log_sums(scores.end / temperature, scores.allowed)  # (B,)
+        for i, row in enumerate(numbers.tolist()):
+            spans = best_spans(
+                scores.start[i],
+                scores.end[i],
+                scores.allowed[i],
+                rows.places(row),
+                examples[int(rows.row_example[row])].context,
+                max_places=self.scorer.max_answer,
+                n=self.n_best,
+            )
+            null = scores.null_of(i)
+            yield row, WindowAnswers(spans, null, float(log_start[i]), float(log_end[i]))
 
-    def _join(self, example: Example, windows: list[WindowAnswers]) -> Prediction:
+    def join(self, example: Example, windows: list[WindowAnswers]) -> Prediction:
+        """The prediction for an example from all its windows."""
         temperature = self.calibration.temperature
         # Overlapping windows may give the same span twice, and a text may occur twice.
         best: dict[str, ScoredSpan] = {}

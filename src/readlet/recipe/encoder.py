@@ -45,6 +45,8 @@ class EncoderModel(Model):
     """Score "no answer" at the first token; used only if the training data has such questions."""
     dropout: Annotated[Share | None, OnlyInTraining] = None
     """Dropout rate in the encoder; unset: that of its own configuration."""
+    token_dropout: Annotated[Share, OnlyInTraining] = 0.0
+    """Fraction of the tokens that the mask token replaces in training, against overfitting."""
 
 
 class EncoderTraining(Training):
@@ -86,4 +88,7 @@ class EncoderRecipe(Recipe):
     training: EncoderTraining = EncoderTraining()
 
     def without_effect_in_kind(self) -> list[tuple[str, str]]:
-        return gamma_without_effect(attention=self.attention, loss=self.loss)
+        found = gamma_without_effect(attention=self.attention, loss=self.loss)
+        if self.training.l2 and self.training.weight_decay:
+            found.append(("training.l2", "training.weight_decay is not 0"))
+        return found

@@ -1,0 +1,204 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from readlet.cli import inspect_view
+from readlet.progress import SafeConsole
+
+Run = Callable[..., Any]
+
+QUESTION = "Who lit the lamp?"
+LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
+
+
+@pytest.fixture
+def passage(tmp_path: Path) -> Path:
+    path = tmp_path / "passage.txt"
+    path.write_text(LAMP)
+    return path
+
+
+@pytest.fixture(params=["dot", "scalar", "last"])
+def reader(request: pytest.FixtureRequest, tmp_path: Path, random_encoder_reader: Any) -> Path:
+    folder = tmp_path / "reader"
+    random_encoder_reader(request.param).save(folder)
+    return folder
+
+
+def test_the_layers_of_an_encoder(readlet: Run, reader: Path, passage: Path) -> None:
+    done = readlet("inspect", reader, QUESTION, passage)
+    assert done.code == 0, done.err
+    assert "Weights of the layers in %" in done.out
+    assert "start: layers" in done.out
+    assert "end: layers" in done.out
+    assert "  [CLS]" in done.out
+    assert "▸ " in done.out
+    assert "What each layer adds to the scores" in done.out
+    assert "\x1b" not in done.out  # no colours where there is no terminal
+    assert all(cell_len(line) <= 80 for line in done.out.splitlines())
+    tokens = len(readlet("inspect", reader, QUESTION, passage, "--json").json()["places"])
+    assert f"16 of {tokens} tokens of the passage" in done.out
+
+
+def test_a_table_shows_how_the_scores_add_up(readlet: Run, reader: Path, passage: Path) -> None:
+    done = readlet("inspect", reader, QUESTION, passage)
+    table = done.out.partition("What each layer adds")[2].splitlines()[3:6]
+    rows = [[float(cell) for cell in line.split()[1:]] for line in table]
+    np.testing.assert_allclose(np.sum(rows[:2], axis=0), rows[2], atol=0.011)
+    assert [line.split()[0] for line in table] == ["1", "2", "score"]
+    answer = next(line for line in done.out.splitlines() if line.startswith("best answer"))
+    assert float(answer.split()[2]) == rows[2][0]
+    assert "no answer    " in done.out
+
+
+def test_json_has_all_numbers(readlet: Run, reader: Path, passage: Path) -> None:
+    found = readlet("inspect", reader, QUESTION, passage, "--json").json()
+    layers = found["layers"]
+    tokens, places = len(layers["tokens"]), len(found["places"])
+    assert layers["tokens"][0] == "[CLS]"
+    assert layers["null_token"] == 0
+    for side in ("start", "end"):
+        assert np.shape(layers[side]["weights"]) == (2, tokens)
+        total = np.sum(layers[side]["contributions"], axis=0)
+        np.testing.assert_allclose(total, layers[side]["scores"], atol=1e-4)
+        inside = layers[side]["scores"][layers["first_place"] :][:places]
+        np.testing.assert_allclose(inside, found[side]["scores"], atol=1e-4)
+        assert found[side]["null"] == pytest.approx(layers[side]["scores"][0], abs=1e-4)
+    for place in found["places"]:
+        assert LAMP[place["start"] : place["end"]] == place["text"].removeprefix("##")
+    best = found["prediction"]["n_best"][0]
+    first, last = found["best"]["first"], found["best"]["last"]
+    assert found["places"][first]["start"] == best["start"]
+    assert found["places"][last]["end"] == best["end"]
+
+
+def test_a_block_over_the_layers(
+    readlet: Run, passage: Path, tmp_path: Path, random_encoder_reader: Any
+) -> None:
+    random_encoder_reader("encoder").save(tmp_path / "reader")
+    done = readlet("inspect", tmp_path / "reader", QUESTION, passage)
+    assert done.code == 0
+    assert "Weights of the layers" in done.out
+    assert "its scores are no sum over them" in done.out
+    found = readlet("inspect", tmp_path / "reader", QUESTION, passage, "--json").json()
+    assert found["layers"]["start"]["contributions"] is None
+
+
+def test_the_window_of_a_long_passage(readlet: Run, reader: Path, tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("\n".join([LAMP] * 30))
+    done = readlet("inspect", reader, QUESTION, path)
+    found = readlet("inspect", reader, QUESTION, path, "--json").json()
+    assert found["windows"] > 10
+    shown = " ".join(done.out.split())
+    assert f"16 of 40 tokens of the passage in window {found['window']} of {found['windows']}" in (
+        shown
+    )
+    assert "… " in done.out
+    assert len(found["places"]) == 40
+
+
+@pytest.mark.parametrize("null", [True, False])
+def test_other_readers_show_words(
+    readlet: Run, passage: Path, tmp_path: Path, random_reader: Any, null: bool
+) -> None:
+    random_reader(LAMP, null=null).save(tmp_path / "words")
+    done = readlet("inspect", tmp_path / "words", QUESTION, passage)
+    assert done.code == 0
+    assert "Likeliest words" in done.out
+    assert ("  no answer " in done.out) == null
+    assert ("it always answers" in done.out) == (not null)
+    found = readlet("inspect", tmp_path / "words", QUESTION, passage, "--json").json()
+    assert found["layers"] is None
+    total = sum(found["start"]["probabilities"]) + found["prediction"]["no_answer"]
+    assert total == pytest.approx(1.0, abs=1e-4)
+
+
+def test_the_bundled_reader(readlet: Run, passage: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = readlet("inspect", "bundled", QUESTION, passage, "--save", tmp_path / "words.png")
+    assert done.code == 0, done.err
+    ranked = done.out.partition("Likeliest words")[2].splitlines()
+    assert "▸ Ada" in ranked[2]
+    assert "▸ Brook" in ranked[2]
+    assert (tmp_path / "words.png").read_bytes().startswith(b"\x89PNG")
+    assert f"saved {tmp_path / 'words.png'}" in done.out
+
+
+def test_a_picture_beside_json(readlet: Run, reader: Path, passage: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "layers.svg"
+    done = readlet("inspect", reader, QUESTION, passage, "--json", "--save", out)
+    assert json.loads(done.out)["question"] == QUESTION
+    assert "[CLS]" in out.read_text("utf-8")
+    again = readlet("inspect", reader, QUESTION, passage, "--save", out)
+    assert again.code == 2
+    assert again.err == f"readlet: {out}: exists; add --overwrite to replace it, or give another\n"
+    assert readlet("inspect", reader, QUESTION, passage, "--save", out, "--overwrite").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("none", "Who?", "PASSAGE"), "none: no reader there; give a reader's folder"),
+        (("baseline", "Who?", "PASSAGE"), "baseline: has no scores to inspect; give a trained"),
+        (("bundled", "Who?", "none.txt"), "none.txt: no such file; check the path"),
+        (("bundled", " ", "PASSAGE"), "the question or the passage is empty; both need text"),
+        (("bundled", "Who?", "BLANK"), "the question or the passage is empty; both need text"),
+        (("bundled", "Who?", "EMPTY"), "the file is empty; check how it was created"),
+        (("bundled", "Who?", "PASSAGE", "--device", "tpu"), "device 'tpu': not available"),
+        (
+            ("bundled", "Who?", "PASSAGE", "--save", "a.pdf"),
+            "a.pdf: not a type of picture; end it in .png or .svg",
+        ),
+    ],
+)
+def test_bad_input(
+    readlet: Run, passage: Path, tmp_path: Path, words: tuple[str, ...], fault: str
+) -> None:
+    (tmp_path / "blank.txt").write_text(" \n")
+    (tmp_path / "empty.txt").write_text("")
+    files = {"PASSAGE": passage, "BLANK": tmp_path / "blank.txt", "EMPTY": tmp_path / "empty.txt"}
+    done = readlet("inspect", *(files.get(word, word) for word in words))
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert fault in line
+
+
+@pytest.mark.parametrize(
+    ("layers", "width", "expected"),
+    [
+        (6, 80, (True, 1)),
+        (12, 80, (True, 2)),
+        (24, 80, (False, 2)),
+        (48, 80, (False, 2)),
+        (24, 200, (True, 1)),
+        (12, 40, (False, 2)),
+    ],
+)
+def test_the_heat_map_fits(layers: int, width: int, expected: tuple[bool, int]) -> None:
+    """Numbers where they fit, start and end below each other where they do not fit beside."""
+    weights = np.full((layers, 3, 2), 1 / layers, np.float32)  # (N, tokens, 2)
+    weights[0] = 0.5
+    labels = ["[CLS]", "counterrevolutionaries", "水水水水水水"]
+    heat = inspect_view._HeatMap.fitting(weights, labels, width)
+    assert (heat.numbers, len(heat.sides)) == expected
+    for sides in heat.sides:
+        lines = list(heat.heading(sides).split())
+        lines += [heat.line(row, sides, np.ones(2, np.float32)) for row in range(3)]
+        assert len({line.cell_len for line in lines}) == 1
+        assert lines[0].cell_len <= width
+
+
+def test_colours_in_a_terminal(
+    readlet: Run, reader: Path, passage: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    colourful = SafeConsole(force_terminal=True, color_system="truecolor", width=80, emoji=False)
+    monkeypatch.setattr(inspect_view, "console", colourful)
+    done = readlet("inspect", reader, QUESTION, passage)
+    assert "\x1b[38;2;247;251;255;48;2;8;81;156m" in done.out  # the highest weight
