@@ -407,6 +407,18 @@ def tiny_encoder(
 
 
 @pytest.fixture(scope="session")
+def long_encoder(
+    encoder_folders: Any, encoder_texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The folder of a tiny encoder with positions for the windows of the shipped recipes."""
+    folder = tmp_path_factory.mktemp("encoder") / "long"
+    made: Path = encoder_folders.write_encoder(
+        "bert", folder, encoder_texts, max_position_embeddings=512
+    )
+    return made
+
+
+@pytest.fixture(scope="session")
 def few_questions(short_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A handful of questions, some of them impossible."""
     from readlet.formats import read_examples, write_examples

@@ -273,13 +273,13 @@ def test_list(readlet: Run) -> None:
 
 @pytest.mark.parametrize("name", shipped_tables())
 def test_the_small_variant_of_every_table_runs(
-    readlet: Run, name: str, tmp_path: Path, tiny_encoder: Callable[..., Path]
+    readlet: Run, name: str, tmp_path: Path, long_encoder: Path
 ) -> None:
     """Two rows of each are enough: all rows are validated before the first run."""
     small = load_table(name).smaller()
     encoder = load_recipe(small.recipe).model.kind == "encoder"
     # The tables of encoders have rows that differ in their epochs only.
-    change = f"model.encoder={tiny_encoder()}" if encoder else "training.epochs=1"
+    change = f"model.encoder={long_encoder}" if encoder else "training.epochs=1"
     rows = [row.name for row in expand(small, changes=[change]).rows if not row.missing][:2]
     only = [word for row in rows for word in ("--only", row)]
     words = ("--small", "--out", tmp_path, "--seeds", 1, "--set", change)

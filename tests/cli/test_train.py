@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
 from readlet.reading.reader import Reader
+from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe
 
@@ -257,6 +258,29 @@ def test_fields_of_a_kind_are_explained(readlet: Run) -> None:
         in alone.err
     )
     assert "--kind" in readlet("train", "--help").out
+
+
+def test_fields_of_a_recipe_are_those_of_its_kind(readlet: Run) -> None:
+    done = readlet("train", "--fields", "--kind", "encoder")
+    assert done.code == 0, done.err
+    shown = " ".join(done.out.split())
+    for section in EncoderRecipe.sections:
+        for field, about in type(getattr(EncoderRecipe(), section)).model_fields.items():
+            assert f"{section}.{field} " in shown
+            assert " ".join(about.description.split()) in shown
+    assert "model.dropout (unset) Dropout rate in the encoder; unset: that" in shown
+    assert "null" not in shown.replace("null_answer", "")
+    for words in (["--fields", "encoder-dot"], ["encoder", "--fields"]):
+        assert readlet("train", *words).out == done.out
+    assert readlet("train", "--fields", "tiny").out == readlet("train", "--fields").out
+
+
+def test_no_recipe(readlet: Run) -> None:
+    done = readlet("train")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(
+        "readlet: no recipe; give a TOML file, or a built-in one: encoder-dot"
+    )
 
 
 def test_the_remedy_for_other_column_names_works(

@@ -8,5 +8,7 @@ from readlet.recipe.recipe_files import explained_fields, toml_value
 
 def show_fields(kind: str) -> None:
     for name, default, description in explained_fields(kind):
-        console.print(f"{name} = {toml_value(default)}", style="bold", markup=False)
+        # TOML has no null: such a field is left out.
+        line = f"{name} (unset)" if default is None else f"{name} = {toml_value(default)}"
+        console.print(line, style="bold", markup=False)
         console.print(Padding(description, (0, 0, 0, 4), expand=False), markup=False)

@@ -12,17 +12,14 @@ from readlet.errors import ReadletError
 SIGNIFICANT = 0.05
 
 
-def _show_fields(context: typer.Context, wanted: bool) -> None:
-    if wanted:
-        from readlet.cli.recipe_view import show_fields
-        from readlet.recipe.kinds import DEFAULT_KIND
-
-        show_fields(context.params["kind"] or DEFAULT_KIND)
-        raise typer.Exit
-
-
 def train(
-    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a built-in recipe.")],
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="A TOML file, or the name of a built-in recipe; not needed with --fields.",
+            show_default=False,
+        ),
+    ] = "",
     out: Annotated[
         Path | None, typer.Option(help="Folder for the reader.", show_default="runs/NAME")
     ] = None,
@@ -41,15 +38,13 @@ def train(
         bool,
         typer.Option(
             "--fields",
-            callback=_show_fields,  # runs before the missing recipe is reported, but after --kind
             help="Print all recipe fields with their defaults and descriptions.",
         ),
     ] = False,
     kind: Annotated[
         str | None,
         typer.Option(
-            is_eager=True,
-            show_default="qacnn",
+            show_default="that of the recipe, or qacnn",
             help="With --fields: the kind of model whose fields are printed.",
         ),
     ] = None,
@@ -60,8 +55,17 @@ def train(
     To use several GPUs: accelerate launch -m readlet train ...
     """
     from readlet.formats.columns import parse_columns
-    from readlet.recipe.recipe_files import load_recipe, toml_value
+    from readlet.recipe.kinds import DEFAULT_KIND
+    from readlet.recipe.recipe_files import load_recipe, shipped_recipes, toml_value
 
+    if fields:
+        from readlet.cli.recipe_view import show_fields
+
+        show_fields(kind or (load_recipe(recipe, changes).model.kind if recipe else DEFAULT_KIND))
+        return
+    if not recipe:
+        built_in = ", ".join(shipped_recipes())
+        raise ReadletError(f"no recipe; give a TOML file, or a built-in one: {built_in}")
     if kind is not None:
         raise ReadletError(
             "--kind needs --fields; to train another kind of model, use --set model.kind=KIND"
