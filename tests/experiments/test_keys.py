@@ -177,3 +177,22 @@ def test_columns_and_encoding_change_the_key(tmp_path: Path) -> None:
     changes = ["data.columns=context=passage", "data.encoding=cp1252"]
     keys = {run_key(load_recipe("tiny", list(some))) for some in ([], changes[:1], changes[1:])}
     assert len(keys) == 3
+
+
+def test_an_encoder_counts_by_its_content(
+    tiny_encoder: Callable[..., Path], tmp_path: Path
+) -> None:
+    """One that is not on this machine is known from stored runs; a start reader brings its own."""
+    there = shutil.copytree(tiny_encoder(), tmp_path / "copy")
+    recipe = load_recipe("encoder", [f"model.encoder={there}"])
+    key, known = run_key(recipe), source_digests(recipe)
+    assert key == run_key(load_recipe("encoder", [f"model.encoder={tiny_encoder()}"]))
+    config = (there / "config.json").read_text("utf-8")
+    (there / "config.json").write_text(config + "\n")
+    assert run_key(recipe) != key
+    shutil.rmtree(there)
+    assert run_key(recipe, known) == key
+    with pytest.raises(ReadletError, match="no such folder"):
+        run_key(recipe)
+    started = load_recipe("encoder", [f"model.encoder={there}", "training.start=bundled"])
+    assert run_key(started)

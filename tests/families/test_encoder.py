@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from readlet.encoding.pretrained import encoder_folder, load_config
+from readlet.encoding.pretrained import load_config
 from readlet.encoding.rows import Rows
 from readlet.errors import ReadletError
 from readlet.fitting.train import build_scorer, train_reader
@@ -229,7 +229,6 @@ def test_a_reader_is_a_start_without_the_encoder_it_was_made_from(
     recipe = encoder_recipe("roberta", f"model.encoder={copy}", "model.mix=dot")
     start = train_reader(recipe, tmp_path / "start", resume=False)
     shutil.rmtree(copy)
-    encoder_folder.cache_clear()
     write_examples(tmp_path / "more.json", list(read_examples(few_questions))[3:])
     changes = [f"training.start={tmp_path / 'start'}", f"data.train={tmp_path / 'more.json'}"]
     changes += ["model.encoder=./not-there", "model.mix=dot", "model.dropout=0"]

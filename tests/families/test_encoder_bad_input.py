@@ -5,6 +5,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -124,7 +125,7 @@ def test_a_tokenizer_without_offsets(
     class Slow:
         is_fast = False
 
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_: Slow())
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_, **__: Slow())
     assert "its tokenizer has no character offsets" in refused(copy())
 
 
@@ -303,15 +304,44 @@ def test_a_name_in_the_cache_of_the_hub(
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     assert encoder_folder("some/cached-model") == tiny_encoder("bert")
-    encoder_folder.cache_clear()
+
+
+@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
+def test_a_name_of_which_only_a_part_is_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weights: str
+) -> None:
+    """Other programs download the tokenizer alone; older repositories have other weights."""
+    import huggingface_hub
+
+    def download(repo: str, *, allow_patterns: list[str], **more: Any) -> str:
+        assert repo == f"some/{weights}"
+        names = ["config.json", "tokenizer.json"] + [weights] * ("local_files_only" not in more)
+        for name in names:
+            if any(fnmatch(name, pattern) for pattern in allow_patterns):
+                (tmp_path / name).touch()
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert encoder_folder(f"some/{weights}") == tmp_path
+    assert (tmp_path / weights).exists()
 
 
 def test_the_extra_is_named(refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pretrained, "_MINILM_PACKAGE", "no_such_package")
-    encoder_folder.cache_clear()
     line = refused("minilm")
     assert line.startswith("minilm: this encoder is not installed; ")
     assert "minilm]" in line
+
+
+def test_attention_of_encoders_cannot_be_tracked(
+    encoder_recipe: Callable[..., Any], tmp_path: Path
+) -> None:
+    recipe = encoder_recipe("bert", "training.track_softmax=true")
+    with pytest.raises(
+        ReadletError, match=r"^training\.track_softmax: not possible .* leave it out"
+    ):
+        train_reader(recipe, tmp_path / "run", resume=False)
+    assert not (tmp_path / "run").exists()
 
 
 # Reader folders

@@ -138,3 +138,8 @@ def test_it_is_compared_with_its_start(
         "f1": pytest.approx(expected["f1"]),
         "f1_p": 1.0,  # nothing was learned
     }
+
+
+def test_a_fold_that_the_start_has_seen(finetune: Callable[..., Any], tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"^data\.fold: the start reader was not trained without"):
+        train_reader(finetune("data.folds=2", "data.fold=1"), tmp_path / "run", resume=False)

@@ -43,12 +43,12 @@ def last(p: dict[str, Array], h: Array, side: int) -> tuple[Array, Array]:
 
 
 def scalar(p: dict[str, Array], h: Array, side: int) -> tuple[Array, Array]:
-    w = p["gamma"][side] * p["layer_weight"][:, side]  # (N,)
+    w = p["gamma"][side] * p["layer_weight"].reshape(-1, 2)[:, side]  # (N,)
     return (w[:, None] * h).sum(2), np.broadcast_to(w, h.shape[:3])
 
 
 def scalar_softmax(p: dict[str, Array], h: Array, side: int) -> tuple[Array, Array]:
-    w = p["gamma"][side] * softmax(p["layer_weight"][:, side], 0)  # (N,)
+    w = p["gamma"][side] * softmax(p["layer_weight"].reshape(-1, 2)[:, side], 0)  # (N,)
     return (w[:, None] * h).sum(2), np.broadcast_to(w, h.shape[:3])
 
 

@@ -192,6 +192,18 @@ def test_old_scores_of_an_encoder_reader_are_labelled_as_such(
     assert metrics == {"dev": {"f1": 2.25}, "dev_source": "río.json, before slimming"}
 
 
+def test_new_scores_replace_all_scores_of_before(
+    random_encoder_reader: Build, tmp_path: Path
+) -> None:
+    reader = random_encoder_reader()
+    reader.metrics = {"dev": {"f1": 2.25}, "dev_raw": {"f1": 1.5}, "refusal_area": 0.6, "steps": 3}
+    reader.save(tmp_path / "given")
+    slim_folder(str(tmp_path / "given"), tmp_path / "slim", dev="bundled:dev")
+    metrics = Reader.load(tmp_path / "slim").metrics
+    assert metrics.keys() == {"dev", "dev_source", "steps"}
+    assert metrics["dev"]["total"] > 1
+
+
 def test_a_weight_of_an_encoder_beyond_half_precision_is_rejected(
     random_encoder_reader: Build,
 ) -> None:

@@ -23,9 +23,11 @@ _TOKENIZER_FILES = (
     "tokenizer.model",
 )
 _FROM_HUB = ["*.json", "*.txt", "*.model", "*.safetensors"]
+# A path of this machine; the precision of the file; and code of its own, which is never run.
+_NOT_OF_THE_NETWORK = ("_name_or_path", "dtype", "auto_map")
+_OLD_WEIGHTS = ["pytorch_model*.bin"]  # of repositories without safetensors
 
 
-@cache
 def encoder_folder(name: str) -> Path:
     """The folder of an encoder: that of a package, a given one, or the hub's, downloaded once."""
     if name == MINILM:
@@ -44,19 +46,25 @@ def encoder_folder(name: str) -> Path:
     return _from_hub(name)
 
 
+@cache
 def _from_hub(name: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    wanted: dict[str, Any] = {"allow_patterns": _FROM_HUB, "ignore_patterns": ["*/*"]}
+    def get(patterns: list[str], **how: Any) -> Path:
+        return Path(
+            snapshot_download(name, allow_patterns=patterns, ignore_patterns=["*/*"], **how)
+        )
+
     try:
         try:  # most runs find it in the cache of the hub's library
-            folder = Path(snapshot_download(name, local_files_only=True, **wanted))
-            if (folder / "config.json").is_file():
+            folder = get(_FROM_HUB, local_files_only=True)
+            if _is_complete(folder):
                 return folder
         except FileNotFoundError:
             pass
-        return Path(snapshot_download(name, **wanted))
+        folder = get(_FROM_HUB)
+        return folder if _has_weights(folder) else get([*_FROM_HUB, *_OLD_WEIGHTS])
     except HFValidationError:
         fault = "neither a folder nor a name on the hub"
     except HfHubHTTPError as error:
@@ -65,6 +73,16 @@ def _from_hub(name: str) -> Path:
         fault = f"no such folder, and the hub cannot be reached ({_first_line(error)})"
     remedy = f"give the folder of an encoder, or `{MINILM}` ({install_extra(MINILM)})"
     raise bad_input(name, "", fault, remedy)
+
+
+def _is_complete(folder: Path) -> bool:
+    """Other programs may have downloaded the configuration or the tokenizer only."""
+    has_tokenizer = any((folder / file).is_file() for file in _TOKENIZER_FILES)
+    return (folder / "config.json").is_file() and has_tokenizer and _has_weights(folder)
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(path.suffix in (".safetensors", ".bin") for path in folder.iterdir())
 
 
 def _first_line(error: Exception) -> str:
@@ -80,7 +98,7 @@ def load_tokenizer(name: str) -> Any:
         remedy = "save its tokenizer there with save_pretrained"
         raise bad_input(name, "", "has no tokenizer, which an encoder needs", remedy)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except (OSError, ValueError, KeyError, ImportError, TypeError, AttributeError) as error:
         fault = f"its tokenizer cannot be loaded ({_first_line(error)})"
         raise bad_input(name, "", fault, "save it again with save_pretrained") from None
@@ -118,14 +136,15 @@ def load_config(name: str) -> dict[str, Any]:
     from transformers import AutoConfig
 
     try:
-        config: dict[str, Any] = AutoConfig.from_pretrained(encoder_folder(name)).to_dict()
+        config: dict[str, Any] = AutoConfig.from_pretrained(
+            encoder_folder(name), trust_remote_code=False
+        ).to_dict()
     except (OSError, ValueError, LookupError, TypeError, StrictDataclassError) as error:
         fault = f"its config.json cannot be read ({_first_line(error)})"
         raise bad_input(name, "", fault, "give an encoder of transformers") from None
     if config.get("is_encoder_decoder"):
         raise bad_input(name, "", "has a decoder too", "give an encoder such as BERT")
-    # A path of this machine; and the precision of the file, which is not that of the network.
-    return {name: v for name, v in config.items() if name not in ("_name_or_path", "dtype")}
+    return {name: v for name, v in config.items() if name not in _NOT_OF_THE_NETWORK}
 
 
 def usable_positions(config: dict[str, Any]) -> int | None:

@@ -14,7 +14,7 @@ from readlet.encoding.rows import Ints
 from readlet.encoding.subwords import Layout, SubwordEncoder, SubwordRows
 
 # Padded lengths of question and window together. Half of SQuAD's rows have at most 160 tokens.
-_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320)
+_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320, 384, 512, 768, 1024, 1536, 2048, 3072)
 _LENGTH_MULTIPLE = 16
 
 

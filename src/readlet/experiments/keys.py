@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from readlet.encoding.pretrained import encoder_digest
-from readlet.errors import bad_input
+from readlet.errors import ReadletError, bad_input
 from readlet.formats.sources import training_file
 from readlet.reading.reader_names import BUNDLED, reader_files
 from readlet.recipe.recipe import Recipe
@@ -31,7 +31,9 @@ def run_key(recipe: Recipe, known: Digests | None = None) -> str:
         if field in values[section]:
             values[section][field] = [_digest(name, known or {}) for name in names_in(value)]
     for section, field, _, value in fields_with(recipe, SourceEncoder):
-        values[section][field] = encoder_digest(value)
+        # A start reader brings its own.
+        own = "" if recipe.training.start else _digest_of_encoder(value, known or {})
+        values[section][field] = own
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -43,7 +45,11 @@ def source_names(recipe: Recipe) -> list[str]:
 
 def source_digests(recipe: Recipe) -> Digests:
     """Digests of the files and readers of a recipe by name, to identify them on other machines."""
-    return {Path(name).as_posix(): _digest(name, {}) for name in source_names(recipe)}
+    found = {Path(name).as_posix(): _digest(name, {}) for name in source_names(recipe)}
+    if not recipe.training.start:
+        for encoder in fields_with(recipe, SourceEncoder):
+            found[Path(encoder.value).as_posix()] = encoder_digest(encoder.value)
+    return found
 
 
 def _digest(source: str, known: Digests) -> str:
@@ -58,6 +64,17 @@ def _digest(source: str, known: Digests) -> str:
     if len(matching) == 1:
         return matching.pop()
     raise bad_input(source, "", "no such file", "give its folder with --data")
+
+
+def _digest_of_encoder(name: str, known: Digests) -> str:
+    """An encoder that is not on this machine is known from the runs that were trained with it."""
+    try:
+        return encoder_digest(name)
+    except (ReadletError, OSError):
+        matching = _matching(Path(name), known)
+        if len(matching) == 1:
+            return matching.pop()
+        raise
 
 
 def _digest_of_file(path: Path) -> str:

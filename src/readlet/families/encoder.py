@@ -19,7 +19,7 @@ from readlet.encoding.subwords import (
     layout_from,
     layout_of,
 )
-from readlet.errors import bad_input
+from readlet.errors import ReadletError, bad_input
 from readlet.families.compiling import compiles
 from readlet.families.encoder_scorer import (
     CONFIG,
@@ -70,6 +70,9 @@ class EncoderFamily(TrainableFamily):
 
     def check_recipe(self, recipe: Recipe) -> None:
         """Load the encoder: that takes a second, and encoding the data may take minutes."""
+        if recipe.training.track_softmax:
+            fault = "training.track_softmax: not possible in the attention of encoders"
+            raise ReadletError(f"{fault}; leave it out, or take a recipe of kind 'qacnn'")
         if not recipe.training.start:
             self.build(recipe, self.fit_encoder(recipe, ()), can_refuse=False)
 

@@ -155,7 +155,7 @@ def check_data(recipe: Recipe, key: str, folder: Path, *, resume: bool) -> None:
     now = {"key": key, "readers": [_digest_of_reader(name) for name in readers]}
     if resume and stored.is_file():
         if _read_stored(stored) != now:
-            fault = "the training data, the word vectors or the code that reads them have changed"
+            fault = "the training data, the encoder, the word vectors or the code have changed"
             if readers:
                 fault += ", or the start or teacher reader"
             changed = bad_input(folder, "", fault, "restore the old ones, or give another --out")

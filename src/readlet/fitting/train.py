@@ -94,6 +94,7 @@ def train(
     device = accelerator.device
     teachers = [Reader.load(name, device="cpu") for name in settings.teacher]  # errors come early
     check_precision(settings.precision, device)
+    _warn_of_seen_fold(recipe, start)
     with (
         claimed_folder(recipe, folder, accelerator, resume=resume),
         memory_reported("lower training.batch_size", FailedTrainingError),
@@ -272,6 +273,16 @@ def _finish(
         recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
     reader = Reader(evaluator.scorer, recipe, fitted, metrics, notice)
     return Trained(reader, data.dev.examples, predictions)
+
+
+def _warn_of_seen_fold(recipe: Recipe, start: Reader | None) -> None:
+    """With folds, a part of the contexts must be new to the reader, and to its start."""
+    own = (recipe.data.folds, recipe.data.fold)
+    if start is None or not recipe.data.folds:
+        return
+    if (start.recipe.data.folds, start.recipe.data.fold) != own:
+        fault = f"the start reader was not trained without part {recipe.data.fold}"
+        warnings.warn(f"data.fold: {fault}, so the new one knows it", stacklevel=2)
 
 
 def _report_few(data: TrainingData) -> None:

@@ -78,5 +78,7 @@ class EncoderReader(nn.Module):
 
         Their `forward` only, without the hooks around it that collect the states in Python.
         """
+        if self.mix.reads_all_layers and not self.encoder.has_own_hooks:
+            return  # hooks of transformers inside the layers
         for block in self.encoder.blocks:
             block.forward = torch.compile(block.forward, dynamic=True)

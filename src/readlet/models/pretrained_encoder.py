@@ -1,8 +1,11 @@
 """Encoders of transformers as modules: token numbers in, the states of all layers out."""
 
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -17,11 +20,17 @@ _DROPOUTS = (  # names of the rates in the configurations of encoders
     "attention_probs_dropout_prob",
     "dropout",
     "attention_dropout",
+    "mlp_dropout",
+    "embedding_dropout",
 )
 _DEPTHS = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
 _MOST_LAYERS = 256  # no use comes near it
 _MOST_NUMBERS_BESIDE = 10**7  # in buffers, such as the numbers of positions
 _TRIAL_LENGTH = 5  # no other dimension is likely to have this size
+# Kinds whose layers are known to be the blocks; tests compare their states with transformers'.
+_KNOWN_KINDS = frozenset("bert albert electra roberta xlm-roberta distilbert".split())
+# The states of a forward pass; each thread has its own.
+_COLLECTED: ContextVar[list[Tensor] | None] = ContextVar("states", default=None)
 
 
 class PretrainedEncoder(nn.Module):
@@ -34,10 +43,11 @@ class PretrainedEncoder(nn.Module):
         self.network = network
         kinds = getattr(network.config, "type_vocab_size", 0) or 0
         self._reads_types = kinds > 1
-        self._states: list[Tensor] = []
         # Hooks of our own: those of transformers reach into the layers and prevent compilation.
-        for block in self.blocks:
-            block.register_forward_hook(self._keep_state)
+        self.has_own_hooks = _has_plain_blocks(network, self._reads_types)
+        if self.has_own_hooks:
+            for block in self.blocks:
+                block.register_forward_hook(_keep_state)
         trial = self._trial()
         self.layers = len(trial)
         self.width = trial[-1].shape[-1]
@@ -49,17 +59,23 @@ class PretrainedEncoder(nn.Module):
 
         All three inputs are (B, T).
         """
-        given = {"token_type_ids": types} if self._reads_types else {}
-        self._states = []
-        found = self.network(
-            input_ids=tokens, attention_mask=keep.long(), return_dict=True, **given
-        )
-        states, self._states = self._states, []
+        given: dict[str, Any] = {"token_type_ids": types} if self._reads_types else {}
+        if all_layers and not self.has_own_hooks:
+            given["output_hidden_states"] = True
+        states: list[Tensor] | None = [] if all_layers and self.has_own_hooks else None
+        before = _COLLECTED.set(states)
+        try:
+            found = self.network(
+                input_ids=tokens, attention_mask=keep.long(), return_dict=True, **given
+            )
+        finally:
+            _COLLECTED.reset(before)
         last: Tensor = found.last_hidden_state  # (B, T, H); some encoders normalise it once more
-        return (*states[:-1], last) if all_layers else (last,)
-
-    def _keep_state(self, block: nn.Module, _: object, output: Tensor | tuple[Tensor, ...]) -> None:
-        self._states.append(output[0] if isinstance(output, tuple) else output)
+        if not all_layers:
+            return (last,)
+        if states is None:
+            states = list(found.hidden_states[1:])  # before them: the embeddings
+        return (*states[:-1], last)
 
     @property
     def blocks(self) -> list[nn.Module]:
@@ -67,11 +83,7 @@ class PretrainedEncoder(nn.Module):
 
         They are the innermost list of modules with the most parameters.
         """
-        lists = [part for part in self.network.modules() if isinstance(part, nn.ModuleList)]
-        sizes = [sum(weight.numel() for weight in part.parameters()) for part in lists]
-        largest = max(sizes, default=0)
-        found = [part for part, size in zip(lists, sizes, strict=True) if size == largest]
-        return list(found[-1]) if found else []
+        return _blocks_of(self.network)
 
     @torch.no_grad()
     def _trial(self) -> tuple[Tensor, ...]:
@@ -97,6 +109,53 @@ class PretrainedEncoder(nn.Module):
         return states
 
 
+def _blocks_of(network: nn.Module) -> list[nn.Module]:
+    lists = [part for part in network.modules() if isinstance(part, nn.ModuleList)]
+    sizes = [sum(weight.numel() for weight in part.parameters()) for part in lists]
+    largest = max(sizes, default=0)
+    found = [part for part, size in zip(lists, sizes, strict=True) if size == largest]
+    return list(found[-1]) if found else []
+
+
+def _keep_state(block: nn.Module, _: object, output: Tensor | tuple[Tensor, ...]) -> None:
+    collected = _COLLECTED.get()
+    if collected is not None:
+        collected.append(output[0] if isinstance(output, tuple) else output)
+
+
+@torch.no_grad()
+def _has_plain_blocks(network: Any, reads_types: bool) -> bool:
+    """Whether the outputs of the blocks are the states of the layers that transformers returns.
+
+    Not in DeBERTa-v2 with a convolution after the first layer, for example. A copy is compared:
+    asking a network for its states once installs hooks that prevent compilation.
+    """
+    if network.config.model_type in _KNOWN_KINDS:
+        return True
+    copy = deepcopy(network).eval()
+    tokens = torch.ones(1, _TRIAL_LENGTH, dtype=torch.long)  # (1, T)
+    given = {"token_type_ids": torch.zeros_like(tokens)} if reads_types else {}
+    seen: list[Tensor] = []
+    before = _COLLECTED.set(seen)
+    try:
+        for block in _blocks_of(copy):
+            block.register_forward_hook(_keep_state)
+        found = copy(
+            input_ids=tokens, attention_mask=tokens, output_hidden_states=True, **given
+        ).hidden_states
+    except (TypeError, ValueError, AttributeError, RuntimeError, IndexError):
+        return True  # the trial that follows reports it
+    finally:
+        _COLLECTED.reset(before)
+    if found is None:
+        return True  # there is nothing to compare with
+    theirs = found[1:]
+    return len(seen) == len(theirs) and all(
+        mine.shape == other.shape and torch.allclose(mine, other)
+        for mine, other in zip(seen[:-1], theirs[:-1], strict=True)
+    )
+
+
 def _not_an_encoder(kind: str, fault: str) -> ReadletError:
     return ReadletError(f"model.encoder: {kind} {fault}; give an encoder such as BERT")
 
@@ -105,14 +164,15 @@ def load_pretrained(name: str, config: dict[str, Any], dropout: float | None) ->
     """The encoder with its pretrained weights, in float32."""
     from transformers import AutoModel
 
-    folder = encoder_folder(name)
+    folder, typed = encoder_folder(name), _config(config, dropout)
     try:
         with _quiet():
             network, report = AutoModel.from_pretrained(
                 folder,
-                config=_config(config, dropout),
+                config=typed,
                 dtype=torch.float32,
                 output_loading_info=True,
+                trust_remote_code=False,
             )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
@@ -130,7 +190,7 @@ def build_encoder(config: dict[str, Any], dropout: float | None) -> PretrainedEn
     from transformers import AutoModel
 
     make: Any = AutoModel.from_config
-    return PretrainedEncoder(make(_config(config, dropout)))
+    return PretrainedEncoder(make(_config(config, dropout), trust_remote_code=False))
 
 
 def shapes_of(config: dict[str, Any]) -> dict[str, torch.Size]:
@@ -147,7 +207,7 @@ def shapes_of(config: dict[str, Any]) -> dict[str, torch.Size]:
         if not all(0 < depth <= _MOST_LAYERS for depth in depths):
             raise ValueError(f"numbers of layers: {depths!r:.80}")
         with torch.device("meta"):  # shapes only
-            network = make(typed)
+            network = make(typed, trust_remote_code=False)
     except Exception as error:  # whatever a network does with damaged sizes
         raise ValueError(str(error)) from None
     if sum(buffer.numel() for buffer in network.buffers()) > _MOST_NUMBERS_BESIDE:
@@ -170,7 +230,11 @@ def _config(config: dict[str, Any], dropout: float | None) -> Any:
     kind = str(config.get("model_type"))
     if kind not in CONFIG_MAPPING:
         raise ReadletError(f"model.encoder: unknown kind {kind!r:.40}; give one of transformers")
+    if "auto_map" in config:  # code of its own
+        config = {name: value for name, value in config.items() if name != "auto_map"}
     rates = {} if dropout is None else {n: dropout for n in _DROPOUTS if n in config}
+    if dropout is not None and not rates:
+        warnings.warn(f"model.dropout does nothing: {kind} has no such rate", stacklevel=3)
     return CONFIG_MAPPING[kind].from_dict(config | rates)
 
 

@@ -75,14 +75,15 @@ class ScalarMix(LayerMix):
 
     def __init__(self, width: int, layers: int) -> None:
         super().__init__(width, layers)
-        self.layer_weight = nn.Parameter(self.initial(layers))  # (N, 2)
+        # One dimension, like a bias: matrices decay towards zero in AdamW.
+        self.layer_weight = nn.Parameter(self.initial(layers).flatten())  # (N * 2,)
         self.gamma = nn.Parameter(torch.ones(SIDES))  # (2,)
 
     def initial(self, layers: int) -> Tensor:
         return torch.full((layers, SIDES), 1 / layers)
 
     def weights(self, states: Sequence[Tensor]) -> Tensor:
-        return self.gamma * self.layer_weight  # (N, 2)
+        return self.gamma * self.layer_weight.view(self.layers, SIDES)  # (N, 2)
 
 
 class SoftmaxScalarMix(ScalarMix):
@@ -92,7 +93,8 @@ class SoftmaxScalarMix(ScalarMix):
         return torch.zeros(layers, SIDES)
 
     def weights(self, states: Sequence[Tensor]) -> Tensor:
-        return self.gamma * self.layer_weight.softmax(dim=0)  # (N, 2)
+        of_layers = self.layer_weight.view(self.layers, SIDES)  # (N, 2)
+        return self.gamma * of_layers.softmax(dim=0)  # (N, 2)
 
 
 class DotMix(LayerMix):

@@ -25,6 +25,7 @@ MEGABYTE = 1_000_000
 MAX_MEGABYTES = 12.0
 """The default limit for a reader with word vectors, of which so many are kept as fit."""
 _BEFORE = ", before slimming"
+_OF_DEV = ("dev_raw", "refusal_area")
 # Bytes reserved for new scores, which can be measured only when the number of words is fixed.
 _RESERVED_FOR_SCORES = 1024
 _ANOTHER = "give another --out"
@@ -156,7 +157,9 @@ def slim_folder(
         made = replace(made, device=scored_on)
         answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
         scores = summary(score_questions(examples, answers, rules_of(examples)))
-        made = replace(made, metrics=made.metrics | {"dev": scores, "dev_source": dev})
+        # Other metrics of dev belong to the questions of before.
+        kept = {name: v for name, v in made.metrics.items() if name not in _OF_DEV}
+        made = replace(made, metrics=kept | {"dev": scores, "dev_source": dev})
     made.save(out)
     after = _slimmable(made)
     return Slimmed(

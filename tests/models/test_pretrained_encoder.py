@@ -1,0 +1,110 @@
+"""Encoders of transformers: the states of their layers, in threads, and code that is never run."""
+
+import json
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from readlet.encoding.pretrained import load_config, load_tokenizer
+from readlet.errors import ReadletError
+from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
+from readlet.reading.reader import Reader
+
+Build = Callable[..., Reader]
+SIZES = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2}
+
+
+def network(kind: str, **changes: Any) -> Any:
+    from transformers import AutoConfig, AutoModel
+
+    torch.manual_seed(0)
+    return AutoModel.from_config(AutoConfig.for_model(kind, **changes)).eval()
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("deberta-v2", SIZES | {"intermediate_size": 32, "conv_kernel_size": 3}),
+        ("xlm", {"vocab_size": 40, "emb_dim": 16, "n_layers": 3, "n_heads": 2}),
+        ("modernbert", SIZES | {"intermediate_size": 32, "pad_token_id": 0}),
+    ],
+)
+def test_states_are_those_of_transformers(kind: str, changes: dict[str, Any]) -> None:
+    """Where the layers are no plain list of blocks, the network's own states are used."""
+    made = network(kind, **changes)
+    encoder = PretrainedEncoder(network(kind, **changes)).eval()
+    tokens = torch.randint(5, 40, (2, 9), generator=torch.Generator().manual_seed(1))  # (B, T)
+    keep = torch.ones_like(tokens, dtype=torch.bool)  # (B, T)
+    with torch.no_grad():
+        states = encoder(tokens, torch.zeros_like(tokens), keep, all_layers=True)
+        wanted = made(
+            input_ids=tokens, attention_mask=keep.long(), output_hidden_states=True
+        ).hidden_states[1:]
+    assert len(states) == len(wanted) == encoder.layers == 3
+    for mine, theirs in zip(states[:-1], wanted[:-1], strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_threads_do_not_share_states(random_encoder_reader: Build) -> None:
+    reader = random_encoder_reader("dot")
+    pairs = [
+        (f"Who lit lamp {n}?", f"Ada lit lamp {n} at the cape. " * (1 + n % 5)) for n in range(24)
+    ]
+    alone = [reader.answer(*pair) for pair in pairs]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda pair: reader.answer(*pair), pairs * 3))
+    assert together == alone * 3
+
+
+def test_only_mixes_keep_the_states_of_all_layers(random_encoder_reader: Build) -> None:
+    reader = random_encoder_reader("last")
+    kept: list[int] = []
+    module = reader.scorer.module.encoder
+    module.blocks[-1].register_forward_hook(lambda *_: kept.append(len(alive())))
+
+    def alive() -> list[Any]:
+        from readlet.models.pretrained_encoder import _COLLECTED
+
+        return _COLLECTED.get() or []
+
+    reader.answer("Who lit it?", "Ada lit the lamp.")
+    assert kept == [0]
+
+
+def test_code_in_the_folder_of_an_encoder_is_not_run(
+    tiny_encoder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal transformers would ask, and run it after a y."""
+    import shutil
+
+    folder = shutil.copytree(tiny_encoder(), tmp_path / "encoder")
+    ran = tmp_path / "ran"
+    code = f"from pathlib import Path\nPath({str(ran)!r}).touch()\nfrom transformers import *\n"
+    (folder / "code.py").write_text(
+        code + "class Mine(BertModel): ...\nclass MyConfig(BertConfig): ...\n"
+    )
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["auto_map"] = {"AutoModel": "code.Mine", "AutoConfig": "code.MyConfig"}
+    (folder / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    found = load_config(str(folder))
+    assert "auto_map" not in found
+    load_pretrained(str(folder), found, None)
+    load_tokenizer(str(folder))
+    build_encoder(config, None)  # as in a reader's encoder.json
+    with pytest.raises((ReadletError, ValueError)):
+        build_encoder(config | {"model_type": "trocr"}, None)
+    assert not ran.exists()
+
+
+def test_a_dropout_that_the_encoder_does_not_have() -> None:
+    config = {"model_type": "fnet", "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2}
+    config |= {"intermediate_size": 32}
+    with pytest.warns(UserWarning, match=r"^model\.dropout does nothing: fnet has no such rate$"):
+        build_encoder(config, 0.3)
