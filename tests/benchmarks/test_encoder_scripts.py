@@ -1,0 +1,66 @@
+"""Scripts that train encoder readers in several steps, at the smallest possible size."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.bundled import corpus
+from readlet.formats import read_examples, write_examples
+from readlet.reading.reader import Reader
+
+FAST = ["training.epochs=1", "training.warmup_steps=2", "training.batch_size=32"]
+
+
+@pytest.fixture
+def squad(tmp_path: Path) -> Path:
+    """A folder with files of SQuAD's names: a few bundled questions."""
+    folder = tmp_path / "squad"
+    folder.mkdir()
+    english = [e for e in read_examples(corpus("train")) if e.language == "en"]
+    answerable = [e for e in english if e.answers]
+    others = [e for e in read_examples(corpus("test")) if e.language == "en"]
+    write_examples(folder / "train-v1.1.json.gz", answerable[:80])
+    write_examples(folder / "dev-v1.1.json.gz", [e for e in others if e.answers][:10])
+    write_examples(folder / "rest-dev-v2.0.json.gz", english[-60:])
+    write_examples(folder / "cs224n-dev-v2.0.json.gz", others[:16])
+    return folder
+
+
+def test_teachers_that_have_not_seen_the_question(
+    load_script: Callable[[str], Any],
+    squad: Path,
+    tmp_path: Path,
+    long_encoder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    small = ["model.width=16", "model.heads=1", "model.head_width=8", "model.blocks=1"]
+    small += ["model.character_width=8", "model.character_filters=8", "model.feed_forward=16"]
+    found = load_script("encoder_teachers").make(
+        squad,
+        [],
+        tmp_path / "out",
+        folds=2,
+        share=0.5,
+        temperature=1.5,
+        epochs=1,
+        teacher_changes=[*FAST, f"model.encoder={long_encoder}"],
+        student_changes=[*FAST, *small, "words.width=8", "words.min_count=1"],
+    )
+    assert found.keys() == {"exact", "f1", "teacher_seconds", "student_seconds"}
+    recipe = Reader.load(tmp_path / "out" / "student").recipe
+    assert [Path(name).name for name in recipe.training.teacher] == ["fold-0", "fold-1"]
+    assert "without a teacher" not in capsys.readouterr().out  # each question has one
+
+
+def test_rounds_of_hard_questions(
+    load_script: Callable[[str], Any], squad: Path, tmp_path: Path, long_encoder: Path
+) -> None:
+    changes = [*FAST, f"model.encoder={long_encoder}"]
+    lines = load_script("hard_rounds").make(squad, tmp_path / "out", 1, changes)
+    assert [line.split()[0] for line in lines] == ["round", "0", "1"]
+    made = [list(read_examples(tmp_path / "out" / f"made-{number}.json.gz")) for number in (0, 1)]
+    assert all(any(not example.answers for example in examples) for examples in made)
+    train = Reader.load(tmp_path / "out" / "reader-1").recipe.data.train
+    assert [Path(name).name for name in train] == ["made-1.json.gz"] + ["rest-train.json.gz"] * 3
