@@ -22,7 +22,8 @@ def next_tsv_row(lines: RowLines, count: int) -> list[str] | None:
     if stands_alone and not _continues(plain, lines.peek(), count):
         return [_unquoted(cell) for cell in plain]
     pieces, cells = [line], _quoted_cells(line)
-    while cells is None and len(pieces) < _MAX_LINES and (following := lines.peek()) is not None:
+    limit = _MAX_LINES if len(plain) <= count else 0  # with too many tabs, it is one bad line
+    while cells is None and len(pieces) < limit and (following := lines.peek()) is not None:
         if stands_alone and _cell_count(following) == count:
             break  # two rows: the quote was a plain one
         pieces.append(next(lines))

@@ -39,7 +39,7 @@ class FileReport:
     unanswerable: int = 0
     unlabelled: int = 0
     sentences: int = 0
-    classes: ClassBalance = ClassBalance({})
+    classes: ClassBalance = field(default_factory=lambda: ClassBalance({}))
     languages: Counter[str] = field(default_factory=Counter)
     lengths: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     findings: list[Finding] = field(default_factory=list)

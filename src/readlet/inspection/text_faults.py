@@ -37,10 +37,11 @@ class TextFaults:
         yield from control_faults(row.id, "text", whole_text(row))
 
     def _repeated(self, row: Sentence) -> Iterator[Finding]:
-        first = self._label_of.setdefault(text_key(row), (row.id, row.label))
-        if first[0] == row.id:
-            return
-        if None not in (row.label, first[1]) and row.label != first[1]:
+        key = text_key(row)
+        first = self._label_of.get(key)
+        if first is None:
+            self._label_of[key] = (row.id, row.label)
+        elif None not in (row.label, first[1]) and row.label != first[1]:
             detail = f"{row.text!r:.60}: {row.label!r:.30}, but {first[1]!r:.30} in {first[0]!r}"
             yield Finding(Fault.TWO_LABELS, row.id, detail)
         else:
