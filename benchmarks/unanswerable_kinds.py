@@ -15,12 +15,11 @@ import random
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
-from scipy.stats import mannwhitneyu
-
 from readlet.augment.altered_questions import MIX, alter_often
 from readlet.augment.unanswerable_questions import OTHER_PARAGRAPH, pair_up
 from readlet.errors import ReadletError
 from readlet.formats import read_examples
+from readlet.metrics.refusals import refusal_area
 from readlet.reading.devices import AUTO
 from readlet.reading.hard_unanswerable import judge_by, load_refusing
 from readlet.reading.reader import Reader
@@ -46,8 +45,9 @@ def sample(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
 
 def area(unanswerable: Sequence[Prediction], answerable: Sequence[Prediction]) -> float:
     """The area under the ROC curve, in percent; ties count half."""
-    above, below = ([p.no_answer for p in side] for side in (unanswerable, answerable))
-    return float(100 * mannwhitneyu(above, below).statistic / (len(above) * len(below)))
+    both = [*unanswerable, *answerable]
+    has_answer = [False] * len(unanswerable) + [True] * len(answerable)
+    return 100 * (refusal_area([p.no_answer for p in both], has_answer) or 0.0)
 
 
 def line(

@@ -71,7 +71,7 @@ def test_if_nothing_can_be_compiled_training_runs_eagerly(
     monkeypatch.setattr(EncoderBlock, "compile_parts", compile_parts)
     recipe = load_recipe("tiny", ["training.batch_size=2"])
     with pytest.warns(UserWarning, match=r"^training runs slower, not compiled \(no C compiler\)$"):
-        assert not family_of("qacnn").compile_ahead(recipe, torch.device("cpu"))
+        assert not family_of("qacnn").compile_ahead(recipe, torch.device("cpu"), None)
     torch._dynamo.reset()
 
 
@@ -105,7 +105,7 @@ def test_blocks_in_training_reuse_what_was_compiled_ahead(
             "data.overlap=20",
         ],
     )
-    assert family_of("qacnn").compile_ahead(recipe, torch.device("cpu"))
+    assert family_of("qacnn").compile_ahead(recipe, torch.device("cpu"), None)
     assert counter.frame_count == 3
 
     data, family = prepare(recipe), family_of("qacnn")

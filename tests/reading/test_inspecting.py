@@ -13,7 +13,8 @@ import torch
 
 from readlet.encoding.rows import LONG_QUESTION
 from readlet.errors import ReadletError
-from readlet.families.encoder import EncoderFamily, EncoderScorer
+from readlet.families.encoder import EncoderFamily
+from readlet.families.encoder_scorer import EncoderScorer
 from readlet.reading.calibration import Calibration
 from readlet.reading.inspecting import Inspection, inspect_answer, inspectable_reader
 from readlet.reading.inspection_plot import check_picture, save_picture

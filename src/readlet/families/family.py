@@ -189,8 +189,13 @@ class TrainableFamily(Family):
         """A lower bound of the memory that a row of this many places takes in a training step."""
         return 0
 
-    def compile_ahead(self, recipe: Recipe, device: "torch.device") -> bool:
-        """On a GPU, compile what training will run while the data is encoded; False: nothing."""
+    def compile_ahead(
+        self, recipe: Recipe, device: "torch.device", start: SpanScorer | None
+    ) -> bool:
+        """On a GPU, compile what training will run while the data is encoded; False: nothing.
+
+        `start` is the scorer that training starts from.
+        """
         return False
 
     def compile(self, scorer: TrainableScorer) -> None:

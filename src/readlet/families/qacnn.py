@@ -2,7 +2,6 @@
 
 import json
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +20,8 @@ from readlet.encoding.vectors import Matrix, concatenate_vectors
 from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
 from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
 from readlet.encoding.word_encoder import WordEncoder
-from readlet.families.family import Encoder, TrainableFamily, TrainableScorer
+from readlet.families.compiling import compiles
+from readlet.families.family import Encoder, SpanScorer, TrainableFamily, TrainableScorer
 from readlet.families.torch_scorer import WEIGHTS, TorchScorer, in_half_precision
 from readlet.models.qacnn import QACNN
 from readlet.models.span_scores import SpanLogits
@@ -190,13 +190,8 @@ class QacnnFamily(TrainableFamily):
         sublayers = 3 * sizes.blocks * sublayer_count(sizes.convolutions)
         return 4 * _KEPT * sublayers * sizes.width * length
 
-    def compile_ahead(self, recipe: Recipe, device: torch.device) -> bool:
-        """Compile the blocks on random inputs; the blocks that are trained reuse the programs.
-
-        False if torch cannot compile, for example without a C compiler: training runs eagerly.
-        """
-        from torch._dynamo.exc import TorchDynamoException  # takes two seconds: only on a GPU
-
+    def compile_ahead(self, recipe: Recipe, device: torch.device, start: SpanScorer | None) -> bool:
+        """Compile the blocks on random inputs; the blocks that are trained reuse the programs."""
         from readlet.training.precision import MixedPrecision
 
         typed = _typed(recipe)
@@ -206,18 +201,15 @@ class QacnnFamily(TrainableFamily):
         keep = torch.ones(
             recipe.training.batch_size, 160, dtype=torch.bool, device=device
         )  # (B, L)
-        try:
+
+        def trial() -> None:
             for block in (model.encoder, model.blocks[0]):
                 with precision.autocast():
                     x = torch.randn(*keep.shape, typed.model.width, device=device)  # (B, L, D)
                     out = block(x.requires_grad_(), keep)  # (B, L, D)
                 out.sum().backward()
-        except TorchDynamoException as error:
-            cause = str(getattr(error, "inner_exception", error)).strip()
-            reason = cause.splitlines()[0] if cause else type(error).__name__
-            warnings.warn(f"training runs slower, not compiled ({reason})", stacklevel=2)
-            return False
-        return True
+
+        return compiles(trial)
 
     def compile(self, scorer: TrainableScorer) -> None:
         assert isinstance(scorer.module, QACNN)

@@ -30,6 +30,7 @@ from readlet.fitting.starting import (
 from readlet.fitting.teaching import ask_teachers, count_untaught
 from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
 from readlet.machine import memory_bytes
+from readlet.metrics.refusals import refusal_area
 from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Task
 from readlet.models.span_loss import Teacher
@@ -98,7 +99,7 @@ def train(
         memory_reported("lower training.batch_size", FailedTrainingError),
     ):
         is_compiled = _compile_while_encoding(
-            family, recipe, accelerator, prepares=questions is not None
+            family, recipe, accelerator, start, prepares=questions is not None
         )
         with accelerator.main_process_first():  # the others find what it has cached
             data = recent.find(recipe) or recent.add(recipe, prepare(recipe, start, questions))
@@ -184,14 +185,20 @@ def _taught(
 
 
 def _compile_while_encoding(
-    family: TrainableFamily, recipe: Recipe, accelerator: Accelerator, *, prepares: bool
+    family: TrainableFamily,
+    recipe: Recipe,
+    accelerator: Accelerator,
+    start: Reader | None,
+    *,
+    prepares: bool,
 ) -> bool:
     """On a GPU, compile while another process encodes the data. Returns whether it compiled."""
     if accelerator.device.type != "cuda":
         return False
     encodes = prepares and accelerator.is_main_process
     with encoding_in_background(recipe) if encodes else nullcontext():
-        return family.compile_ahead(recipe, accelerator.device)
+        of_start = None if start is None else start.scorer
+        return family.compile_ahead(recipe, accelerator.device, of_start)
 
 
 def _rows_per_batch(wanted: int, rows: int, processes: int) -> int:
@@ -252,6 +259,10 @@ def _finish(
     if evaluator.scorer.can_refuse:
         raw = SPANS.score(data.dev.examples, raw_refusals(fitted, predictions)).summary
         metrics["dev_raw"] = {name: raw[name] for name in SPANS.headline}
+        has_answer = [bool(example.answers) for example in data.dev.examples]
+        area = refusal_area([p.no_answer for p in predictions], has_answer)
+        if area is not None:
+            metrics["refusal_area"] = area
     notice = ""
     if start is not None:
         metrics["start"] = scores_before(start, evaluator, data, scored)

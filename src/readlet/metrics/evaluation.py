@@ -12,6 +12,7 @@ from readlet.metrics.calibration_error import (
     reliability,
 )
 from readlet.metrics.question_types import TYPES, question_type
+from readlet.metrics.refusals import refusal_area
 from readlet.metrics.span_task import SPANS, question_items
 from readlet.metrics.squad import (
     QuestionScores,
@@ -43,6 +44,8 @@ class Evaluation:
     against: dict[str, float] | None
     # The reader's confidence against its accuracy; None without a reader.
     reliability: list[ReliabilityBin] | None = None
+    # Area under the ROC curve of the refusals; None without probabilities, or one kind of question.
+    refusal_area: float | None = None
 
     @property
     def calibration_error(self) -> float | None:
@@ -57,6 +60,8 @@ class Evaluation:
         }
         if self.against is not None:
             extra["against"] = self.against
+        if self.refusal_area is not None:
+            extra["refusal_area"] = self.refusal_area
         if self.reliability is not None:
             extra["calibration_error"] = self.calibration_error
             extra["reliability"] = [asdict(bin) for bin in self.reliability]
@@ -90,6 +95,7 @@ def evaluate(
         breakdown=_breakdown(examples, scores),
         against=_compare(examples, scores, against, rules) if against is not None else None,
         reliability=_reliability(scores, confidences),
+        refusal_area=_refusal_area(raw, na_probs),
     )
 
 
@@ -99,6 +105,12 @@ def _reliability(
     if confidences is None:
         return None
     return reliability([confidences[identity] for identity in scores.ids], scores.exact)
+
+
+def _refusal_area(scores: QuestionScores, na_probs: Mapping[str, float] | None) -> float | None:
+    if na_probs is None:
+        return None
+    return refusal_area([na_probs[identity] for identity in scores.ids], scores.has_answer)
 
 
 def _require_probabilities(scores: QuestionScores, na_probs: Mapping[str, float]) -> None:

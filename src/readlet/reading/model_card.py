@@ -14,7 +14,7 @@ _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
 def check_metrics(metrics: dict[str, Any]) -> None:
     """Raise a ValueError if stored metrics are not of the types that a card needs."""
     types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
-    types |= {"keeps_refusals": bool, "dev_raw": dict}
+    types |= {"keeps_refusals": bool, "dev_raw": dict, "refusal_area": float}
     for name, kind in types.items():
         if name in metrics and type(metrics[name]) is not kind:
             raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
@@ -85,8 +85,11 @@ def _scores(reader: "Reader") -> list[str]:
     source = reader.metrics.get("dev_source", "the held-out questions")
     raw = reader.metrics.get("dev_raw", {})
     listed = ", ".join(f"{name} {value:.2f}" for name, value in raw.items())
-    before = ["", f"With the raw scores, without a fitted threshold: {listed}."] if raw else []
-    return [f"On {source}:", "", "| | |", "|---|---|", *rows, *before]
+    below = [f"With the raw scores, without a fitted threshold: {listed}."] if raw else []
+    if "refusal_area" in reader.metrics:
+        area = reader.metrics["refusal_area"]
+        below.append(f"Refusals have an area under the ROC curve of {area:.3f}.")
+    return [f"On {source}:", "", "| | |", "|---|---|", *rows, "", *below]
 
 
 def _calibration(reader: "Reader") -> str:

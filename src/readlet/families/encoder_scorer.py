@@ -1,0 +1,172 @@
+"""The scorer of encoder readers: the network and its tokenizer, on disk and as batches."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from readlet.encoding.batches import Batches
+from readlet.encoding.rows import Rows
+from readlet.encoding.subword_batches import SubwordBatch, subword_batches
+from readlet.encoding.subwords import (
+    SubwordEncoder,
+    SubwordRows,
+)
+from readlet.families.family import (
+    LayerView,
+)
+from readlet.families.torch_scorer import WEIGHTS, TorchScorer, in_half_precision
+from readlet.models.encoder_reader import EncoderReader
+from readlet.models.norm_encoders import use_norm_attention
+from readlet.models.pretrained_encoder import (
+    PretrainedEncoder,
+    build_encoder,
+)
+from readlet.nn.layer_mix import make_layer_mix
+from readlet.recipe.encoder import EncoderRecipe, EncoderTraining
+from readlet.recipe.recipe import Training
+from readlet.recipe.softmax import norm_gamma
+from readlet.storage.files import write_text
+from readlet.storage.json_files import write_json
+from readlet.storage.tensors import (
+    detached,
+    in_precision,
+    save_tensors,
+)
+from readlet.training.optimiser import ParameterGroup, grouped
+
+StoredAs = Literal["float32", "float16"]
+CONFIG, TOKENIZER = "encoder.json", "tokenizer.json"
+
+
+@dataclass
+class EncoderScorer(TorchScorer):
+    """The network and its tokenizer."""
+
+    module: EncoderReader
+    encoder: SubwordEncoder
+    recipe: EncoderRecipe
+    # The dtype of the weights on disk. For float16 they must be rounded already (`slimmed` does
+    # that), or the loaded reader would differ from the saved one.
+    stored: StoredAs = "float32"
+
+    def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
+        assert isinstance(rows, SubwordRows)
+        return subword_batches(rows, self.encoder, batch_size, null=self.can_refuse, seed=seed)
+
+    def groups(self, settings: Training) -> list[ParameterGroup]:
+        """The rate falls by a factor from each layer to the one below."""
+        assert isinstance(settings, EncoderTraining)
+        blocks = self.module.encoder.blocks
+        depth = {id(p): len(blocks) + 1 for p in self.module.mix.parameters()}
+        for number, block in enumerate(blocks, start=1):
+            depth |= {id(p): number for p in block.parameters()}
+        top = len(blocks) + 1
+
+        def factor(parameter: torch.nn.Parameter) -> float:
+            # What is neither in a layer nor in the head lies below: the embeddings.
+            return float(settings.layer_decay ** (top - depth.get(id(parameter), 0)))
+
+        return grouped(self.module, settings.weight_decay, factor)
+
+    def layer_view(self, rows: Rows, row: int) -> LayerView:
+        assert isinstance(rows, SubwordRows)
+        batches, layout = self.batches(rows, 1), self.encoder.layout
+        asked, places = rows.row_question[row, 1], rows.row_window[row, 1]
+        length = int(asked + places) + layout.special
+        self.module.eval()
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            batch = batches.make((length,), np.array([row], np.int32)).to(self.device)
+            states, mix = self.module.states(batch), self.module.mix
+            scores = mix(states)[0]  # (T, 2)
+            shape = (length, mix.layers, 2)
+            weights = mix.weights(states).expand(1, *shape)[0].movedim(0, 1)  # (N, T, 2)
+            parts = mix.contributions(states)  # (1, T, N, 2)
+        name_of = self.encoder.tokenizer.id_to_token
+        return LayerView(
+            mix=self.recipe.model.mix,
+            tokens=tuple(name_of(token) or "" for token in batch.tokens[0].tolist()),
+            first=int(batch.first[0]),
+            null=layout.null,
+            weights=weights.float().cpu().numpy(),
+            contributions=None if parts is None else parts[0].movedim(0, 1).float().cpu().numpy(),
+            scores=scores.float().cpu().numpy(),
+            normalised=self.module.loss_gamma is not None,
+        )
+
+    def save(self, folder: Path) -> list[str]:
+        dtype = torch.float16 if self.stored == "float16" else torch.float32
+        weights = in_precision(dtype, detached(dict(self.module.state_dict())))
+        save_tensors(folder / WEIGHTS, weights)
+        write_text(folder / TOKENIZER, self.encoder.tokenizer.to_str(pretty=True))
+        layout = self.encoder.layout._asdict()
+        write_json(folder / CONFIG, {"config": self.encoder.config, "layout": layout})
+        return [WEIGHTS, TOKENIZER, CONFIG]
+
+    def config(self) -> dict[str, Any]:
+        return super().config() | {"stored": self.stored}
+
+    def facts(self) -> list[str]:
+        model, config = self.recipe.model, self.encoder.config
+        named = f"{config.get('model_type')}, {self.module.encoder.layers} layers"
+        listed = [
+            f"- encoder {Path(model.encoder).name} ({named} of width {self.module.encoder.width}, "
+            f"{self.encoder.tokenizer.get_vocab_size():,} subwords); mix of layers: {model.mix}"
+        ]
+        if self.stored == "float16":
+            listed.append("- weights stored in half precision")
+        return listed
+
+    def slimmed(self) -> "EncoderScorer":
+        """A copy with all weights rounded to half precision; it computes in float32."""
+        weights = in_half_precision(dict(self.module.state_dict()))
+        return scorer_with(
+            weights, self.recipe, self.encoder, can_refuse=self.can_refuse, stored="float16"
+        )
+
+
+def make_scorer(
+    recipe: EncoderRecipe,
+    encoder: SubwordEncoder,
+    network: PretrainedEncoder,
+    *,
+    can_refuse: bool,
+    stored: StoredAs = "float32",
+) -> EncoderScorer:
+    mix = make_layer_mix(recipe.model.mix, network.width, network.layers)
+    module = EncoderReader(
+        with_attention(recipe, network),
+        mix,
+        encoder.layout.null,
+        null=can_refuse,
+        loss_gamma=norm_gamma(recipe.loss, network.width),
+        token_dropout=recipe.model.token_dropout,
+        mask_token=encoder.layout.mask,
+    )
+    return EncoderScorer(module, encoder, recipe.data.max_answer, can_refuse, recipe, stored)
+
+
+def scorer_with(
+    weights: dict[str, torch.Tensor],
+    recipe: EncoderRecipe,
+    encoder: SubwordEncoder,
+    *,
+    can_refuse: bool,
+    stored: StoredAs,
+) -> EncoderScorer:
+    """The model with these weights, which may be in half precision."""
+    network = build_encoder(encoder.config, recipe.model.dropout)
+    scorer = make_scorer(recipe, encoder, network, can_refuse=can_refuse, stored=stored)
+    scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
+    scorer.module.eval()
+    return scorer
+
+
+def with_attention(recipe: EncoderRecipe, network: PretrainedEncoder) -> PretrainedEncoder:
+    if recipe.attention.softmax == "norm":
+        config = network.network.config
+        of_head = network.width // int(getattr(config, "num_attention_heads", 1))
+        use_norm_attention(network.network, norm_gamma(recipe.attention, of_head))
+    return network
