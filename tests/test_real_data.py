@@ -74,4 +74,4 @@ def test_glue_counts(real_data: Path, name: str, task: str, ones: int, zeros: in
     path = real_data / "glue" / name
     labels = [row.label for row in read_sentences(path)]
     assert task_of(path) == task
-    assert (labels.count(1), labels.count(0)) == (ones, zeros)
+    assert (labels.count("1"), labels.count("0")) == (ones, zeros)

@@ -46,11 +46,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence or sentence pair with its label: a row of a GLUE task."""
+    """A text or a pair of texts with a label: a number or the name of a class, as text.
+
+    Which classes there are, and their order, belongs to a classifier.
+    """
 
     id: str
     text: str
-    label: int
+    label: str | None  # None: unlabelled, good for predictions only
     second: str | None = None
 
 

@@ -242,7 +242,7 @@ def test_bad_options(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("sentence\tlabel\nfine\t1\n", "contains sentences, not questions; give question data"),
+        ("sentence\tlabel\nfine\t1\n", "contains texts, not questions; give question data"),
         ("question,context\n", "contains no questions; give data with questions"),
         ('{"question": "Who?", "context": "x"}\n{"question"', "line 2, column"),
     ],

@@ -26,7 +26,7 @@ from readlet.types import Sentence
 
 Write = Callable[..., str]
 LABELS = [int(n % 3 > 0) for n in range(60)]
-SENTENCES = [Sentence(str(n), f"Sentence {n}.", label) for n, label in enumerate(LABELS, 1)]
+SENTENCES = [Sentence(str(n), f"Sentence {n}.", str(label)) for n, label in enumerate(LABELS, 1)]
 
 
 def guesses(skill: float, seed: int, labels: Sequence[int] = LABELS) -> list[int]:
@@ -47,14 +47,15 @@ def made_run(
     run = next(run for run in grid.runs if (run.row, run.seed) == (row, seed))
     folder = RunFolder(out / run.key)
     folder.work.mkdir(parents=True)
-    scored = TASKS[task].score(sentences, predicted)
+    classes = [str(guess) for guess in predicted]
+    scored = TASKS[task].score(sentences, classes)
     lines = [
         {"step": 1, "epoch": 1.0, "seconds": 3.0, **dict.fromkeys(scored.summary, 20.0)},
         {"step": 2, "epoch": 2.0, "seconds": 6.0, **scored.summary},
     ]
     (folder.work / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     reader: Any = SimpleNamespace(metrics={"steps": 2}, scorer=SimpleNamespace(parameters=9))
-    trained = Trained(reader, sentences, predicted, TASKS[task])  # type: ignore[arg-type]
+    trained = Trained(reader, sentences, classes, TASKS[task])  # type: ignore[arg-type]
     finish(folder, run, trained, "a machine", keep_reader=False)
 
 
@@ -166,7 +167,7 @@ def test_the_same_metric_of_two_tasks_is_not_tested(grid: Grid, tmp_path: Path) 
 def test_sentences_of_every_seed_are_pooled(grid: Grid, tmp_path: Path) -> None:
     """Held-out sentences: the score is the mean over seeds, each with its own sentences."""
     for seed, part in enumerate((SENTENCES[:25], SENTENCES[25:])):
-        labels = [sentence.label for sentence in part]
+        labels = [int(sentence.label or "") for sentence in part]
         for row, skill in (("baseline", 0.5), ("width 12", 0.95)):
             predicted = guesses(skill, seed + len(row), labels)
             made_run(grid, tmp_path, row, seed, predicted, sentences=part)
@@ -204,7 +205,9 @@ def test_predictions_are_stored(grid: Grid, tmp_path: Path) -> None:
     predicted = guesses(0.6, 0)
     made_run(grid, tmp_path, "baseline", 0, predicted)
     (finished,) = find_finished(grid, tmp_path).runs.values()
-    assert finished.answers == {s.id: guess for s, guess in zip(SENTENCES, predicted, strict=True)}
+    assert finished.answers == {
+        s.id: str(guess) for s, guess in zip(SENTENCES, predicted, strict=True)
+    }
     assert finished.result.scores["matthews_correlation"] == matthews(predicted)
     assert finished.result.items
 

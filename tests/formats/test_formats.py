@@ -133,7 +133,7 @@ def test_unknown_suffix_is_not_written(tmp_path: Path, sound: list[Example], nam
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["17", '"text"', "  \n"])
+@pytest.mark.parametrize("text", ["17", '"words"', "  \n"])
 def test_unknown_content(tmp_path: Path, text: str) -> None:
     path = tmp_path / "odd.json"
     path.write_text(text)

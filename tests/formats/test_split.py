@@ -63,7 +63,7 @@ def test_parts_share_no_context_and_no_title(
     for what in (lambda e: "".join(e.context.split()).lower(), lambda e: e.title):
         train, dev = ({what(e) for e in part} - {""} for part in found)
         assert not train & dev
-    assert [part.questions for part in parts] == [len(part) for part in found]
+    assert [part.rows for part in parts] == [len(part) for part in found]
 
 
 def test_shares_and_seeds(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_shares_and_seeds(tmp_path: Path) -> None:
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         (tmp_path / name).mkdir()
         parts = split(str(source), tmp_path / name, shares, seed, {})
-        assert [part.questions for part in parts] == [720, 90, 90]
+        assert [part.rows for part in parts] == [720, 90, 90]
         assert [part.path.name for part in parts] == ["train.jsonl", "dev.jsonl", "test.jsonl"]
         made[name] = [part.path.read_bytes() for part in parts]
     assert made["a"] == made["b"] != made["c"]
@@ -89,7 +89,7 @@ def test_large_groups_leave_no_part_empty(tmp_path: Path) -> None:
     source = tmp_path / "all.jsonl"
     write_examples(source, [question(n, f"Passage {n // 100}.") for n in range(300)])
     parts = split(str(source), tmp_path / "x.jsonl", {"a": 0.98, "b": 0.01, "c": 0.01}, 0, {})
-    assert [part.questions for part in parts] == [100, 100, 100]
+    assert [part.rows for part in parts] == [100, 100, 100]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,6 @@ def test_convert_keeps_faults_and_reports_repeated_ids(readlet: Run, tmp_path: P
         ("question,context\nWho?\n", "o.csv", "line 2: 1 cells under 2 column names"),
         ("question,context\nWho?,Ada\n", "o.txt", "unknown output format; end the name in .json"),
         ("question,context\nWho?,Ada\n", "a.csv", "is also an input"),
-        ("sentence\tlabel\nfine\t1\n", "o.csv", "contains sentences; only question data"),
     ],
 )
 def test_convert_refuses(readlet: Run, tmp_path: Path, text: str, out: str, error: str) -> None:

@@ -87,10 +87,52 @@ def test_each_fault_is_found_and_nothing_else(
     assert report.counts() == {fault: 1}
 
 
+def two(*rows: tuple[str, str | None]) -> list[Sentence]:
+    """Two rows of each of two classes, and these."""
+    base = [("so fine", "good"), ("so dull", "bad"), ("very fine", "good"), ("very dull", "bad")]
+    return [Sentence(str(n), text, label) for n, (text, label) in enumerate([*base, *rows], 1)]
+
+
+TEXT_CASES: list[tuple[Fault, list[Sentence], str, str]] = [
+    (Fault.EMPTY, two((" \n", "good")), "5", "a text is empty"),
+    (Fault.EMPTY, [*two(), Sentence("5", "x", "bad", "y")], "5", "a second text, unlike the first"),
+    (Fault.CONTROL, two(("a bell\x07", "bad")), "5", "U+0007 at 6 of the text"),
+    (Fault.SAME_ID, [*two(), Sentence("1", "x", "bad")], "1", "used before in this file"),
+    (Fault.REPEATED_TEXT, two((" so  fine", "good")), "5", "' so  fine', as '1'"),
+    (Fault.REPEATED_TEXT, two(("so fine", "good"), ("x", "bad")), "5", "'so fine', as '1'"),
+    (Fault.TWO_LABELS, two(("so fine\n", "bad")), "5", "'so fine\\n': 'bad', but 'good' in '1'"),
+    (Fault.UNLABELLED_TEXT, two(("x", None)), "5", "usable for predictions, not for training"),
+    (Fault.ONE_CLASS, two()[::2], "", "all 2 labels are 'good'"),
+    (Fault.RARE_CLASS, two(("x", "so so")), "5", "class 'so so'"),
+    (Fault.SIMILAR_LABELS, two(("x", "Good"), ("y", "Good")), "1", "'Good', 'good'"),
+    (
+        Fault.NO_NUMBER,
+        [Sentence(str(n), f"t {n}", v) for n, v in enumerate(["1", "2.5", "2,5", "3"], 1)],
+        "3",
+        "label '2,5' among numbers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "rows", "identity", "detail"), TEXT_CASES)
+def test_each_fault_of_texts_is_found_and_nothing_else(
+    fault: Fault, rows: list[Sentence], identity: str, detail: str
+) -> None:
+    (finding,) = check_items("memory", rows, {}).findings
+    assert (finding.fault, finding.id) == (fault, identity)
+    assert finding.detail.startswith(detail)
+
+
+def test_a_repeated_id_does_not_hide_another_label() -> None:
+    rows = [*two(), Sentence("1", "so fine", "bad")]
+    found = {finding.fault for finding in check_items("memory", rows, {}).findings}
+    assert found == {Fault.SAME_ID, Fault.TWO_LABELS}
+
+
 def test_every_fault_has_a_case() -> None:
     # Below, and in test_malformed.py: they need files.
     in_files = {Fault.SHARED, Fault.MALFORMED, Fault.UNREADABLE}
-    covered = {fault for fault, _, _ in CASES} | in_files
+    covered = {fault for fault, *_ in [*CASES, *TEXT_CASES]} | in_files
     assert covered == set(Fault)
 
 
@@ -139,43 +181,47 @@ def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None
     assert not check([str(train), str(dev)], {}).is_wrong
 
 
-def test_sentences() -> None:
-    rows = [
-        Sentence("1", "a fine day", 1),
-        Sentence("2", "a fine day", 0),
-        Sentence("3", " ", 0),
-        Sentence("4", "one", 1, second=""),
-        Sentence("5", "bell\x07", 1),
-    ]
-    report = check_items("rows", rows, {})
-    assert (report.sentences, report.questions) == (5, 0)
-    assert report.labels == {1: 3, 0: 2}
-    found = [(finding.fault, finding.id) for finding in report.findings]
-    assert found == [
-        (Fault.REPEATED, "2"),
-        (Fault.EMPTY, "3"),
-        (Fault.EMPTY, "4"),
-        (Fault.CONTROL, "5"),
-    ]
+def test_statistics_of_texts() -> None:
+    report = check_items("rows", two(("x", None), ("good", "good")), {})
+    assert (report.sentences, report.questions, report.unlabelled) == (6, 0, 1)
+    assert report.classes.counts == {"bad": 2, "good": 3}
+    assert report.lengths["text"] == {1: 2, 2: 4}
 
 
-def test_pairs_are_compared_by_both_sentences(tmp_path: Path) -> None:
-    """Neither repeated nor shared: only their first sentences are the same."""
+def test_pairs_are_compared_by_both_texts(tmp_path: Path) -> None:
+    """Neither repeated nor shared: only their first texts are the same."""
     for name, second in (("train.tsv", "It shone."), ("dev.tsv", "It went out.")):
         header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
-        rows = (f"{label}\t1\t2\tAda lit it.\t{second} {label}" for label in (0, 1))
+        rows = (f"{n % 2}\t1\t2\tAda lit it.\t{second} {n}" for n in range(4))
         (tmp_path / name).write_text("\n".join((header, *rows)))
     report = check([str(tmp_path / "train.tsv"), str(tmp_path / "dev.tsv")], {})
-    assert [file.sentences for file in report.files] == [2, 2]
+    assert [file.sentences for file in report.files] == [4, 4]
     assert [file.findings for file in report.files] == [[], []]
 
 
-def test_sentence_in_two_files(tmp_path: Path) -> None:
-    for name in ("train.tsv", "dev.tsv"):
-        (tmp_path / name).write_text(f"sentence\tlabel\nthe same words\t1\nonly in {name}\t0\n")
-    report = check([str(tmp_path / "train.tsv"), str(tmp_path / "dev.tsv")], {})
+def test_a_text_in_two_files(tmp_path: Path) -> None:
+    """Also between formats, and with another label or other spaces."""
+    train, dev = tmp_path / "train.csv", tmp_path / "dev.jsonl"
+    train.write_text("text,label\nthe same words,pos\na,neg\nb,pos\nc,neg\n")
+    rows = [(" the same  words", "neg"), ("d", "pos"), ("e", "neg"), ("f", "pos")]
+    dev.write_text("".join(json.dumps({"text": t, "label": n}) + "\n" for t, n in rows))
+    report = check([str(train), str(dev)], {})
+    assert report.files[0].findings == []
     (finding,) = report.files[1].findings
     assert (finding.fault, finding.id) == (Fault.SHARED, "1")
+    assert finding.detail == f"text 'the same  words' is also in {train}"
+
+
+def test_malformed_texts_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tsv"
+    path.write_text("text\tlabel\na\tpos\nb\tneg\tx\nc\nd\tneg\ne\tpos\nf\tneg\n")
+    (file,) = check([str(path)], {}).files
+    assert file.sentences == 4
+    assert [(f.fault, f.id) for f in file.findings] == [
+        (Fault.MALFORMED, "line 3"),
+        (Fault.MALFORMED, "line 4"),
+    ]
+    assert file.findings[0].detail.startswith("3 cells under 2 column names; separate cells")
 
 
 def test_lengths_are_words_in_bins(sound: list[Example]) -> None:

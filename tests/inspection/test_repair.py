@@ -250,6 +250,6 @@ def test_failing_source_leaves_no_output(tmp_path: Path) -> None:
 def test_sentences_are_not_repaired(tmp_path: Path) -> None:
     source = tmp_path / "dev.tsv"
     source.write_text("sentence\tlabel\nfine\t1\n")
-    with pytest.raises(ReadletError, match="only question data can be repaired"):
+    with pytest.raises(ReadletError, match="contains texts with labels"):
         repair_file(str(source), tmp_path / "out.json", {})
     assert list(tmp_path.iterdir()) == [source]

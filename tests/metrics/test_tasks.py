@@ -78,10 +78,10 @@ labels_and_guesses = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), m
 def test_class_metrics_equal_the_official_summary(name: str, pairs: list[tuple[int, int]]) -> None:
     task = TASKS[name]
     labels, guesses = [label for label, _ in pairs], [guess for _, guess in pairs]
-    sentences = [Sentence(str(n), "a", label) for n, label in enumerate(labels)]
-    scored = task.score(sentences, guesses)
+    sentences = [Sentence(str(n), "a", str(label)) for n, label in enumerate(labels)]
+    scored = task.score(sentences, [str(guess) for guess in guesses])
     assert scored.summary == glue_scores(name, labels, guesses)  # type: ignore[arg-type]
-    assert scored.answers == {str(n): guess for n, guess in enumerate(guesses)}
+    assert scored.answers == {str(n): str(guess) for n, guess in enumerate(guesses)}
     assert {metric.name for metric in task.metrics} | {"total"} == set(scored.summary)
     for metric in task.metrics:
         assert metric.score(scored.items) == pytest.approx(scored.summary[metric.name], abs=1e-9)

@@ -173,14 +173,30 @@ def test_sentences_without_prediction_are_listed_and_wrong(written: Callable[[st
 
 
 def test_a_file_without_sentences(written: Callable[[str], Path]) -> None:
-    with pytest.raises(ReadletError, match="contains no sentences; give data with sentences"):
+    with pytest.raises(ReadletError, match="contains no texts; check how"):
         evaluate_sentences(str(written("sentence\tlabel\n")), "sst2", written("{}"))
 
 
-@pytest.mark.parametrize("label", [2, -1, "1", None, 0.5, [1]])
+@pytest.mark.parametrize("label", [2, -1, "2", None, 0.5, [1]])
 def test_bad_labels(written: Callable[[str], Path], label: Any) -> None:
     with pytest.raises(ReadletError, match=r"id '2'.*give 0 or 1"):
         sentences(written, {"1": 1, "2": label})
+
+
+def test_classes_may_be_text(written: Callable[[str], Path]) -> None:
+    assert sentences(written, {"1": "1", "2": "0"}) == sentences(written, {"1": 1, "2": 0})
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [("so so\t2", "row '2': label '2' is none of the classes"), ("so\t", "row '2': has no label")],
+)
+def test_a_row_that_is_not_of_the_task(
+    written: Callable[[str], Path], row: str, fault: str
+) -> None:
+    data = written(f"sentence\tlabel\nfine\t1\n{row}")
+    with pytest.raises(ReadletError, match=f"{data}: {fault}"):
+        evaluate_sentences(str(data), "sst2", written('{"1": 1}'))
 
 
 def test_the_calibration_error_of_a_reader_is_reported() -> None:

@@ -52,8 +52,12 @@ def _overview(file: FileReport) -> Table:
     table.add_column(style="dim")
     table.add_column()
     if file.sentences:
-        labels = ", ".join(f"{n} of label {label}" for label, n in sorted(file.labels.items()))
-        table.add_row("sentences", f"{file.sentences:,}: {labels}")
+        table.add_row("texts", f"{file.sentences:,}")
+        if file.classes.counts:
+            table.add_row("labels", escape(file.classes.summary()))
+        if file.unlabelled:
+            note = "usable for predictions, not for training"
+            table.add_row("unlabelled", f"{file.unlabelled:,} texts; {note}")
     else:
         share = file.unanswerable / max(file.questions, 1)
         table.add_row("questions", f"{file.questions:,} on {file.contexts:,} contexts")

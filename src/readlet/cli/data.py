@@ -59,7 +59,7 @@ def check(
         has_own_format,
         repair_in_place,
     )
-    from readlet.inspection.repair import repair_file
+    from readlet.inspection.repair import check_repairable, repair_file
 
     columns = parse_columns(column)
     if fix is not None:
@@ -71,6 +71,7 @@ def check(
         if os.path.exists(fix) and has_own_format(files[0], columns, encoding):
             elsewhere = f"{elsewhere}, or repair it with --in-place"
         check_target(fix, files, overwrite=overwrite, remedy=elsewhere)
+        check_repairable(files[0], columns, encoding)
     for source in files if in_place else ():
         check_in_place(source, columns, encoding)
     report = check_files(files, columns, encoding=encoding)
@@ -133,7 +134,8 @@ def _show_item(item: Example | Sentence) -> None:
     console.rule(escape(item.id), style="dim", align="left")
     if isinstance(item, Sentence):
         pair = f"\n   {item.second}" if item.second else ""
-        console.print(f"{item.label}  {item.text}{pair}", markup=False)
+        label = "unlabelled" if item.label is None else item.label
+        console.print(f"{label}  {item.text}{pair}", markup=False)
         return
     if item.title or item.language:
         heading = " · ".join(filter(None, (item.title, item.language)))
@@ -156,10 +158,11 @@ def convert(
     column: ColumnPairs = [],  # noqa: B006
     encoding: Encoding = "",
 ) -> None:
-    """Write the questions of all files to one file of another format.
+    """Write the questions, or the texts with labels, of all files to one file of another format.
 
     Nothing is repaired or left out. CSV has all answers of a question as JSON in the column
     `answers`, with their offsets. SQuAD JSON (.json) groups the questions by context.
+    Texts have the columns `id`, `text`, `second` and `label`; .json is a list of records.
     """
     from readlet.formats.columns import parse_columns
     from readlet.formats.convert import convert as convert_files
@@ -169,7 +172,10 @@ def convert(
     if as_json:
         print_json(done.as_json(), indent=1)
         return
-    text = f"Wrote {out}: {done.questions:,} questions on {done.contexts:,} contexts."
+    counts = f"{done.questions:,} questions on {done.contexts:,} contexts"
+    if done.texts:
+        counts = f"{done.texts:,} texts"
+    text = f"Wrote {out}: {counts}."
     console.print(text, markup=False, soft_wrap=True)
     if done.unlabelled:
         console.print(f"  unlabelled: {done.unlabelled:,}; usable for predictions only")
@@ -196,10 +202,11 @@ def split(
     column: ColumnPairs = [],  # noqa: B006
     encoding: Encoding = "",
 ) -> None:
-    """Split the questions of a file into parts, without leaks.
+    """Split the questions, or the texts with labels, of a file into parts, without leaks.
 
-    A context stays in one part, and so does an article, if there are titles. Contexts that differ
-    only in white space or case count as the same.
+    A context stays in one part, and so does an article, if there are titles. The same text stays in
+    one part, whatever its label. Contexts and texts that differ only in white space or case count
+    as the same.
     """
     from readlet.formats.columns import parse_columns
     from readlet.formats.split import parse_parts
@@ -211,7 +218,9 @@ def split(
         print_json({"parts": [part.as_json() for part in done]}, indent=1)
         return
     for part in done:
-        counts = f"{part.questions:,} questions ({part.share:.1%}) on {part.contexts:,} contexts"
+        counts = f"{part.rows:,} {part.content} ({part.share:.1%})"
+        if part.content == "questions":
+            counts += f" on {part.contexts:,} contexts"
         console.print(f"Wrote {part.path}: {counts}.", markup=False, soft_wrap=True)
 
 

@@ -1,177 +1,18 @@
-"""Files to Examples and back. `read` detects the format by content, never by file name."""
+"""Files to Examples and Sentences, and back."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from readlet.errors import EncodingError, ReadletError, bad_input, input_error
-from readlet.formats.columns import Columns, NoColumnError
-from readlet.formats.csv_files import read_csv
-from readlet.formats.detect import detect
-from readlet.formats.glue import read_glue
-from readlet.formats.hub import PREFIX, read_hub
-from readlet.formats.json_files import read_json
-from readlet.formats.jsonl import read_jsonl
-from readlet.formats.malformed import OnFault, raise_fault
-from readlet.formats.parquet_files import read_parquet
-from readlet.formats.places import nearest_place, occurrences
-from readlet.formats.sources import encoding_of, has_columns, source_path
-from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
+from readlet.formats.items import read
+from readlet.formats.labelled import content_of, read_labelled, read_sentences
+from readlet.formats.questions import read_examples, read_questions
+from readlet.formats.sources import source_path
 from readlet.formats.writing import write_examples
-from readlet.types import NO_OFFSET, Example, Sentence, Span
 
 __all__ = [
+    "content_of",
     "read",
     "read_examples",
+    "read_labelled",
     "read_questions",
     "read_sentences",
     "source_path",
     "write_examples",
 ]
-
-_NO_COLUMNS: Columns = {}
-
-
-def read(
-    source: str | Path,
-    columns: Columns = _NO_COLUMNS,
-    *,
-    encoding: str = "",
-    on_fault: OnFault = raise_fault,
-) -> Iterator[Example | Sentence]:
-    """Stream the items of the source unchanged: nothing is repaired or dropped.
-
-    With `on_fault`, malformed rows are passed to it and left out; without, the first one raises an
-    error. The encoding is found by a byte order mark, else it is the given one, else UTF-8.
-    """
-    if str(source).startswith(PREFIX):
-        yield from read_hub(str(source), columns, on_fault=on_fault)
-        return
-    path = source_path(source)
-    encoding = encoding_of(path, encoding)
-    kind = detect(path, columns, encoding)
-    if kind == "parquet":
-        if encoding:
-            raise bad_input(path, "", "Parquet has no text encoding", "omit --encoding")
-        yield from read_parquet(path, columns, on_fault=on_fault)
-    elif kind == "json":
-        yield from read_json(path, columns, encoding=encoding, on_fault=on_fault)
-    elif kind == "array":
-        yield from read_json(path, columns, key="", encoding=encoding, on_fault=on_fault)
-    elif kind == "jsonl":
-        yield from read_jsonl(path, columns, encoding=encoding, on_fault=on_fault)
-    elif kind == "csv":
-        yield from read_csv(path, columns, encoding=encoding, on_fault=on_fault)
-    else:
-        if columns:
-            raise bad_input(path, "", "this format has no named columns", "omit --column")
-        yield from read_glue(path, kind, encoding=encoding, on_fault=on_fault)
-
-
-def read_examples(
-    source: str | Path, columns: Columns | None = None, *, encoding: str = ""
-) -> Iterator[Example]:
-    """Stream validated questions: every answer is at its offset (law 1).
-
-    A question has text, and either has answers or is marked impossible. Anything else raises an
-    error.
-
-    Omit `columns` where the user can name neither columns nor an encoding: errors about them then
-    suggest another remedy.
-    """
-    for number, item in enumerate(_read_named(source, columns, encoding)):
-        if not isinstance(item, Example):
-            raise bad_input(source, "", "contains sentences, not questions", "give question data")
-        for field, text in (("question", item.question), ("context", item.context)):
-            if not text.strip():
-                place = f"question {item.id!r}"
-                raise bad_input(source, place, f"the {field} has no text", _fix_remedy(source))
-        if not item.answers and not item.is_impossible:
-            if not item.is_labelled and not number:
-                _require_labels(source, columns, encoding)
-            what = "" if item.is_labelled else "is unlabelled: it "
-            fault = f"{what}has no answer and is not marked impossible"
-            remedy = "add its answers, or set is_impossible to true"
-            raise bad_input(source, f"question {item.id!r}", fault, remedy)
-        if item.answers and item.is_impossible:
-            fault = "is marked impossible but has answers"
-            raise bad_input(source, f"question {item.id!r}", fault, _fix_remedy(source))
-        for answer in item.answers:
-            if not answer.is_in(item.context):
-                raise _misplaced(source, item, answer)
-        yield item
-
-
-def read_questions(
-    *sources: str | Path, columns: Columns | None = None, encoding: str = ""
-) -> list[Example]:
-    """The questions of all sources with unique ids, since answers are stored by id.
-
-    Ids may repeat: rows without ids are numbered per file, and translations keep their ids.
-    `columns` apply to the sources that have named columns.
-    """
-    examples = [
-        example
-        for source in sources
-        for example in read_examples(
-            source,
-            columns if columns is None or has_columns(source, encoding) else _NO_COLUMNS,
-            encoding=encoding,
-        )
-    ]
-    warn_of_repeated_ids(examples, "a number is appended")
-    return with_own_ids(examples)
-
-
-def _read_named(
-    source: str | Path, columns: Columns | None, encoding: str
-) -> Iterator[Example | Sentence]:
-    try:
-        yield from read(source, columns or _NO_COLUMNS, encoding=encoding)
-    except NoColumnError as error:
-        raise (error if columns is not None else error.without_option) from None
-    except EncodingError as error:
-        if columns is not None:
-            raise
-        command = f"readlet data convert {source} --encoding NAME --out OUT.jsonl"
-        remedy = f"save it as UTF-8: {command}"
-        raise input_error(EncodingError, source, error.place, error.fault, remedy) from None
-
-
-def _require_labels(source: str | Path, columns: Columns | None, encoding: str) -> None:
-    """Raise an error that lists the columns, if one of them may be that of the answers."""
-    if not has_columns(source, encoding):
-        return
-    try:
-        next(read(source, {"answer": "answer", **(columns or {})}, encoding=encoding))
-    except NoColumnError as error:
-        remedy = (error if columns is not None else error.without_option).remedy
-        fault = f"its questions are unlabelled: {error.fault}"
-        raise bad_input(source, "", fault, f"add the answers, or {remedy}") from None
-
-
-def read_sentences(source: str | Path, *, encoding: str = "") -> Iterator[Sentence]:
-    for item in read(source, encoding=encoding):
-        if not isinstance(item, Sentence):
-            raise bad_input(source, "", "contains questions, not sentences", "give a GLUE file")
-        yield item
-
-
-def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
-    shown, found = f"{answer.text!r:.60}", occurrences(example.context, answer.text)
-    near = nearest_place(example.context, answer)
-    if near is None:
-        where = "is not in the context"
-    elif near.text != answer.text:
-        where = f"is spelled {near.text!r:.60} in the context"
-    elif answer.start == NO_OFFSET and len(found) == 1:
-        where = f"has no offset and occurs only inside of a word, at {near.start}"
-    elif answer.start == NO_OFFSET:
-        where = f"has no offset and occurs {len(found)} times in the context"
-    else:
-        where = f"is not at {answer.start} (nearest at {near.start})"
-    fault = f"answer {shown} {where}"
-    return bad_input(source, f"question {example.id!r}", fault, _fix_remedy(source))
-
-
-def _fix_remedy(source: str | Path) -> str:
-    return f"repair it with `readlet data check {source} --fix OUT`"

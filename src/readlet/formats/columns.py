@@ -5,32 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from readlet.errors import InputError, ReadletError, bad_input, input_error
-
-FIELDS = (
-    "id",
-    "question",
-    "context",
-    "answers",
-    "answer",
-    "answer_start",
-    "is_impossible",
-    "plausible_answers",
-    "title",
-    "language",
+from readlet.formats.schemas import (
+    FIELDS,
+    KNOWN_NAMES,
+    QUESTIONS,
+    TEXTS,
+    Content,
+    Schema,
+    simple_name,
 )
+
 # `{"context": "passage"}`: the file's column for our `context` is `passage`.
 Columns = Mapping[str, str]
-# Common names of a field, used if the file has no column of its own name, and only one of these.
-_OTHER_NAMES = {
-    "id": ("qid", "question_id"),
-    "question": ("query", "question_text"),
-    "context": ("passage", "paragraph", "text", "document"),
-    "answer": ("answer_text",),
-    "answer_start": ("start", "start_char", "answer_offset"),
-    "is_impossible": ("impossible",),
-    "language": ("lang",),
-}
-_KNOWN = {*FIELDS, *(name for names in _OTHER_NAMES.values() for name in names)}
 
 
 class NoColumnError(InputError):
@@ -41,6 +27,8 @@ class NoColumnError(InputError):
 
 def no_column(source: str | Path, place: str, fault: str, field: str) -> NoColumnError:
     remedy = f"name the column with --column {field}=NAME (in experiments: data.columns)"
+    if field == "question":  # perhaps it is no question data
+        remedy += "; for texts with labels: --column text=NAME"
     error = input_error(NoColumnError, source, place, fault, remedy)
     command = f"readlet data convert {source} --column {field}=NAME --out OUT.jsonl"
     error.without_option = bad_input(source, place, fault, f"rename the columns: {command}")
@@ -50,9 +38,10 @@ def no_column(source: str | Path, place: str, fault: str, field: str) -> NoColum
 class ColumnFinder:
     """Finds the columns of the fields in one source; rows may have different columns."""
 
-    def __init__(self, source: str | Path, columns: Columns) -> None:
+    def __init__(self, source: str | Path, columns: Columns, schema: Schema) -> None:
         self._source = source
         self._columns = columns
+        self._schema = schema
         self._found: dict[tuple[str, ...], Columns] = {}
         self._guessed: dict[str, str] = {}
 
@@ -66,9 +55,9 @@ class ColumnFinder:
         return self._found[key]
 
     def require(self, place: str, names: Sequence[str]) -> Columns:
-        """Columns for questions, contexts and all fields that the user has mapped must exist."""
+        """The required columns, and those of all fields that the user has mapped, must exist."""
         found = self.find(names)
-        for field in dict.fromkeys(("question", "context", *self._columns)):
+        for field in dict.fromkeys((*self._schema.required, *self._columns)):
             if field not in found:
                 name = self._columns.get(field, field)
                 known = ", ".join(f"{name:.40}" for name in names[:12]) or "none"
@@ -82,15 +71,23 @@ class ColumnFinder:
 
     def _resolve(self, names: tuple[str, ...]) -> Columns:
         # A column that the user names for one field is not another one, whatever its name.
-        own = {field: field for field in FIELDS if field not in self._columns.values()}
+        fields = self._schema.fields
+        own = {field: field for field in fields if field not in self._columns.values()}
         wanted = {**own, **self._columns}
-        found = {field: wanted[field] for field in FIELDS if wanted.get(field) in names}
+        found = {field: wanted[field] for field in fields if wanted.get(field) in names}
         used = {*found.values(), *self._columns.values()}
-        spare = {_simple(name): name for name in names if name not in used}
-        for field in FIELDS:
+        spare = {simple_name(name): name for name in names if name not in used}
+        if not {"text", "second"} & {*found, *self._columns}:
+            for pair in self._schema.pairs:
+                if all(name in spare for name in pair):
+                    for field, name in zip(("text", "second"), pair, strict=True):
+                        found[field] = spare.pop(name)
+                        self._report(field, found[field])
+                    break
+        for field in fields:
             if field in found or field in self._columns or not _may_be_guessed(field, found):
                 continue
-            common = (field, *_OTHER_NAMES.get(field, ()))
+            common = (field, *self._schema.other_names.get(field, ()))
             if field == "answer" and "answer_start" in found:
                 common = (*common, "text")  # next to a context and a start, as in flat SQuAD
             matching = [name for name in common if name in spare]
@@ -100,14 +97,14 @@ class ColumnFinder:
         return found
 
     def _report(self, field: str, name: str) -> None:
-        if self._guessed.setdefault(field, name) == name:
+        if self._guessed.setdefault(field, name) == name and name not in self._schema.obvious:
             text = f"{self._source}: column {name!r:.40} is read as {field!r}"
             warnings.warn(text, stacklevel=2)
 
 
 def known_names(names: Iterable[str], columns: Columns) -> int:
     """How many of the names are columns that can be read."""
-    return sum(_simple(name) in _KNOWN or name in columns.values() for name in names)
+    return sum(simple_name(name) in KNOWN_NAMES or name in columns.values() for name in names)
 
 
 def _may_be_guessed(field: str, found: Columns) -> bool:
@@ -115,11 +112,21 @@ def _may_be_guessed(field: str, found: Columns) -> bool:
         return "answers" not in found
     if field == "answer_start":
         return "answer" in found
+    if field == "second":
+        return "text" in found
     return True
 
 
-def _simple(name: str) -> str:
-    return "_".join(name.lower().replace("-", " ").split())
+def content_of_columns(columns: Columns) -> Content | None:
+    """What the user's names of columns say of the rows; None if they say nothing."""
+    of_texts = [field for field in columns if field not in QUESTIONS.fields]
+    of_questions = [field for field in columns if field not in TEXTS.fields]
+    if of_texts and of_questions:
+        fault = f"--column: {of_questions[0]!r} is a field of questions, {of_texts[0]!r} of texts"
+        raise ReadletError(f"{fault} with labels; name columns of one kind")
+    if of_texts:
+        return "texts"
+    return "questions" if of_questions else None
 
 
 def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
@@ -133,4 +140,5 @@ def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
         if field in columns:
             raise ReadletError(f"--column {pair}: {field!r} is given twice; name one column")
         columns[field] = name
+    content_of_columns(columns)  # fields of one kind
     return columns

@@ -1,4 +1,4 @@
-"""Write the questions of files, unchanged, to a file of another format."""
+"""Write the questions or texts of files, unchanged, to a file of another format."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats import read, write_examples
+from readlet.formats import content_of, read, write_examples
 from readlet.formats.columns import Columns
-from readlet.formats.writing import check_target, output_kind
-from readlet.types import Example
+from readlet.formats.writing import check_target, output_kind, write_sentences
+from readlet.types import Example, Sentence
 
 
 @dataclass
@@ -18,11 +18,13 @@ class Converted:
 
     questions: int = 0
     contexts: int = 0
+    texts: int = 0
     unlabelled: int = 0
     repeated_ids: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        absent = ("questions", "contexts") if self.texts else ("texts",)
+        return {name: count for name, count in asdict(self).items() if name not in absent}
 
 
 def convert(
@@ -33,23 +35,36 @@ def convert(
     encoding: str = "",
     overwrite: bool = False,
 ) -> Converted:
-    """Write all questions of the sources to one file, in order; nothing is repaired or dropped.
+    """Write all questions, or all texts with labels, of the sources to one file, in order.
 
-    Only SQuAD JSON (`.json`) changes the order: it has each context once.
+    Nothing is repaired or dropped. Only SQuAD JSON (`.json`) changes the order: it has each context
+    once.
     """
     check_target(out, sources, overwrite=overwrite)
     counts = Converted()
+    if content_of(sources[0], columns, encoding=encoding) == "texts":
+        texts = (item for source in sources for item in read_texts(source, columns, encoding))
+        write_sentences(out, _counted_texts(texts, counts))
+        return counts
     items = (item for source in sources for item in read_all(source, columns, encoding=encoding))
     write_examples(out, arranged(out, _counted(items, counts)))
     return counts
 
 
 def read_all(source: str, columns: Columns, *, encoding: str = "") -> Iterator[Example]:
-    """All questions of a source as they are; an error if it has sentences."""
+    """All questions of a source as they are; an error if it has texts with labels."""
     for item in read(source, columns, encoding=encoding):
         if not isinstance(item, Example):
-            remedy = "only question data can be converted or split"
-            raise bad_input(source, "", "contains sentences", remedy)
+            raise bad_input(source, "", "contains texts, not questions", "give question data")
+        yield item
+
+
+def read_texts(source: str, columns: Columns, encoding: str) -> Iterator[Sentence]:
+    """All texts of a source as they are; an error if it has questions."""
+    for item in read(source, columns, content="texts", encoding=encoding):
+        if not isinstance(item, Sentence):
+            fault = "contains questions, not texts with labels"
+            raise bad_input(source, "", fault, "give files of one kind")
         yield item
 
 
@@ -84,3 +99,13 @@ def _counted(examples: Iterable[Example], counts: Converted) -> Iterator[Example
         contexts.add(hash(example.context))
         counts.contexts = len(contexts)
         yield example
+
+
+def _counted_texts(sentences: Iterable[Sentence], counts: Converted) -> Iterator[Sentence]:
+    ids: set[int] = set()
+    for sentence in sentences:
+        counts.texts += 1
+        counts.unlabelled += sentence.label is None
+        counts.repeated_ids += hash(sentence.id) in ids
+        ids.add(hash(sentence.id))
+        yield sentence

@@ -7,7 +7,6 @@ is read back exactly.
 import csv
 import json
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
@@ -16,56 +15,32 @@ from readlet.errors import InputError, bad_input
 from readlet.formats.columns import Columns, known_names
 from readlet.formats.fields import span_records
 from readlet.formats.malformed import OnFault, raise_fault
+from readlet.formats.row_lines import RowLines
 from readlet.formats.rows import RowReader
+from readlet.formats.schemas import Content
 from readlet.formats.tables import HEADER, LABELS, storable
+from readlet.formats.text_rows import TextRows
+from readlet.formats.tsv_rows import next_tsv_row
 from readlet.storage.files import MAX_PIECE, text_lines
-from readlet.types import Example
+from readlet.types import Example, Sentence
 
 DELIMITERS = ",\t;|"
+_CSV_REMEDY = "check its quotes and separators"
+_TSV_REMEDY = "separate cells with one tab, and put a text with tabs in quotes"
 # The first line of a file may name the delimiter, for Excel.
 _NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*')
 
 
-class _Lines:
-    """Lines that can be read again: after a fault, reading continues at the next line."""
-
-    def __init__(self, lines: Iterator[str]) -> None:
-        self._lines = lines
-        self._ahead: deque[str] = deque()
-        self._taken: list[str] = []  # of the current row
-        self._number = 0
-        self._budget = MAX_PIECE  # characters: the time stays linear if every row has a fault
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = self._ahead.popleft() if self._ahead else next(self._lines)
-        self._number += 1
-        self._taken.append(line)
-        return line
-
-    def start_row(self) -> int:
-        """The number of the line where the next row begins."""
-        self._taken.clear()
-        return self._number + 1
-
-    def give_back(self, kept: int) -> int:
-        """Read the lines of this row again, all but the first ones; the number of lost lines."""
-        again = self._taken[kept:]
-        self._budget -= sum(map(len, again))
-        if self._budget < 0:
-            return len(again)
-        self._ahead.extendleft(reversed(again))
-        self._number -= len(again)
-        return 0
-
-
 def read_csv(
-    path: Path, columns: Columns, *, encoding: str = "", on_fault: OnFault = raise_fault
-) -> Iterator[Example]:
+    path: Path,
+    columns: Columns,
+    *,
+    content: Content | None = None,
+    encoding: str = "",
+    on_fault: OnFault = raise_fault,
+) -> Iterator[Example | Sentence]:
     """The delimiter is detected from the header, which must name the columns."""
-    lines = _Lines(text_lines(path, encoding))
+    lines = RowLines(text_lines(path, encoding))
     delimiter = _delimiter(path, lines, columns)
     csv.field_size_limit(MAX_PIECE)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -74,13 +49,15 @@ def read_csv(
     except csv.Error as error:
         raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
     names = [name.strip() for name in header]
-    rows = RowReader(path, columns)
+    rows = RowReader(path, columns, content).of(names)
     found = rows.require("header", names)
+    # Tables of texts often have plain quotes in them, unless even the names are quoted.
+    is_plain = isinstance(rows, TextRows) and delimiter == "\t" and '"' not in lines.taken
     number = 0
     while True:
         place = f"line {lines.start_row()}"
         try:
-            cells = next(reader, None)
+            cells = next_tsv_row(lines, len(names)) if is_plain else next(reader, None)
             if cells is None:
                 return
             if _is_blank(cells):
@@ -88,20 +65,21 @@ def read_csv(
             number += 1
             if len(cells) != len(names):
                 fault = f"{len(cells)} cells under {len(names)} column names"
-                raise bad_input(path, place, fault, "check its quotes and separators")
+                raise bad_input(path, place, fault, _TSV_REMEDY if is_plain else _CSV_REMEDY)
         except (csv.Error, InputError) as error:
             on_fault(_row_fault(path, place, error, lines.give_back(1)))
             continue
         # An empty cell is a missing value: CSV cannot distinguish the two.
         row = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
-        row.setdefault(found["question"], "")
-        row.setdefault(found["context"], "")
+        for field in rows.texts:
+            if field in found:
+                row.setdefault(found[field], "")
         try:
-            example = rows.example(place, number, row, names)
+            item = rows.item(place, number, row, names)
         except InputError as error:
             on_fault(error)
         else:
-            yield example
+            yield item
 
 
 def _is_blank(cells: Iterable[str]) -> bool:
@@ -117,7 +95,7 @@ def _row_fault(path: Path, place: str, error: csv.Error | InputError, lost: int)
     return bad_input(path, place, f"not valid CSV ({error})", remedy)
 
 
-def _delimiter(path: Path, lines: _Lines, columns: Columns) -> str:
+def _delimiter(path: Path, lines: RowLines, columns: Columns) -> str:
     """The delimiter that gives the most known names, then the most cells."""
     lines.start_row()
     header = next((line for line in lines if not is_blank_line(line)), "")

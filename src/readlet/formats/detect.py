@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Literal
 
 from readlet.errors import bad_input
-from readlet.formats.columns import FIELDS, Columns
+from readlet.formats.columns import Columns
 from readlet.formats.csv_files import DELIMITERS, header_rank, is_blank_line
-from readlet.formats.glue import Task, glue_task
+from readlet.formats.glue import UnnamedTask, unnamed_task
 from readlet.storage.files import open_bytes, text_chunks
 
-Kind = Literal["parquet", "json", "array", "jsonl", "csv"] | Task
+Kind = Literal["parquet", "json", "array", "jsonl", "csv"] | UnnamedTask
 # A string (with a colon after it if it is a key) or a bracket.
 _JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
 _JSON_LINE = re.compile(r'^\{\s*".*\}\s*$', re.MULTILINE)
@@ -25,9 +25,7 @@ def detect(path: Path, columns: Columns, encoding: str) -> Kind:
     if _is_parquet(path):
         return "parquet"
     head = next(text_chunks(path, encoding))
-    first_line = head.split("\n", 1)[0]
-    task = glue_task(first_line)
-    if task:
+    if task := unnamed_task(head):
         return task
     start = head.lstrip()[:1]
     if start == "[":
@@ -39,7 +37,7 @@ def detect(path: Path, columns: Columns, encoding: str) -> Kind:
     # The first line of JSONL may be damaged.
     if not known and _JSON_LINE.search(head):
         return "jsonl"
-    if cells > 1 or header.strip('" \r') in FIELDS:
+    if cells > 1 or known:
         return "csv"
     fault = f"starts with {head.strip()[:20]!r}: unknown format"
     raise bad_input(path, "", fault, "give SQuAD JSON, JSONL, CSV, Parquet or a GLUE file")
@@ -63,5 +61,5 @@ def _is_json_list(head: str, columns: Columns) -> bool:
                 break
         elif depth == 1 and piece[2]:
             keys.add(piece[1])
-    row = {columns.get("question", "question"), columns.get("context", "context")}
+    row = {columns.get(field, field) for field in ("question", "context", "text", "label")}
     return "data" in keys and not keys & row

@@ -1,4 +1,7 @@
-"""Tab-separated files of three GLUE tasks. They have no quoting: a quote is a plain character."""
+"""Tab-separated files of three GLUE tasks. They have no quoting: a quote is a plain character.
+
+SST-2 has named columns and is read as any other table of texts.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +13,24 @@ from readlet.storage.files import text_lines
 from readlet.types import Sentence
 
 Task = Literal["cola", "sst2", "mrpc"]
+UnnamedTask = Literal["cola", "mrpc"]
+"""The tasks whose files have columns of their own."""
+_SST2_HEADER = ["sentence", "label"]
 _MRPC_HEADER = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
 
 
-def glue_task(first_line: str) -> Task | None:
-    """The task of a file, by its first line; None if it is no GLUE file."""
-    cells = first_line.rstrip("\r\n").split("\t")
-    if cells == ["sentence", "label"]:
-        return "sst2"
+def glue_task(head: str) -> Task | None:
+    """The task of a file, by its beginning; None if it is no GLUE file."""
+    if task := unnamed_task(head):
+        return task
+    header, *lines = (line.rstrip("\r").split("\t") for line in head.split("\n"))
+    # The last line may be cut. Other labels than 0 and 1: another task with the same names.
+    labels = {cells[1] for cells in lines[:-1] if len(cells) == 2}
+    return "sst2" if header == _SST2_HEADER and labels <= {"0", "1"} else None
+
+
+def unnamed_task(head: str) -> UnnamedTask | None:
+    cells = head.split("\n", 1)[0].rstrip("\r").split("\t")
     if cells == _MRPC_HEADER:
         return "mrpc"
     # CoLA has no header: source, label, the author's mark, sentence.
@@ -27,10 +40,10 @@ def glue_task(first_line: str) -> Task | None:
 
 
 def read_glue(
-    path: Path, task: Task, *, encoding: str = "", on_fault: OnFault = raise_fault
+    path: Path, task: UnnamedTask, *, encoding: str = "", on_fault: OnFault = raise_fault
 ) -> Iterator[Sentence]:
     for number, line in enumerate(text_lines(path, encoding), 1):
-        if number == 1 and task != "cola":
+        if number == 1 and task == "mrpc":
             continue
         try:
             sentence = _sentence(path, task, number, line)
@@ -40,18 +53,16 @@ def read_glue(
             yield sentence
 
 
-def _sentence(path: Path, task: Task, number: int, line: str) -> Sentence:
-    columns = {"cola": 4, "sst2": 2, "mrpc": 5}[task]
+def _sentence(path: Path, task: UnnamedTask, number: int, line: str) -> Sentence:
+    columns = {"cola": 4, "mrpc": 5}[task]
     cells = line.rstrip("\r\n").split("\t")
     place = f"line {number}"
     if len(cells) != columns:
         fault = f"{len(cells)} cells instead of {columns}"
         raise bad_input(path, place, fault, "separate cells with one tab, without quotes")
-    label = cells[{"cola": 1, "sst2": 1, "mrpc": 0}[task]]
+    label = cells[{"cola": 1, "mrpc": 0}[task]]
     if label not in ("0", "1"):
         raise bad_input(path, place, f"label {label!r:.20}", "a label is 0 or 1")
     if task == "mrpc":
-        return Sentence(str(number - 1), cells[3], int(label), second=cells[4])
-    if task == "sst2":
-        return Sentence(str(number - 1), cells[0], int(label))
-    return Sentence(str(number), cells[3], int(label))
+        return Sentence(str(number - 1), cells[3], label, second=cells[4])
+    return Sentence(str(number), cells[3], label)

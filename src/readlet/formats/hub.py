@@ -7,15 +7,20 @@ from readlet.errors import InputError, ReadletError, bad_input
 from readlet.formats.columns import Columns
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.rows import RowReader
+from readlet.formats.schemas import Content
 from readlet.installing import install_extra
-from readlet.types import Example
+from readlet.types import Example, Sentence
 
 PREFIX = "hub:"
 
 
 def read_hub(
-    source: str, columns: Columns, *, on_fault: OnFault = raise_fault
-) -> Iterator[Example]:
+    source: str,
+    columns: Columns,
+    *,
+    content: Content | None = None,
+    on_fault: OnFault = raise_fault,
+) -> Iterator[Example | Sentence]:
     """Stream a dataset from the hub or a local folder, without loading it into memory."""
     try:
         import datasets
@@ -29,14 +34,14 @@ def read_hub(
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)
         logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
         rows = datasets.load_dataset(name, split=split or "train", streaming=True)
-        reader = RowReader(source, columns)
+        reader = RowReader(source, columns, content)
         for number, row in enumerate(rows, 1):
             try:
-                example = reader.example(f"row {number}", number, row, list(row))
+                item = reader.item(f"row {number}", number, row, list(row))
             except InputError as error:
                 on_fault(error)
             else:
-                yield example
+                yield item
     except ReadletError:
         raise
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:

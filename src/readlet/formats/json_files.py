@@ -12,9 +12,10 @@ from readlet.formats.columns import Columns, NoColumnError
 from readlet.formats.json_stream import ListStream
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.rows import RowReader
+from readlet.formats.schemas import Content
 from readlet.formats.squad import article_examples
 from readlet.storage.files import text_chunks
-from readlet.types import Example
+from readlet.types import Example, Sentence
 
 _NO_COLUMNS: Columns = {}
 _ItemKind = Literal["row", "article"]
@@ -25,11 +26,12 @@ def read_json(
     columns: Columns = _NO_COLUMNS,
     *,
     key: str = "data",
+    content: Content | None = None,
     encoding: str = "",
     on_fault: OnFault = raise_fault,
-) -> Iterator[Example]:
-    """Stream the examples of the list under `key` (empty: of an array), one item at a time."""
-    rows = RowReader(path, columns)
+) -> Iterator[Example | Sentence]:
+    """Stream the items of the list under `key` (empty: of an array), one item at a time."""
+    rows = RowReader(path, columns, content)
     items = ListStream(path, text_chunks(path, encoding), key)
     kind: _ItemKind | None = None
     for number, item in enumerate(items, 1):
@@ -43,14 +45,14 @@ def read_json(
             if not isinstance(item, dict):
                 fault = f"is {item!r:.40}, not an object"
                 raise bad_input(path, f"record {number}", fault, "give a list of records")
-            example = rows.example(f"record {number}", number, item, list(item))
+            row = rows.item(f"record {number}", number, item, list(item))
         except NoColumnError as error:
             on_fault(error)
         except InputError as error:
             place = f"{error.place} (line {items.line})"
             on_fault(bad_input(path, place, error.fault, error.remedy))
         else:
-            yield example
+            yield row
 
 
 def _kind(item: Any, rows: RowReader, last: _ItemKind | None) -> _ItemKind:

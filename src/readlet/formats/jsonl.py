@@ -8,25 +8,33 @@ from typing import Any, TextIO
 from readlet.errors import InputError, bad_input
 from readlet.formats.columns import Columns
 from readlet.formats.malformed import OnFault, raise_fault
-from readlet.formats.rows import RowReader, row_record
+from readlet.formats.question_rows import row_record
+from readlet.formats.rows import RowReader
+from readlet.formats.schemas import Content
+from readlet.formats.text_rows import text_record
 from readlet.storage.files import text_lines
-from readlet.types import Example
+from readlet.types import Example, Sentence
 
 
 def read_jsonl(
-    path: Path, columns: Columns, *, encoding: str = "", on_fault: OnFault = raise_fault
-) -> Iterator[Example]:
-    rows = RowReader(path, columns)
+    path: Path,
+    columns: Columns,
+    *,
+    content: Content | None = None,
+    encoding: str = "",
+    on_fault: OnFault = raise_fault,
+) -> Iterator[Example | Sentence]:
+    rows = RowReader(path, columns, content)
     for number, line in enumerate(text_lines(path, encoding), 1):
         if line.isspace():
             continue
         try:
             row = json_object(path, number, line)
-            example = rows.example(f"line {number}", number, row, list(row))
+            item = rows.item(f"line {number}", number, row, list(row))
         except InputError as error:
             on_fault(error)
         else:
-            yield example
+            yield item
 
 
 def json_object(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -47,7 +55,8 @@ def json_object(path: Path, number: int, line: str) -> dict[str, Any]:
     return row
 
 
-def write_jsonl(stream: TextIO, examples: Iterable[Example]) -> None:
-    for example in examples:
-        json.dump(row_record(example), stream, ensure_ascii=False)
+def write_jsonl(stream: TextIO, items: Iterable[Example] | Iterable[Sentence]) -> None:
+    for item in items:
+        record = row_record(item) if isinstance(item, Example) else text_record(item)
+        json.dump(record, stream, ensure_ascii=False)
         stream.write("\n")

@@ -13,36 +13,42 @@ from readlet.errors import InputError, ReadletError, bad_input
 from readlet.formats.columns import Columns
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.rows import RowReader
+from readlet.formats.schemas import Content
 from readlet.formats.tables import HEADER, LABELS, storable
 from readlet.installing import install_extra
 from readlet.storage.files import atomic_bytes, open_bytes
-from readlet.types import Example, Span
+from readlet.types import Example, Sentence, Span
 
 _BATCH = 1024  # rows
 
 
 def read_parquet(
-    path: Path, columns: Columns, *, on_fault: OnFault = raise_fault
-) -> Iterator[Example]:
+    path: Path,
+    columns: Columns,
+    *,
+    content: Content | None = None,
+    on_fault: OnFault = raise_fault,
+) -> Iterator[Example | Sentence]:
     require_pyarrow(path)
     from pyarrow import ArrowException, parquet
 
-    rows = RowReader(path, columns)
+    reader = RowReader(path, columns, content)
     with open_bytes(path) as stream:
         try:
             with parquet.ParquetFile(stream) as table:
                 names = table.schema_arrow.names
+                rows = reader.of(names)
                 rows.require("schema", names)
                 number = 0
                 for batch in table.iter_batches(_BATCH):
                     for row in batch.to_pylist():
                         number += 1
                         try:
-                            example = rows.example(f"row {number}", number, row, names)
+                            item = rows.item(f"row {number}", number, row, names)
                         except InputError as error:
                             on_fault(error)
                         else:
-                            yield example
+                            yield item
         except (ArrowException, OSError) as error:
             first = str(error).splitlines()[0]
             raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None

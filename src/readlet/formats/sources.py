@@ -51,11 +51,11 @@ def has_columns(source: str | Path, encoding: str = "") -> bool:
 
 
 def task_of(source: str | Path, *, encoding: str = "") -> Task | None:
-    """The GLUE task of the file, or None for question data."""
+    """The GLUE task of the file, or None for all other data."""
     if str(source).startswith(PREFIX):
         return None
     path = source_path(source)
-    return glue_task(head_of(path, encoding_of(path, encoding)).split("\n", 1)[0])
+    return glue_task(head_of(path, encoding_of(path, encoding)))
 
 
 def encoding_of(path: Path, encoding: str) -> str:

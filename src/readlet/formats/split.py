@@ -1,4 +1,4 @@
-"""Split a file of questions into parts that share no context and no article.
+"""Split a file into parts that share no context and no article, or no text.
 
 Contexts that differ only in white space, case or Unicode normalisation count as the same. Only
 their digests are kept in memory; the source is read once for the plan and once for each part.
@@ -16,12 +16,14 @@ from typing import Any
 from unicodedata import normalize
 
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import write_examples
+from readlet.formats import content_of, write_examples
 from readlet.formats.columns import Columns
-from readlet.formats.convert import arranged, read_all
-from readlet.formats.writing import check_target, is_output, output_kind
+from readlet.formats.convert import arranged, read_all, read_texts
+from readlet.formats.schemas import Content
+from readlet.formats.unique_ids import Item
+from readlet.formats.writing import check_target, is_output, output_kind, write_sentences
 from readlet.storage.outputs import check_file, make_folder
-from readlet.types import Example
+from readlet.types import Example, Sentence
 
 Parts = Mapping[str, float]
 """The share of each part, by name."""
@@ -31,12 +33,15 @@ Parts = Mapping[str, float]
 class PartSummary:
     name: str
     path: Path
-    questions: int
-    contexts: int
-    share: float  # of all questions
+    content: Content
+    rows: int  # questions, or texts with labels
+    contexts: int  # or different texts
+    share: float  # of all rows
 
     def as_json(self) -> dict[str, Any]:
-        return vars(self) | {"path": str(self.path)}
+        noun = "contexts" if self.content == "questions" else "different_texts"
+        counts = {self.content: self.rows, noun: self.contexts, "share": self.share}
+        return {"name": self.name, "path": str(self.path), **counts}
 
 
 def parse_parts(text: str) -> dict[str, float]:
@@ -75,11 +80,16 @@ def split(
     paths = part_paths(source, out, parts)
     _check_targets(paths.values(), out, source)
 
+    content = content_of(source, columns, encoding=encoding)
+
     def questions() -> Iterator[Example]:
         return read_all(source, columns, encoding=encoding)
 
-    groups, sizes = _groups(questions())
-    chosen = _assign(source, sizes, parts, seed)
+    def texts() -> Iterator[Sentence]:
+        return read_texts(source, columns, encoding)
+
+    groups, sizes = _groups(texts() if content == "texts" else questions())
+    chosen = _assign(source, content, sizes, parts, seed)
     summaries = []
     folder = next(iter(paths.values())).parent.resolve()
     # A new folder is made at the end, next to the drafts: on the same file system.
@@ -88,9 +98,12 @@ def split(
         for name, path in paths.items():
             draft = Path(drafts) / path.name
             part = _Part(name, groups, chosen)
-            write_examples(draft, arranged(draft, part.of(questions())))
-            share = part.questions / sizes.total()
-            summaries.append(PartSummary(name, path, part.questions, len(part.contexts), share))
+            if content == "texts":
+                write_sentences(draft, part.of(texts()))
+            else:
+                write_examples(draft, arranged(draft, part.of(questions())))
+            share, contexts = part.rows / sizes.total(), len(part.contexts)
+            summaries.append(PartSummary(name, path, content, part.rows, contexts, share))
         make_folder(folder)
         for path in paths.values():
             os.replace(Path(drafts) / path.name, path)
@@ -111,20 +124,20 @@ def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
 
 
 class _Part:
-    """The questions of one part, counted as they pass."""
+    """The rows of one part, counted as they pass."""
 
     def __init__(self, name: str, groups: "_Groups", chosen: Mapping[bytes, str]) -> None:
         self._name, self._groups, self._chosen = name, groups, chosen
-        self.questions = 0
+        self.rows = 0
         self.contexts: set[bytes] = set()
 
-    def of(self, examples: Iterable[Example]) -> Iterator[Example]:
-        for example in examples:
-            context = _context_key(example.context)
+    def of(self, items: Iterable[Item]) -> Iterator[Item]:
+        for item in items:
+            context = _context_key(item)
             if self._chosen[self._groups.root(context)] == self._name:
-                self.questions += 1
+                self.rows += 1
                 self.contexts.add(context)
-                yield example
+                yield item
 
 
 class _Groups:
@@ -146,26 +159,31 @@ class _Groups:
         self._parent[high] = low
 
 
-def _groups(examples: Iterable[Example]) -> tuple[_Groups, Counter[bytes]]:
-    """What must stay together, and how many questions each group has."""
+def _groups(items: Iterable[Example] | Iterable[Sentence]) -> tuple[_Groups, Counter[bytes]]:
+    """What must stay together, and how many rows each group has."""
     groups = _Groups()
-    questions: Counter[bytes] = Counter()
-    for example in examples:
-        context = _context_key(example.context)
-        questions[context] += 1
-        if example.title.strip():
-            groups.join(context, _key("title", example.title))
+    rows: Counter[bytes] = Counter()
+    for item in items:
+        context = _context_key(item)
+        rows[context] += 1
+        if isinstance(item, Example) and item.title.strip():
+            groups.join(context, _key("title", item.title))
     sizes: Counter[bytes] = Counter()
-    for context, count in questions.items():
+    for context, count in rows.items():
         sizes[groups.root(context)] += count
     return groups, sizes
 
 
-def _assign(source: str, sizes: Counter[bytes], parts: Parts, seed: int) -> dict[bytes, str]:
-    """The part of each group: in random order, each goes where most questions are missing."""
+def _assign(
+    source: str, content: Content, sizes: Counter[bytes], parts: Parts, seed: int
+) -> dict[bytes, str]:
+    """The part of each group: in random order, each goes where most rows are missing."""
     if len(sizes) < len(parts):
-        fault = f"{len(sizes)} contexts or articles for {len(parts)} parts"
-        remedy = "give more data or fewer parts: a context, and an article, stays in one part"
+        kept, named = "a context, and an article,", "contexts or articles"
+        if content == "texts":
+            kept, named = "the same text", "different texts"
+        fault = f"{len(sizes)} {named} for {len(parts)} parts"
+        remedy = f"give more data or fewer parts: {kept} stays in one part"
         raise bad_input(source, "", fault, remedy)
     order = sorted(sizes)
     random.Random(seed).shuffle(order)
@@ -183,8 +201,9 @@ def _assign(source: str, sizes: Counter[bytes], parts: Parts, seed: int) -> dict
     return chosen
 
 
-def _context_key(context: str) -> bytes:
-    return _key("context", context)
+def _context_key(item: Example | Sentence) -> bytes:
+    """Pairs with the same first text stay together, as a premise and its hypotheses do."""
+    return _key("context", item.context if isinstance(item, Example) else item.text)
 
 
 def _key(kind: str, text: str) -> bytes:

@@ -29,14 +29,15 @@ def storable(examples: Iterable[Example], what: str) -> Iterator[Example]:
             fault = f"{what} cannot store labelled and unlabelled questions in one file"
             raise ReadletError(f"question {example.id!r}: {fault}; write a .jsonl file")
         texts = (example.id, example.question, example.context, example.title, example.language)
-        if not all(map(_is_text, texts)):
+        if not all(map(is_encodable, texts)):
             fault = f"it has an unpaired surrogate, which {what} cannot store"
             remedy = "remove it with `readlet data check --fix`, or write a .jsonl file"
             raise ReadletError(f"question {example.id!r}: {fault}; {remedy}")
         yield example
 
 
-def _is_text(text: str) -> bool:
+def is_encodable(text: str) -> bool:
+    """Whether a text has no unpaired surrogate."""
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:

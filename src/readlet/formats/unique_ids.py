@@ -8,16 +8,18 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from readlet.types import Example
+from readlet.types import Example, Sentence
 
 if TYPE_CHECKING:  # numpy takes time to import, and reading a recipe needs this module
     import numpy as np
 
+Item = TypeVar("Item", Example, Sentence)
 
-def with_own_ids(examples: Sequence[Example]) -> list[Example]:
-    """The same examples with unique ids."""
+
+def with_own_ids(examples: Sequence[Item]) -> list[Item]:
+    """The same items with unique ids."""
     ids = StreamedIds()
     for example in examples:
         ids.add(example.id)
@@ -29,7 +31,7 @@ def with_own_ids(examples: Sequence[Example]) -> list[Example]:
     ]
 
 
-def warn_of_repeated_ids(examples: Sequence[Example], consequence: str) -> None:
+def warn_of_repeated_ids(examples: Sequence[Item], consequence: str) -> None:
     if repeated := len(examples) - len({example.id for example in examples}):
         warnings.warn(f"{repeated:,} × repeated id: {consequence}", stacklevel=3)
 

@@ -14,15 +14,27 @@ from readlet.formats.other_fields import lost_from_jsonl, lost_from_squad
 from readlet.formats.parquet_files import require_pyarrow, write_parquet
 from readlet.formats.sources import has_columns, input_path
 from readlet.formats.squad import write_squad
+from readlet.formats.text_files import (
+    write_text_csv,
+    write_text_json,
+    write_text_parquet,
+    write_text_tsv,
+)
 from readlet.storage.files import atomic_text
 from readlet.storage.outputs import ANOTHER_FILE, check_file
-from readlet.types import Example
+from readlet.types import Example, Sentence
 
 _TEXT_WRITERS: dict[str, Callable[[TextIO, Iterable[Example]], None]] = {
     "json": write_squad,
     "jsonl": write_jsonl,
     "csv": write_csv,
     "tsv": write_tsv,
+}
+_LABELLED_WRITERS: dict[str, Callable[[TextIO, Iterable[Sentence]], None]] = {
+    "json": write_text_json,
+    "jsonl": write_jsonl,
+    "csv": write_text_csv,
+    "tsv": write_text_tsv,
 }
 OUTPUT_NAMES = ".json, .jsonl, .csv, .tsv (also .gz) or .parquet"
 """How the name of an output ends."""
@@ -38,6 +50,15 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
         return
     with atomic_text(path) as stream:
         _TEXT_WRITERS[output_kind(path)](stream, examples)
+
+
+def write_sentences(path: Path, sentences: Iterable[Sentence]) -> None:
+    """A JSON array for `.json`, rows for the others; written atomically. There must be one."""
+    if output_kind(path) == "parquet":
+        write_text_parquet(path, sentences)
+        return
+    with atomic_text(path) as stream:
+        _LABELLED_WRITERS[output_kind(path)](stream, sentences)
 
 
 def check_target(

@@ -1,4 +1,4 @@
-"""Check files of questions or sentences: report what they contain and what is wrong."""
+"""Check files of questions or labelled texts: report what they contain and what is wrong."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,15 +7,16 @@ from typing import Any
 
 from readlet.encoding.words import word_spans
 from readlet.formats.columns import Columns
+from readlet.inspection.classes import ClassBalance
 from readlet.inspection.faults import (
     Fault,
     Finding,
     context_faults,
-    control_faults,
     example_faults,
 )
 from readlet.inspection.languages import guess_language
 from readlet.inspection.readable import ReadableItems
+from readlet.inspection.text_faults import TextFaults, text_key, whole_text
 from readlet.types import Example, Sentence
 
 # Bin edges of lengths in words; the last bin is open.
@@ -23,7 +24,7 @@ EDGES = {
     "context": (0, 50, 100, 150, 200, 300, 400, 600),
     "question": (0, 5, 10, 15, 20, 30, 50),
     "answer": (0, 2, 3, 4, 6, 11, 21, 31),
-    "sentence": (0, 5, 10, 15, 20, 30, 50),
+    "text": (0, 5, 10, 15, 20, 30, 50),
 }
 
 
@@ -38,7 +39,7 @@ class FileReport:
     unanswerable: int = 0
     unlabelled: int = 0
     sentences: int = 0
-    labels: Counter[int] = field(default_factory=Counter)
+    classes: ClassBalance = field(default_factory=lambda: ClassBalance({}))
     languages: Counter[str] = field(default_factory=Counter)
     lengths: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     findings: list[Finding] = field(default_factory=list)
@@ -109,10 +110,12 @@ def check_items(source: str, items: Iterable[Example | Sentence], seen: Seen) ->
     asked: set[int] = set()
     contexts: set[int] = set()
     context, spans = None, word_spans("")
+    texts = TextFaults()
     for item in items:
         _unique(report, ids, item.id)
         if isinstance(item, Sentence):
-            _add_sentence(report, item, asked, seen)
+            _add_sentence(report, item, seen)
+            report.findings += texts.of_row(item)
             continue
         if item.context != context:  # consecutive examples mostly share their context
             context, spans = item.context, word_spans(item.context)
@@ -133,21 +136,20 @@ def check_items(source: str, items: Iterable[Example | Sentence], seen: Seen) ->
             report.lengths["answer"][len(word_spans(answer.text))] += 1
         report.findings += example_faults(item, spans)
     if not ids:
-        report.findings.append(Finding(Fault.EMPTY, "", "the file contains no question"))
+        report.findings.append(Finding(Fault.EMPTY, "", "the file contains no question or text"))
+    report.findings += texts.of_labels()
+    report.classes = texts.balance
     return report
 
 
-def _add_sentence(report: FileReport, row: Sentence, asked: set[int], seen: Seen) -> None:
-    text = row.text if row.second is None else f"{row.text}\t{row.second}"
+def _add_sentence(report: FileReport, row: Sentence, seen: Seen) -> None:
+    text = whole_text(row)
     report.sentences += 1
-    report.labels[row.label] += 1
+    report.unlabelled += row.label is None
     report.languages[guess_language(text)] += 1
-    report.lengths["sentence"][len(word_spans(text))] += 1
-    if not row.text.strip() or (row.second is not None and not row.second.strip()):
-        report.findings.append(Finding(Fault.EMPTY, row.id, "a sentence has no text"))
-    report.findings += control_faults(row.id, "sentence", text)
-    _repeated(report, row.id, row.text, hash(text), asked)
-    _shared(report, row.id, f"sentence {row.text[:40]!r}", hash(text), seen)
+    report.lengths["text"][len(word_spans(text))] += 1
+    if row.text.strip():
+        _shared(report, row.id, f"text {row.text.strip()[:40]!r}", text_key(row), seen)
 
 
 def _unique(report: FileReport, ids: set[str], identity: str) -> None:
@@ -178,7 +180,8 @@ def _file_json(file: FileReport) -> dict[str, Any]:
         "unlabelled": file.unlabelled,
         "share_unanswerable": file.unanswerable / file.questions if file.questions else 0.0,
         "sentences": file.sentences,
-        "labels": {str(label): count for label, count in sorted(file.labels.items())},
+        "labels": dict(file.classes.counts),
+        "label_shares": file.classes.shares,
     }
     return {
         "file": file.source,

@@ -31,10 +31,17 @@ class Fault(Enum):
     FLAG = ("contradictory flag", True)
     SAME_ID = ("duplicate id", True)
     SHARED = ("text in two files", True)
+    TWO_LABELS = ("same text with two labels", True)
+    ONE_CLASS = ("only one class", True)
+    NO_NUMBER = ("label is no number", True)
     CUT = ("answer cuts a word", False)  # training uses the whole word
     SPACE = ("space around answer", False)
     REPEATED = ("repeated question", False)
     UNLABELLED = ("unlabelled question", False)
+    REPEATED_TEXT = ("repeated text", False)
+    UNLABELLED_TEXT = ("unlabelled text", False)
+    RARE_CLASS = ("class with one row", False)
+    SIMILAR_LABELS = ("labels differ only in case", False)
 
     def __init__(self, label: str, is_wrong: bool) -> None:
         self.label = label

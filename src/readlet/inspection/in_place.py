@@ -13,7 +13,7 @@ from readlet.errors import bad_input
 from readlet.formats.columns import Columns
 from readlet.formats.sources import is_file_name
 from readlet.formats.writing import lost_by_writing, own_suffix
-from readlet.inspection.repair import Changes, repair_file
+from readlet.inspection.repair import Changes, check_repairable, repair_file
 from readlet.storage.outputs import check_file
 
 _TO_ANOTHER = "write a repaired copy with --fix OUT"
@@ -45,6 +45,7 @@ def check_in_place(source: str, columns: Columns, encoding: str = "") -> None:
     if not has_own_format(source, columns, encoding):
         fault = "only SQuAD JSON and JSONL, in UTF-8, can be repaired in place"
         raise bad_input(source, "", fault, _TO_ANOTHER)
+    check_repairable(source, columns, encoding)
     if columns:
         fault = "its columns would be renamed to Readlet's names"
         raise bad_input(source, "", fault, _TO_ANOTHER)

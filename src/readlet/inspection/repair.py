@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from readlet.encoding.words import word_spans
-from readlet.errors import bad_input
-from readlet.formats import write_examples
+from readlet.errors import InputError, bad_input
+from readlet.formats import content_of, write_examples
 from readlet.formats.columns import Columns
 from readlet.formats.places import differs_in_case
 from readlet.inspection.faults import CONTROL
@@ -44,9 +44,7 @@ def repair_file(source: str, out: Path, columns: Columns, *, encoding: str = "")
     def questions() -> Iterator[Example]:
         for item in items:
             if not isinstance(item, Example):
-                raise bad_input(
-                    source, "", "contains sentences", "only question data can be repaired"
-                )
+                raise _not_repairable(source)
             yield item
 
     write_examples(out, repair(questions(), changes))
@@ -56,6 +54,17 @@ def repair_file(source: str, out: Path, columns: Columns, *, encoding: str = "")
         reason = f"rest of the file ({items.end.fault})"
         changes.dropped[reason].append(items.end.place or "end")
     return changes
+
+
+def check_repairable(source: str, columns: Columns, encoding: str = "") -> None:
+    """Check that a source has questions; call it before long work."""
+    if content_of(source, columns, encoding=encoding) == "texts":
+        raise _not_repairable(source)
+
+
+def _not_repairable(source: str) -> InputError:
+    remedy = "correct the rows that `readlet data check` lists; only questions can be repaired"
+    return bad_input(source, "", "contains texts with labels", remedy)
 
 
 def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from readlet.formats.glue import Task as GlueTask
 from readlet.metrics.class_task import CLASSES
+from readlet.metrics.glue import GLUE_CLASSES
 from readlet.metrics.task import Scored, Task
 from readlet.metrics.uncertainty import difference_p, score_interval
 from readlet.types import Sentence
@@ -34,9 +35,9 @@ class ClassEvaluation:
 def evaluate_classes(
     name: GlueTask,
     sentences: Sequence[Sentence],
-    predictions: Mapping[str, int],
+    predictions: Mapping[str, str],
     *,
-    against: Mapping[str, int] | None = None,
+    against: Mapping[str, str] | None = None,
 ) -> ClassEvaluation:
     """Score predicted classes by id; a sentence without a prediction counts as wrong."""
     task = CLASSES[name]
@@ -50,16 +51,20 @@ def evaluate_classes(
     )
 
 
-def _scored(task: Task, sentences: Sequence[Sentence], given: Mapping[str, int]) -> Scored:
-    return task.score(sentences, [given.get(s.id, 1 - s.label) for s in sentences])
+def _scored(task: Task, sentences: Sequence[Sentence], given: Mapping[str, str]) -> Scored:
+    return task.score(sentences, [given.get(s.id) or _wrong(s) for s in sentences])
 
 
-def _missing(sentences: Sequence[Sentence], given: Mapping[str, int]) -> list[str]:
+def _wrong(sentence: Sentence) -> str:
+    return next(name for name in GLUE_CLASSES if name != sentence.label)
+
+
+def _missing(sentences: Sequence[Sentence], given: Mapping[str, str]) -> list[str]:
     return [sentence.id for sentence in sentences if sentence.id not in given]
 
 
 def _compare(
-    task: Task, sentences: Sequence[Sentence], ours: Scored, against: Mapping[str, int]
+    task: Task, sentences: Sequence[Sentence], ours: Scored, against: Mapping[str, str]
 ) -> dict[str, float]:
     theirs = _scored(task, sentences, against)
     found: dict[str, float] = {}

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.formats.glue import Task as GlueTask
-from readlet.metrics.glue import glue_scores
+from readlet.formats.labels import class_numbers
+from readlet.metrics.glue import GLUE_CLASSES, glue_scores
 from readlet.metrics.task import Items, Metric, Scored, Task, mean, ratio
 from readlet.types import Sentence
 
@@ -41,14 +42,15 @@ def class_items(labels: Sequence[int], predicted: Sequence[int]) -> Items:
     return {name: flag.astype(np.uint8) for name, flag in flags.items()}
 
 
-def _score(task: GlueTask, sentences: Sequence[Sentence], predicted: Sequence[int]) -> Scored:
-    labels = [sentence.label for sentence in sentences]
+def _score(task: GlueTask, sentences: Sequence[Sentence], predicted: Sequence[str]) -> Scored:
+    labels = class_numbers(task, sentences, GLUE_CLASSES)
+    guesses = [GLUE_CLASSES.index(name) for name in predicted]
     ids = [sentence.id for sentence in sentences]
     return Scored(
         ids=ids,
-        items=class_items(labels, predicted),
-        summary=glue_scores(task, labels, predicted),
-        answers=dict(zip(ids, map(int, predicted), strict=True)),
+        items=class_items(labels, guesses),
+        summary=glue_scores(task, labels, guesses),
+        answers=dict(zip(ids, predicted, strict=True)),
     )
 
 

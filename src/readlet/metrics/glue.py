@@ -5,6 +5,8 @@ from math import sqrt
 
 from readlet.formats.glue import Task
 
+GLUE_CLASSES = ("0", "1")
+
 
 def glue_scores(task: Task, labels: Sequence[int], predicted: Sequence[int]) -> dict[str, float]:
     """The official GLUE scores of the task, in percent, with the number of rows."""

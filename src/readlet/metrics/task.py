@@ -75,7 +75,7 @@ class Scored:
     ids: Sequence[str]
     items: Items  # in the order of the ids
     summary: Scores  # official, in percent, with the number of items as `total`
-    answers: Mapping[str, str | int]  # predictions by id
+    answers: Mapping[str, str]  # predictions by id
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import read_examples, read_sentences
+from readlet.formats import read_examples, read_labelled
 from readlet.formats.columns import Columns
 from readlet.formats.glue import Task
+from readlet.formats.labels import class_numbers
 from readlet.formats.sources import input_path
 from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
 from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
 from readlet.metrics.evaluation import Evaluation, evaluate
+from readlet.metrics.glue import GLUE_CLASSES
 from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
@@ -137,19 +139,21 @@ def evaluate_sentences(
     """Score a file of predicted classes on a GLUE file; missing predictions count as wrong."""
     given = read_classes(predictions)
     other = read_classes(against) if against else None
-    sentences = list(read_sentences(data, encoding=encoding))
-    if not sentences:
-        raise bad_input(data, "", "contains no sentences", "give data with sentences")
+    sentences = read_labelled(data, encoding=encoding)
+    class_numbers(data, sentences, GLUE_CLASSES)  # an error about a label names the file
     return evaluate_classes(task, sentences, given, against=other)
 
 
-def read_classes(path: Path) -> dict[str, int]:
+def read_classes(path: Path) -> dict[str, str]:
+    """Classes by id, given as numbers or as text."""
+
     def is_class(value: Any) -> bool:
-        return not isinstance(value, bool) and value in (0, 1)  # True == 1, but is not a class
+        # True == 1, but is not a class.
+        return not isinstance(value, bool) and value in (0, 1, *GLUE_CLASSES)
 
     wanted = "0 or 1 for every id"
     found = _checked(path, _read_json_object(path, wanted), wanted, is_class)
-    return {identity: int(value) for identity, value in found.items()}
+    return {identity: str(int(value)) for identity, value in found.items()}
 
 
 def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str, T]:
@@ -189,7 +193,7 @@ def read_probabilities(path: Path) -> dict[str, float]:
     return _by_id(path, "no_answer", "a number for every id", is_number)
 
 
-def write_predictions(path: Path, predictions: Mapping[str, str | int]) -> None:
+def write_predictions(path: Path, predictions: Mapping[str, str]) -> None:
     with atomic_text(path) as stream:
         json.dump(predictions, stream, ensure_ascii=False, indent=0)
 

@@ -148,7 +148,7 @@ def _check_outputs(
 def _questions(data: str, columns: Columns, encoding: str) -> Iterator[Example]:
     for item in read(data, columns, encoding=encoding):
         if not isinstance(item, Example):
-            raise bad_input(data, "", "contains sentences, not questions", "give question data")
+            raise bad_input(data, "", "contains texts, not questions", "give question data")
         yield item
 
 

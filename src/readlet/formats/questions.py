@@ -1,0 +1,100 @@
+"""Validated questions of files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from readlet.errors import ReadletError, bad_input
+from readlet.formats.columns import Columns, NoColumnError
+from readlet.formats.items import NO_COLUMNS, read, read_named
+from readlet.formats.places import nearest_place, occurrences
+from readlet.formats.sources import has_columns
+from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
+from readlet.types import NO_OFFSET, Example, Span
+
+
+def read_examples(
+    source: str | Path, columns: Columns | None = None, *, encoding: str = ""
+) -> Iterator[Example]:
+    """Stream validated questions: every answer is at its offset (law 1).
+
+    A question has text, and either has answers or is marked impossible. Anything else raises an
+    error.
+
+    Omit `columns` where the user can name neither columns nor an encoding: errors about them then
+    suggest another remedy.
+    """
+    for number, item in enumerate(read_named(source, columns, encoding)):
+        if not isinstance(item, Example):
+            raise bad_input(source, "", "contains texts, not questions", "give question data")
+        for field, text in (("question", item.question), ("context", item.context)):
+            if not text.strip():
+                place = f"question {item.id!r}"
+                raise bad_input(source, place, f"the {field} has no text", _fix_remedy(source))
+        if not item.answers and not item.is_impossible:
+            if not item.is_labelled and not number:
+                _require_labels(source, columns, encoding)
+            what = "" if item.is_labelled else "is unlabelled: it "
+            fault = f"{what}has no answer and is not marked impossible"
+            remedy = "add its answers, or set is_impossible to true"
+            raise bad_input(source, f"question {item.id!r}", fault, remedy)
+        if item.answers and item.is_impossible:
+            fault = "is marked impossible but has answers"
+            raise bad_input(source, f"question {item.id!r}", fault, _fix_remedy(source))
+        for answer in item.answers:
+            if not answer.is_in(item.context):
+                raise _misplaced(source, item, answer)
+        yield item
+
+
+def read_questions(
+    *sources: str | Path, columns: Columns | None = None, encoding: str = ""
+) -> list[Example]:
+    """The questions of all sources with unique ids, since answers are stored by id.
+
+    Ids may repeat: rows without ids are numbered per file, and translations keep their ids.
+    `columns` apply to the sources that have named columns.
+    """
+    examples = [
+        example
+        for source in sources
+        for example in read_examples(
+            source,
+            columns if columns is None or has_columns(source, encoding) else NO_COLUMNS,
+            encoding=encoding,
+        )
+    ]
+    warn_of_repeated_ids(examples, "a number is appended")
+    return with_own_ids(examples)
+
+
+def _require_labels(source: str | Path, columns: Columns | None, encoding: str) -> None:
+    """Raise an error that lists the columns, if one of them may be that of the answers."""
+    if not has_columns(source, encoding):
+        return
+    try:
+        next(read(source, {"answer": "answer", **(columns or {})}, encoding=encoding))
+    except NoColumnError as error:
+        remedy = (error if columns is not None else error.without_option).remedy
+        fault = f"its questions are unlabelled: {error.fault}"
+        raise bad_input(source, "", fault, f"add the answers, or {remedy}") from None
+
+
+def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
+    shown, found = f"{answer.text!r:.60}", occurrences(example.context, answer.text)
+    near = nearest_place(example.context, answer)
+    if near is None:
+        where = "is not in the context"
+    elif near.text != answer.text:
+        where = f"is spelled {near.text!r:.60} in the context"
+    elif answer.start == NO_OFFSET and len(found) == 1:
+        where = f"has no offset and occurs only inside of a word, at {near.start}"
+    elif answer.start == NO_OFFSET:
+        where = f"has no offset and occurs {len(found)} times in the context"
+    else:
+        where = f"is not at {answer.start} (nearest at {near.start})"
+    fault = f"answer {shown} {where}"
+    return bad_input(source, f"question {example.id!r}", fault, _fix_remedy(source))
+
+
+def _fix_remedy(source: str | Path) -> str:
+    return f"repair it with `readlet data check {source} --fix OUT`"
