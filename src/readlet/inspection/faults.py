@@ -31,7 +31,6 @@ class Fault(Enum):
     FLAG = ("contradictory flag", True)
     SAME_ID = ("duplicate id", True)
     SHARED = ("text in two files", True)
-    TWO_LABELS = ("same text with two labels", True)
     ONE_CLASS = ("only one class", True)
     NO_NUMBER = ("label is no number", True)
     CUT = ("answer cuts a word", False)  # training uses the whole word
@@ -40,6 +39,7 @@ class Fault(Enum):
     UNLABELLED = ("unlabelled question", False)
     REPEATED_TEXT = ("repeated text", False)
     UNLABELLED_TEXT = ("unlabelled text", False)
+    TWO_LABELS = ("same text with two labels", False)  # official CoLA has some
     RARE_CLASS = ("class with one row", False)
     SIMILAR_LABELS = ("labels differ only in case", False)
 
