@@ -168,7 +168,9 @@ def test_changed_data_is_noticed(
     before = train.read_bytes()
     write_examples(train, seen[:-1])
     try:
-        with pytest.raises(ReadletError, match="the training data, the word vectors or the code"):
+        with pytest.raises(
+            ReadletError, match="the training data, the encoder, the word vectors or the code"
+        ):
             train_reader(reader.recipe, other, resume=True)
     finally:
         train.write_bytes(before)
