@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 
 from readlet.encoding.pretrained import load_config, load_tokenizer
 from readlet.errors import ReadletError
@@ -59,6 +60,9 @@ def test_threads_do_not_share_states(random_encoder_reader: Build) -> None:
     with ThreadPoolExecutor(4) as threads:
         together = list(threads.map(lambda pair: reader.answer(*pair), pairs * 3))
     assert together == alone * 3
+    doubled = torch.compile(lambda x: x * 2, backend=(counter := CompileCounter()))
+    doubled(torch.ones(2))
+    assert counter.frame_count == 1  # threads leave compilation as it was
 
 
 def test_only_mixes_keep_the_states_of_all_layers(random_encoder_reader: Build) -> None:

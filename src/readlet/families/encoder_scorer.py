@@ -14,6 +14,7 @@ from readlet.encoding.subwords import (
     SubwordEncoder,
     SubwordRows,
 )
+from readlet.families.eager import eagerly
 from readlet.families.family import (
     LayerView,
 )
@@ -77,7 +78,7 @@ class EncoderScorer(TorchScorer):
         asked, places = rows.row_question[row, 1], rows.row_window[row, 1]
         length = int(asked + places) + layout.special
         self.module.eval()
-        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+        with torch.inference_mode(), eagerly():
             batch = batches.make((length,), np.array([row], np.int32)).to(self.device)
             states, mix = self.module.states(batch), self.module.mix
             scores = mix(states)[0]  # (T, 2)

@@ -12,6 +12,7 @@ from torch import nn
 from readlet.encoding.batches import Batches, RowBatch
 from readlet.encoding.rows import Ints, Rows
 from readlet.errors import bad_input, memory_reported
+from readlet.families.eager import eagerly
 from readlet.families.family import Encoder, SpanScores
 from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
@@ -70,12 +71,7 @@ class TorchScorer(ABC):
         self.module.eval()
         score = self.scoring(rows)
         for shape, numbers in batches.in_order():
-            # Nothing is compiled for inference: it would cost more than it saves.
-            with (
-                memory_reported(_SMALLER),
-                torch.inference_mode(),
-                torch.compiler.set_stance("force_eager"),
-            ):
+            with memory_reported(_SMALLER), torch.inference_mode(), eagerly():
                 batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
                 found = _as_numpy(score(batch))
             yield numbers, found
