@@ -3,9 +3,8 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import numpy as np
 import torch
 from tokenizers import Tokenizer
 
@@ -25,7 +24,6 @@ from readlet.families.encoder_scorer import (
     CONFIG,
     TOKENIZER,
     EncoderScorer,
-    StoredAs,
     make_scorer,
     scorer_with,
     with_attention,
@@ -36,7 +34,7 @@ from readlet.families.family import (
     TrainableFamily,
     TrainableScorer,
 )
-from readlet.families.torch_scorer import WEIGHTS
+from readlet.families.torch_scorer import WEIGHTS, stored_settings, warn_of_short_windows
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.pretrained_encoder import (
     build_encoder,
@@ -45,7 +43,6 @@ from readlet.models.pretrained_encoder import (
     shapes_of,
 )
 from readlet.nn.layer_mix import make_layer_mix
-from readlet.nn.norm_loss import highest_confidence, warn_of_bound
 from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.softmax import norm_gamma
@@ -116,12 +113,7 @@ class EncoderFamily(TrainableFamily):
         with damage_of(folder / "config.json"):
             if not isinstance(recipe, EncoderRecipe):
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-            null = config["null_answer"]
-            if not isinstance(null, bool):
-                raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
-            stored = config.get("stored", "float32")
-            if stored not in get_args(StoredAs):
-                raise ValueError(f"weights stored as {stored!r:.40}")
+            null, stored = stored_settings(config)
         with damage_of(folder / TOKENIZER):
             tokenizer = _tokenizer_from((folder / TOKENIZER).read_text("utf-8"))
         with damage_of(folder / CONFIG):
@@ -176,10 +168,7 @@ class EncoderFamily(TrainableFamily):
     def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:
         """NormSoftmax in the loss bounds the confidence in windows of few subwords."""
         if norm_gamma(_typed(recipe).loss, 1) == math.inf:
-            lengths = np.unique(rows.row_window[:, 1])
-            places = [int(length) + can_refuse for length in lengths if length > 0]
-            lowest = min(places, key=highest_confidence, default=1)
-            warn_of_bound(lowest, "places (a short window)", "loss.gamma")
+            warn_of_short_windows(rows, can_refuse=can_refuse)
 
 
 def _of_network(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

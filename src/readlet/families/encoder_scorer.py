@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from readlet.families.eager import eagerly
 from readlet.families.family import (
     LayerView,
 )
-from readlet.families.torch_scorer import WEIGHTS, TorchScorer, in_half_precision
+from readlet.families.torch_scorer import WEIGHTS, StoredAs, TorchScorer, in_half_precision
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.norm_encoders import use_norm_attention
 from readlet.models.pretrained_encoder import (
@@ -38,7 +38,6 @@ from readlet.storage.tensors import (
 )
 from readlet.training.optimiser import ParameterGroup, grouped
 
-StoredAs = Literal["float32", "float16"]
 CONFIG, TOKENIZER = "encoder.json", "tokenizer.json"
 
 

@@ -5,9 +5,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
@@ -22,11 +21,17 @@ from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_ba
 from readlet.encoding.word_encoder import WordEncoder
 from readlet.families.compiling import compiles
 from readlet.families.family import Encoder, SpanScorer, TrainableFamily, TrainableScorer
-from readlet.families.torch_scorer import WEIGHTS, TorchScorer, in_half_precision
+from readlet.families.torch_scorer import (
+    WEIGHTS,
+    StoredAs,
+    TorchScorer,
+    in_half_precision,
+    stored_settings,
+    warn_of_short_windows,
+)
 from readlet.models.qacnn import QACNN
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.encoder_block import sublayer_count
-from readlet.nn.norm_loss import highest_confidence, warn_of_bound
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.softmax import norm_gamma
@@ -41,7 +46,6 @@ from readlet.storage.tensors import (
 )
 from readlet.types import Example
 
-StoredAs = Literal["float32", "float16"]
 _VECTORS = "embedding.frozen"  # the word vectors from files
 _WORDS = "vocabulary.json"
 # Values that a sublayer keeps for the backward pass, per place and unit of width: at least these.
@@ -171,12 +175,7 @@ class QacnnFamily(TrainableFamily):
         with damage_of(folder / "config.json"):
             if not isinstance(recipe, QacnnRecipe):
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-            null = config["null_answer"]
-            if not isinstance(null, bool):
-                raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
-            stored = config.get("stored", "float32")
-            if stored not in get_args(StoredAs):
-                raise ValueError(f"weights stored as {stored!r:.40}")
+            null, stored = stored_settings(config)
         with damage_of(folder / _WORDS):
             known = Vocabulary.from_json(read_json(folder / _WORDS))
         with damage_of(folder / WEIGHTS):
@@ -219,10 +218,7 @@ class QacnnFamily(TrainableFamily):
         """NormSoftmax in the loss bounds the confidence in windows of few words."""
         typed = _typed(recipe)
         if norm_gamma(typed.loss, typed.model.width) == math.inf:
-            lengths = np.unique(rows.row_window[:, 1])
-            places = [int(length) + can_refuse for length in lengths if length > 0]
-            lowest = min(places, key=highest_confidence, default=1)
-            warn_of_bound(lowest, "places (a short window)", "loss.gamma")
+            warn_of_short_windows(rows, can_refuse=can_refuse)
 
 
 def scorer_of(

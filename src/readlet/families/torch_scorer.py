@@ -4,8 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -16,6 +17,7 @@ from readlet.families.eager import eagerly
 from readlet.families.family import Encoder, SpanScores
 from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
+from readlet.nn.norm_loss import highest_confidence, warn_of_bound
 from readlet.nn.parameters import count_parameters
 from readlet.recipe.recipe import Training
 from readlet.storage.damage import damage_of
@@ -29,6 +31,8 @@ from readlet.storage.tensors import (
 from readlet.training.optimiser import ParameterGroup, one_group
 
 WEIGHTS = "model.safetensors"
+StoredAs = Literal["float32", "float16"]
+"""The dtype of the weights on disk."""
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
 
 
@@ -110,3 +114,21 @@ def _as_numpy(found: SpanLogits) -> SpanScores:
     start, end = (side.float().cpu().numpy() for side in (found.start, found.end))  # (B, L)
     null = None if found.null is None else found.null.float().cpu().numpy()  # (B, 2)
     return SpanScores(start, end, found.allowed.cpu().numpy(), null)
+
+
+def stored_settings(config: dict[str, Any]) -> tuple[bool, StoredAs]:
+    """Whether a stored model can refuse, and the dtype of its weights; ValueError if damaged."""
+    null, stored = config["null_answer"], config.get("stored", "float32")
+    if not isinstance(null, bool):
+        raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
+    if stored not in get_args(StoredAs):
+        raise ValueError(f"weights stored as {stored!r:.40}")
+    return null, stored
+
+
+def warn_of_short_windows(rows: Rows, *, can_refuse: bool) -> None:
+    """NormSoftmax in the loss, without a cap, bounds the confidence in windows of few places."""
+    lengths = np.unique(rows.row_window[:, 1])
+    places = [int(length) + can_refuse for length in lengths if length > 0]
+    lowest = min(places, key=highest_confidence, default=1)
+    warn_of_bound(lowest, "places (a short window)", "loss.gamma")
