@@ -33,6 +33,9 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 torch.set_num_threads(1)
 
+# Output is wrapped for this width, whatever terminal the tests are started from.
+os.environ["COLUMNS"] = "80"
+
 # Without a GPU, Triton kernels are interpreted; Triton reads this when it is imported.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")

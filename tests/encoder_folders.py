@@ -1,10 +1,11 @@
 """Tiny encoders with random weights and their own kinds of tokenizers, written to a folder.
 
 A folder is what `save_pretrained` of transformers writes. Nothing is downloaded: the tokenizers
-are trained on a few texts.
+are made from a few texts.
 """
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -63,16 +64,17 @@ def _sizes(kind: str) -> dict[str, Any]:
 
 
 def _word_pieces(texts: Sequence[str]) -> dict[str, int]:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=_SUBWORDS, special_tokens=_BERT_TOKENS, show_progress=False
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    # Sorted: training gives numbers that differ between runs.
-    learned = sorted(tokenizer.get_vocab().keys() - set(_BERT_TOKENS))
-    return {token: number for number, token in enumerate([*_BERT_TOKENS, *learned])}
+    """The commonest words, and letters for all others: the same in every run, unlike a training."""
+    normalizer, splitter = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    counts: Counter[str] = Counter()
+    for text in texts:
+        split = splitter.pre_tokenize_str(normalizer.normalize_str(text))
+        counts.update(word for word, _ in split)
+    letters = sorted(set("".join(counts)))
+    inside = [f"##{letter}" for letter in letters]
+    words = sorted((word for word in counts if len(word) > 1), key=lambda w: (-counts[w], w))
+    pieces = [*_BERT_TOKENS, *letters, *inside, *words][:_SUBWORDS]
+    return {token: number for number, token in enumerate(pieces)}
 
 
 def _sentence_pieces(texts: Sequence[str], special: Sequence[str]) -> list[tuple[str, float]]:

@@ -245,9 +245,8 @@ def test_a_table_with_a_missing_part_is_shown(readlet: Run, name: str) -> None:
 
 
 def test_missing_parts_are_listed_once_below_the_grid(
-    readlet: Run, monkeypatch: pytest.MonkeyPatch
+    readlet: Run,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
     *grid, needs, count = readlet(
         "experiment", "run", "000-table-1", "--small", "--dry-run"
     ).out.splitlines()

@@ -40,7 +40,7 @@ def test_the_layers_of_an_encoder(readlet: Run, reader: Path, passage: Path) -> 
     assert "▸ " in done.out
     assert "What each layer adds to the scores" in done.out
     assert "\x1b" not in done.out  # no colours where there is no terminal
-    assert all(cell_len(line) <= 80 for line in done.out.splitlines())
+    assert not [line for line in done.out.splitlines() if cell_len(line) > 80]
     tokens = len(readlet("inspect", reader, QUESTION, passage, "--json").json()["places"])
     assert f"16 of {tokens} tokens of the passage" in done.out
 

@@ -201,10 +201,10 @@ def _show_decision(found: Inspection) -> None:
         console.print("This reader has no score for “no answer”: it always answers.", style="dim")
         return
     start, end = found.null
-    console.print(f"no answer    {start:.2f} + {end:.2f} = {start + end:.2f}", end="")
-    refuses = f"refuses above {found.threshold:.2f}"
     where = " in this window" if found.windows > 1 else ""
-    console.print(f"{where}; probability {found.prediction.no_answer:.2f}, {refuses}")
+    console.print(f"no answer    {start:.2f} + {end:.2f} = {start + end:.2f}{where}")
+    refuses = f"refuses above {found.threshold:.2f}"
+    console.print(f"probability of no answer {found.prediction.no_answer:.2f}, {refuses}")
 
 
 def _percent(value: float) -> str:
