@@ -18,7 +18,7 @@ KINDS = (
     *("bert", "albert", "minilm-like", "electra", "roberta"),
     *("deberta-v2", "distilbert", "xlm-roberta"),
 )
-_SUBWORDS = 320
+_SUBWORDS, _WORDS = 320, 300
 _BERT_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -73,7 +73,7 @@ def _word_pieces(texts: Sequence[str]) -> dict[str, int]:
     letters = sorted(set("".join(counts)))
     inside = [f"##{letter}" for letter in letters]
     words = sorted((word for word in counts if len(word) > 1), key=lambda w: (-counts[w], w))
-    pieces = [*_BERT_TOKENS, *letters, *inside, *words][:_SUBWORDS]
+    pieces = [*_BERT_TOKENS, *letters, *inside, *words[:_WORDS]]
     return {token: number for number, token in enumerate(pieces)}
 
 

@@ -447,8 +447,10 @@ def test_killed_twice_and_finished(out: Path, write_table: Write, tmp_path: Path
     run = one_run(write_table).runs[0]
     command = [sys.executable, "-m", "readlet", *words, "--out", str(folder)]
     for steps in (2, 6):
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        _wait_for_step(folder / run.key / "work" / "log.jsonl", steps, process)
+        errors = tmp_path / "errors.txt"
+        with errors.open("w") as stream:
+            process = subprocess.Popen(command, stderr=stream)
+        _wait_for_step(folder / run.key / "work" / "log.jsonl", steps, process, errors)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         assert not (folder / run.key / "result.json").exists()
@@ -463,10 +465,10 @@ def test_killed_twice_and_finished(out: Path, write_table: Write, tmp_path: Path
     assert losses[0] == losses[1]
 
 
-def _wait_for_step(log: Path, step: int, process: subprocess.Popen[bytes]) -> None:
+def _wait_for_step(log: Path, step: int, process: subprocess.Popen[bytes], errors: Path) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        assert process.poll() is None, "finished before it could be killed"
+        assert process.poll() is None, errors.read_text() or "finished before it could be killed"
         if log.exists() and f'"step": {step},' in log.read_text():
             return
         time.sleep(0.01)
