@@ -16,7 +16,7 @@ _EVERYWHERE = ("errors", "types", "terminal", "machine", "installing", "progress
 """Files beside the rooms, imported by nearly all: no arcs."""
 ROOMS = (
     *_EVERYWHERE,
-    *("storage", "bundled", "formats", "encoding", "inspection"),
+    *("storage", "bundled", "formats", "encoding", "inspection", "translation"),
     *("augment", "metrics", "recipe", "nn", "models", "training", "families", "reading"),
     *("fitting", "experiments", "cli"),
 )

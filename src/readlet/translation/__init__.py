@@ -1,0 +1,1 @@
+"""Machine translation of texts, with the positions of their sentences."""
