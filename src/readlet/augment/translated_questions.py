@@ -1,0 +1,104 @@
+"""A question in another language, or back from there, with its answers found again."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from readlet.augment.new_questions import draw
+from readlet.augment.plan import Plan
+from readlet.augment.relocation import Located, Relocated, clue_texts, relocate
+from readlet.translation.types import Range, TranslatedText
+from readlet.types import Example, Span
+
+Split = Callable[[str], Sequence[Range]]
+"""The sentences of a text."""
+Translate = Callable[[str], TranslatedText]
+"""The translation of a text along the route of a plan."""
+
+COPY = "the translation equals the source"
+NO_QUESTION = "the translation of the question is empty"
+NO_CONTEXT = "the translation of the context is empty"
+
+_ALL_DIGESTS = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """What became of a question in one of the languages of a plan.
+
+    `new` is the new question, still with the id of its source, or None, and then there is a
+    `reason`. `context` is the translated one, also for a lost question.
+    """
+
+    source: Example
+    language: str
+    context: str
+    new: Example | None = None
+    relocated: Relocated | None = None
+    reason: str = ""
+
+
+def is_chosen(example: Example, plan: Plan) -> bool:
+    """Whether a question is in the share that is translated; in any order, on any machine."""
+    if plan.share == 1:
+        return True
+    number = int.from_bytes(draw(example, plan.seed, "translation")[:8])
+    return number < plan.share * _ALL_DIGESTS
+
+
+def is_in_source_language(example: Example, plan: Plan) -> bool:
+    """Data without languages is taken to be in the language of the plan."""
+    return example.language in ("", plan.source)
+
+
+def texts_to_translate(examples: Iterable[Example], plan: Plan, split: Split) -> Iterator[str]:
+    """All texts whose translations `translated` will ask for; some are repeated."""
+    context: str | None = None
+    sentences: Sequence[Range] = ()
+    for example in examples:
+        if "question" in plan.fields:
+            yield example.question
+        if "context" in plan.fields:
+            if example.context != context:
+                context, sentences = example.context, split(example.context)
+                yield context
+            yield from clue_texts(example, sentences)
+
+
+def translated(example: Example, plan: Plan, language: str, translate: Translate) -> Translated:
+    """The question in one of the languages of the plan, with every answer that is kept."""
+    question, context = example.question, example.context
+    relocated = None
+    if "question" in plan.fields:
+        question = translate(question).text
+    if "context" in plan.fields:
+        text = translate(context)
+        context = text.text
+        relocated = relocate(example, text, lambda clue: translate(clue).text, plan.keep)
+    reason = _reason(example, question, context, relocated)
+    if reason:
+        return Translated(example, language, context, None, relocated, reason)
+    new = replace(example, question=question, context=context, language=plan.language(language))
+    if relocated is not None:
+        new = replace(
+            new,
+            answers=_spans(relocated.answers),
+            plausible_answers=_spans(relocated.plausible_answers),
+        )
+    return Translated(example, language, context, new, relocated)
+
+
+def _reason(example: Example, question: str, context: str, relocated: Relocated | None) -> str:
+    """Why there is no new question; empty if there is one."""
+    if not question.strip():
+        return NO_QUESTION
+    if not context.strip():
+        return NO_CONTEXT
+    if (question, context) == (example.question, example.context):
+        return COPY
+    if relocated is not None and example.answers and not relocated.answers:
+        return str(relocated.lost[0].reason)
+    return ""
+
+
+def _spans(located: Iterable[Located]) -> tuple[Span, ...]:
+    return tuple(one.span for one in located)
