@@ -1,9 +1,66 @@
 """The texts that are translated to find an answer again: marked sentences, the answer, its words."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from readlet.encoding.words import snap, word_spans
 from readlet.translation.types import Range
-from readlet.types import Example
+from readlet.types import Example, Span
+
+WordRange = tuple[int, int]
+"""Words [first, last) of a list of words."""
+
+# Apertium passes these on as it does spaces, so the rest of a translation hardly changes. Models
+# that were trained on text know the first two from their data.
+MARKERS = (("«", "»"), ("“", "”"), ("{", "}"), ("‹", "›"))
+_FINAL_SIGNS = frozenset(".,;:!?。，；：！？、।؟۔")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedSentence:
+    """A sentence that holds the answer, or a part of it, in whole words."""
+
+    number: int  # among the sentences of the context
+    text: str
+    words: tuple[Range, ...]  # as characters of the sentence
+    asked: WordRange
+
+    @property
+    def markers(self) -> tuple[str, str] | None:
+        """Signs that the sentence does not have."""
+        return next((pair for pair in MARKERS if not any(sign in self.text for sign in pair)), None)
+
+    @property
+    def marked(self) -> str | None:
+        """The sentence with markers around the answer: an engine would not know a cut word."""
+        if self.markers is None:
+            return None
+        left, right = self.markers
+        start, end = self.words[self.asked[0]][0], self.words[self.asked[1] - 1][1]
+        return f"{self.text[:start]}{left}{self.text[start:end]}{right}{self.text[end:]}"
+
+
+def asked_sentences(
+    context: str, answer: Span, sentences: Sequence[Range]
+) -> tuple[AskedSentence, ...]:
+    """The sentences of the answer; none if it has no word in them. Final punctuation is left out.
+
+    `sentences` are characters of the context.
+    """
+    asked: list[AskedSentence] = []
+    for number, (start, end) in enumerate(sentences):
+        if end <= answer.start or answer.end <= start:
+            continue
+        text = context[start:end]
+        words = word_spans(text)
+        found = snap(words, answer.start - start, answer.end - start)
+        if found is None:
+            continue
+        last = found.last
+        while last > found.first and text[slice(*words[last])] in _FINAL_SIGNS:
+            last -= 1
+        asked.append(AskedSentence(number, text, tuple(words), (found.first, last + 1)))
+    return tuple(asked)
 
 
 def clue_texts(example: Example, sentences: Sequence[Range]) -> Iterator[str]:
@@ -11,4 +68,12 @@ def clue_texts(example: Example, sentences: Sequence[Range]) -> Iterator[str]:
 
     `sentences` are those of the context, as in its `TranslatedText`.
     """
-    raise NotImplementedError
+    for answer in {*example.answers, *example.plausible_answers}:
+        if not answer.is_in(example.context):
+            continue
+        yield answer.text
+        for sentence in asked_sentences(example.context, answer, sentences):
+            if sentence.marked is not None:
+                yield sentence.marked
+            for start, end in sentence.words:
+                yield sentence.text[start:end]

@@ -1,0 +1,62 @@
+"""How alike two words are, by their characters alone: for any language with an alphabet."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+_STEM = 4  # letters; shorter words with a common beginning have little in common
+_HEAVY = 8  # letters; longer words do not matter more
+
+
+@lru_cache(maxsize=1 << 16)
+def plain(word: str) -> str:
+    """Without case and accents."""
+    decomposed = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign)) or word
+
+
+@lru_cache(maxsize=1 << 16)
+def bigrams(text: str) -> Counter[str]:
+    """The character 2-grams of a text, its borders included."""
+    padded = f" {plain(text)} "
+    return Counter(padded[i : i + 2] for i in range(len(padded) - 1))
+
+
+def bigram_score(one: str, other: str) -> float:
+    """Dice coefficient of the 2-grams."""
+    first, second = bigrams(one), bigrams(other)
+    return 2 * (first & second).total() / (first.total() + second.total())
+
+
+@lru_cache(maxsize=1 << 18)
+def word_similarity(one: str, other: str) -> float:
+    """From 0 to 1, which is for words that are equal but for case and accents.
+
+    Words with the same stem are alike, whatever their endings; numbers are equal or not alike.
+    """
+    first, second = plain(one), plain(other)
+    if first == second:
+        return 1.0
+    if not (first.isalpha() and second.isalpha()):
+        return 0.0
+    common = 0
+    for a, b in zip(first, second, strict=False):
+        if a != b:
+            break
+        common += 1
+    stem = common / max(len(first), len(second)) if common >= _STEM else 0.0
+    return max(stem, bigram_score(one, other))
+
+
+def similarities(some: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([[word_similarity(a, b) for b in others] for a in some])  # (S, O)
+
+
+def weights(words: Sequence[str]) -> NDArray[np.float64]:
+    """How much a word says: its letters and digits. Short words are often function words."""
+    letters = [sum(sign.isalnum() for sign in word) for word in words]
+    return np.clip(np.array(letters, dtype=float), 0.5, _HEAVY)  # (W,)
