@@ -76,10 +76,8 @@ def html(tally: Tally, statistics: TextStatistics, command: str) -> str:
 def about(tally: Tally) -> str:
     """The plan in words."""
     plan = tally.plan
-    what = {
-        ("question",): "Questions",
-        ("context",): "Contexts and answers",
-    }.get(plan.fields, "Questions, contexts and answers")
+    names = {"question": "questions", "context": "contexts and answers"}
+    what = " and ".join(names[field] for field in plan.fields).capitalize()
     way = " and ".join(
         f"{plan.source} → {language}" + (f" → {plan.source}" if plan.back else "")
         for language in plan.to
@@ -92,10 +90,8 @@ def markdown(tally: Tally, statistics: TextStatistics, command: str) -> str:
     lines = ["# Augmentation by translation", "", about(tally), ""]
     lines += ["| language | translated | kept | share | copies |", "|---|---|---|---|---|"]
     for language, counts in tally.languages.items():
-        numbers = (
-            f"{counts.asked:,} | {counts.kept:,} | {counts.kept_share:.1%} | {counts.copies:,}"
-        )
-        lines.append(f"| {language} | {numbers} |")
+        kept = f"{counts.kept:,} | {counts.kept_share:.1%}"
+        lines.append(f"| {language} | {counts.asked:,} | {kept} | {counts.copies:,} |")
     for language, counts in tally.languages.items():
         if counts.lost:
             lines += ["", f"Lost, {language}:", ""]
