@@ -73,7 +73,13 @@ def translated(example: Example, plan: Plan, language: str, translate: Translate
     if "context" in plan.fields:
         text = translate(context)
         context = text.text
-        relocated = relocate(example, text, lambda clue: translate(clue).text, plan.keep)
+        relocated = relocate(
+            example,
+            text,
+            lambda clue: translate(clue).text,
+            language=plan.language(language),
+            keep=plan.keep,
+        )
     reason = _reason(example, question, context, relocated)
     if reason:
         return Translated(example, language, context, None, relocated, reason)
