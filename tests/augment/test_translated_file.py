@@ -18,7 +18,6 @@ from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
 from readlet.types import Example, Span
 
-
 Made = tuple[list[Example], Tally, list[dict[str, Any]]]
 Augment = Callable[..., Made]
 
@@ -157,8 +156,8 @@ def test_other_languages_and_the_rest_of_the_sample_are_left(
 def test_nothing_to_translate(augmented: Augment, tmp_path: Path, sound: list[Example]) -> None:
     with pytest.raises(ReadletError, match=r"has no question to translate \(1 in another language"):
         augmented(sound[2:], Plan(to=("fr",)))
+    plan = Plan(to=("es",), back=True, fields=("question",), merge=False)
     with pytest.raises(ReadletError, match="no new question is left; keep more with --keep all"):
-        plan = Plan(to=("es",), back=True, fields=("question",), merge=False)
         augmented(sound[:2], plan)
     assert not (tmp_path / "out.jsonl").exists()
     assert not (tmp_path / "lost.jsonl").exists()

@@ -77,7 +77,7 @@ def about(tally: Tally) -> str:
     """The plan in words."""
     plan = tally.plan
     names = {"question": "questions", "context": "contexts and answers"}
-    what = " and ".join(names[field] for field in plan.fields).capitalize()
+    what = ", ".join(names[field] for field in plan.fields).capitalize()
     way = " and ".join(
         f"{plan.source} → {language}" + (f" → {plan.source}" if plan.back else "")
         for language in plan.to
@@ -123,9 +123,12 @@ class Sample:
 
 
 def _samples(statistics: TextStatistics) -> Mapping[str, list[Sample]]:
+    """By kind; those that were kept first."""
+    shown = {kind: found.shown for kind, found in sorted(statistics.samples.items())}
+    ranked = sorted(shown.items(), key=lambda item: item[1][0].new is None)
     return {
-        kind: [_sample(one) for one in found.shown]
-        for kind, found in sorted(statistics.samples.items())
+        f"{'Lost' if found[0].new is None else 'Kept'}: {kind}": [_sample(one) for one in found]
+        for kind, found in ranked
     }
 
 

@@ -44,7 +44,7 @@ def shares(counts: LanguageTally, colour_of: Mapping[str, str]) -> str:
         )
         left += width
     label = escape("; ".join(f"{name} {count / total:.1%}" for name, count in found))
-    return _svg("".join(drawn), _BAR, label, "bar")
+    return _svg("".join(drawn), _BAR, label, 'bar" preserveAspectRatio="none')
 
 
 def length_ratios(found: FieldStatistics) -> str:
