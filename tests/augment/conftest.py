@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import pytest
 
-from readlet.translation.types import Range, Route, SentencePair, TranslatedText
+from readlet.translation.types import Loss, Range, Route, SentencePair, TranslatedText
 
 
 def _sentences(text: str) -> list[Range]:
@@ -30,7 +30,8 @@ class _WordByWord:
         pairs, made = [], ""
         for start, end in _sentences(text):
             new = self._sentence(text[start:end], route)
-            pairs.append(SentencePair((start, end), (len(made), len(made) + len(new))))
+            loss = None if new.strip() else Loss.EMPTY
+            pairs.append(SentencePair((start, end), (len(made), len(made) + len(new)), loss=loss))
             made += new
         return TranslatedText(text, made, tuple(pairs))
 

@@ -13,7 +13,7 @@ from readlet.augment.plan import Plan
 from readlet.augment.tally import NOT_SAMPLED, OTHER_LANGUAGE, Tally
 from readlet.augment.text_statistics import TextStatistics
 from readlet.augment.translated_file import Sources, assemble, fill, survey
-from readlet.augment.translated_questions import NO_CONTEXT, NO_QUESTION, Split
+from readlet.augment.translated_questions import Split
 from readlet.errors import ReadletError
 from readlet.formats import read_examples, write_examples
 from readlet.types import Example, Span
@@ -104,8 +104,8 @@ def test_every_loss_has_a_reason(augmented: Augment, english: list[Example]) -> 
     made, tally, lost = augmented(more, plan, odd)
     assert [example.id for example in made] == ["lamp-1-es"]
     assert {row["id"]: row["reason"] for row in lost} == {
-        "no-question": NO_QUESTION,
-        "no-context": NO_CONTEXT,
+        "no-question": "question: empty translation",
+        "no-context": "sentence of the context: empty translation",
         "gone": "the translated answer is not in the translated context",
     }
     counts = tally.languages["es"]

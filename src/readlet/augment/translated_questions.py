@@ -15,8 +15,6 @@ Translate = Callable[[str], TranslatedText]
 """The translation of a text along the route of a plan."""
 
 COPY = "the translation equals the source"
-NO_QUESTION = "the translation of the question is empty"
-NO_CONTEXT = "the translation of the context is empty"
 
 _ALL_DIGESTS = 1 << 64
 
@@ -68,11 +66,15 @@ def translated(example: Example, plan: Plan, language: str, translate: Translate
     """The question in one of the languages of the plan, with every answer that is kept."""
     question, context = example.question, example.context
     relocated = None
+    losses: list[str] = []
     if "question" in plan.fields:
-        question = translate(question).text
+        text = translate(question)
+        question = text.text
+        losses += (f"question: {loss}" for loss in text.losses)
     if "context" in plan.fields:
         text = translate(context)
         context = text.text
+        losses += (f"sentence of the context: {loss}" for loss in text.losses)
         relocated = relocate(
             example,
             text,
@@ -80,9 +82,12 @@ def translated(example: Example, plan: Plan, language: str, translate: Translate
             language=plan.language(language),
             keep=plan.keep,
         )
-    reason = _reason(example, question, context, relocated)
-    if reason:
-        return Translated(example, language, context, None, relocated, reason)
+    if (question, context) == (example.question, example.context):
+        losses = [COPY]
+    elif relocated is not None and example.answers and not relocated.answers:
+        losses.append(str(relocated.lost[0].reason))
+    if losses:
+        return Translated(example, language, context, None, relocated, losses[0])
     new = replace(example, question=question, context=context, language=plan.language(language))
     if relocated is not None:
         new = replace(
@@ -91,19 +96,6 @@ def translated(example: Example, plan: Plan, language: str, translate: Translate
             plausible_answers=_spans(relocated.plausible_answers),
         )
     return Translated(example, language, context, new, relocated)
-
-
-def _reason(example: Example, question: str, context: str, relocated: Relocated | None) -> str:
-    """Why there is no new question; empty if there is one."""
-    if not question.strip():
-        return NO_QUESTION
-    if not context.strip():
-        return NO_CONTEXT
-    if (question, context) == (example.question, example.context):
-        return COPY
-    if relocated is not None and example.answers and not relocated.answers:
-        return str(relocated.lost[0].reason)
-    return ""
 
 
 def _spans(located: Iterable[Located]) -> tuple[Span, ...]:

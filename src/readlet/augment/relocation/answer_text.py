@@ -6,7 +6,7 @@ import numpy as np
 
 from readlet.augment.relocation.clues import WordRange
 from readlet.augment.relocation.place import Place
-from readlet.augment.relocation.similarity import plain, similarities, weights
+from readlet.augment.relocation.similarity import similarities, weights
 from readlet.encoding.words import words
 
 _ENOUGH = 0.8  # F1 of the letters; chosen on half of the articles of XQuAD
