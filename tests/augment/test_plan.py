@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from readlet.augment.plan import PRESETS, Plan, preset
+from readlet.augment.plan import PRESETS, Plan, known_preset
 from readlet.errors import ReadletError
 
 
@@ -59,4 +59,4 @@ def test_values_that_are_refused(values: dict[str, Any], message: str) -> None:
 
 def test_an_unknown_preset() -> None:
     with pytest.raises(ReadletError, match=r"preset 'Z9': unknown; known: A1, B1, .*F1$"):
-        preset("Z9")
+        known_preset("Z9")

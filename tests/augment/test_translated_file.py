@@ -31,9 +31,9 @@ def augmented(tmp_path: Path, word_by_word: Any, sentences: Split) -> Augment:
         write_examples(data, examples)
         sources, translations = Sources([str(data)], {}), word_by_word(odd)
         found = survey(sources, plan)
-        fill(sources, plan, translations, sentences)
+        fill(sources, plan, sentences, translations.fill)
         tally = assemble(
-            sources, plan, translations, found, out, lost=lost, statistics=TextStatistics(plan)
+            sources, plan, translations.get, found, out, lost=lost, statistics=TextStatistics(plan)
         )
         rows = [json.loads(line) for line in lost.read_text("utf-8").splitlines()]
         return list(read_examples(out)), tally, rows
@@ -170,10 +170,10 @@ def test_a_file_that_changes_is_noticed(
     write_examples(data, english)
     sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
     found = survey(sources, plan)
-    fill(sources, plan, translations, sentences)
+    fill(sources, plan, sentences, translations.fill)
     write_examples(data, english[:1])
     with pytest.raises(ReadletError, match="had 2 questions at first, and 1 when read again"):
-        assemble(sources, plan, translations, found, tmp_path / "out.jsonl")
+        assemble(sources, plan, translations.get, found, tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
 
 
@@ -183,5 +183,5 @@ def test_a_context_is_collected_once(
     data = tmp_path / "data.jsonl"
     write_examples(data, english * 10)
     translations = word_by_word()
-    fill(Sources([str(data)], {}), Plan(to=("es",)), translations, sentences)
+    fill(Sources([str(data)], {}), Plan(to=("es",)), sentences, translations.fill)
     assert translations.asked.count(english[0].context) == 1

@@ -1,9 +1,9 @@
 """What to translate, and into which languages: a plan, and the nine experiments of paper 000."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from readlet.augment.relocation.types import Keep
 from readlet.errors import ReadletError
@@ -106,7 +106,38 @@ PRESETS: Mapping[str, Preset] = {
 """The experiments of paper 000. Their data is English, and the old questions are kept."""
 
 
-def preset(name: str) -> Preset:
+def known_preset(name: str) -> Preset:
     if name not in PRESETS:
         raise ReadletError(f"preset {name!r:.40}: unknown; known: {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def plan_of(
+    *,
+    preset: str | None,
+    to: Sequence[str],
+    back: bool,
+    fields: str | None,
+    source: str,
+    merge: bool,
+    share: float,
+    seed: int,
+    keep: str,
+) -> Plan:
+    """A plan from the options of a command; a preset takes the place of some of them."""
+    rest: dict[str, Any] = {
+        "source": source,
+        "merge": merge,
+        "share": share,
+        "seed": seed,
+        "keep": keep,
+    }
+    if preset is not None:
+        for option, given in (("--to", to), ("--back", back), ("--fields", fields)):
+            if given:
+                raise ReadletError(f"{option}: not with --preset; leave one of them out")
+        found = known_preset(preset)
+        return Plan(to=found.to, fields=found.fields, back=found.back, **rest)
+    if fields is not None:
+        rest["fields"] = tuple(name.strip() for name in fields.split(","))
+    return Plan(to=tuple(to), back=back, **rest)

@@ -6,18 +6,19 @@ divided among processes. Memory is bounded by the longest article, but for 8 byt
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from readlet.augment.plan import Plan
 from readlet.augment.tally import NOT_SAMPLED, OTHER_LANGUAGE, Tally
 from readlet.augment.text_statistics import TextStatistics
 from readlet.augment.translated_questions import (
     Split,
+    Translate,
     Translated,
     is_chosen,
     is_in_source_language,
@@ -39,16 +40,10 @@ from readlet.types import Example
 _MAX_BLOCK = 4 << 20
 
 
-class Translations(Protocol):
-    """Translations of any number of texts, stored as they are made."""
-
-    def fill(self, texts: Iterable[str], route: Route) -> object:
-        """Translate what is not stored yet."""
-        ...
-
-    def get(self, text: str, route: Route) -> TranslatedText:
-        """A stored translation."""
-        ...
+Fill = Callable[[Iterable[str], Route], object]
+"""Translates the texts that are not stored yet, and stores them."""
+Get = Callable[[str, Route], TranslatedText]
+"""A stored translation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +87,17 @@ def survey(sources: Sources, plan: Plan) -> Surveyed:
     return Surveyed(tally, ids)
 
 
-def fill(sources: Sources, plan: Plan, translations: Translations, split: Split) -> None:
+def fill(sources: Sources, plan: Plan, split: Split, translate: Fill) -> None:
     """Translate all texts that `assemble` will ask for."""
     for language in plan.to:
-        chosen = (e for e in sources.read() if not _why_left(e, plan))
-        translations.fill(texts_to_translate(chosen, plan, split), plan.route(language))
+        chosen = (example for example in sources.read() if not _why_left(example, plan))
+        translate(texts_to_translate(chosen, plan, split), plan.route(language))
 
 
 def assemble(
     sources: Sources,
     plan: Plan,
-    translations: Translations,
+    get: Get,
     found: Surveyed,
     out: Path,
     *,
@@ -111,7 +106,7 @@ def assemble(
 ) -> Tally:
     """Write the old and the new questions, article by article, from stored translations."""
     with atomic_text(lost) if lost is not None else nullcontext() as listed:
-        assembly = _Assembly(sources, plan, translations, found, statistics, listed)
+        assembly = _Assembly(sources, plan, get, found, statistics, listed)
         write_examples(out, assembly.questions())
     return found.tally
 
@@ -120,7 +115,7 @@ def assemble(
 class _Assembly:
     sources: Sources
     plan: Plan
-    translations: Translations
+    get: Get
     found: Surveyed
     statistics: TextStatistics | None
     listed: TextIO | None  # takes a line for every question that is not kept
@@ -153,7 +148,7 @@ class _Assembly:
                 self.statistics.add_old(example)
         for language in self.plan.to:
             # Questions share their contexts.
-            translate = cache(partial(self.translations.get, route=self.plan.route(language)))
+            translate = cache(self._translation(language))
             for example in block:
                 if _why_left(example, self.plan):
                     continue
@@ -162,6 +157,10 @@ class _Assembly:
                 if one.new is not None:
                     preferred = f"{example.id}-{self.plan.name(language)}"
                     yield replace(one.new, id=self.found.ids.new_id(preferred, example.id))
+
+    def _translation(self, language: str) -> Translate:
+        route = self.plan.route(language)
+        return lambda text: self.get(text, route)
 
     def _record(self, one: Translated) -> None:
         self.found.tally.add(one)
