@@ -20,7 +20,8 @@ from readlet.translation.types import EngineError, LanguagePair, Translation
 INSTALL = "on Debian and Ubuntu: apt install apertium-eng-spa apertium-fr-es"
 _WAY = 1  # changes whenever the same data would be driven in another way
 _MODE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})")
-_SPECIAL = re.compile(r"([\[\]{}^$/\\@<>~])")  # they have a meaning in Apertium's stream
+_SPECIAL = re.compile(r"([\[\]{}^$/\\@<>])")  # they have a meaning in Apertium's stream
+_ESCAPED = re.compile(r"\\(.)|[\[\]]", re.DOTALL)  # brackets that are not escaped are its own
 # What `apertium` itself appends: a stop, so that the last words are tagged as a sentence's end.
 _END = ".[]"
 _FEWEST = 64  # sentences for which a pipeline of their own pays
@@ -117,9 +118,10 @@ def _translated(sentences: Sequence[str], stages: _Stages, name: str) -> list[st
 
 def _as_stream(sentence: str) -> bytes:
     text = " ".join(sentence.replace("\0", " ").split())
-    return (_SPECIAL.sub(r"\\\1", text) + _END).encode("utf-8", "replace")
+    text = _SPECIAL.sub(r"\\\1", text).replace("~", "[~]")  # else a tilde would be dropped
+    return (text + _END).encode("utf-8", "replace")
 
 
 def _from_stream(text: bytes) -> str:
     plain = text.decode("utf-8", "replace").removesuffix("[]").removesuffix(".")
-    return re.sub(r"\\(.)", r"\1", plain).strip()
+    return _ESCAPED.sub(r"\1", plain).strip()
