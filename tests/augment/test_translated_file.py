@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
+from readlet.augment.assembly import assemble
+from readlet.augment.parts import Parts, write_part
 from readlet.augment.plan import Plan
 from readlet.augment.tally import NOT_SAMPLED, OTHER_LANGUAGE, Tally
 from readlet.augment.text_statistics import TextStatistics
-from readlet.augment.translated_file import Sources, assemble, fill, survey
+from readlet.augment.translated_file import Sources, fill, survey
 from readlet.augment.translated_questions import Split
-from readlet.errors import ReadletError
+from readlet.errors import CannotResumeError, ReadletError
 from readlet.formats import read_examples, write_examples
+from readlet.translation.types import Route, TranslatedText
 from readlet.types import Example, Span
 
 Made = tuple[list[Example], Tally, list[dict[str, Any]]]
@@ -26,15 +29,19 @@ Augment = Callable[..., Made]
 def augmented(tmp_path: Path, word_by_word: Any, sentences: Split) -> Augment:
     """The written questions, the counts, and the list of what is lost."""
 
-    def augment(examples: list[Example], plan: Plan, odd: dict[str, str] | None = None) -> Made:
+    def augment(
+        examples: list[Example], plan: Plan, odd: dict[str, str] | None = None, count: int = 1
+    ) -> Made:
         data, out, lost = (tmp_path / f"{name}.jsonl" for name in ("data", "out", "lost"))
         write_examples(data, examples)
         sources, translations = Sources([str(data)], {}), word_by_word(odd)
         found = survey(sources, plan)
         fill(sources, plan, sentences, translations.fill)
-        tally = assemble(
-            sources, plan, translations.get, found, out, lost=lost, statistics=TextStatistics(plan)
-        )
+        parts = Parts(out, count)
+        for number in range(count):
+            write_part(parts, number, sources, plan, translations.get, found)
+        tally = assemble(sources, plan, parts, found, lost=lost, statistics=TextStatistics(plan))
+        parts.remove()
         rows = [json.loads(line) for line in lost.read_text("utf-8").splitlines()]
         return list(read_examples(out)), tally, rows
 
@@ -171,9 +178,11 @@ def test_a_file_that_changes_is_noticed(
     sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
     found = survey(sources, plan)
     fill(sources, plan, sentences, translations.fill)
+    parts = Parts(tmp_path / "out.jsonl", 1)
+    write_part(parts, 0, sources, plan, translations.get, found)
     write_examples(data, english[:1])
-    with pytest.raises(ReadletError, match="had 2 questions at first, and 1 when read again"):
-        assemble(sources, plan, translations.get, found, tmp_path / "out.jsonl")
+    with pytest.raises(ReadletError, match="has other questions than when it was read first"):
+        assemble(sources, plan, parts, found)
     assert not (tmp_path / "out.jsonl").exists()
 
 
@@ -185,3 +194,63 @@ def test_a_context_is_collected_once(
     translations = word_by_word()
     fill(Sources([str(data)], {}), Plan(to=("es",)), sentences, translations.fill)
     assert translations.asked.count(english[0].context) == 1
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_processes_give_the_same_file_together(
+    augmented: Augment, tmp_path: Path, english: list[Example], count: int
+) -> None:
+    """Also if there are more of them than articles."""
+    many = [replace(e, id=f"{e.id}-{n}", title=str(n)) for n in range(5) for e in english]
+    many = many[: 2 * count + 2] if count == 2 else many[:4]
+    plan = Plan(to=("es", "fr"), share=0.7)
+    expected = augmented(many, plan)
+    alone = (tmp_path / "out.jsonl").read_bytes(), (tmp_path / "lost.jsonl").read_bytes()
+    assert augmented(many, plan, count=count) == expected
+    together = (tmp_path / "out.jsonl").read_bytes(), (tmp_path / "lost.jsonl").read_bytes()
+    assert together == alone
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("data.jsonl", "lost.jsonl", "out.jsonl")
+    ]
+
+
+def test_a_killed_process_continues(
+    tmp_path: Path, word_by_word: Any, sentences: Split, english: list[Example]
+) -> None:
+    """After the last block that it stored; nothing is made twice."""
+    data, out = tmp_path / "data.jsonl", tmp_path / "out.jsonl"
+    write_examples(
+        data, [replace(e, id=f"{e.id}-{n}", title=str(n)) for n in range(6) for e in english]
+    )
+    sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
+    fill(sources, plan, sentences, translations.fill)
+    parts, whole = Parts(out, 1), Parts(tmp_path / "whole.jsonl", 1)
+    write_part(whole, 0, sources, plan, translations.get, survey(sources, plan))
+    lines = whole.path(0).read_bytes().splitlines(keepends=True)
+    parts.path(0).write_bytes(b"".join(lines[:4]) + lines[4][:20])
+    asked: list[str] = []
+
+    def get(text: str, route: Route) -> TranslatedText:
+        asked.append(text)
+        found: TranslatedText = translations.get(text, route)
+        return found
+
+    write_part(parts, 0, sources, plan, get, survey(sources, plan))
+    assert parts.path(0).read_bytes() == whole.path(0).read_bytes()
+    assert asked.count(english[0].context) == 3  # six articles, of which three were stored
+    assemble(sources, plan, parts, survey(sources, plan))
+    assemble(sources, plan, whole, survey(sources, plan))
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_the_part_of_another_plan_is_not_continued(
+    tmp_path: Path, word_by_word: Any, sentences: Split, english: list[Example]
+) -> None:
+    data, parts = tmp_path / "data.jsonl", Parts(tmp_path / "out.jsonl", 1)
+    write_examples(data, english)
+    sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
+    fill(sources, plan, sentences, translations.fill)
+    write_part(parts, 0, sources, plan, translations.get, survey(sources, plan))
+    other = replace(plan, keep="all")
+    with pytest.raises(CannotResumeError, match="beginning of an output with another plan; rem"):
+        write_part(parts, 0, sources, other, translations.get, survey(sources, other))

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from readlet.augment.assembly import assemble
+from readlet.augment.parts import Parts, write_part
 from readlet.augment.plan import Plan
 from readlet.augment.processes import Processes
 from readlet.augment.report import check_report, write_report
 from readlet.augment.tally import Tally
 from readlet.augment.text_statistics import TextStatistics
-from readlet.augment.translated_file import Sources, assemble, fill, survey
+from readlet.augment.translated_file import Sources, fill, survey
 from readlet.errors import bad_input
 from readlet.formats.sources import input_path
 from readlet.formats.writing import check_target
@@ -60,22 +62,21 @@ def augment(
     found = survey(sources, plan)
     _fill(sources, plan, choose, own, processes.shard)
     processes.wait_for_all()
+    if processes.is_main and (others := processes.other_caches(cache)):
+        merge(cache, others)
+    processes.wait_for_all()
+    found.tally.engines.update(used)
+    parts = Parts(outputs.out, processes.count_here)
+    if processes.machine == 0:  # it has the whole cache
+        with Cache(cache) as stored:
+            get = Pool(stored, choose).get
+            write_part(parts, processes.number_here, sources, plan, get, found)
+    processes.wait_for_all()
     if not processes.is_main:
         return None
-    if others := processes.other_caches(cache):
-        merge(cache, others)
-    found.tally.engines.update(used)
     statistics = None if outputs.report is None else TextStatistics(plan)
-    with Cache(cache) as stored:
-        tally = assemble(
-            sources,
-            plan,
-            Pool(stored, choose).get,
-            found,
-            outputs.out,
-            lost=outputs.lost,
-            statistics=statistics,
-        )
+    tally = assemble(sources, plan, parts, found, lost=outputs.lost, statistics=statistics)
+    parts.remove()
     if outputs.report is not None and statistics is not None:
         write_report(outputs.report, tally, statistics, command)
     return tally
@@ -106,10 +107,12 @@ def check_outputs(
 ) -> None:
     """Check that everything can be written, before anything is read."""
     inputs = [*map(input_path, sources.names), *add]
-    check_target(outputs.out, sources.names, overwrite=outputs.overwrite)
+    # Killed while the outputs were written: they are its own.
+    overwrite = outputs.overwrite or Parts(outputs.out, 1).path(0).exists()
+    check_target(outputs.out, sources.names, overwrite=overwrite)
     check_file(outputs.out, inputs)
     if outputs.lost is not None:
-        check_file(outputs.lost, inputs, overwrite=outputs.overwrite)
+        check_file(outputs.lost, inputs, overwrite=overwrite)
         if outputs.lost.resolve() == outputs.out.resolve():
             raise bad_input(outputs.lost, "", "is also --out", "give another file for --lost")
     if outputs.report is not None:

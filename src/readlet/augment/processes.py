@@ -23,12 +23,24 @@ class Processes:
     count: int = 1
     machine: int = 0
     machines: int = 1
+    number_here: int = 0  # among those of this machine
+    count_here: int = 1
 
     @classmethod
     def launched(cls) -> "Processes":
         """As the environment says; a single process without one."""
-        defaults = {"RANK": "0", "WORLD_SIZE": "1", "GROUP_RANK": "0", "GROUP_WORLD_SIZE": "1"}
-        return cls(*(int(os.environ.get(name, value)) for name, value in defaults.items()))
+
+        def value(name: str, default: int) -> int:
+            return int(os.environ.get(name, default))
+
+        return cls(
+            value("RANK", 0),
+            value("WORLD_SIZE", 1),
+            value("GROUP_RANK", 0),
+            value("GROUP_WORLD_SIZE", 1),
+            value("LOCAL_RANK", 0),
+            value("LOCAL_WORLD_SIZE", 1),
+        )
 
     @property
     def shard(self) -> Shard:

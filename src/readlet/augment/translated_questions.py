@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from readlet.augment.new_questions import draw
 from readlet.augment.plan import Plan
-from readlet.augment.relocation import Located, Relocated, clue_texts, relocate
+from readlet.augment.relocation import Relocated, clue_texts, relocate
 from readlet.translation.types import Range, TranslatedText
-from readlet.types import Example, Span
+from readlet.types import Example
 
 Split = Callable[[str], Sequence[Range]]
 """The sentences of a text."""
@@ -88,15 +88,19 @@ def translated(example: Example, plan: Plan, language: str, translate: Translate
         losses.append(str(relocated.lost[0].reason))
     if losses:
         return Translated(example, language, context, None, relocated, losses[0])
-    new = replace(example, question=question, context=context, language=plan.language(language))
-    if relocated is not None:
-        new = replace(
-            new,
-            answers=_spans(relocated.answers),
-            plausible_answers=_spans(relocated.plausible_answers),
-        )
+    new = new_question(example, question, context, relocated, plan.language(language))
     return Translated(example, language, context, new, relocated)
 
 
-def _spans(located: Iterable[Located]) -> tuple[Span, ...]:
-    return tuple(one.span for one in located)
+def new_question(
+    source: Example, question: str, context: str, relocated: Relocated | None, language: str
+) -> Example:
+    """The question with its translated texts, and with its answers if they were relocated."""
+    new = replace(source, question=question, context=context, language=language)
+    if relocated is None:
+        return new
+    return replace(
+        new,
+        answers=tuple(located.span for located in relocated.answers),
+        plausible_answers=tuple(located.span for located in relocated.plausible_answers),
+    )
