@@ -10,29 +10,51 @@ from readlet.augment.relocation.place import Place
 from readlet.augment.relocation.similarity import similarities, weights
 from readlet.encoding.words import words
 
-_ALIKE = 0.5
+_ALIKE = 0.6
 _NEARNESS = 0.2  # how much the order of words counts beside their likeness
+_CONSISTENT = 0.8
 _UNLINKED = 0.1  # a word without a link costs this share of its letters inside an answer
 
 
-def find_aligned(place: Place, translate: Callable[[str], str]) -> WordRange | None:
+Links = tuple[tuple[int, int], ...]
+"""Pairs of a word of the source and the word of the translation that it became."""
+
+
+def word_links(place: Place, translate: Callable[[str], str]) -> Links:
+    """Those of the engine; without them, mutual nearest neighbours among the words."""
+    return nearest_neighbours(place, translate) if place.links is None else place.links
+
+
+def find_aligned(place: Place, links: Links) -> WordRange | None:
     """The run of words with the most letters linked to the answer, less those linked elsewhere.
 
-    Links are the engine's; without them, mutual nearest neighbours among the words.
+    None if links cross its border: then the answer's words are scattered.
     """
-    links = place.links
-    if links is None:
-        links = nearest_neighbours(place, translate)
-    gain = -_UNLINKED * weights(place.words)  # (T,)
     weight = weights(place.words)  # (T,)
+    gain = -_UNLINKED * weight  # (T,)
     for source, target in links:
         gain[target] = weight[target] if source in place.asked else -weight[target]
-    return _best_run(gain)
+    run = _best_run(gain)
+    return run if run and is_consistent(run, place, links) else None
 
 
-def nearest_neighbours(
-    place: Place, translate: Callable[[str], str]
-) -> tuple[tuple[int, int], ...]:
+def is_consistent(found: WordRange, place: Place, links: Links) -> bool:
+    """Links lead from the answer into the found words, and hardly any other crosses their border.
+
+    So are phrases extracted in statistical translation. A word without a link says nothing.
+    """
+    weight = weights(place.words)  # (T,)
+    within = crossing = 0.0
+    for source, target in links:
+        asked, inside = source in place.asked, found[0] <= target < found[1]
+        if asked and inside:
+            within += weight[target]
+        elif asked or inside:
+            crossing += weight[target]
+    return within > 0 and within >= _CONSISTENT * (within + crossing)
+
+
+def nearest_neighbours(place: Place, translate: Callable[[str], str]) -> Links:
     """Pairs of words that are each other's best match.
 
     A word is compared as it is, as names and numbers are copied, and in its own translation.

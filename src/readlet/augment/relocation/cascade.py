@@ -3,10 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from readlet.augment.relocation.agreement import agree
-from readlet.augment.relocation.alignment import find_aligned
+from readlet.augment.relocation.alignment import Links, find_aligned, is_consistent, word_links
 from readlet.augment.relocation.answer_text import find_exact, find_inflected, occurrences
 from readlet.augment.relocation.bigram_rule import find_by_bigrams
-from readlet.augment.relocation.clues import AskedSentence, WordRange, asked_sentences
+from readlet.augment.relocation.clues import (
+    BRACKETS,
+    GUILLEMETS,
+    AskedSentence,
+    WordRange,
+    asked_sentences,
+)
 from readlet.augment.relocation.markers import find_marked
 from readlet.augment.relocation.place import Place, place_of
 from readlet.augment.relocation.types import Keep, Located, Loss, Lost, Relocated, Stage
@@ -14,14 +20,15 @@ from readlet.encoding.words import word_spans
 from readlet.translation.types import TranslatedText
 from readlet.types import Example, Span
 
-# Stages that use the same evidence do not confirm each other: markers, the answer's translation,
-# the translations of its words.
+# Stages that use the same evidence do not confirm each other: two translations of the marked
+# sentence, that of the answer, and those of its words.
 _EVIDENCE = {
-    Stage.MARKERS: "markers",
+    Stage.BRACKETS: "brackets",
     Stage.EXACT: "answer",
     Stage.INFLECTED: "answer",
     Stage.BIGRAMS: "answer",
     Stage.ALIGNED: "words",
+    Stage.GUILLEMETS: "guillemets",
 }
 
 
@@ -69,10 +76,11 @@ def relocate_answer(
         return Lost(answer, Loss.NO_TRANSLATION)
     if keep == "strict":
         return _strict(answer, context, place, translate)
-    found = stage_spans(answer, place, asked, translate)
+    links = word_links(place, translate)
+    found = stage_spans(answer, place, asked, translate, links)
     if not found:
         return Lost(answer, Loss.NOT_FOUND)
-    located = _choose(found, place, language)
+    located = _choose(found, place, links, language)
     if keep == "verified" and not located.verified:
         return Lost(answer, Loss.NOT_VERIFIED)
     return located
@@ -83,31 +91,41 @@ def stage_spans(
     place: Place,
     asked: Sequence[AskedSentence],
     translate: Callable[[str], str],
+    links: Links,
 ) -> dict[Stage, WordRange]:
     """What each stage finds by itself, the most certain first."""
     texts = (translate(answer.text), answer.text)
     found = {
-        Stage.MARKERS: find_marked(place, asked, translate),
+        Stage.BRACKETS: find_marked(BRACKETS, place, asked, translate),
         Stage.EXACT: find_exact(place, texts),
         Stage.INFLECTED: find_inflected(place, texts),
-        Stage.ALIGNED: find_aligned(place, translate),
+        Stage.ALIGNED: find_aligned(place, links),
+        Stage.GUILLEMETS: find_marked(GUILLEMETS, place, asked, translate),
         Stage.BIGRAMS: find_by_bigrams(place, texts),
     }
     return {stage: span for stage, span in found.items() if span is not None}
 
 
-def _choose(found: Mapping[Stage, WordRange], place: Place, language: str) -> Located:
+def _choose(
+    found: Mapping[Stage, WordRange], place: Place, links: Links, language: str
+) -> Located:
     """The first span that other evidence confirms; without one, that of the surest stage."""
-    best: tuple[Stage, ...] = ()
+    best: Located | None = None
     for span in found.values():
         agreeing = tuple(
-            stage for stage, other in found.items() if agree(span, other, place.words, language)
+            stage
+            for stage, other in found.items()
+            if agree(span, other, place.words, language)
         )
-        evidence = {_EVIDENCE[stage] for stage in agreeing}
-        if len(evidence) > 1:
-            return Located(place.span(found[agreeing[0]]), agreeing, verified=True)
-        best = best or agreeing
-    return Located(place.span(found[best[0]]), best, verified=False)
+        if Stage.ALIGNED not in agreeing and is_consistent(span, place, links):
+            agreeing = (*agreeing, Stage.ALIGNED)
+        verified = len({_EVIDENCE[stage] for stage in agreeing}) > 1
+        if verified or best is None:
+            best = Located(place.span(span), agreeing, verified)
+        if verified:
+            break
+    assert best is not None, "a stage found something"
+    return best
 
 
 def _strict(

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+ALIKE = 0.7  # words that are less alike are different words
 _STEM = 4  # letters; shorter words with a common beginning have little in common
 _HEAVY = 8  # letters; longer words do not matter more
 
@@ -57,6 +58,22 @@ def similarities(some: Sequence[str], others: Sequence[str]) -> NDArray[np.float
 
 
 def weights(words: Sequence[str]) -> NDArray[np.float64]:
-    """How much a word says: its letters and digits. Short words are often function words."""
-    letters = [sum(sign.isalnum() for sign in word) for word in words]
+    """How much a word says: its letters, since short words are often function words; more a number.
+
+    Signs say next to nothing.
+    """
+    letters = [
+        _HEAVY if any(sign.isnumeric() for sign in word) else sum(map(str.isalpha, word))
+        for word in words
+    ]
     return np.clip(np.array(letters, dtype=float), 0.5, _HEAVY)  # (W,)
+
+
+def text_similarity(some: Sequence[str], others: Sequence[str]) -> float:
+    """F1 over letters of two lists of words, in any order: from 0 to 1."""
+    alike = similarities(some, others)  # (S, O)
+    alike[alike < ALIKE] = 0.0
+    here, there = weights(some), weights(others)  # (S,), (O,)
+    recall = float(alike.max(axis=1) @ here / here.sum())
+    precision = float(alike.max(axis=0) @ there / there.sum())
+    return 2 * recall * precision / (recall + precision) if recall and precision else 0.0
