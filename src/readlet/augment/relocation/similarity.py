@@ -1,14 +1,15 @@
 """How alike two words are, by their characters alone: for any language with an alphabet."""
 
 import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from os.path import commonprefix
 
 import numpy as np
 from numpy.typing import NDArray
 
 ALIKE = 0.7  # words that are less alike are different words
+_HARDLY = 0.6
 _STEM = 4  # letters; shorter words with a common beginning have little in common
 _HEAVY = 8  # letters; longer words do not matter more
 
@@ -21,36 +22,34 @@ def plain(word: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def bigrams(text: str) -> Counter[str]:
+def bigrams(text: str) -> frozenset[str]:
     """The character 2-grams of a text, its borders included."""
     padded = f" {plain(text)} "
-    return Counter(padded[i : i + 2] for i in range(len(padded) - 1))
+    return frozenset(padded[i : i + 2] for i in range(len(padded) - 1))
 
 
 def bigram_score(one: str, other: str) -> float:
     """Dice coefficient of the 2-grams."""
     first, second = bigrams(one), bigrams(other)
-    return 2 * (first & second).total() / (first.total() + second.total())
+    return 2 * len(first & second) / (len(first) + len(second))
 
 
 @lru_cache(maxsize=1 << 18)
 def word_similarity(one: str, other: str) -> float:
-    """From 0 to 1, which is for words that are equal but for case and accents.
+    """1 for words that are equal but for case and accents; 0 for those that are hardly alike.
 
     Words with the same stem are alike, whatever their endings; numbers are equal or not alike.
     """
     first, second = plain(one), plain(other)
     if first == second:
         return 1.0
-    if not (first.isalpha() and second.isalpha()):
+    short, long = sorted((len(first), len(second)))
+    if short < long * _HARDLY / 2 or not (first.isalpha() and second.isalpha()):
         return 0.0
-    common = 0
-    for a, b in zip(first, second, strict=False):
-        if a != b:
-            break
-        common += 1
-    stem = common / max(len(first), len(second)) if common >= _STEM else 0.0
-    return max(stem, bigram_score(one, other))
+    common = len(commonprefix((first, second)))
+    stem = common / long if common >= _STEM else 0.0
+    alike = max(stem, bigram_score(one, other))
+    return alike if alike >= _HARDLY else 0.0
 
 
 def similarities(some: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
