@@ -3,7 +3,6 @@
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from os.path import commonprefix
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +45,16 @@ def word_similarity(one: str, other: str) -> float:
     short, long = sorted((len(first), len(second)))
     if short < long * _HARDLY / 2 or not (first.isalpha() and second.isalpha()):
         return 0.0
-    common = len(commonprefix((first, second)))
+    common = next((n for n in range(short) if first[n] != second[n]), short)
     stem = common / long if common >= _STEM else 0.0
     alike = max(stem, bigram_score(one, other))
     return alike if alike >= _HARDLY else 0.0
 
 
 def similarities(some: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
-    return np.array([[word_similarity(a, b) for b in others] for a in some])  # (S, O)
+    """The likeness of each word to each of the others."""
+    alike = [[word_similarity(one, other) for other in others] for one in some]
+    return np.array(alike, dtype=float).reshape(len(some), len(others))  # (S, O)
 
 
 def weights(words: Sequence[str]) -> NDArray[np.float64]:
@@ -65,7 +66,7 @@ def weights(words: Sequence[str]) -> NDArray[np.float64]:
         _HEAVY if any(sign.isnumeric() for sign in word) else sum(map(str.isalpha, word))
         for word in words
     ]
-    return np.clip(np.array(letters, dtype=float), 0.5, _HEAVY)  # (W,)
+    return np.array(letters, dtype=float).clip(0.5, _HEAVY)  # (W,)
 
 
 def text_similarity(some: Sequence[str], others: Sequence[str]) -> float:
