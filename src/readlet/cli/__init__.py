@@ -23,6 +23,7 @@ from readlet.cli import (
     predict,
     slim,
     train,
+    translators,
 )
 from readlet.cli.streams import copy_of_output, discard_output, is_unread, prepare_streams
 from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
@@ -80,6 +81,7 @@ app.command(name="train")(train.train)
 app.command(name="slim")(slim.slim)
 app.add_typer(data.app, name="data")
 app.add_typer(experiment.app, name="experiment")
+app.add_typer(translators.app, name="translators")
 
 
 def _show_version(wanted: bool) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import IO
 
 from readlet.translation.types import EngineError
 
@@ -11,10 +12,10 @@ from readlet.translation.types import EngineError
 def run_pipeline(
     commands: Sequence[Sequence[str]], data: bytes, *, seconds: float, name: str
 ) -> bytes:
-    """The output of programs that read from each other; a program that dies or hangs is an error."""
+    """The output of programs that read from each other. One that dies or hangs is an error."""
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        source = subprocess.PIPE
+        source: int | IO[bytes] = subprocess.PIPE
         for command in commands:
             process = subprocess.Popen(
                 command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -22,7 +23,7 @@ def run_pipeline(
             if processes:
                 _output(processes[-1]).close()  # only the next program reads it
             processes.append(process)
-            source = _output(process)  # type: ignore[assignment]
+            source = _output(process)
         return _passed_through(processes, data, seconds, name)
     except FileNotFoundError as error:
         raise EngineError(f"{name}: no program {error.filename}; install Apertium again") from None
@@ -54,9 +55,10 @@ def _passed_through(
     writer.join()
     if hung.is_set():
         raise EngineError(f"{name}: no result after {seconds:.0f} seconds")
-    for process, code in zip(processes, codes, strict=True):
-        if code != 0:
-            raise EngineError(f"{name}: {process.args[0]} ended with code {code}")  # type: ignore[index]
+    if any(codes):
+        raise EngineError(
+            f"{name}: a program of its pipeline ended with code {max(codes, key=abs)}"
+        )
     return output
 
 
@@ -68,5 +70,6 @@ def _write(process: subprocess.Popen[bytes], data: bytes) -> None:
         process.stdin.close()
 
 
-def _output(process: subprocess.Popen[bytes]):  # type: ignore[no-untyped-def]
+def _output(process: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert process.stdout is not None
     return process.stdout

@@ -1,4 +1,4 @@
-"""Texts of a whole data set: every distinct sentence is translated once, with those of its length."""
+"""Texts of a whole data set: every distinct sentence is translated once, in large batches."""
 
 import time
 from collections import Counter

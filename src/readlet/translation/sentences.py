@@ -20,6 +20,7 @@ _WORD_AFTER = regex.compile(r"[\p{L}\p{M}]+")
 _INITIALS = regex.compile(r"\p{Lu}|(?:\p{L}\.)+\p{L}")  # J. R. R. Tolkien; U.S.; a.m.
 _BREAK = regex.compile(r"[;:,—–、，；：][\"'\p{Pe}\p{Pf}]*\s*")
 _SPACE = regex.compile(r"\s+")
+_JOINED = regex.compile(r"\p{M}|\u200d")
 _WRAPPED = 40  # characters; a shorter line that is no sentence is a heading
 
 # Abbreviations that stand before a name or a number, so never at the end of a sentence.
@@ -117,20 +118,26 @@ def _stripped(text: str, start: int, end: int) -> Range:
 def _cut(text: str, start: int, end: int) -> Iterator[Range]:
     """The sentence itself, or pieces of it that are short enough."""
     while end - start > LONGEST:
-        at = _best_cut(text, start)
+        at = _best_cut(text, start + LONGEST // 2, start + LONGEST)
         yield _stripped(text, start, at)
         start, end = _stripped(text, at, end)
     if start < end:
         yield start, end
 
 
-def _best_cut(text: str, start: int) -> int:
-    """After a comma in the second half if there is one, else between words, else anywhere."""
-    latest = start + LONGEST
+def halves(text: str) -> list[Range]:
+    """Two parts of a sentence that is too long for an engine; white space at their ends is left."""
+    at = _best_cut(text, len(text) // 3, 2 * len(text) // 3 + 1)
+    parts = _stripped(text, 0, at), _stripped(text, at, len(text))
+    return [(start, end) for start, end in parts if start < end]
+
+
+def _best_cut(text: str, earliest: int, latest: int) -> int:
+    """After a comma if there is one, else between words, else anywhere."""
     for pattern in (_BREAK, _SPACE):
-        ends = [found.end() for found in pattern.finditer(text, start + LONGEST // 2, latest)]
+        ends = [found.end() for found in pattern.finditer(text, earliest, latest)]
         if ends:
             return ends[-1]
-    while latest > start + LONGEST // 2 and regex.match(r"\p{M}|\u200d", text[latest]):
+    while latest - 1 > earliest and _JOINED.match(text[latest]):
         latest -= 1  # a letter keeps its marks
     return latest

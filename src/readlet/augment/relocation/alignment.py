@@ -1,38 +1,65 @@
 """Stage 4: the words of the translation that the answer's words became."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from readlet.augment.relocation.clues import WordRange
-from readlet.augment.relocation.place import Place
+from readlet.augment.relocation.place import Place, WordLinks
 from readlet.augment.relocation.similarity import similarities, weights
 from readlet.encoding.words import words
 
-_ALIKE = 0.5
 _NEARNESS = 0.2  # how much the order of words counts beside their likeness
+_CONSISTENT = 0.8  # share of the letters whose links stay inside
 _UNLINKED = 0.1  # a word without a link costs this share of its letters inside an answer
 
 
-def find_aligned(place: Place, translate: Callable[[str], str]) -> WordRange | None:
-    """The run of words with the most letters linked to the answer, less those linked elsewhere.
+class Alignment:
+    """Links between the words of an answer's sentences and those of their translation.
 
-    Links are the engine's; without them, mutual nearest neighbours among the words.
+    They are the engine's; without them, mutual nearest neighbours among the words.
     """
-    links = place.links
-    if links is None:
-        links = nearest_neighbours(place, translate)
-    gain = -_UNLINKED * weights(place.words)  # (T,)
-    weight = weights(place.words)  # (T,)
-    for source, target in links:
-        gain[target] = weight[target] if source in place.asked else -weight[target]
-    return _best_run(gain)
+
+    def __init__(self, place: Place, translate: Callable[[str], str]) -> None:
+        self._place = place
+        self._translate = translate
+        self._weights = weights(place.words)  # (T,)
+
+    @cached_property
+    def links(self) -> WordLinks:
+        engine = self._place.links
+        return nearest_neighbours(self._place, self._translate) if engine is None else engine
+
+    def find(self) -> WordRange | None:
+        """The run of words with the most letters linked to the answer, less those linked elsewhere.
+
+        None if links cross its border: then the answer's words are scattered.
+        """
+        gain = -_UNLINKED * self._weights  # (T,)
+        for source, target in self.links:
+            sign = 1 if source in self._place.asked else -1
+            gain[target] = sign * self._weights[target]
+        run = _best_run(gain)
+        return run if run and self.is_consistent(run) else None
+
+    def is_consistent(self, found: WordRange) -> bool:
+        """Links lead from the answer into the found words, and hardly any crosses their border.
+
+        So are phrases extracted in statistical translation. A word without a link says nothing.
+        """
+        within = crossing = 0.0
+        for source, target in self.links:
+            asked, inside = source in self._place.asked, found[0] <= target < found[1]
+            if asked and inside:
+                within += self._weights[target]
+            elif asked or inside:
+                crossing += self._weights[target]
+        return within > 0 and within >= _CONSISTENT * (within + crossing)
 
 
-def nearest_neighbours(
-    place: Place, translate: Callable[[str], str]
-) -> tuple[tuple[int, int], ...]:
+def nearest_neighbours(place: Place, translate: Callable[[str], str]) -> WordLinks:
     """Pairs of words that are each other's best match.
 
     A word is compared as it is, as names and numbers are copied, and in its own translation.
@@ -45,7 +72,7 @@ def nearest_neighbours(
     source = (np.arange(len(place.source)) + 0.5) / len(place.source)  # (S,)
     target = (np.arange(len(there)) + 0.5) / len(there)  # (T,)
     near = 1 - np.abs(source[:, None] - target[None, :])  # (S, T)
-    score = np.where(alike >= _ALIKE, alike + _NEARNESS * near, 0.0)  # (S, T)
+    score = np.where(alike > 0, alike + _NEARNESS * near, 0.0)  # (S, T)
     best_target, best_source = score.argmax(axis=1), score.argmax(axis=0)  # (S,), (T,)
     return tuple(
         (number, int(best))

@@ -6,11 +6,10 @@ import numpy as np
 
 from readlet.augment.relocation.clues import WordRange
 from readlet.augment.relocation.place import Place
-from readlet.augment.relocation.similarity import similarities, weights
+from readlet.augment.relocation.similarity import ALIKE, similarities, weights
 from readlet.encoding.words import words
 
 _ENOUGH = 0.8  # F1 of the letters; chosen on half of the articles of XQuAD
-_ALIKE = 0.6
 
 
 def find_exact(place: Place, texts: Sequence[str]) -> WordRange | None:
@@ -56,7 +55,7 @@ def find_inflected(place: Place, texts: Sequence[str]) -> WordRange | None:
 def _windows(there: Sequence[str], wanted: Sequence[str]) -> list[tuple[float, WordRange]]:
     """The best window from every word on that is like one of the answer's, with its F1."""
     alike = similarities(wanted, there)  # (W, T)
-    alike[alike < _ALIKE] = 0.0
+    alike[alike < ALIKE] = 0.0
     wanted_weights, there_weights = weights(wanted), weights(there)  # (W,), (T,)
     belongs = alike.max(axis=0) * there_weights  # (T,)
     longest = 2 * len(wanted) + 2

@@ -1,28 +1,37 @@
 """The stages in order, and what is kept of what they find."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from readlet.augment.relocation.agreement import agree
-from readlet.augment.relocation.alignment import find_aligned
+from readlet.augment.relocation.agreement import agree, core
+from readlet.augment.relocation.alignment import Alignment
 from readlet.augment.relocation.answer_text import find_exact, find_inflected, occurrences
 from readlet.augment.relocation.bigram_rule import find_by_bigrams
-from readlet.augment.relocation.clues import AskedSentence, WordRange, asked_sentences
+from readlet.augment.relocation.clues import (
+    BRACKETS,
+    GUILLEMETS,
+    AskedSentence,
+    WordRange,
+    asked_sentences,
+)
 from readlet.augment.relocation.markers import find_marked
 from readlet.augment.relocation.place import Place, place_of
 from readlet.augment.relocation.types import Keep, Located, Loss, Lost, Relocated, Stage
-from readlet.encoding.words import word_spans
+from readlet.encoding.words import word_spans, words
 from readlet.translation.types import TranslatedText
 from readlet.types import Example, Span
 
-# Stages that use the same evidence do not confirm each other: markers, the answer's translation,
-# the translations of its words.
+# Stages that use the same evidence do not confirm each other: two translations of the marked
+# sentence, that of the answer, and those of its words.
 _EVIDENCE = {
-    Stage.MARKERS: "markers",
+    Stage.BRACKETS: "brackets",
     Stage.EXACT: "answer",
     Stage.INFLECTED: "answer",
-    Stage.BIGRAMS: "answer",
     Stage.ALIGNED: "words",
+    Stage.GUILLEMETS: "guillemets",
+    Stage.BIGRAMS: "answer",
 }
+# Stages whose first and last words are more than a guess.
+_EXACT_BORDERS = frozenset({Stage.BRACKETS, Stage.EXACT, Stage.GUILLEMETS})
 
 
 def relocate(
@@ -69,10 +78,9 @@ def relocate_answer(
         return Lost(answer, Loss.NO_TRANSLATION)
     if keep == "strict":
         return _strict(answer, context, place, translate)
-    found = stage_spans(answer, place, asked, translate)
-    if not found:
+    located = _search(answer, place, asked, translate, language)
+    if located is None:
         return Lost(answer, Loss.NOT_FOUND)
-    located = _choose(found, place, language)
     if keep == "verified" and not located.verified:
         return Lost(answer, Loss.NOT_VERIFIED)
     return located
@@ -83,31 +91,48 @@ def stage_spans(
     place: Place,
     asked: Sequence[AskedSentence],
     translate: Callable[[str], str],
-) -> dict[Stage, WordRange]:
-    """What each stage finds by itself, the most certain first."""
+    alignment: Alignment,
+) -> Iterator[tuple[Stage, WordRange | None]]:
+    """What each stage finds by itself, the most certain first; a stage runs when it is asked."""
     texts = (translate(answer.text), answer.text)
-    found = {
-        Stage.MARKERS: find_marked(place, asked, translate),
-        Stage.EXACT: find_exact(place, texts),
-        Stage.INFLECTED: find_inflected(place, texts),
-        Stage.ALIGNED: find_aligned(place, translate),
-        Stage.BIGRAMS: find_by_bigrams(place, texts),
-    }
-    return {stage: span for stage, span in found.items() if span is not None}
+    yield Stage.BRACKETS, find_marked(BRACKETS, place, asked, translate)
+    yield Stage.EXACT, find_exact(place, texts)
+    yield Stage.INFLECTED, find_inflected(place, texts)
+    yield Stage.ALIGNED, alignment.find()
+    yield Stage.GUILLEMETS, find_marked(GUILLEMETS, place, asked, translate)
+    yield Stage.BIGRAMS, find_by_bigrams(place, texts)
 
 
-def _choose(found: Mapping[Stage, WordRange], place: Place, language: str) -> Located:
+def _search(
+    answer: Span,
+    place: Place,
+    asked: Sequence[AskedSentence],
+    translate: Callable[[str], str],
+    language: str,
+) -> Located | None:
     """The first span that other evidence confirms; without one, that of the surest stage."""
-    best: tuple[Stage, ...] = ()
-    for span in found.values():
-        agreeing = tuple(
-            stage for stage, other in found.items() if agree(span, other, place.words, language)
-        )
-        evidence = {_EVIDENCE[stage] for stage in agreeing}
-        if len(evidence) > 1:
-            return Located(place.span(found[agreeing[0]]), agreeing, verified=True)
-        best = best or agreeing
-    return Located(place.span(found[best[0]]), best, verified=False)
+    found: dict[Stage, WordRange] = {}
+    alignment = Alignment(place, translate)
+    is_aligned = False
+    for stage, span in stage_spans(answer, place, asked, translate, alignment):
+        is_aligned |= stage == Stage.ALIGNED
+        if span is not None:
+            found[stage] = span
+        for first, one in found.items():
+            agreeing = [other for other in found if agree(one, found[other], place.words, language)]
+            if is_aligned and Stage.ALIGNED not in agreeing and alignment.is_consistent(one):
+                agreeing.append(Stage.ALIGNED)
+            if len({_EVIDENCE[other] for other in agreeing}) > 1:
+                span_of_first = _bordered(first, one, place, language)
+                return Located(place.span(span_of_first), tuple(agreeing), verified=True)
+    for first, one in found.items():
+        return Located(place.span(_bordered(first, one, place, language)), (first,), verified=False)
+    return None
+
+
+def _bordered(stage: Stage, found: WordRange, place: Place, language: str) -> WordRange:
+    """An inexact stage may end in an article of the next phrase."""
+    return found if stage in _EXACT_BORDERS else core(found, place.words, language)
 
 
 def _strict(
@@ -115,17 +140,17 @@ def _strict(
 ) -> Located | Lost:
     """The rule of paper 000: the translated answer, case aside, stands in the translated context.
 
-    The paper takes the first occurrence. Here it is the nearest one, for a right place.
+    The paper takes the first occurrence; here the one in the answer's sentences goes first.
     """
-    there = word_spans(context.text)
-    folded = [context.text[start:end].casefold() for start, end in there]
     translated = translate(answer.text)
-    wanted = [translated[start:end].casefold() for start, end in word_spans(translated)]
-    spans = [(there[first][0], there[last - 1][1]) for first, last in occurrences(folded, wanted)]
-    if not spans:
-        return Lost(answer, Loss.NOT_IN_CONTEXT)
     near = find_exact(place, [translated])
     if near is not None:
         return Located(place.span(near), (Stage.EXACT,), verified=False)
-    start, end = min(spans, key=lambda span: abs(span[0] - place.target[0][0]))
+    there = word_spans(context.text)
+    wanted = [word.casefold() for word in words(translated)]
+    folded = [context.text[start:end].casefold() for start, end in there]
+    found = [(there[first][0], there[last - 1][1]) for first, last in occurrences(folded, wanted)]
+    if not found:
+        return Lost(answer, Loss.NOT_IN_CONTEXT)
+    start, end = min(found, key=lambda span: abs(span[0] - place.target[0][0]))
     return Located(Span(start, context.text[start:end]), (Stage.EXACT,), verified=False)

@@ -1,4 +1,4 @@
-"""The texts that are translated to find an answer again: marked sentences, the answer, its words."""
+"""The texts that help to find an answer again: marked sentences, the answer, single words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,12 @@ from readlet.types import Example, Span
 WordRange = tuple[int, int]
 """Words [first, last) of a list of words."""
 
-# Apertium passes these on as it does spaces, so the rest of a translation hardly changes. Models
-# that were trained on text know the first two from their data.
-MARKERS = (("«", "»"), ("“", "”"), ("{", "}"), ("‹", "›"))
+Markers = tuple[str, str]
+# To Apertium, brackets are words: they stay with the answer, but other words may change. Guillemets
+# are white space to it: all words stay, but they may move across the signs.
+BRACKETS: Markers = ("[", "]")
+GUILLEMETS: Markers = ("«", "»")
+
 _FINAL_SIGNS = frozenset(".,;:!?。，；：！？、।؟۔")
 
 
@@ -25,17 +28,11 @@ class AskedSentence:
     words: tuple[Range, ...]  # as characters of the sentence
     asked: WordRange
 
-    @property
-    def markers(self) -> tuple[str, str] | None:
-        """Signs that the sentence does not have."""
-        return next((pair for pair in MARKERS if not any(sign in self.text for sign in pair)), None)
-
-    @property
-    def marked(self) -> str | None:
-        """The sentence with markers around the answer: an engine would not know a cut word."""
-        if self.markers is None:
+    def marked(self, signs: Markers) -> str | None:
+        """The sentence with signs around the answer; None if it has such signs of its own."""
+        left, right = signs
+        if left in self.text or right in self.text:
             return None
-        left, right = self.markers
         start, end = self.words[self.asked[0]][0], self.words[self.asked[1] - 1][1]
         return f"{self.text[:start]}{left}{self.text[start:end]}{right}{self.text[end:]}"
 
@@ -73,7 +70,6 @@ def clue_texts(example: Example, sentences: Sequence[Range]) -> Iterator[str]:
             continue
         yield answer.text
         for sentence in asked_sentences(example.context, answer, sentences):
-            if sentence.marked is not None:
-                yield sentence.marked
+            yield from filter(None, map(sentence.marked, (BRACKETS, GUILLEMETS)))
             for start, end in sentence.words:
                 yield sentence.text[start:end]

@@ -1,50 +1,54 @@
-"""Stage 1: markers around the answer that survive translation."""
+"""Stages 1 and 5: markers around the answer that survive translation."""
 
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
-from readlet.augment.relocation.clues import AskedSentence, WordRange
+from readlet.augment.relocation.clues import AskedSentence, Markers, WordRange
 from readlet.augment.relocation.place import Place
+from readlet.augment.relocation.similarity import text_similarity
 from readlet.encoding.words import words
+
+_ALIKE = 0.8  # what stands between the markers, and what is found in the plain translation
 
 
 def find_marked(
-    place: Place, asked: Sequence[AskedSentence], translate: Callable[[str], str]
+    signs: Markers,
+    place: Place,
+    asked: Sequence[AskedSentence],
+    translate: Callable[[str], str],
 ) -> WordRange | None:
-    """The words between the markers, from the first to the last sentence of the answer.
+    """The words between the signs, from the first to the last sentence of the answer.
 
-    The translation of the marked sentence is compared with the plain one word by word, so markers,
-    and spaces that came with them, leave no trace. Where the two differ, the words around the
-    answer are matched.
+    The translation of the marked sentence is compared with the plain one word by word, so signs,
+    and spaces that came with them, leave no trace.
     """
     found: list[WordRange] = []
     for sentence, (first, last) in zip(asked, place.borders, strict=True):
-        inside = _between_markers(sentence, translate)
-        if inside is None:
-            return None
-        before, marked, after = inside
-        here = _map(before, marked, after, place.words[first:last])
+        plain = [word.casefold() for word in place.words[first:last]]
+        here = _find_between(signs, sentence, plain, translate)
         if here is None:
             return None
         found.append((first + here[0], first + here[1]))
     return found[0][0], found[-1][1]
 
 
-def _between_markers(
-    sentence: AskedSentence, translate: Callable[[str], str]
-) -> tuple[list[str], list[str], list[str]] | None:
-    """The words before, between and after the markers, if both survived in their order."""
-    if sentence.markers is None or sentence.marked is None:
-        return None
-    left, right = sentence.markers
-    translated = translate(sentence.marked)
+def _find_between(
+    signs: Markers,
+    sentence: AskedSentence,
+    plain: list[str],
+    translate: Callable[[str], str],
+) -> WordRange | None:
+    """The words between the signs, if both survived in their order, in the plain translation."""
+    left, right = signs
+    marked = sentence.marked(signs)
+    translated = translate(marked) if marked else ""
     if translated.count(left) != 1 or translated.count(right) != 1:
         return None
     before, _, rest = translated.partition(left)
-    marked, survived, after = rest.partition(right)
-    if not survived:  # the markers changed places
+    inside, survived, after = rest.partition(right)
+    if not survived:  # the signs changed places
         return None
-    return _folded(before), _folded(marked), _folded(after)
+    return _map(_folded(before), _folded(inside), _folded(after), plain)
 
 
 def _folded(text: str) -> list[str]:
@@ -52,11 +56,11 @@ def _folded(text: str) -> list[str]:
 
 
 def _map(
-    before: Sequence[str], marked: Sequence[str], after: Sequence[str], plain: Sequence[str]
+    before: list[str], marked: list[str], after: list[str], plain: list[str]
 ) -> WordRange | None:
     """The marked words in the plain translation; None if the two differ too much around them."""
     start, end = len(before), len(before) + len(marked)
-    whole, plain = [*before, *marked, *after], [word.casefold() for word in plain]
+    whole = [*before, *marked, *after]
     if start == end:
         return None
     if whole == plain:
@@ -70,4 +74,5 @@ def _map(
             new_end = y - (b - end)
     if new_start is None or new_end is None or new_start >= new_end:
         return None
-    return new_start, new_end
+    alike = text_similarity(marked, plain[new_start:new_end])
+    return (new_start, new_end) if alike >= _ALIKE else None

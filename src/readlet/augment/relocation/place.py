@@ -8,6 +8,9 @@ from readlet.encoding.words import word_spans
 from readlet.translation.types import Link, Range, TranslatedText
 from readlet.types import Span
 
+WordLinks = tuple[tuple[int, int], ...]
+"""Pairs of a word of the source and the word of the translation that it became."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -20,12 +23,9 @@ class Place:
     source: tuple[str, ...]  # the words of the sentences
     asked: frozenset[int]  # those of the answer
     target: tuple[Range, ...]  # the words of the translations, as characters of the context
+    words: tuple[str, ...]  # the same as text
     borders: tuple[WordRange, ...]  # the words of each sentence's translation
-    links: tuple[tuple[int, int], ...] | None  # from a word of the source to one of the target
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return tuple(self.context[start:end] for start, end in self.target)
+    links: WordLinks | None  # those of the engine
 
     def distance(self, found: WordRange) -> float:
         """From where the answer is expected, since translations stay near the old order."""
@@ -59,14 +59,13 @@ def place_of(asked: Sequence[AskedSentence], context: TranslatedText) -> Place:
         tuple(source),
         frozenset(answer),
         tuple(target),
+        tuple(context.text[start:end] for start, end in target),
         tuple(borders),
         _in_words(links, places, target) if all(pair.links is not None for pair in pairs) else None,
     )
 
 
-def _in_words(
-    links: Sequence[Link], source: Sequence[Range], target: Sequence[Range]
-) -> tuple[tuple[int, int], ...]:
+def _in_words(links: Sequence[Link], source: Sequence[Range], target: Sequence[Range]) -> WordLinks:
     """Links between words as we count them; the engine's words may be parts or runs of ours."""
     return tuple(
         dict.fromkeys(

@@ -1,4 +1,4 @@
-"""What relocation gives: a located answer with the stages that found it, or a loss with a reason."""
+"""What relocation gives: an answer with the stages that found it, or a loss with a reason."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,10 +18,11 @@ all: whatever the best stage found.
 class Stage(StrEnum):
     """A way to find an answer, from the most to the least certain."""
 
-    MARKERS = "markers"  # signs around the answer that survive translation
+    BRACKETS = "brackets"  # signs around the answer that survive translation, as words
     EXACT = "exact"  # the answer, translated alone
     INFLECTED = "inflected"  # the same but for case, accents, endings and border words
     ALIGNED = "aligned"  # the words that the answer's words became
+    GUILLEMETS = "guillemets"  # such signs again, as white space: words may move across them
     BIGRAMS = "bigrams"  # the rule of QANet: words that share character 2-grams with the answer
 
 
