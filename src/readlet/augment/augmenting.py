@@ -13,10 +13,11 @@ from readlet.augment.report import check_report, write_report
 from readlet.augment.tally import Tally
 from readlet.augment.text_statistics import TextStatistics
 from readlet.augment.translated_file import Sources, fill, survey
+from readlet.encoding.cache import cache_folder
 from readlet.errors import bad_input
 from readlet.formats.sources import input_path
 from readlet.formats.writing import check_target
-from readlet.storage.outputs import check_file
+from readlet.storage.outputs import check_file, make_folder
 from readlet.translation.cache import Cache, merge
 from readlet.translation.pool import Pool, Shard
 from readlet.translation.routes import route_to
@@ -25,6 +26,13 @@ from readlet.translation.types import LanguagePair, Translator
 
 Choose = Callable[[LanguagePair], Translator]
 """The engine for a pair; an error if there is none."""
+
+
+def default_cache() -> Path:
+    """Where translations are stored if the user does not say."""
+    folder = cache_folder()
+    make_folder(folder)
+    return folder / "translations.sqlite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 import shlex
 import sys
+from functools import cache as cached
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -104,7 +106,7 @@ def augment(
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     `accelerate launch -m readlet augment ...` divides the work among processes.
     """
-    from readlet.augment.augmenting import Outputs, translate_shard
+    from readlet.augment.augmenting import Outputs, default_cache, translate_shard
     from readlet.augment.augmenting import augment as augment_files
     from readlet.augment.plan import plan_of
     from readlet.augment.processes import parse_shard
@@ -112,7 +114,7 @@ def augment(
     from readlet.cli.augment_view import show_tally
     from readlet.errors import ReadletError
     from readlet.formats.columns import parse_columns
-    from readlet.translation.registry import default_cache, translator_for
+    from readlet.translation.engines import translator_for
 
     plan = plan_of(
         preset=preset,
@@ -127,14 +129,13 @@ def augment(
     )
     sources = Sources(files, parse_columns(column), encoding)
     stored = cache or default_cache()
+    choose = cached(partial(translator_for, engine=engine))  # models are loaded once
     if shard is not None:
         for option, given in {"--out": out, "--report": report, "--lost": lost}.items():
             if given is not None:
                 raise ReadletError(f"{option}: not with --shard; give it without --shard, later")
         part = parse_shard(shard)
-        count = translate_shard(
-            sources, plan, lambda pair: translator_for(pair, engine), stored, part
-        )
+        count = translate_shard(sources, plan, choose, stored, part)
         line = f"{stored}: {count:,} translations, with part {shard} of the data"
         console.print(line, markup=False, soft_wrap=True)
         return
@@ -144,7 +145,7 @@ def augment(
         sources,
         plan,
         Outputs(out=out, lost=lost, report=report, overwrite=overwrite),
-        lambda pair: translator_for(pair, engine),
+        choose,
         stored,
         add=add_cache,
         command=shlex.join(["readlet", *sys.argv[1:]]),
