@@ -30,7 +30,7 @@ from typing import get_args
 
 from scipy.stats import binomtest
 
-from readlet.augment.relocation import Keep, Located, Lost, Stage, clue_texts
+from readlet.augment.relocation import Keep, Located, Lost, clue_texts
 from readlet.augment.relocation.agreement import core
 from readlet.augment.relocation.alignment import Alignment
 from readlet.augment.relocation.cascade import relocate_answer, stage_spans
