@@ -25,7 +25,8 @@ _ESCAPED = re.compile(r"\\(.)|[\[\]]", re.DOTALL)  # brackets that are not escap
 # What `apertium` itself appends: a stop, so that the last words are tagged as a sentence's end.
 _END = ".[]"
 _FEWEST = 64  # sentences for which a pipeline of their own pays
-_CHARACTERS_A_SECOND = 1_000  # some forty times slower than usual: the engine hangs
+# A batch that takes longer than this hangs: a busy machine is slow, but not that slow.
+_SECONDS, _CHARACTERS_A_SECOND = 60.0, 1_000
 
 
 class Apertium:
@@ -101,7 +102,7 @@ def _version(mode: Path) -> str:
 
 def _translated(sentences: Sequence[str], stages: _Stages, name: str) -> list[str]:
     texts = [_as_stream(sentence) for sentence in sentences]
-    seconds = 60 + sum(map(len, texts)) / _CHARACTERS_A_SECOND
+    seconds = _SECONDS + sum(map(len, texts)) / _CHARACTERS_A_SECOND
 
     def passed(commands: list[list[str]], texts: list[bytes]) -> list[bytes]:
         joined = b"".join(text + b"\0" for text in texts)

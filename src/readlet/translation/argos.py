@@ -7,6 +7,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from readlet.translation.types import LanguagePair, Translation
 
 SUFFIX = ".argosmodel"
 _AGAIN = "download it again"
+_BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 # Packages have some hundred megabytes and twenty files; far more is an attack or an error.
 _MOST_BYTES, _MOST_FILES = 8 << 30, 10_000
 
@@ -127,8 +129,8 @@ def opened(path: Path) -> Package:
     return Package.read(folder) if folder.is_dir() else unpack(path, folder)
 
 
-def unpack(path: Path, folder: Path) -> Package:
-    """Unpack a package file as this folder: all of it, or nothing."""
+def unpack(path: Path, folder: Path, pair: LanguagePair | None = None) -> Package:
+    """Unpack a package file, of this pair if one is given, as this folder: all or nothing."""
     make_folder(folder.parent)
     draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
@@ -136,10 +138,12 @@ def unpack(path: Path, folder: Path) -> Package:
             with zipfile.ZipFile(path) as package:
                 _check(path, package)
                 package.extractall(draft)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        except _BAD_ZIP as error:
             raise bad_input(path, "", f"no Argos package ({error})", _AGAIN) from None
         [inside] = draft.iterdir() if len(list(draft.iterdir())) == 1 else [draft]
-        Package.read(inside)
+        found = Package.read(inside).pair
+        if pair not in (None, found):
+            raise bad_input(path, "", f"translates {found}, not {pair}", "take another package")
         if folder.exists():
             shutil.rmtree(folder)
         inside.replace(folder)

@@ -5,9 +5,10 @@ import json
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from readlet.errors import ReadletError, bad_input
@@ -42,11 +43,11 @@ def index_address() -> str:
 def offers(address: str) -> dict[LanguagePair, Offer]:
     """The newest package of each pair in an index."""
     try:
-        with _opened(urllib.request.Request(address)) as response:
+        with _opened(address) as response:
             rows = json.loads(response.read(_MOST_INDEX_BYTES))
     except _FAILURES as error:
         raise _unreachable(address, error) from None
-    except ValueError:
+    except (json.JSONDecodeError, UnicodeDecodeError):
         raise bad_input(address, "", "no JSON", "check the address of the index") from None
     if not isinstance(rows, list):
         raise bad_input(address, "", "no list of packages", "check the address of the index")
@@ -89,22 +90,16 @@ def _install(offer: Offer) -> Package:
     file = folder / f".{name}{SUFFIX}.part"
     _download(offer, file)
     try:
-        package = unpack(file, folder / name)
+        return unpack(file, folder / name, offer.pair)
     finally:
         file.unlink(missing_ok=True)  # damaged or unpacked: of no more use
-    if package.pair != offer.pair:
-        raise bad_input(offer.link, "", f"translates {package.pair}", "the index is wrong")
-    return package
 
 
 def _download(offer: Offer, file: Path) -> None:
     """What an earlier attempt has left is continued where the server allows that."""
     done = file.stat().st_size if file.exists() else 0
-    request = urllib.request.Request(offer.link)
-    if done:
-        request.add_header("Range", f"bytes={done}-")
     try:
-        with _opened(request) as response:
+        with _opened(offer.link, {"Range": f"bytes={done}-"} if done else {}) as response:
             is_rest = response.status == 206
             done = done if is_rest else 0
             total = done + int(response.headers.get("Content-Length") or 0)
@@ -129,9 +124,10 @@ def _blocks(response: Any) -> Iterator[bytes]:
         yield block
 
 
-def _opened(request: urllib.request.Request) -> Any:
-    if request.type not in ("http", "https"):
-        raise bad_input(request.full_url, "", "no web address", "it begins with https://")
+def _opened(address: str, headers: Mapping[str, str] = MappingProxyType({})) -> Any:
+    if not address.startswith(("https://", "http://")):
+        raise bad_input(address, "", "no web address", "it begins with https://")
+    request = urllib.request.Request(address, headers=dict(headers))
     return urllib.request.urlopen(request, timeout=_SECONDS)
 
 

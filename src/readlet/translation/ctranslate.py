@@ -31,15 +31,15 @@ class CTranslate2:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        pieces = [folder / "source.spm", folder / "target.spm"]
+        source, target = folder / "source.spm", folder / "target.spm"
         self._languages: dict[str, str] = {}  # of NLLB: `es` is `spa_Latn` there
-        if not pieces[0].is_file():
-            pieces = [folder / "sentencepiece.bpe.model"] * 2
+        if not source.is_file():
+            source = target = folder / "sentencepiece.bpe.model"
             self._languages = _languages(folder)
-        if not all(path.is_file() for path in (folder / "model.bin", *pieces)):
+        if not all(path.is_file() for path in (folder / "model.bin", source, target)):
             raise bad_input(folder, "", "no translation model", _LAYOUT)
         ends = not model_config(folder).get("add_source_eos")  # else CTranslate2 adds it
-        self._files = ModelFiles(folder, *pieces, ends_source=ends)
+        self._files = ModelFiles(folder, source, target, ends_source=ends)
 
     @cached_property
     def _model(self) -> NeuralModel:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from readlet.errors import ReadletError
 from readlet.progress import track
 from readlet.terminal import say
 from readlet.translation.cache import Cache, digest_of
@@ -121,9 +122,7 @@ class Pool:
         translator = self._translator_for(pair)
         direct = route_to(pair, translator.pairs())
         if direct is None:
-            raise EngineError(
-                f"{translator.name}: does not translate {pair}; choose another engine"
-            )
+            raise ReadletError(f"{translator.name} has no {pair}; choose another engine")
         for leg in direct:
             version = translator.version(leg)
             yield _Leg(translator, leg, self._cache.model(translator.name, version, leg))

@@ -15,8 +15,8 @@ from ctranslate2.specs import TransformerSpec
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
-_HALF = 256  # features of a token, and of a position; as many positions
-_WIDE = 2 * _HALF
+_TOKENS, _POSITIONS = 256, 512  # at most so many; as many features for each of the two
+_WIDE = _TOKENS + _POSITIONS
 _SENTENCES = [
     "The quick brown fox jumps over the lazy dog; PACK MY BOX, WITH FIVE DOZEN LIQUOR JUGS.",
     "the five boxing wizards jump quickly? THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG!",
@@ -54,11 +54,10 @@ def write_model(
         source.append("x!")
     target = [*swapped, *languages]
     spec = TransformerSpec.from_config((1, 1), num_heads=1, pre_norm=False)
-    codes = hadamard(_HALF).astype("float32")
     table = np.zeros((len(source), _WIDE), "float32")
-    table[:, :_HALF] = codes[1 : len(source) + 1]  # the first row has a mean
-    positions = np.zeros((_HALF, _WIDE), "float32")
-    positions[:, _HALF:] = codes
+    table[:, :_TOKENS] = hadamard(_TOKENS)[1 : len(source) + 1]  # the first row has a mean
+    positions = np.zeros((_POSITIONS, _WIDE), "float32")
+    positions[:, _TOKENS:] = hadamard(_POSITIONS)
     for part in (spec.encoder, spec.decoder):
         part.scale_embeddings = False
         part.position_encodings.encodings = positions
@@ -73,8 +72,8 @@ def write_model(
             linear.bias = np.zeros(shape[0], "float32")
         _set_norm(layer.ffn.layer_norm)
     tokens, places = np.eye(_WIDE, dtype="float32"), np.eye(_WIDE, dtype="float32")
-    tokens[_HALF:] = 0
-    places[:_HALF] = 0
+    tokens[_TOKENS:] = 0
+    places[:_TOKENS] = 0
     for layer in spec.decoder.layer:
         _set_attention(layer.attention, [20 * places, np.concatenate([places, tokens])], 8.0)
     spec.register_source_vocabulary(source)
@@ -122,14 +121,19 @@ def write_argos(folder: Path, source: str, target: str, *, version: str = "1.9")
     return path
 
 
-def write_marian(folder: Path) -> Path:
+def write_marian(folder: Path, *, ends: bool = True) -> Path:
     """A folder of a Marian model, whose name ends with the pair."""
-    pieces = write_sentencepiece(_made(folder) / "source.spm")
+    folder.mkdir(parents=True)
+    pieces = write_sentencepiece(folder / "source.spm")
     (folder / "target.spm").write_bytes((folder / "source.spm").read_bytes())
-    write_model(folder, pieces)
+    write_model(folder, pieces, ends=ends)
     return folder
 
 
-def _made(folder: Path) -> Path:
+def write_nllb(folder: Path, languages: tuple[str, ...]) -> Path:
+    """A folder of an NLLB model: the source begins with its language, the translation with its."""
     folder.mkdir(parents=True)
+    write_model(
+        folder, write_sentencepiece(folder / "sentencepiece.bpe.model"), languages=languages
+    )
     return folder
