@@ -1,10 +1,13 @@
 """Several processes translate parts of a data set; one is killed and started again; parts merge.
 
+    python benchmarks/augment_shards.py --data train.json.gz [--share 0.1] [--processes 8]
+
 Checks that the merged parts give the same bytes as one process alone, and prints what a sentence
 and a question cost, from which docs/scale.md estimates larger runs.
 """
 
 import argparse
+import resource
 import subprocess
 import sys
 import tempfile
@@ -38,9 +41,9 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     engine = engine_named("apertium")
 
     def whole(name: str, cache: Path) -> float:
-        began = time.perf_counter()
+        began = processor_seconds()
         augment(sources, plan, Outputs(out=folder / name), lambda pair: engine, cache)
-        return time.perf_counter() - began
+        return processor_seconds() - began
 
     alone = folder / "alone.sqlite"
     first = whole("alone.jsonl", alone)
@@ -56,7 +59,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
             stderr=subprocess.DEVNULL,
         )
 
-    began = time.perf_counter()
+    began = processor_seconds()
     processes = [start(number) for number in range(1, count + 1)]
     victim = shards[count // 2]
     while processes[count // 2].poll() is None and not (victim.exists() and size(victim)):
@@ -67,27 +70,32 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     processes[count // 2] = start(count // 2 + 1)
     if any(process.wait() for process in processes):
         raise SystemExit("a process failed")
-    parted = time.perf_counter() - began
+    parted = processor_seconds() - began
 
-    began = time.perf_counter()
+    began = processor_seconds()
     merge(folder / "merged.sqlite", shards)
-    merging = time.perf_counter() - began
+    merging = processor_seconds() - began
     whole("merged.jsonl", folder / "merged.sqlite")
     same = (folder / "merged.jsonl").read_bytes() == (folder / "alone.jsonl").read_bytes()
 
     sentences, bytes_stored = size(alone), alone.stat().st_size
-    questions = sum(1 for _ in (folder / "alone.jsonl").open("rb")) / 2
-    print(f"one process: {sentences:,} sentences, {questions:,.0f} questions, {first:.0f} s")
-    print(
-        f"  with all translations stored: {again:.0f} s, {1000 * again / questions:.2f} ms a question"
-    )
-    print(f"  translating: {sentences / (first - again):,.0f} sentences/s")
+    questions = sum(1 for _ in (folder / "merged.jsonl").open("rb"))
+    print(f"one process: {sentences:,} sentences, {questions:,} questions")
+    print(f"  {first:.1f} s of a core; {again:.1f} s with all translations stored")
+    print(f"  translating: {sentences / (first - again):,.0f} sentences a second of a core")
+    print(f"  all else: {1000 * again / questions:.2f} ms of a core for each written question")
     print(f"  cache: {bytes_stored / sentences:.0f} bytes a sentence")
-    print(f"{count} processes, one killed after {kept:,} sentences and restarted: {parted:.0f} s")
-    print(f"  merging: {sentences / merging:,.0f} sentences/s")
+    print(f"{count} processes, one killed after {kept:,} sentences and restarted: {parted:.1f} s")
+    print(f"  merging: {sentences / merging:,.0f} sentences a second of a core")
     print(f"  same bytes as one process: {same}")
     if not same:
         raise SystemExit(1)
+
+
+def processor_seconds() -> float:
+    """Of this process and of those that it started: comparable also while others are at work."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def size(path: Path) -> int:
