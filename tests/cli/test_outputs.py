@@ -257,7 +257,7 @@ def refused(
 Refused = Callable[[Output, Path], str]
 
 
-@pytest.mark.parametrize("link", ["itself", "symbolic link", "hard link"])
+@pytest.mark.parametrize("link", ["itself", "by a missing folder", "symbolic link", "hard link"])
 @pytest.mark.parametrize("key", FILES, ids=" ".join)
 def test_no_file_is_written_over_an_input(
     world: World, refused: Refused, key: tuple[str, str], link: str
@@ -265,8 +265,12 @@ def test_no_file_is_written_over_an_input(
     output = OUTPUTS[key]
     assert output.inputs
     for number, name in enumerate(output.inputs):
-        out = world[name] if link == "itself" else world.folder / f"{number}{output.suffix}"
-        if link == "symbolic link":
+        out = world.folder / f"{number}{output.suffix}"
+        if link == "itself":
+            out = world[name]
+        elif link == "by a missing folder":
+            out = world.folder / "missing" / ".." / world[name].relative_to(world.folder)
+        elif link == "symbolic link":
             out.symlink_to(world[name])
         elif link == "hard link":
             out.hardlink_to(world[name])
