@@ -127,6 +127,12 @@ def test_control_characters_are_shown_not_obeyed(
     assert not CONTROLS & set(done.out + done.err)
 
 
+def test_ids_with_control_characters_are_shown_whole(readlet: Run, data: Path) -> None:
+    data.write_text(json.dumps(ROW | {"id": "a\x1b[31m"}) + "\n")
+    done = readlet("data", "check", data, "--list")
+    assert "a\u241b[31m" in done.out
+
+
 def test_json_is_harmless_and_exact(capsys: pytest.CaptureFixture[str]) -> None:
     for indent in (None, 1):
         print_json(ROW | {ODD: [ODD]}, indent=indent)

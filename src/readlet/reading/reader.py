@@ -33,7 +33,7 @@ _BATCH_SIZES = {"cpu": 32, "cuda": 256}
 _OTHER_VERSION = "use a matching version of readlet"
 
 
-@dataclass
+@dataclass(repr=False)  # a vocabulary has tens of thousands of words
 class Reader:
     """A trained reader: a scorer of any kind, its calibration, and its device."""
 
@@ -49,6 +49,9 @@ class Reader:
 
     def __post_init__(self) -> None:
         self.scorer.move_to(self.device)
+
+    def __repr__(self) -> str:
+        return f"Reader({self.name!r}, device={self.device!r})"
 
     @property
     def name(self) -> str:
