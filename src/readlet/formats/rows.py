@@ -15,7 +15,7 @@ from readlet.types import Example, Sentence
 class RowReader:
     """Converts the rows of one source to examples or sentences.
 
-    Which of them is said by `content`, else by the columns that the user named, else by the first
+    Which of them is decided by `content`, else by the columns that the user named, else by the first
     row with names of either kind.
     """
 
