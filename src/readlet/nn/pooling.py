@@ -92,7 +92,7 @@ class MSwapPooler(Pooler):
             raise ReadletError(f"{fault}; choose another pooler")
 
     def pool(self, states: Tensor, keep: Tensor) -> Tensor:
-        pairs = _first(states, keep).unflatten(-1, (-1, 2))  # (B, H / 2, 2)
+        pairs = _first(states, keep).view(len(states), -1, 2)  # (B, H / 2, 2)
         return (pairs.softmax(dim=-1) * pairs).relu().flatten(1)  # (B, H)
 
 
@@ -100,11 +100,12 @@ class SwapPooler(Pooler):
     def pool(self, states: Tensor, keep: Tensor) -> Tensor:
         # Windows are counted from the first token, so tokens come before padding.
         order = (~keep).byte().argsort(dim=1, stable=True)  # (B, T)
-        missing = -keep.shape[1] % _WINDOW
-        keep = F.pad(keep.gather(1, order), (0, missing))  # (B, W * 4)
         tokens = states.gather(1, order.unsqueeze(-1).expand_as(states))  # (B, T, H)
-        windows = F.pad(tokens, (0, 0, 0, missing)).unflatten(1, (-1, _WINDOW))  # (B, W, 4, H)
-        inside = keep.unflatten(1, (-1, _WINDOW))  # (B, W, 4)
+        rows, length, width = states.shape
+        missing = -length % _WINDOW
+        filled = F.pad(keep.gather(1, order), (0, missing))  # (B, W * 4)
+        inside = filled.view(rows, -1, _WINDOW)  # (B, W, 4)
+        windows = F.pad(tokens, (0, 0, 0, missing)).view(rows, -1, _WINDOW, width)  # (B, W, 4, H)
         weights = masked_softmax(windows, inside.unsqueeze(-1), dim=2)  # (B, W, 4, H)
         return _mean((weights * windows).sum(dim=2), inside.any(dim=2))  # (B, H)
 
@@ -165,8 +166,11 @@ class JoinedPooler(Pooler):
         self.parts = nn.ModuleList(parts)
 
     def pool(self, states: Tensor, keep: Tensor) -> Tensor:
-        parts = [part.pool(states, keep) for part in self.parts]  # (B, out_width) each
-        return torch.cat(parts, dim=-1)  # (B, out_width)
+        pooled = []
+        for part in self.parts:
+            assert isinstance(part, Pooler)
+            pooled.append(part.pool(states, keep))  # (B, out_width of the part)
+        return torch.cat(pooled, dim=-1)  # (B, out_width)
 
 
 def _first(states: Tensor, keep: Tensor) -> Tensor:
