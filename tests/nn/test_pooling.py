@@ -231,6 +231,18 @@ def test_stochastic_draws_tokens_by_their_share(left: bool) -> None:
         assert statistic < 18.5  # 4 degrees of freedom: exceeded once in 1,000 times
 
 
+@pytest.mark.parametrize(("drawn", "token"), [(0.0, 3), (1 - 2**-24, 1)])
+def test_stochastic_at_the_ends_of_the_random_numbers(
+    monkeypatch: pytest.MonkeyPatch, drawn: float, token: int
+) -> None:
+    """The last and the first token with an activation; no rounding leads outside them."""
+    x = torch.rand(5, H) + 0.1  # (5, H)
+    x[0] = x[4] = 0.0
+    monkeypatch.setattr(torch, "rand", lambda shape, **given: torch.full(shape, drawn, **given))
+    found = make_pooler(["stochastic"], H)(*padded([x], left=True))
+    assert torch.equal(found[0], x[token])
+
+
 def test_stochastic_is_seeded_and_its_mean_is_what_evaluation_gives() -> None:
     pooler, rows = make_pooler(["stochastic"], H), sentences()
     once = []
