@@ -56,6 +56,9 @@ READ_ONLY = {
         *("table", "out", "data", "only", "seeds", "changes", "small", "formats", "examples"),
     },
     "experiment search": {"table", "data", "changes", "small", "trials"},
+    "translators": set[str](),
+    "translators list": set[str](),
+    "translators install": {"pair", "index"},
 }
 # `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
 IN_PLACE = {("data check", "in_place")}
