@@ -183,6 +183,20 @@ def test_one_kind_of_evidence_is_not_verified() -> None:
     assert verified == Lost(answer, Loss.NOT_VERIFIED)
 
 
+def test_an_inexact_stage_does_not_end_in_the_next_phrase() -> None:
+    source, target = "From the white lamp, the king came.", "Del lámpara blanca, el rey vino."
+    context = TranslatedText(source, target, (SentencePair((0, 35), (0, 32)),))
+    clues = {"the white lamp": "El lámpara blanco", "white": "blanco", "lamp": "lámpara"}
+    one = relocate_answer(
+        Span(5, "the white lamp"),
+        context,
+        lambda text: clues.get(text, ""),
+        language="es",
+        keep="verified",
+    )
+    assert one == Located(Span(4, "lámpara blanca"), (Stage.INFLECTED, Stage.ALIGNED), True)
+
+
 def test_scripts_without_spaces() -> None:
     signs = str.maketrans("灯塔在河边由王点亮", "ABCDEFGHI")
     source = "灯塔在河边。由王点亮。"
