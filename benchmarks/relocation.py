@@ -10,8 +10,8 @@ reported.
 
 A machine translation never agrees word by word with what people marked. So there are two measures:
 
-labelled  The right words are marked in the machine translations (`relocation_labels.tsv`: places, no
-          texts). A located answer is right if it is such a span, articles, prepositions and signs
+labelled  The right words are marked in the machine translations (`relocation_labels.tsv`: places,
+          no texts). A located answer is right if it is such a span, articles, prepositions and signs
           at its borders aside. Where a translation scatters the answer's words, no span is right. A
           label holds for one translation of its context; with others it is skipped, and counted.
 human     The located text and the answer that people marked in that language have at least half of
