@@ -11,9 +11,10 @@ reported.
 A machine translation never agrees word by word with what people marked. So there are two measures:
 
 labelled  The right words are marked in the machine translations (`relocation_labels.tsv`: places,
-          no texts). A located answer is right if it is such a span, articles, prepositions and signs
-          at its borders aside. Where a translation scatters the answer's words, no span is right. A
-          label holds for one translation of its context; with others it is skipped, and counted.
+          no texts). A located answer is right if it is such a span, articles, prepositions and
+          signs at its borders aside. Where a translation scatters the answer's words, no span is
+          right. A label holds for one translation of its context; with others it is skipped, and
+          counted.
 human     The located text and the answer that people marked in that language have at least half of
           their words in common (F1), by their first five letters, function words aside. It needs no
           labels, but takes other words of the same meaning for an error: a lower bound.
