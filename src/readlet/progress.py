@@ -1,5 +1,6 @@
 """Progress of long tasks: a bar in a terminal, plain lines elsewhere; always on stderr."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -44,6 +45,9 @@ def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> It
     `done` items of the total were finished before.
     """
     items = _until_interrupted(items)
+    if os.environ.get("RANK", "0") != "0":  # of several processes, the first one shows it
+        yield from items
+        return
     if sys.stderr.isatty():
         with _bar("{task.description}") as progress:
             yield from progress.track(items, total=total, completed=done, description=label)

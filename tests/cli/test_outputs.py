@@ -36,6 +36,10 @@ READ_ONLY = {
         *("reader", "data", "n_best", "threshold", "always_answer", "column", "encoding"),
         *("device", "batch_size", "overwrite"),
     },
+    "augment": {
+        *("files", "to", "source", "back", "fields", "preset", "keep", "share", "seed", "merge"),
+        *("engine", "add_cache", "shard", "overwrite", "as_json", "column", "encoding"),
+    },
     "train": {"recipe", "changes", "column", "encoding", "resume", "fields", "kind"},
     "slim": {"reader", "max_mb", "words", "dev", "notice", "device"},
     "data": set[str](),
@@ -62,6 +66,8 @@ READ_ONLY = {
 }
 # `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
 IN_PLACE = {("data check", "in_place")}
+# Caches are continued, not replaced: tests/cli/test_augment.py has their tests.
+CONTINUED = {("augment", "cache")}
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,23 @@ OUTPUTS = {
         "predict READER DATA --overwrite --out NEW --na-probs OUT",
         ("DATA", "READER/config.json", "READER/metrics.json"),
         suffix=".json",
+    ),
+    ("augment", "out"): Output(
+        "augment DATA MORE --to es --cache CACHE --overwrite --out OUT",
+        ("DATA", "MORE"),
+        suffix=".jsonl",
+    ),
+    ("augment", "lost"): Output(
+        "augment DATA MORE --to es --back --fields question --cache CACHE --out NEW --overwrite "
+        "--lost OUT",
+        ("DATA", "MORE"),
+        suffix=".jsonl",
+    ),
+    ("augment", "report"): Output(
+        "augment DATA --to es --cache CACHE --out NEW --overwrite --report OUT",
+        (),
+        is_folder=True,
+        holds_others=True,
     ),
     ("train", "out"): Output(
         "train tiny --out OUT SMALL --set training.epochs=1 --set training.teacher=READER",
@@ -158,7 +181,7 @@ def test_every_option_is_known_here() -> None:
     given = {(n, p.name) for n, command in found.items() for p in command.params}
     known = {(name, param) for name, params in READ_ONLY.items() for param in params}
     completion = {("readlet", "install_completion"), ("readlet", "show_completion")}
-    assert given - completion == known | OUTPUTS.keys() | IN_PLACE
+    assert given - completion == known | OUTPUTS.keys() | IN_PLACE | CONTINUED
     assert found.keys() == READ_ONLY.keys()
 
 
@@ -184,6 +207,7 @@ class World:
             "TABLE": folder / "table.toml",
             "READER": folder / "reader",
             "NEW": folder / "new.csv",
+            "CACHE": folder / "translations.sqlite",
             "RUNS": folder / "runs",
         }
         write_examples(self["DATA"], examples)
@@ -390,8 +414,14 @@ def test_a_read_only_place(
 @pytest.mark.parametrize("exists", [True, False], ids=["to something", "to nothing"])
 @pytest.mark.parametrize("key", OUTPUTS, ids=" ".join)
 def test_a_link_is_followed_not_replaced(
-    world: World, readlet: Run, key: tuple[str, str], exists: bool
+    world: World,
+    readlet: Run,
+    key: tuple[str, str],
+    exists: bool,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if key[0] == "augment":
+        request.getfixturevalue("apertium")  # or the test is skipped
     if key == ("experiment search", "out"):
         pytest.importorskip("optuna", reason="Optuna is not installed")
     output = OUTPUTS[key]

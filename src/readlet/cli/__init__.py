@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from readlet import __version__
 from readlet.cli import (
     ask,
+    augment,
     data,
     demo,
     evaluate,
@@ -75,6 +76,7 @@ app.command(name="ask")(ask.ask)
 app.command(name="inspect")(inspect.inspect)
 app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="predict")(predict.predict)
+app.command(name="augment")(augment.augment)
 app.command(name="train")(train.train)
 app.command(name="slim")(slim.slim)
 app.add_typer(data.app, name="data")
