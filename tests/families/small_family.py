@@ -20,11 +20,11 @@ from readlet.encoding.cache import Stored
 from readlet.encoding.rows import Ints, RowBuilder, Rows, ints
 from readlet.encoding.windows import Windows
 from readlet.families import register_family
-from readlet.families.family import TrainableFamily
+from readlet.families.family import SpanFamily
 from readlet.families.torch_scorer import TorchScorer
 from readlet.models.span_scores import SpanLogits
 from readlet.recipe.kinds import register_recipe
-from readlet.recipe.recipe import Model, Recipe, SpanData
+from readlet.recipe.recipe import Model, Recipe, SpanData, SpanTraining
 from readlet.types import Example
 
 
@@ -38,6 +38,7 @@ class PiecesModel(Model):
 class PiecesRecipe(Recipe):
     data: SpanData = SpanData()
     model: PiecesModel = PiecesModel()
+    training: SpanTraining = SpanTraining()
 
 
 @dataclass(kw_only=True)
@@ -123,7 +124,7 @@ class PiecesScorer(TorchScorer):
         )
 
 
-class PiecesFamily(TrainableFamily):
+class PiecesFamily(SpanFamily):
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
         return {"buckets": recipe.model.buckets}
 
