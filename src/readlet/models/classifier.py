@@ -71,7 +71,7 @@ class ClassLearner(nn.Module):
         self.values = values
 
     def forward(self, batch: SentenceBatch) -> Tensor:
-        scores = self.model(batch)  # (B, outputs)
+        scores: Tensor = self.model(batch)  # (B, outputs)
         if self.values:
             of_row = (scores.squeeze(1) - batch.labels).square()  # (B,)
         else:
