@@ -1,7 +1,6 @@
 """A kind of reader in one file: pieces between spaces, hashed; embeddings, one convolution.
 
-Nothing of the package knows it. It has its own places (punctuation stays with its word), so what it
-teaches and is taught must travel over characters.
+Nothing of the package knows it. Its places are its own: what it teaches travels over characters.
 """
 
 import math

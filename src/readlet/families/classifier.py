@@ -8,6 +8,7 @@ from readlet.encoding.cache import Stored
 from readlet.encoding.pretrained import check_length, load_config, load_tokenizer
 from readlet.encoding.sentences import Labels, SentenceEncoder, SentenceRows
 from readlet.encoding.subwords import layout_of, layout_of_one
+from readlet.errors import ReadletError
 from readlet.families.classifier_scorer import ClassifierScorer, make_scorer, scorer_with
 from readlet.families.family import ClassFamily
 from readlet.families.pretrained import PretrainedFamily, require_own_tokenizer
@@ -18,7 +19,7 @@ from readlet.recipe.recipe import Recipe
 from readlet.storage.damage import damage_of
 from readlet.types import Sentence
 
-_ANY = Labels("classes", ("0", "1"))  # before the data is read
+_ANY = Labels("classes", ("0", "1", "2"))  # before the data is read
 
 
 class ClassifierFamily(PretrainedFamily, ClassFamily):
@@ -59,6 +60,11 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
         return SentenceRows.from_stored(stored)
 
     def build(self, recipe: Recipe, encoder: SentenceEncoder) -> ClassifierScorer:
+        loss = _typed(recipe).loss
+        if loss.softmax == "norm" and isinstance(loss.gamma, str) and encoder.labels.outputs == 2:
+            # Two scores of deviation 1 are 1 and -1, whatever the weights are: no gradient.
+            fault = f"NormSoftmax over two classes learns nothing at {loss.gamma}"
+            raise ReadletError(f"loss.gamma: {fault}; give a small number, such as 0.1")
         return make_scorer(_typed(recipe), encoder, self.network(recipe, encoder.config))
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> ClassifierScorer:

@@ -11,7 +11,6 @@ from readlet.families.family import TrainableScorer
 from readlet.fitting.training_data import Part, TrainingData
 from readlet.metrics.task import Task
 from readlet.reading.trained_model import TrainedModel
-from readlet.recipe.recipe import Recipe
 from readlet.training.weight_selection import Scores
 
 
@@ -66,21 +65,3 @@ class Objective(Protocol):
     def learner(self, data: TrainingData, scorer: Any, device: torch.device) -> nn.Module: ...
 
     def evaluator(self, data: TrainingData, scorer: Any, batch_size: int) -> TaskEvaluator: ...
-
-
-def objective_of(recipe: Recipe, start: TrainedModel | None) -> Objective:
-    """The objective that a recipe's kind of model is trained for."""
-    from readlet.families import trainable_family
-    from readlet.families.family import ClassFamily, SpanFamily
-    from readlet.fitting.classes import ClassObjective
-    from readlet.fitting.spans import SpanObjective
-    from readlet.reading.classifier import Classifier
-    from readlet.reading.reader import Reader
-
-    family = trainable_family(recipe.model.kind)
-    if isinstance(family, ClassFamily):
-        assert start is None or isinstance(start, Classifier)
-        return ClassObjective(recipe, family, start)
-    assert isinstance(family, SpanFamily)
-    assert start is None or isinstance(start, Reader)
-    return SpanObjective(recipe, family, start)

@@ -16,7 +16,8 @@ from readlet.errors import FailedTrainingError, memory_reported
 from readlet.families import trainable_family
 from readlet.families.family import TrainableFamily, TrainableScorer
 from readlet.fitting.background import encoding_in_background
-from readlet.fitting.objective import Objective, TaskEvaluator, objective_of
+from readlet.fitting.objective import Objective, TaskEvaluator
+from readlet.fitting.objectives import objective_of
 from readlet.fitting.run_folder import NOTES, check_data, check_run_folder, claimed_folder
 from readlet.fitting.starting import load_start, mix_in, scores_before, weights_of
 from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
