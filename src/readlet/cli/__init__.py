@@ -12,7 +12,18 @@ import typer
 from typer.core import TyperGroup
 
 from readlet import __version__
-from readlet.cli import ask, classify, data, demo, evaluate, experiment, inspect, predict, slim, train
+from readlet.cli import (
+    ask,
+    classify,
+    data,
+    demo,
+    evaluate,
+    experiment,
+    inspect,
+    predict,
+    slim,
+    train,
+)
 from readlet.cli.streams import copy_of_output, discard_output, is_unread, prepare_streams
 from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
 from readlet.terminal import INTERRUPTED, harmless, one_line, say, was_interrupted

@@ -51,8 +51,9 @@ def show_evaluation(evaluation: Evaluation) -> None:
 def show_classes(evaluation: ClassEvaluation) -> None:
     task, official = evaluation.task, evaluation.official
     table = Table(box=None)
-    for name in (task.name, "score", "95% interval"):
-        table.add_column(name, justify="left" if name == task.name else "right")
+    title = task.name.partition(":")[0]  # its metrics are in the rows
+    for name in (title, "score", "95% interval"):
+        table.add_column(name, justify="left" if name == title else "right")
     for metric in task.metrics:
         low, high = evaluation.intervals[metric.name]
         table.add_row(metric.label, f"{official[metric.name]:.2f}", f"{low:.2f} to {high:.2f}")
@@ -89,7 +90,8 @@ def _show_group(group: str, rows: dict[str, dict[str, float]]) -> None:
 def _show_confusion(confusion: dict[str, dict[str, int]]) -> None:
     """Labels in rows, predictions in columns; of many classes, only the pairs mistaken most."""
     if len(confusion) <= _CONFUSION_SHOWN:
-        table = Table(box=None, title="label, and how often predicted as", title_justify="left")
+        console.print("labels in rows, and how often they were predicted as")
+        table = Table(box=None)
         for name in ("", *confusion):
             table.add_column(Text(f"{name:.20}"), justify="right" if name else "left")
         for label, row in confusion.items():

@@ -32,7 +32,9 @@ class Labels:
     deviation: float = 1.0
 
     @classmethod
-    def learned(cls, kind: Literal["classes", "numbers"], sentences: Sequence[Sentence]) -> "Labels":
+    def learned(
+        cls, kind: Literal["classes", "numbers"], sentences: Sequence[Sentence]
+    ) -> "Labels":
         """The classes, or the scale, of labelled texts."""
         if kind == "classes":
             return cls(kind, class_names(sentences))

@@ -38,9 +38,7 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
         pairs = bool(examples) and examples[0].second is not None
         return self._encoder(typed, Labels.learned(typed.data.labels, examples), pairs=pairs)
 
-    def _encoder(
-        self, recipe: ClassifierRecipe, labels: Labels, *, pairs: bool
-    ) -> SentenceEncoder:
+    def _encoder(self, recipe: ClassifierRecipe, labels: Labels, *, pairs: bool) -> SentenceEncoder:
         name, length = recipe.model.encoder, recipe.data.max_length
         tokenizer, config = load_tokenizer(name), load_config(name)
         layout = layout_of(tokenizer) if pairs else layout_of_one(tokenizer)

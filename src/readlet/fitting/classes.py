@@ -122,7 +122,10 @@ class ClassObjective:
         return notes
 
     def report(self, data: TrainingData, scorer: TrainableClassScorer) -> None:
-        balance, is_classes = class_balance(data.train.examples), self.typed.data.labels == "classes"
+        balance, is_classes = (
+            class_balance(data.train.examples),
+            self.typed.data.labels == "classes",
+        )
         lines = [balance.summary(), *(balance.warnings() if is_classes else ())]
         if is_classes and balance.is_scale:
             lines.append("labels with decimals as classes; for a scale set data.labels=numbers")

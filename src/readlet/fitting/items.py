@@ -97,9 +97,7 @@ class LabelledTexts:
     def held_out(self, items: Sequence[Sentence], share: float, seed: int) -> set[str]:
         order = self._by_class(items, digest_of)
         share = min(share, MAX_HELD_OUT / max(len(items), 1))
-        chosen = {
-            text for texts in order.values() for text in texts[: round(share * len(texts))]
-        }
+        chosen = {text for texts in order.values() for text in texts[: round(share * len(texts))]}
         largest = max(order.values(), key=len)
         return chosen or set(largest[: min(1, len(largest) - 1)])
 

@@ -11,8 +11,7 @@ from readlet.metrics.value_task import VALUES
 
 _TWO = ("0", "1")
 TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (SPANS, *CLASSES.values(), VALUES, class_task(_TWO, CLASS_METRICS))
+    task.name: task for task in (SPANS, *CLASSES.values(), VALUES, class_task(_TWO, CLASS_METRICS))
 }
 """Those with a name of their own, and one of classes."""
 LABELS: dict[str, str] = {

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from readlet.errors import ReadletError, bad_input
 from readlet.reading.devices import chosen_device
-from readlet.reading.reader_names import BUNDLED, reader_files, reader_folder, warn_of_same_named_folder
+from readlet.reading.reader_names import (
+    BUNDLED,
+    reader_files,
+    reader_folder,
+    warn_of_same_named_folder,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

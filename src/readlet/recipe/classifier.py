@@ -77,9 +77,9 @@ class ClassifierModel(Model):
     encoder: Annotated[FileName, SourceEncoder] = "minilm"
     """Folder of an encoder and its tokenizer, a name on the Hugging Face hub, or `minilm`, which
     comes with the extra of that name."""
-    pooler: Annotated[
-        tuple[PoolerName, ...], Field(min_length=1), AfterValidator(_different)
-    ] = ("cls",)
+    pooler: Annotated[tuple[PoolerName, ...], Field(min_length=1), AfterValidator(_different)] = (
+        "cls",
+    )
     """How one vector is made of all tokens; the vectors of several poolers are concatenated."""
     mix: MixName = "last"
     """Which layers the pooler reads: `last`; one learned weight for each layer (`scalar`,
