@@ -148,5 +148,5 @@ def test_norm_softmax_over_two_classes_needs_a_small_cap(
 ) -> None:
     """Two scores of deviation 1 are 1 and -1: the loss has no gradient."""
     recipe = classifier_recipe("single", "loss.softmax=norm", f"loss.gamma={gamma}")
-    with pytest.raises(ReadletError, match="learns nothing at .*; give a small number, such as 0"):
+    with pytest.raises(ReadletError, match=r"learns nothing at .*; give a small number, such as 0"):
         train_reader(recipe, tmp_path / "run", resume=False)

@@ -13,8 +13,8 @@ import torch
 
 from readlet.encoding.batches import Batches
 from readlet.errors import FailedTrainingError, ReadletError, is_out_of_memory
-from readlet.fitting.starting import load_start
 from readlet.fitting.items import held_out_contexts
+from readlet.fitting.starting import load_start
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import prepare
 from readlet.formats import read_examples, write_examples

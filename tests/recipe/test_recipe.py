@@ -10,8 +10,8 @@ import torch
 from readlet.errors import ReadletError
 from readlet.models.qacnn import QACNN
 from readlet.nn.layer_mix import make_layer_mix
-from readlet.nn.pooling import POOLERS
 from readlet.nn.parameters import count_parameters
+from readlet.nn.pooling import POOLERS
 from readlet.recipe.classifier import ClassifierRecipe, PoolerName
 from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.qacnn import QacnnRecipe

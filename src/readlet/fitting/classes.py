@@ -81,7 +81,7 @@ class ClassEvaluator:
         return [prediction.label for prediction in found]
 
     def _report_collapse(self, predictions: list[str]) -> None:
-        """A classifier that predicts one class has learned nothing: the seed, or the rate, failed."""
+        """A classifier that predicts one class has learned nothing: the seed or the rate failed."""
         if len({*predictions}) == 1 and len(predictions) > 1 and is_main_process():
             fault = f"collapsed: it predicts {predictions[0]!r:.40} for all texts of dev"
             say(f"readlet: {fault}; lower training.learning_rate, or try another seed")

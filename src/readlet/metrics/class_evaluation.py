@@ -1,4 +1,4 @@
-"""A complete evaluation of labels of texts: scores, intervals, confusion, calibration, comparison."""
+"""A complete evaluation of labels: scores, intervals, confusion, calibration, comparison."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
