@@ -157,6 +157,7 @@ TRAIN = [
     ("text\tlabel\na\told\nb\tnew\n", ("model.pooler=median",), "model.pooler"),
     ("text\tlabel\na\told\nb\tnew\n", ("data.metrics=pearson",), "pearson does not suit"),
     ("text\tlabel\na\told\nb\tnew\n", ("data.max_length=600",), "lower it"),
+    ("text\tlabel\na\t1\nb\t2\nc\t3\nd\t3\n", ("data.metrics=f1",), "take macro_f1"),
     ("question\tcontext\nq\tc\n", (), "contains questions, not texts with labels"),
 ]
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from readlet.errors import ReadletError
 from readlet.fitting.folds import digest_of
 from readlet.formats import read_labelled, read_questions
 from readlet.formats.labels import class_numbers, label_values
@@ -118,6 +119,9 @@ class LabelledTexts:
             return
         balance = class_balance(train)
         require_classes(source, balance)
+        if isinstance(data, ClassifierData) and "f1" in data.metrics and len(balance.counts) != 2:
+            fault = f"f1 is that of the second of two classes, and there are {len(balance.counts)}"
+            raise ReadletError(f"data.metrics: {fault}; take macro_f1")
         for path, sentences in parts.items():
             class_numbers(path, sentences, list(balance.counts))
 
