@@ -80,7 +80,7 @@ class MeanMaxPooler(Pooler):
 
     def pool(self, states: Tensor, keep: Tensor) -> Tensor:
         total = _mean(states, keep) if self.mean else states.sum(dim=1)  # (B, H)
-        largest = (_max if self.elementwise else _longest)(states, keep)  # (B, H)
+        largest = _max(states, keep) if self.elementwise else _longest(states)  # (B, H)
         return _project(self.dense, torch.cat([total, largest], dim=-1)).tanh()  # (B, H)
 
 
@@ -178,10 +178,10 @@ def _first(states: Tensor, keep: Tensor) -> Tensor:
     return _token(states, keep.byte().argmax(dim=1))
 
 
-def _longest(states: Tensor, keep: Tensor) -> Tensor:
-    """The state with the largest L2 norm; of equal ones the first: (B, H)."""
-    norms = states.detach().square().sum(dim=-1)  # (B, T), squared
-    return _token(states, torch.where(keep, norms, -1.0).argmax(dim=1))
+def _longest(states: Tensor) -> Tensor:
+    """The state with the largest L2 norm; of equal ones the first: (B, H). Padding is zero."""
+    squared = states.detach().square().sum(dim=-1)  # (B, T)
+    return _token(states, squared.argmax(dim=1))
 
 
 def _token(states: Tensor, index: Tensor) -> Tensor:
