@@ -1,6 +1,7 @@
 """How many answers are found again after translation, and how many of these rightly.
 
     python benchmarks/relocation.py --xquad FOLDER --to es --cache FILE
+    python benchmarks/relocation.py --xquad FOLDER --to es --cache FILE --markers
 
 XQuAD has the same questions in several languages, with answers that people marked in each. The
 English side is translated, and its answers are located: in the other language, and in English after
@@ -9,14 +10,18 @@ reported.
 
 A machine translation never agrees word by word with what people marked. So there are two measures:
 
-labelled  A reader of both languages marked the right words in the machine translation
-          (`relocation_labels.tsv`: places, no texts). A located answer is right if it is such a
-          span, articles, prepositions and signs at its borders aside. Where a translation scatters
-          the answer's words, no span is right. A label holds for one translation of its context;
-          with others it is skipped, and counted.
+labelled  The right words are marked in the machine translations (`relocation_labels.tsv`: places,
+          no texts). A located answer is right if it is such a span, articles, prepositions and
+          signs at its borders aside. Where a translation scatters the answer's words, no span is
+          right. A label holds for one translation of its context; with others it is skipped, and
+          counted.
 human     The located text and the answer that people marked in that language have at least half of
           their words in common (F1), by their first five letters, function words aside. It needs no
           labels, but takes other words of the same meaning for an error: a lower bound.
+
+`--markers` compares signs around the answer, on the articles that served to choose: how often both
+survive, how often all other words stay as they were, how often the answer is found by them, and how
+often this is the place of the translated answer, where that stands in the sentence exactly once.
 """
 
 import argparse
@@ -31,10 +36,12 @@ from typing import get_args
 from scipy.stats import binomtest
 
 from readlet.augment.relocation import Keep, Located, Lost, clue_texts
-from readlet.augment.relocation.agreement import core
+from readlet.augment.relocation.agreement import agree, core
 from readlet.augment.relocation.alignment import Alignment
+from readlet.augment.relocation.answer_text import occurrences
 from readlet.augment.relocation.cascade import relocate_answer, stage_spans
 from readlet.augment.relocation.clues import asked_sentences
+from readlet.augment.relocation.markers import find_marked
 from readlet.augment.relocation.place import place_of
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import snap, word_spans, words
@@ -48,6 +55,7 @@ from readlet.types import Example, Span
 
 LABELS = Path(__file__).with_name("relocation_labels.tsv")
 STEM = 5
+KINDS = (("[", "]"), ("<b>", "</b>"), ("(", ")"), ("«", "»"), ("“", "”"), ("{", "}"))
 MODES: tuple[Keep, ...] = get_args(Keep)
 
 
@@ -88,10 +96,10 @@ class Question:
         return Counter(word[:STEM] for word in content or all_words)
 
 
-def reported(examples: Sequence[Example]) -> list[Example]:
-    """The questions of every second article."""
+def reported(examples: Sequence[Example], half: int = 1) -> list[Example]:
+    """The questions of every second article; half 0 served to choose."""
     titles = list(dict.fromkeys(example.title for example in examples))
-    return [example for example in examples if titles.index(example.title) % 2 == 1]
+    return [example for example in examples if titles.index(example.title) % 2 == half]
 
 
 def read_labels() -> dict[tuple[str, str], tuple[str, list[Range]]]:
@@ -162,6 +170,46 @@ def by_mode(asked: Sequence[Question], translate: Callable[[str], str]) -> dict[
     return found
 
 
+def by_markers(
+    examples: Sequence[Example], human: Mapping[str, str], pool: Pool, route: Route
+) -> Iterator[str]:
+    """A row of the table for every kind of markers."""
+
+    def translate(text: str) -> str:
+        return pool.get(text, route).text
+
+    places = []
+    for question in questions(examples, human, pool, route):
+        ranges = [pair.source for pair in question.context.sentences]
+        sentences = asked_sentences(question.context.source, question.answer, ranges)
+        places.append((question, sentences, place_of(sentences, question.context)))
+    for signs in KINDS:
+        marked = {one.marked(signs) for _, sentences, _ in places for one in sentences}
+        pool.fill(sorted(filter(None, marked)), route)
+        counts: Counter[str] = Counter()
+        for question, sentences, place in places:
+            texts = [one.marked(signs) for one in sentences]
+            made = [translate(text) if text else "" for text in texts]
+            counts["survived"] += all(
+                text.count(signs[0]) == text.count(signs[1]) == 1
+                and text.index(signs[0]) < text.index(signs[1])
+                for text in made
+            )
+            rest = " ".join(made).replace(signs[0], " ").replace(signs[1], " ")
+            there = [word.casefold() for word in place.words]
+            counts["unchanged"] += [word.casefold() for word in words(rest)] == there
+            found = find_marked(signs, place, sentences, translate)
+            counts["found"] += found is not None
+            alone = [word.casefold() for word in words(translate(question.answer.text))]
+            exact = occurrences(there, alone)
+            if found and len(exact) == 1:
+                counts["compared"] += 1
+                counts["agreed"] += agree(found, exact[0], place.words, question.language)
+        shares = [share(counts[name], len(places)) for name in ("survived", "unchanged", "found")]
+        agreed = share(counts["agreed"], counts["compared"])
+        yield f"| `{signs[0]} {signs[1]}` | {' | '.join(shares)} | {agreed} |"
+
+
 def row(name: str, asked: Sequence[Question], spans: Sequence[Span]) -> str:
     kept = [(question, span) for question, span in zip(asked, spans, strict=True) if span.text]
     labelled = [pair for pair in kept if pair[0].labels is not None]
@@ -189,9 +237,11 @@ def main() -> None:
     parser.add_argument("--to", default="es")
     parser.add_argument("--engine", help="as in readlet augment")
     parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--markers", action="store_true", help="compare kinds of markers instead")
     args = parser.parse_args()
 
-    english = reported(list(read_examples(str(args.xquad / "xquad.en.json.gz"))))
+    half = 0 if args.markers else 1
+    english = reported(list(read_examples(str(args.xquad / "xquad.en.json.gz"))), half)
     there = {
         example.id: example.answers[0].text
         for example in read_examples(str(args.xquad / f"xquad.{args.to}.json.gz"))
@@ -201,6 +251,10 @@ def main() -> None:
     to, back = LanguagePair("en", args.to), LanguagePair(args.to, "en")
     routes: list[tuple[Route, Mapping[str, str]]] = [((to,), there), ((to, back), here)]
     for route, human in routes:
+        if args.markers:
+            print(f"\n| {name_of(route)}, % | survived | rest unchanged | found | right place |")
+            print("|---|---|---|---|---|", *by_markers(english, human, pool, route), sep="\n")
+            continue
         asked = list(questions(english, human, pool, route))
         labelled = sum(question.labels is not None for question in asked)
         print(f"\n{name_of(route)}: {len(asked)} questions, {labelled} with a label that holds")

@@ -129,7 +129,7 @@ def on_encoder(tmp_path: Path, random_encoder_reader: Callable[..., Reader]) -> 
 def test_an_encoder_reader(readlet: Run, tmp_path: Path, on_encoder: Path) -> None:
     out = tmp_path / "slim"
     done = readlet("slim", on_encoder, "--out", out, "--dev", "bundled:dev")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0, done.err
     before, after = size(on_encoder), size(out)
     assert done.out.splitlines() == [
         f"{on_encoder}: weights in float32, {before / 1e6:.2f} MB",

@@ -135,9 +135,11 @@ def test_a_tokenizer_with_more_tokens_than_the_network(
     """The index would be out of range somewhere in training."""
     folder = copy()
     tokenizer = load_tokenizer(str(folder))
+    known = len(tokenizer)
     tokenizer.add_tokens(["Wick", "Brook"])
     tokenizer.save_pretrained(folder)
-    assert "a token has number 321, but the network knows 320 tokens" in refused(folder)
+    fault = f"a token has number {known + 1}, but the network knows {known} tokens"
+    assert fault in refused(folder)
 
 
 def test_networks_of_other_kinds(
@@ -463,7 +465,7 @@ def test_the_tokenizer_of_another_reader(
     """Its numbers are beyond the vocabulary of the network."""
     folder = reader_copy()
     encoder_reader("roberta")[1].scorer.encoder.tokenizer.save(str(folder / "tokenizer.json"))
-    with pytest.raises(ReadletError, match=r"encoder\.json: .* the network knows 320"):
+    with pytest.raises(ReadletError, match=r"encoder\.json: .* the network knows \d+"):
         Reader.load(folder)
 
 

@@ -43,12 +43,12 @@ def last(p: dict[str, Array], h: Array, side: int) -> tuple[Array, Array]:
 
 
 def scalar(p: dict[str, Array], h: Array, side: int) -> tuple[Array, Array]:
-    w = p["gamma"][side] * p["layer_weight"].reshape(-1, 2)[:, side]  # (N,)
+    w = p["gamma"][side] * p["layer_weight"].reshape(N, -1)[:, side]  # (N,)
     return (w[:, None] * h).sum(2), np.broadcast_to(w, h.shape[:3])
 
 
 def scalar_softmax(p: dict[str, Array], h: Array, side: int) -> tuple[Array, Array]:
-    w = p["gamma"][side] * softmax(p["layer_weight"].reshape(-1, 2)[:, side], 0)  # (N,)
+    w = p["gamma"][side] * softmax(p["layer_weight"].reshape(N, -1)[:, side], 0)  # (N,)
     return (w[:, None] * h).sum(2), np.broadcast_to(w, h.shape[:3])
 
 
@@ -65,7 +65,8 @@ def weighted(p: dict[str, Array], h: Array, side: int) -> tuple[Array, Array]:
 
 def encoder(p: dict[str, Array], h: Array, side: int, heads: int = 1) -> tuple[Array, Array]:
     """A post-norm transformer block; the query is that of the span head."""
-    named = {k.split(".", 1)[1]: v for k, v in p.items() if k.startswith(("start.", "end.")[side])}
+    own = ("start.", "end.")[side] if len(p["query"]) == 2 else "block."
+    named = {k.removeprefix(own): v for k, v in p.items() if k.startswith(own)}
 
     def linear(name: str, x: Array) -> Array:
         return x @ named[f"{name}.weight"].T + named.get(f"{name}.bias", 0)
@@ -97,9 +98,9 @@ ORACLES: dict[str, Callable[..., tuple[Array, Array]]] = {
 }
 
 
-def random_mix(name: str, width: int = H) -> LayerMix:
+def random_mix(name: str, width: int = H, sides: int = 2) -> LayerMix:
     """With other parameters than at first: some of those are zero or equal."""
-    mix = make_layer_mix(name, width, N)
+    mix = make_layer_mix(name, width, N, sides)
     with torch.no_grad():
         for parameter in mix.parameters():
             parameter += torch.randn_like(parameter) * 0.4
@@ -201,6 +202,51 @@ def test_large_scores_do_not_overflow(name: str) -> None:
     assert torch.isfinite(found).all()
 
 
+@pytest.mark.parametrize(("name", "width"), [*((m, H) for m in MIXES), ("encoder", 128)])
+def test_with_one_side_the_states_are_mixed(name: str, width: int) -> None:
+    mix, states = random_mix(name, width, sides=1), states_of(width)
+    p = {k: v.detach().double().numpy() for k, v in mix.named_parameters()}
+    h = torch.stack(states, dim=2).double().numpy()  # (B, T, N, H)
+    mixed, weights = ORACLES[name](p, h, 0, **({"heads": 2} if width == 128 else {}))
+    np.testing.assert_allclose(mix.mixed(states).detach().numpy(), mixed, atol=2e-5)
+    found = torch.broadcast_to(mix.weights(states), (B, T, N, 1)).detach().numpy()
+    np.testing.assert_allclose(found[..., 0], weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MIXES)
+def test_mixed_states_reach_every_parameter_and_layer(
+    every_parameter_learns: Callable[[nn.Module, Tensor], None], name: str
+) -> None:
+    """From the first step on; so `last` has no parameters, and `scalar` no query."""
+    mix = make_layer_mix(name, H, N, sides=1)
+    states = [state.requires_grad_() for state in states_of()]
+    every_parameter_learns(mix, mix.mixed(states))
+    for state in states if mix.reads_all_layers else states[-1:]:
+        assert state.grad.abs().sum() > 0
+    assert (mix.mixed(states) is states[-1]) == (name == "last")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", MIXES)
+def test_mixed_states_in_half_precision(name: str, dtype: torch.dtype) -> None:
+    mix = random_mix(name, sides=1)
+    states = [state.to(dtype).requires_grad_() for state in states_of()]
+    with torch.autocast("cpu", dtype):
+        found = mix.mixed(states)  # (B, T, H)
+    expected = mix.mixed([state.float() for state in states])
+    torch.testing.assert_close(found.float(), expected, atol=0.1, rtol=0.05)
+    found.float().square().sum().backward()
+    for tensor in (*mix.parameters(), states[-1]):
+        assert torch.isfinite(tensor.grad).all()
+
+
+@pytest.mark.parametrize("name", MIXES)
+def test_parameters_of_stored_span_heads_keep_their_names(name: str) -> None:
+    own = {"scalar": {"layer_weight", "gamma"}, "weighted": {"matrix"}, "encoder": {"start", "end"}}
+    found = {key.split(".")[0] for key in make_layer_mix(name, H, N).state_dict()}
+    assert found == {"query"} | own.get(name.removesuffix("-softmax"), set())
+
+
 class Largest(TorchDispatchMode):
     """The number of values of the largest tensor that an operation returns."""
 
@@ -220,9 +266,11 @@ def test_states_are_never_stacked(name: str) -> None:
     mix = make_layer_mix(name, width, layers)
     states = [torch.randn(2, 16, width, requires_grad=True) for _ in range(layers)]
     one, inner = 2 * 16 * width, 4  # the feed-forward layer of `encoder` is wider
+    classifiers = make_layer_mix(name, width, layers, sides=1)
     with Largest() as seen:
         mix(states).sum().backward()
         mix.weights(states)
+        classifiers.mixed(states).sum().backward()
     of_parameters = max(parameter.numel() for parameter in mix.parameters())
     assert 0 < seen.numbers <= max(one * (inner if name == "encoder" else 1), of_parameters)
     assert seen.numbers < one * layers

@@ -61,9 +61,9 @@ def test_shapes_that_do_not_match_are_reported(
 
 
 def test_few_classes_warn_once() -> None:
-    logits, labels = torch.randn(4, 2), torch.tensor([0, 1, 1, 0])
+    logits, labels = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
     with pytest.warns(
-        UserWarning, match=r"over 2 classes without a cap .* at most 0\.88; set gamma"
+        UserWarning, match=r"over 3 classes without a cap .* at most 0\.81; set gamma"
     ):
         norm_cross_entropy(logits, labels)
     with warnings.catch_warnings(action="error"):
@@ -73,3 +73,22 @@ def test_few_classes_warn_once() -> None:
             norm_cross_entropy(torch.randn(4, 384), labels),
         ]
     assert all(loss > 0 for loss in losses)
+
+
+def test_two_classes_learn_only_above_the_cap() -> None:
+    """Their normalised scores are 1 and -1: the loss is that of a constant."""
+    logits = torch.tensor([[0.3, 0.1], [0.1, 0.7]], dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([1, 1])
+    losses = {gamma: norm_cross_entropy(logits, labels, gamma) for gamma in (1.0, 0.2, 0.01)}
+    constant = [math.log1p(math.exp(2)), math.log1p(math.exp(-2))]  # wrong, right
+    assert float(losses[1.0]) == pytest.approx(sum(constant) / 2)
+    size = {
+        gamma: torch.autograd.grad(loss, logits)[0].abs().sum(dim=1).tolist()
+        for gamma, loss in losses.items()
+    }
+    assert size[1.0] == pytest.approx([0.0, 0.0], abs=1e-12)
+    assert size[0.2][0] == pytest.approx(0.0, abs=1e-12)  # a deviation of 0.1
+    assert size[0.2][1] > 0.01  # a deviation of 0.3
+    assert size[0.01][0] > 0.01
+    with pytest.raises(ReadletError, match=r"^NormSoftmax over 2 classes .*; set gamma"):
+        norm_cross_entropy(logits, labels)

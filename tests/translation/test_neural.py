@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.translation.engines import engine_named
+from readlet.translation.ctranslate import CTranslate2
+from readlet.translation.engines import engine_named, translator_for
 from readlet.translation.types import LanguagePair, Link, Loss
 
 PAIR = LanguagePair("en", "es")
@@ -35,7 +36,7 @@ def test_an_argos_package_translates_with_links(argos: Any) -> None:
 
 
 def test_the_batch_changes_nothing(argos: Any) -> None:
-    sentences = ["A fox", "The quick brown fox jumps over the dog.", "", "dog " * 30, "Five boxes"]
+    sentences = ["A fox", "The quick brown fox jumps over the dog.", "", "dog " * 12, "Five boxes"]
     together = argos.translate(sentences, PAIR)
     assert together == [argos.translate([sentence], PAIR)[0] for sentence in sentences]
 
@@ -73,11 +74,27 @@ def test_an_nllb_model(translation_models: Any, tmp_path: Path) -> None:
     assert made.links[1] == Link((2, 6), (2, 6))
 
 
-def test_a_translation_that_never_ends_is_a_loss(translation_models: Any, tmp_path: Path) -> None:
+def test_a_translation_that_never_ends_is_a_loss(
+    translation_models: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("readlet.translation.neural._LONGEST_OUTPUT", 40)
     folder = translation_models.write_marian(tmp_path / "endless-en-es", ends=False)
     [made] = engine_named(str(folder)).translate(["The dog"], PAIR)
     assert made.loss is Loss.REPEATED
     assert made.links is None
+
+
+def test_a_package_for_each_direction(
+    argos_package: Callable[[str, str], Path],
+    marian: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("READLET_CACHE", str(tmp_path))
+    both = f"{argos_package('en', 'es')},{marian}"
+    assert translator_for(PAIR, both).name == "argos"
+    assert translator_for(LanguagePair("es", "en"), both).name == "ctranslate2"
+    assert translator_for(PAIR, both) is translator_for(PAIR, both)
 
 
 def test_versions_follow_the_weights(marian: Path, translation_models: Any, tmp_path: Path) -> None:
@@ -103,4 +120,4 @@ def test_folders_that_are_no_models(marian: Path, tmp_path: Path) -> None:
         engine_named(str(broken)).translate(["a"], PAIR)
     (broken / "target.spm").unlink()
     with pytest.raises(ReadletError, match=r"needs model.bin with source.spm"):
-        engine_named(str(broken))
+        CTranslate2(broken)

@@ -125,6 +125,14 @@ def test_what_stands_between_sentences_stays(text: str) -> None:
     assert made.text[last_target:] == text[last_source:]
 
 
+def test_text_that_has_no_encoding(engine: Backwards, cache: Cache) -> None:
+    """JSON may hold half of a character."""
+    pool = Pool(cache, lambda pair: engine)
+    assert pool.fill(["One \ud83d two."], (THERE,)).translated == 1
+    assert pool.get("One \ud83d two.", (THERE,)).text == "two. ? One"
+    assert len(engine.batches) == 1
+
+
 def test_losses_are_counted_and_go_no_further(engine: Backwards, cache: Cache) -> None:
     pool = Pool(cache, lambda pair: engine)
     filled = pool.fill(["There is silence. The end."], (THERE, BACK))

@@ -15,6 +15,7 @@ from readlet import __version__
 from readlet.cli import (
     ask,
     augment,
+    classify,
     data,
     demo,
     evaluate,
@@ -77,6 +78,7 @@ app.command(name="inspect")(inspect.inspect)
 app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="predict")(predict.predict)
 app.command(name="augment")(augment.augment)
+app.command(name="classify")(classify.classify)
 app.command(name="train")(train.train)
 app.command(name="slim")(slim.slim)
 app.add_typer(data.app, name="data")

@@ -96,7 +96,7 @@ def _digest(identity: str) -> int:
 
 
 def _contains(digests: "np.ndarray[tuple[int], np.dtype[np.uint64]]", identity: str) -> bool:
-    """Two ids with one digest are no harm: a number is skipped, or an id is tracked in vain."""
+    """Two ids with one digest do no harm: a number is skipped, or an id is tracked needlessly."""
     import numpy as np
 
     digest = np.uint64(_digest(identity))

@@ -11,39 +11,52 @@ query. The mixes, by name:
     weighted          the same with w = softmax(q'W h_i)
     encoder           T = a transformer block whose query is q and whose keys and values are h_i
 
-For all but the last one q'T is a weighted sum of the numbers q'h_i. So no mix of states is ever
-computed, only one number for each layer and token.
+For all but the last one q'T is a weighted sum of the numbers q'h_i. So a span head never computes
+the mix of states, only one number for each layer and token. A classifier pools T itself: its mix
+has one side, with a query of its own where the weights depend on one.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-SIDES = 2  # start and end
-_SPREAD = 0.02  # the standard deviation with which BERT's parameters are drawn
+from readlet.nn.parameters import BERT_DEVIATION
+
+SIDES = 2  # of a span head: start and end
 
 
 class LayerMix(nn.Module, ABC):
-    """The span head. It has its own S and E, and its own mix for each of them."""
+    """With two sides a span head: its own S and E, and its own mix for each. With one: a mix."""
 
     reads_all_layers = True
+    weighs_by_query = True
 
-    def __init__(self, width: int, layers: int) -> None:
+    def __init__(self, width: int, layers: int, sides: int) -> None:
         super().__init__()
         self.layers = layers
-        self.query = nn.Parameter(torch.randn(SIDES, width) * _SPREAD)  # (2, H): S and E
+        self.sides = sides
+        if self.weighs_by_query or sides == SIDES:
+            query = torch.randn(sides, width) * BERT_DEVIATION  # (2, H): S and E; or (1, H)
+            self.query = nn.Parameter(query)
 
     def forward(self, states: Sequence[Tensor]) -> Tensor:
-        """The states of the layers, each (B, T, H), first layer first -> scores (B, T, 2)."""
+        """Span scores: the states, each (B, T, H), first layer first -> (B, T, 2)."""
         scores = per_layer(states, self.query)  # (B, T, N, 2)
         return (self.weights(states) * scores).sum(dim=2)  # (B, T, 2)
 
+    def mixed(self, states: Sequence[Tensor]) -> Tensor:
+        """T of a mix with one side: (B, T, H). The states are not stacked."""
+        weights = self.weights(states)  # broadcasts to (B, T, N, 1)
+        parts = (weights[..., layer, :] * state for layer, state in enumerate(states))
+        return reduce(torch.add, parts)  # (B, T, H)
+
     @abstractmethod
     def weights(self, states: Sequence[Tensor]) -> Tensor:
-        """How much each layer counts, for start and end: broadcasts to (B, T, N, 2)."""
+        """How much each layer counts, for each side: broadcasts to (B, T, N, sides)."""
 
     def contributions(self, states: Sequence[Tensor]) -> Tensor | None:
         """What each layer adds to the scores: (B, T, N, 2). None: the scores are no such sum."""
@@ -60,12 +73,16 @@ class LastLayer(LayerMix):
     """T = h_L, as in BERT."""
 
     reads_all_layers = False
+    weighs_by_query = False
 
     def forward(self, states: Sequence[Tensor]) -> Tensor:
         return F.linear(states[-1], self.query).float()  # (B, T, 2)
 
+    def mixed(self, states: Sequence[Tensor]) -> Tensor:
+        return states[-1]  # (B, T, H)
+
     def weights(self, states: Sequence[Tensor]) -> Tensor:
-        last = torch.zeros(self.layers, 1, device=self.query.device)  # (N, 1)
+        last = torch.zeros(self.layers, 1, device=states[-1].device)  # (N, 1)
         last[-1] = 1.0
         return last
 
@@ -73,28 +90,30 @@ class LastLayer(LayerMix):
 class ScalarMix(LayerMix):
     """T = gamma sum w_i h_i: one weight for each layer, the same for all tokens (ELMo)."""
 
-    def __init__(self, width: int, layers: int) -> None:
-        super().__init__(width, layers)
-        # One dimension, like a bias: matrices decay towards zero in AdamW.
-        self.layer_weight = nn.Parameter(self.initial(layers).flatten())  # (N * 2,)
-        self.gamma = nn.Parameter(torch.ones(SIDES))  # (2,)
+    weighs_by_query = False
 
-    def initial(self, layers: int) -> Tensor:
-        return torch.full((layers, SIDES), 1 / layers)
+    def __init__(self, width: int, layers: int, sides: int) -> None:
+        super().__init__(width, layers, sides)
+        # One dimension, like a bias: matrices decay towards zero in AdamW.
+        self.layer_weight = nn.Parameter(self.initial().flatten())  # (N * sides,)
+        self.gamma = nn.Parameter(torch.ones(sides))  # (sides,)
+
+    def initial(self) -> Tensor:
+        return torch.full((self.layers, self.sides), 1 / self.layers)  # (N, sides)
 
     def weights(self, states: Sequence[Tensor]) -> Tensor:
-        return self.gamma * self.layer_weight.view(self.layers, SIDES)  # (N, 2)
+        return self.gamma * self.layer_weight.view(self.layers, self.sides)  # (N, sides)
 
 
 class SoftmaxScalarMix(ScalarMix):
     """The same with weights that are positive and sum to gamma."""
 
-    def initial(self, layers: int) -> Tensor:
-        return torch.zeros(layers, SIDES)
+    def initial(self) -> Tensor:
+        return torch.zeros(self.layers, self.sides)  # (N, sides)
 
     def weights(self, states: Sequence[Tensor]) -> Tensor:
-        of_layers = self.layer_weight.view(self.layers, SIDES)  # (N, 2)
-        return self.gamma * of_layers.softmax(dim=0)  # (N, 2)
+        of_layers = self.layer_weight.view(self.layers, self.sides)  # (N, sides)
+        return self.gamma * of_layers.softmax(dim=0)  # (N, sides)
 
 
 class DotMix(LayerMix):
@@ -105,42 +124,51 @@ class DotMix(LayerMix):
         return (scores.softmax(dim=2) * scores).sum(dim=2)  # (B, T, 2)
 
     def weights(self, states: Sequence[Tensor]) -> Tensor:
-        return per_layer(states, self.query).softmax(dim=2)  # (B, T, N, 2)
+        return per_layer(states, self.query).softmax(dim=2)  # (B, T, N, sides)
 
 
 class WeightedMix(LayerMix):
     """w = softmax(q'W h_i). At first W is the identity: it starts as `dot`."""
 
-    def __init__(self, width: int, layers: int) -> None:
-        super().__init__(width, layers)
-        self.matrix = nn.Parameter(torch.eye(width).repeat(SIDES, 1, 1))  # (2, H, H)
+    def __init__(self, width: int, layers: int, sides: int) -> None:
+        super().__init__(width, layers, sides)
+        self.matrix = nn.Parameter(torch.eye(width).repeat(sides, 1, 1))  # (sides, H, H)
 
     def weights(self, states: Sequence[Tensor]) -> Tensor:
-        keys = torch.einsum("sh,shk->sk", self.query, self.matrix)  # (2, H): W'q
-        return per_layer(states, keys).softmax(dim=2)  # (B, T, N, 2)
+        keys = torch.einsum("sh,shk->sk", self.query, self.matrix)  # (sides, H): W'q
+        return per_layer(states, keys).softmax(dim=2)  # (B, T, N, sides)
 
 
 class EncoderMix(LayerMix):
-    """A transformer block over the layers of a token, one for start and one for end."""
+    """A transformer block over the layers of a token, one for each side."""
 
-    def __init__(self, width: int, layers: int) -> None:
-        super().__init__(width, layers)
-        self.start, self.end = _LayerBlock(width), _LayerBlock(width)
+    def __init__(self, width: int, layers: int, sides: int) -> None:
+        super().__init__(width, layers, sides)
+        self._names = ("start", "end") if sides == SIDES else ("block",)
+        for name in self._names:
+            self.add_module(name, _LayerBlock(width))
 
     def forward(self, states: Sequence[Tensor]) -> Tensor:
         sides = [
-            F.linear(block(query, states), query).float()
-            for block, query in zip((self.start, self.end), self.query, strict=True)
+            F.linear(block(query, states), query).float() for block, query in self._blocks()
         ]  # (B, T) each
         return torch.stack(sides, dim=-1)  # (B, T, 2)
+
+    def mixed(self, states: Sequence[Tensor]) -> Tensor:
+        ((block, query),) = self._blocks()
+        out: Tensor = block(query, states)  # (B, T, H)
+        return out
 
     def weights(self, states: Sequence[Tensor]) -> Tensor:
         """The mean over the heads."""
         sides = [
-            block.attention(query, states).mean(dim=-1)
-            for block, query in zip((self.start, self.end), self.query, strict=True)
+            block.attention(query, states).mean(dim=-1) for block, query in self._blocks()
         ]  # (B, T, N) each
-        return torch.stack(sides, dim=-1)  # (B, T, N, 2)
+        return torch.stack(sides, dim=-1)  # (B, T, N, sides)
+
+    def _blocks(self) -> list[tuple["_LayerBlock", Tensor]]:
+        """The block and the query of each side."""
+        return [(getattr(self, name), q) for name, q in zip(self._names, self.query, strict=True)]
 
     def contributions(self, states: Sequence[Tensor]) -> None:
         """The block is not linear in the states."""
@@ -190,7 +218,7 @@ def _heads(width: int) -> int:
     return width // 64 if width % 64 == 0 else 1
 
 
-_MIXES: dict[str, Callable[[int, int], LayerMix]] = {
+_MIXES: dict[str, Callable[[int, int, int], LayerMix]] = {
     "last": LastLayer,
     "scalar": ScalarMix,
     "scalar-softmax": SoftmaxScalarMix,
@@ -200,6 +228,6 @@ _MIXES: dict[str, Callable[[int, int], LayerMix]] = {
 }
 
 
-def make_layer_mix(name: str, width: int, layers: int) -> LayerMix:
-    """A span head by the name of its mix."""
-    return _MIXES[name](width, layers)
+def make_layer_mix(name: str, width: int, layers: int, sides: int = SIDES) -> LayerMix:
+    """A span head by the name of its mix; with one side, a mix of states for a classifier."""
+    return _MIXES[name](width, layers, sides)

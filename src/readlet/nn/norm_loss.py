@@ -4,6 +4,10 @@ A few scores with a standard deviation of 1 cannot be far apart, so without a ca
 is bounded: with n classes, p <= 1 / (1 + (n - 1) exp(-n / sqrt(n - 1))). That is 0.88 for two
 classes, 0.76 for ten and above 0.99 from about 80 on. A gamma below the deviation of the scores
 raises the bound; a larger one changes nothing. The same is true for the words of a context.
+
+Two scores divided by their deviation always differ by 2, whatever the logits are: the loss then has
+no gradient. So with two classes a row learns only if its deviation is above gamma. The first
+logits of a classifier are close together; gamma must be far below their deviation, say 0.01.
 """
 
 import math
@@ -27,6 +31,11 @@ def norm_cross_entropy(logits: Tensor, labels: Tensor, gamma: float = math.inf) 
         shapes = f"logits {tuple(logits.shape)}, labels {tuple(labels.shape)}"
         raise ReadletError(f"{shapes}; give (rows, classes) and (rows,)")
     if gamma == math.inf:
+        if logits.shape[1] == 2:
+            fault = "NormSoftmax over 2 classes without a cap: the loss has no gradient"
+            raise ReadletError(
+                f"{fault}; set gamma far below the deviation of the scores, say 0.01"
+            )
         warn_of_bound(logits.shape[1], "classes", "gamma")
     keep = torch.ones(1, dtype=torch.bool, device=logits.device)  # (1,)
     log_p = norm_log_softmax(logits, keep, gamma=gamma)  # (B, C)

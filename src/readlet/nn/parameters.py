@@ -1,6 +1,9 @@
-"""The size of a network."""
+"""Parameters: how many there are, and how BERT draws new ones."""
 
 from torch import nn
+
+BERT_DEVIATION = 0.02
+"""The standard deviation with which BERT's parameters are drawn."""
 
 
 def count_parameters(module: nn.Module) -> int:

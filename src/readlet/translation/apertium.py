@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from readlet.machine import usable_cores
+from readlet.machine import own_cores
 from readlet.translation.languages import short_code
 from readlet.translation.losses import loss_of
 from readlet.translation.pipes import run_pipeline
@@ -46,7 +46,7 @@ class Apertium:
 
     def translate(self, sentences: Sequence[str], pair: LanguagePair) -> list[Translation]:
         """A sentence's translation does not depend on the other sentences."""
-        parts = max(1, min(usable_cores(), len(sentences) // _FEWEST))
+        parts = max(1, min(own_cores(), len(sentences) // _FEWEST))
         shares = [sentences[number::parts] for number in range(parts)]
         stages = _stages(self._modes[pair])
         name = f"apertium {pair}"

@@ -99,7 +99,7 @@ class Cache:
     ) -> None:
         """Store a batch: all of it or, if the process is killed, nothing."""
         rows = [
-            (model, digest_of(sentence), _storable(made.text), _bytes(made.links), made.loss)
+            (model, digest_of(sentence), storable(made.text), _bytes(made.links), made.loss)
             for sentence, made in zip(sentences, translations, strict=True)
         ]
         with self.faults_reported(), self.transaction():
@@ -168,9 +168,7 @@ def _merge_one(cache: Cache, shard: Path) -> int:
 
 
 def digest_of(sentence: str) -> bytes:
-    # An unpaired surrogate has no UTF-8; it must not stop a run.
-    data = sentence.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(data, digest_size=16).digest()
+    return hashlib.blake2b(sentence.encode("utf-8"), digest_size=16).digest()
 
 
 def _fault(path: Path, error: sqlite3.Error) -> ReadletError:
@@ -187,7 +185,8 @@ def _fault(path: Path, error: sqlite3.Error) -> ReadletError:
     return bad_input(path, "", fault, "move it away; its texts are then translated again")
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """The text with a question mark for each unpaired surrogate: these have no UTF-8."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,6 +1,7 @@
 """Which translation engines this machine has, and which one translates a language pair."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from readlet.errors import ReadletError, bad_input
@@ -29,18 +30,25 @@ def engine_named(name: str) -> Translator:
         made: Translator = _INSTALLED[name]()
         return made
     path = Path(name)
-    if is_model_folder(path):
-        return CTranslate2(path)
     if path.is_dir() or path.suffix == SUFFIX:
-        return Argos([opened(path)])
+        return _engine_at(path)
     known = ", ".join(_INSTALLED)
     remedy = f"choose {known}, a {SUFFIX} file, or the folder of a CTranslate2 model"
     raise bad_input(name, "", "no such engine", remedy)
 
 
+@cache  # so that a model is loaded once
+def _engine_at(path: Path) -> Translator:
+    return CTranslate2(path) if is_model_folder(path) else Argos([opened(path)])
+
+
 def translator_for(pair: LanguagePair, engine: str | None = None) -> Translator:
-    """The engine for a pair: the one that is named, else one without a pivot if possible."""
-    engines = list(installed_engines()) if engine is None else [engine_named(engine)]
+    """The engine for a pair, without a pivot if possible.
+
+    `engine` names one, or several with commas between them: a package for each direction.
+    """
+    named = engine.split(",") if engine else []
+    engines = [engine_named(name) for name in named] or list(installed_engines())
     able = [(route, made) for made in engines if (route := route_to(pair, made.pairs()))]
     if not able:
         raise _no_engine(pair, engines)

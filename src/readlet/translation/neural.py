@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from readlet.errors import bad_input
-from readlet.machine import usable_cores
+from readlet.machine import local_rank, own_cores
 from readlet.translation.links import links_from_attention
 from readlet.translation.losses import loss_of
 from readlet.translation.pieces import Pieces, missing_library
@@ -61,7 +60,7 @@ class NeuralModel:
             import ctranslate2
         except ImportError:
             raise missing_library("ctranslate2") from None
-        rank, processes = _rank()
+        rank, processes = local_rank()
         gpus = ctranslate2.get_cuda_device_count()
         self._device = "cuda" if gpus else "cpu"
         own = [rank % gpus] if gpus and processes > 1 else list(range(gpus))
@@ -73,7 +72,7 @@ class NeuralModel:
                 str(files.model),
                 device=self._device,
                 device_index=own or 0,
-                inter_threads=1 if gpus else max(1, usable_cores() // processes),
+                inter_threads=1 if gpus else own_cores(),
                 intra_threads=1,
             )
         except (RuntimeError, ValueError) as error:
@@ -160,11 +159,6 @@ def _joined(sentence: str, made: Sequence[_Made]) -> Translation:
         length, last = length + len(translation.text), end
     loss = next((one.translation.loss for one in made if one.translation.loss), None)
     return Translation("".join(texts), None if loss else tuple(links), loss)
-
-
-def _rank() -> tuple[int, int]:
-    """The number of this process on its machine, and of how many, from `accelerate launch`."""
-    return int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 def model_config(folder: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from readlet.errors import ReadletError
 from readlet.progress import track
 from readlet.terminal import say
-from readlet.translation.cache import Cache, digest_of
+from readlet.translation.cache import Cache, digest_of, storable
 from readlet.translation.queue import Queue, Wanted
 from readlet.translation.routes import composed, route_to
 from readlet.translation.sentences import split_sentences
@@ -101,7 +101,7 @@ class Pool:
     def get(self, text: str, route: Route) -> TranslatedText:
         """The translation of a text; sentences that are not in the cache are translated now."""
         ranges = split_sentences(text)
-        sentences = [text[start:end] for start, end in ranges]
+        sentences = [storable(text[start:end]) for start, end in ranges]
         made = self._translated(sentences, self._legs(route))
         pieces, pairs, length, last = [], [], 0, 0
         for (start, end), sentence in zip(ranges, sentences, strict=True):
@@ -172,7 +172,7 @@ class Pool:
 def _wanted(texts: Iterable[str], shard: Shard) -> Iterator[str]:
     for text in texts:
         for start, end in split_sentences(text):
-            sentence = text[start:end]
+            sentence = storable(text[start:end])
             if _has_words(sentence) and shard.has(sentence):
                 yield sentence
 

@@ -37,10 +37,10 @@ class Alignment:
 
         None if links cross its border: then the answer's words are scattered.
         """
-        gain = -_UNLINKED * self._weights  # (T,)
+        votes = np.zeros(len(self._weights))  # (T,)
         for source, target in self.links:
-            sign = 1 if source in self._place.asked else -1
-            gain[target] = sign * self._weights[target]
+            votes[target] += 1 if source in self._place.asked else -1
+        gain = self._weights * np.where(votes == 0, -_UNLINKED, np.sign(votes))  # (T,)
         run = _best_run(gain)
         return run if run and self.is_consistent(run) else None
 

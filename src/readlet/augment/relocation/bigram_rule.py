@@ -1,4 +1,4 @@
-"""Stage 5: the rule of QANet (Yu et al. 2018), character 2-grams inside the translated sentence."""
+"""Stage 6: the rule of QANet (Yu et al. 2018), character 2-grams inside the translated sentence."""
 
 from collections.abc import Sequence
 
