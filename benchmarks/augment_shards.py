@@ -51,7 +51,9 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     sentences = size(alone)
     print(f"one process: {translated:,} of {questions:,} questions, {sentences:,} sentences")
     print(f"  reading: {1e6 * costs['reading'] / questions:.0f} µs a question")
-    print(f"  translating: {1e6 * costs['translating'] / sentences:.0f} µs a sentence")
+    print(f"  collecting: {1e6 * costs['collecting'] / translated:.0f} µs a translated question")
+    translating = costs["translating"] - costs["collecting"]
+    print(f"  translating: {1e6 * translating / sentences:.0f} µs a sentence")
     print(f"  finding answers: {1e6 * costs['finding'] / translated:.0f} µs a translated question")
     print(f"  writing: {1e6 * costs['writing'] / (questions + translated):.0f} µs a question")
     print(f"  cache: {alone.stat().st_size / sentences:.0f} bytes a sentence")
@@ -86,6 +88,7 @@ def augmented(sources: Sources, plan: Plan, cache: Path, out: Path) -> tuple[Cos
     with Cache(cache) as stored:
         pool = Pool(stored, lambda pair: engine)
         timed("translating", lambda: fill(sources, plan, split_sentences, pool.fill))
+        timed("collecting", lambda: fill(sources, plan, split_sentences, pool.fill))
         timed("finding", lambda: write_part(parts, 0, sources, plan, pool.get, found))
     timed("writing", lambda: assemble(sources, plan, parts, found))
     asked = sum(counts.asked for counts in found.tally.languages.values())
