@@ -85,14 +85,15 @@ def augmented(sources: Sources, plan: Plan, cache: Path, out: Path) -> tuple[Cos
 
     timed("reading", lambda: survey(sources, plan))
     found, parts = survey(sources, plan), Parts(out, 1)
+    questions = found.tally.questions
     with Cache(cache) as stored:
         pool = Pool(stored, lambda pair: engine)
-        timed("translating", lambda: fill(sources, plan, split_sentences, pool.fill))
-        timed("collecting", lambda: fill(sources, plan, split_sentences, pool.fill))
+        timed("translating", lambda: fill(sources, plan, split_sentences, pool.fill, questions))
+        timed("collecting", lambda: fill(sources, plan, split_sentences, pool.fill, questions))
         timed("finding", lambda: write_part(parts, 0, sources, plan, pool.get, found))
     timed("writing", lambda: assemble(sources, plan, parts, found))
     asked = sum(counts.asked for counts in found.tally.languages.values())
-    return costs, found.tally.questions, asked
+    return costs, questions, asked
 
 
 def translated_in_shards(words: list[str], shards: list[Path]) -> int:

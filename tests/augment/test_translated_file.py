@@ -36,7 +36,7 @@ def augmented(tmp_path: Path, word_by_word: Any, sentences: Split) -> Augment:
         write_examples(data, examples)
         sources, translations = Sources([str(data)], {}), word_by_word(odd)
         found = survey(sources, plan)
-        fill(sources, plan, sentences, translations.fill)
+        fill(sources, plan, sentences, translations.fill, 1)
         parts = Parts(out, count)
         for number in range(count):
             write_part(parts, number, sources, plan, translations.get, found)
@@ -177,7 +177,7 @@ def test_a_file_that_changes_is_noticed(
     write_examples(data, english)
     sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
     found = survey(sources, plan)
-    fill(sources, plan, sentences, translations.fill)
+    fill(sources, plan, sentences, translations.fill, 1)
     parts = Parts(tmp_path / "out.jsonl", 1)
     write_part(parts, 0, sources, plan, translations.get, found)
     write_examples(data, english[:1])
@@ -192,7 +192,7 @@ def test_a_context_is_collected_once(
     data = tmp_path / "data.jsonl"
     write_examples(data, english * 10)
     translations = word_by_word()
-    fill(Sources([str(data)], {}), Plan(to=("es",)), sentences, translations.fill)
+    fill(Sources([str(data)], {}), Plan(to=("es",)), sentences, translations.fill, 1)
     assert translations.asked.count(english[0].context) == 1
 
 
@@ -223,7 +223,7 @@ def test_a_killed_process_continues(
         data, [replace(e, id=f"{e.id}-{n}", title=str(n)) for n in range(6) for e in english]
     )
     sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
-    fill(sources, plan, sentences, translations.fill)
+    fill(sources, plan, sentences, translations.fill, 1)
     parts, whole = Parts(out, 1), Parts(tmp_path / "whole.jsonl", 1)
     write_part(whole, 0, sources, plan, translations.get, survey(sources, plan))
     lines = whole.path(0).read_bytes().splitlines(keepends=True)
@@ -249,7 +249,7 @@ def test_the_part_of_another_plan_is_not_continued(
     data, parts = tmp_path / "data.jsonl", Parts(tmp_path / "out.jsonl", 1)
     write_examples(data, english)
     sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
-    fill(sources, plan, sentences, translations.fill)
+    fill(sources, plan, sentences, translations.fill, 1)
     write_part(parts, 0, sources, plan, translations.get, survey(sources, plan))
     other = replace(plan, keep="all")
     with pytest.raises(CannotResumeError, match="beginning of an output with another plan; rem"):

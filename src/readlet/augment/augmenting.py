@@ -68,7 +68,7 @@ def augment(
     if processes.is_main and add:
         merge(own, add)
     found = survey(sources, plan)
-    _fill(sources, plan, choose, own, processes.shard)
+    _fill(sources, plan, choose, own, processes.shard, found.tally.questions)
     processes.wait_for_all()
     if processes.is_main and (others := processes.other_caches(cache)):
         merge(cache, others)
@@ -94,8 +94,8 @@ def translate_shard(sources: Sources, plan: Plan, choose: Choose, cache: Path, s
     """Translate one part of the sentences into a cache; how many sentences that cache has then."""
     check_cache(sources, cache)
     engines(plan, choose)
-    survey(sources, plan)
-    _fill(sources, plan, choose, cache, shard)
+    questions = survey(sources, plan).tally.questions
+    _fill(sources, plan, choose, cache, shard, questions)
     with Cache(cache) as stored:
         return len(stored)
 
@@ -116,7 +116,9 @@ def check_outputs(
     """Check that everything can be written, before anything is read."""
     inputs = [*map(input_path, sources.names), *add]
     # Killed while the outputs were written: they are its own.
-    overwrite = outputs.overwrite or Parts(outputs.out, 1).path(0).exists()
+    overwrite = (
+        outputs.overwrite or Parts(outputs.out, Processes.launched().count_here).path(0).exists()
+    )
     check_target(outputs.out, sources.names, overwrite=overwrite)
     check_file(outputs.out, inputs)
     if outputs.lost is not None:
@@ -138,7 +140,9 @@ def check_cache(sources: Sources, cache: Path, add: Sequence[Path] = ()) -> None
         pass
 
 
-def _fill(sources: Sources, plan: Plan, choose: Choose, cache: Path, shard: Shard) -> None:
+def _fill(
+    sources: Sources, plan: Plan, choose: Choose, cache: Path, shard: Shard, questions: int
+) -> None:
     with Cache(cache) as stored:
         pool = Pool(stored, choose)
-        fill(sources, plan, split_sentences, partial(pool.fill, shard=shard))
+        fill(sources, plan, split_sentences, partial(pool.fill, shard=shard), questions)

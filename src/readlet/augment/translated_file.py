@@ -23,6 +23,7 @@ from readlet.formats.columns import Columns
 from readlet.formats.items import NO_COLUMNS
 from readlet.formats.sources import has_columns
 from readlet.formats.unique_ids import StreamedIds
+from readlet.progress import track
 from readlet.translation.types import Route, TranslatedText
 from readlet.types import Example
 
@@ -83,10 +84,11 @@ def survey(sources: Sources, plan: Plan) -> Surveyed:
     return Surveyed(tally, ids, count, digest.hexdigest())
 
 
-def fill(sources: Sources, plan: Plan, split: Split, translate: Fill) -> None:
-    """Translate all texts that `assemble` will ask for."""
+def fill(sources: Sources, plan: Plan, split: Split, translate: Fill, questions: int) -> None:
+    """Translate all texts that are needed for new questions; the data has so many old ones."""
     for language in plan.to:
-        chosen = (example for example in sources.read() if not why_left(example, plan))
+        old = track(sources.read(), questions, "collecting texts")
+        chosen = (example for example in old if not why_left(example, plan))
         translate(texts_to_translate(chosen, plan, split), plan.route(language))
 
 
