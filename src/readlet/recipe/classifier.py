@@ -99,7 +99,7 @@ class ClassifierModel(Model):
 class ClassLoss(Loss):
     """How the scores of classes become probabilities."""
 
-    gamma: Gamma = 0.1
+    gamma: Gamma = 0.01
     """NormSoftmax divides by at most this value; d is the size of the pooled vector. Without a cap
     (infinity) few classes limit the confidence, to 0.76 for ten. Of two classes, scores with a
     deviation below gamma are all made equal to 1 and -1: nothing is learned from them."""
