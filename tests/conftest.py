@@ -372,16 +372,54 @@ f1 = 12.5
 """
 
 
-@pytest.fixture(scope="session")
-def encoder_folders() -> Any:
-    """The module that writes tiny encoders of transformers."""
-    path = Path(__file__).with_name("encoder_folders.py")
+def _module_beside(name: str) -> Any:
+    path = Path(__file__).with_name(name)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def encoder_folders() -> Any:
+    """The module that writes tiny encoders of transformers."""
+    return _module_beside("encoder_folders.py")
+
+
+@pytest.fixture(scope="session")
+def translation_models() -> Any:
+    """The module that writes small CTranslate2 models: they swap the case of every letter."""
+    return _module_beside("translation_models.py")
+
+
+@pytest.fixture(scope="session")
+def argos_package(
+    translation_models: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str], Path]:
+    """An `.argosmodel` file of a pair; each is written once."""
+    files: dict[tuple[str, str], Path] = {}
+
+    def make(source: str, target: str) -> Path:
+        if (source, target) not in files:
+            folder = tmp_path_factory.mktemp("argos")
+            files[source, target] = translation_models.write_argos(folder, source, target)
+        return files[source, target]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def apertium() -> Any:
+    """Apertium with English, Spanish and French."""
+    from readlet.translation.apertium import Apertium
+    from readlet.translation.types import LanguagePair
+
+    engine = Apertium()
+    if not {LanguagePair("en", "es"), LanguagePair("es", "fr")} <= set(engine.pairs()):
+        pytest.skip("Apertium is not installed with apertium-eng-spa and apertium-fr-es")
+    return engine
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,10 @@ READ_ONLY = {
         *("reader", "data", "n_best", "threshold", "always_answer", "column", "encoding"),
         *("device", "batch_size", "overwrite"),
     },
+    "augment": {
+        *("files", "to", "source", "back", "fields", "preset", "keep", "share", "seed", "merge"),
+        *("engine", "add_cache", "shard", "overwrite", "as_json", "column", "encoding"),
+    },
     "classify": {
         *("classifier", "texts", "as_json", "column", "encoding", "device", "batch_size"),
         "overwrite",
@@ -62,9 +66,14 @@ READ_ONLY = {
         *("table", "out", "data", "only", "seeds", "changes", "small", "formats", "examples"),
     },
     "experiment search": {"table", "data", "changes", "small", "trials"},
+    "translators": set[str](),
+    "translators list": set[str](),
+    "translators install": {"pair", "index"},
 }
 # `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
 IN_PLACE = {("data check", "in_place")}
+# Caches are continued, not replaced: tests/cli/test_augment.py has their tests.
+CONTINUED = {("augment", "cache")}
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,23 @@ OUTPUTS = {
         "predict READER DATA --overwrite --out NEW --na-probs OUT",
         ("DATA", "READER/config.json", "READER/metrics.json"),
         suffix=".json",
+    ),
+    ("augment", "out"): Output(
+        "augment DATA MORE --to es --cache CACHE --overwrite --out OUT",
+        ("DATA", "MORE"),
+        suffix=".jsonl",
+    ),
+    ("augment", "lost"): Output(
+        "augment DATA MORE --to es --back --fields question --cache CACHE --out NEW --overwrite "
+        "--lost OUT",
+        ("DATA", "MORE"),
+        suffix=".jsonl",
+    ),
+    ("augment", "report"): Output(
+        "augment DATA --to es --cache CACHE --out NEW --overwrite --report OUT",
+        (),
+        is_folder=True,
+        holds_others=True,
     ),
     ("classify", "out"): Output(
         "classify CLASSIFIER TEXTS --overwrite --out OUT",
@@ -166,7 +192,7 @@ def test_every_option_is_known_here() -> None:
     given = {(n, p.name) for n, command in found.items() for p in command.params}
     known = {(name, param) for name, params in READ_ONLY.items() for param in params}
     completion = {("readlet", "install_completion"), ("readlet", "show_completion")}
-    assert given - completion == known | OUTPUTS.keys() | IN_PLACE
+    assert given - completion == known | OUTPUTS.keys() | IN_PLACE | CONTINUED
     assert found.keys() == READ_ONLY.keys()
 
 
@@ -201,6 +227,7 @@ class World:
             "CLASSIFIER": folder / "classifier",
             "TEXTS": folder / "texts.tsv",
             "NEW": folder / "new.csv",
+            "CACHE": folder / "translations.sqlite",
             "RUNS": folder / "runs",
         }
         write_examples(self["DATA"], examples)
@@ -285,7 +312,7 @@ def refused(
 Refused = Callable[[Output, Path], str]
 
 
-@pytest.mark.parametrize("link", ["itself", "symbolic link", "hard link"])
+@pytest.mark.parametrize("link", ["itself", "by a missing folder", "symbolic link", "hard link"])
 @pytest.mark.parametrize("key", FILES, ids=" ".join)
 def test_no_file_is_written_over_an_input(
     world: World, refused: Refused, key: tuple[str, str], link: str
@@ -293,8 +320,12 @@ def test_no_file_is_written_over_an_input(
     output = OUTPUTS[key]
     assert output.inputs
     for number, name in enumerate(output.inputs):
-        out = world[name] if link == "itself" else world.folder / f"{number}{output.suffix}"
-        if link == "symbolic link":
+        out = world.folder / f"{number}{output.suffix}"
+        if link == "itself":
+            out = world[name]
+        elif link == "by a missing folder":
+            out = world.folder / "missing" / ".." / world[name].relative_to(world.folder)
+        elif link == "symbolic link":
             out.symlink_to(world[name])
         elif link == "hard link":
             out.hardlink_to(world[name])
@@ -411,8 +442,14 @@ def test_a_read_only_place(
 @pytest.mark.parametrize("exists", [True, False], ids=["to something", "to nothing"])
 @pytest.mark.parametrize("key", OUTPUTS, ids=" ".join)
 def test_a_link_is_followed_not_replaced(
-    world: World, readlet: Run, key: tuple[str, str], exists: bool
+    world: World,
+    readlet: Run,
+    key: tuple[str, str],
+    exists: bool,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if key[0] == "augment":
+        request.getfixturevalue("apertium")  # or the test is skipped
     if key == ("experiment search", "out"):
         pytest.importorskip("optuna", reason="Optuna is not installed")
     output = OUTPUTS[key]

@@ -12,13 +12,13 @@ def refusal_area(no_answer: ArrayLike, has_answer: Sequence[bool]) -> float | No
     It is the probability that an impossible question has a higher no-answer probability than an
     answerable one; ties count half.
     """
-    from scipy.stats import rankdata  # slow to import
-
     answerable = np.asarray(has_answer, np.bool_)  # (questions,)
-    impossible = int((~answerable).sum())
-    pairs = impossible * int(answerable.sum())
+    values = np.asarray(no_answer, np.float64)  # (questions,)
+    lower = np.sort(values[answerable])  # (answerable,)
+    upper = values[~answerable]  # (impossible,)
+    pairs = len(lower) * len(upper)
     if not pairs:
         return None
-    ranks = rankdata(np.asarray(no_answer, np.float64))  # (questions,) ties share their mean
-    above = ranks[~answerable].sum() - impossible * (impossible + 1) / 2
-    return float(above / pairs)
+    below = np.searchsorted(lower, upper, "left")  # (impossible,)
+    not_above = np.searchsorted(lower, upper, "right")  # (impossible,)
+    return float((below + not_above).sum() / (2 * pairs))

@@ -26,7 +26,7 @@ Text = str | tuple[str, str]
 """A text, or a pair of texts for a classifier that was trained with pairs."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Classifier(TrainedModel):
     """A trained classifier: a scorer, its calibration, and its device."""
 

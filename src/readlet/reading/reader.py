@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CHUNK = 512
 
 
-@dataclass
+@dataclass(repr=False)
 class Reader(TrainedModel):
     """A trained reader: a scorer of any kind, its calibration, and its device."""
 

@@ -32,7 +32,7 @@ _COMMANDS: "dict[TaskName, str]" = {
 }
 
 
-@dataclass
+@dataclass(repr=False)  # a vocabulary has tens of thousands of words
 class TrainedModel(ABC):
     """A scorer of any kind, its calibration, and its device."""
 
@@ -50,6 +50,9 @@ class TrainedModel(ABC):
 
     def __post_init__(self) -> None:
         self.scorer.move_to(self.device)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, device={self.device!r})"
 
     @property
     def name(self) -> str:
