@@ -62,7 +62,7 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
         if loss.softmax == "norm" and isinstance(loss.gamma, str) and encoder.labels.outputs == 2:
             # Two scores of deviation 1 are 1 and -1, whatever the weights are: no gradient.
             fault = f"NormSoftmax over two classes learns nothing at {loss.gamma}"
-            raise ReadletError(f"loss.gamma: {fault}; give a small number, such as 0.1")
+            raise ReadletError(f"loss.gamma: {fault}; give a small number, such as 0.01")
         return make_scorer(_typed(recipe), encoder, self.network(recipe, encoder.config))
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> ClassifierScorer:

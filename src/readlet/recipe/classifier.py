@@ -8,7 +8,13 @@ from readlet.recipe.encoder import FineTuning, MixName, l2_without_effect
 from readlet.recipe.kinds import register_recipe
 from readlet.recipe.recipe import Count, Data, FileName, Model, Name, Recipe, Share
 from readlet.recipe.softmax import Attention, Gamma, Loss, gamma_without_effect
-from readlet.recipe.traits import OnlyInTraining, PartOfNetwork, SourceEncoder, SourceFile
+from readlet.recipe.traits import (
+    AffectsCompilation,
+    OnlyInTraining,
+    PartOfNetwork,
+    SourceEncoder,
+    SourceFile,
+)
 
 PoolerName = Literal[
     "cls",
@@ -93,7 +99,7 @@ class ClassifierModel(Model):
 class ClassLoss(Loss):
     """How the scores of classes become probabilities."""
 
-    gamma: Gamma = 0.1
+    gamma: Gamma = 0.01
     """NormSoftmax divides by at most this value; d is the size of the pooled vector. Without a cap
     (infinity) few classes limit the confidence, to 0.76 for ten. Of two classes, scores with a
     deviation below gamma are all made equal to 1 and -1: nothing is learned from them."""
@@ -104,7 +110,9 @@ class ClassifierTraining(FineTuning):
 
     epochs: Annotated[int, Field(ge=1, le=10**9)] = 3
     """Passes over the training texts."""
-    warmup_steps: Count = 50
+    batch_size: Annotated[int, Field(ge=1, le=2**20), AffectsCompilation] = 16
+    """Texts per batch in each process."""
+    warmup_steps: Count = 20
     """Steps until the peak learning rate is reached."""
     label_smoothing: Share = 0.0
     """Fraction of the target probability that is spread evenly over the classes."""
