@@ -18,6 +18,7 @@ TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the kernels for all tensors that they support, on any device."""
+    monkeypatch.setattr(whole, "gpu", norm_on_gpu)
     monkeypatch.setattr(norm_on_gpu, "fits", norm_on_gpu.supported)
 
 

@@ -12,13 +12,14 @@ def refusal_area(no_answer: ArrayLike, has_answer: Sequence[bool]) -> float | No
     It is the probability that an impossible question has a higher no-answer probability than an
     answerable one; ties count half.
     """
-    from scipy.stats import rankdata  # slow to import
-
     answerable = np.asarray(has_answer, np.bool_)  # (questions,)
     impossible = int((~answerable).sum())
     pairs = impossible * int(answerable.sum())
     if not pairs:
         return None
-    ranks = rankdata(np.asarray(no_answer, np.float64))  # (questions,) ties share their mean
+    _, place, ties = np.unique(
+        np.asarray(no_answer, np.float64), return_inverse=True, return_counts=True
+    )  # (distinct,), (questions,), (distinct,)
+    ranks = (ties.cumsum() - (ties - 1) / 2)[place]  # (questions,) ties share their mean
     above = ranks[~answerable].sum() - impossible * (impossible + 1) / 2
     return float(above / pairs)
