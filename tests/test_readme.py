@@ -10,10 +10,15 @@ from typing import Any
 
 import pytest
 
+from readlet.formats import read_examples, write_examples
+
 # The same commands on fewer questions and seeds: the test must be fast.
 SMALLER = {
     "convert bundled:train --out mine.csv": "convert bundled:dev --out mine.csv",
-    "qacnn-ablation --small": "qacnn-ablation --small --seeds 1",
+    "qacnn-ablation --small": "qacnn-ablation --small --seeds 1 --set data.share=0.2",
+    "train tiny": "train tiny --set data.share=0.2",
+    "train finetune": "train finetune --set data.share=0.2",
+    "bundled bundled:test": "bundled few.jsonl",
 }
 README = Path(__file__).parent.parent / "README.md"
 GUIDE = README.parent / "docs" / "your-data.md"
@@ -66,6 +71,7 @@ def test_every_command_runs(
     for given, smaller in SMALLER.items():
         script = script.replace(given, smaller)
     monkeypatch.chdir(tmp_path)
+    write_examples(Path("few.jsonl"), list(read_examples("bundled:test"))[:12])
     lines = script.splitlines()
     assert sum("| readlet " in line for line in lines) == piped
     for line in lines:
