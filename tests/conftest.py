@@ -372,16 +372,54 @@ f1 = 12.5
 """
 
 
-@pytest.fixture(scope="session")
-def encoder_folders() -> Any:
-    """The module that writes tiny encoders of transformers."""
-    path = Path(__file__).with_name("encoder_folders.py")
+def _module_beside(name: str) -> Any:
+    path = Path(__file__).with_name(name)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def encoder_folders() -> Any:
+    """The module that writes tiny encoders of transformers."""
+    return _module_beside("encoder_folders.py")
+
+
+@pytest.fixture(scope="session")
+def translation_models() -> Any:
+    """The module that writes small CTranslate2 models: they swap the case of every letter."""
+    return _module_beside("translation_models.py")
+
+
+@pytest.fixture(scope="session")
+def argos_package(
+    translation_models: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str], Path]:
+    """An `.argosmodel` file of a pair; each is written once."""
+    files: dict[tuple[str, str], Path] = {}
+
+    def make(source: str, target: str) -> Path:
+        if (source, target) not in files:
+            folder = tmp_path_factory.mktemp("argos")
+            files[source, target] = translation_models.write_argos(folder, source, target)
+        return files[source, target]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def apertium() -> Any:
+    """Apertium with English, Spanish and French."""
+    from readlet.translation.apertium import Apertium
+    from readlet.translation.types import LanguagePair
+
+    engine = Apertium()
+    if not {LanguagePair("en", "es"), LanguagePair("es", "fr")} <= set(engine.pairs()):
+        pytest.skip("Apertium is not installed with apertium-eng-spa and apertium-fr-es")
+    return engine
 
 
 @pytest.fixture(scope="session")
@@ -467,5 +505,70 @@ def encoder_reader(
             reader = train_reader(encoder_recipe(kind, *changes), folder, resume=False)
             made[kind, *changes] = (folder, reader)
         return made[kind, *changes]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def labelled_files(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Files of forty labelled texts: `single`, `pairs`, or `numbers` as labels."""
+    folder = tmp_path_factory.mktemp("labelled")
+    nouns = ("lamp", "bridge", "kettle", "harbour", "garden")
+
+    def write(what: str = "single") -> Path:
+        path = folder / f"{what}.tsv"
+        lines = ["text\tsecond\tlabel" if what == "pairs" else "text\tlabel"]
+        for n in range(40):
+            noun, word = nouns[n % 5], ("old", "new")[n // 5 % 2]
+            text = f"The {word} {noun} number {n} was {'lit' if n % 3 else 'built'} in 18{n:02d}."
+            if what == "pairs":
+                other = noun if n % 2 else nouns[(n + 1) % 5]
+                lines.append(f"{text}\tIt is about the {other}.\t{'no yes'.split()[n % 2]}")
+            else:
+                lines.append(f"{text}\t{n / 8 if what == 'numbers' else word}")
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def classifier_recipe(
+    tiny_encoder: Callable[..., Path], labelled_files: Callable[..., Path]
+) -> Callable[..., Any]:
+    """A recipe that trains a tiny classifier on forty texts, in two seconds."""
+    from readlet.recipe.recipe_files import load_recipe
+
+    def make(what: str = "single", *changes: str, kind: str = "bert") -> Any:
+        path = labelled_files(what)
+        chosen = [
+            f"model.encoder={tiny_encoder(kind)}",
+            *(f"data.{part}={path}" for part in ("train", "dev", "calibration")),
+            *("data.max_length=48", "data.metrics=[]", "training.epochs=8"),
+            *("training.batch_size=8", "training.learning_rate=0.005", "training.log_every=2"),
+            *("training.warmup_steps=2", "training.checkpoint_every=3"),
+            "training.evaluate_every=4",
+            *(("data.labels=numbers",) if what == "numbers" else ()),
+        ]
+        return load_recipe("sst2", [*chosen, *changes])
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def trained_classifier(
+    classifier_recipe: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., tuple[Path, Any]]:
+    """The run folder and the classifier of such a recipe; each is trained once."""
+    from readlet.fitting.train import train_reader
+
+    made: dict[tuple[str, ...], tuple[Path, Any]] = {}
+
+    def make(what: str = "single", *changes: str) -> tuple[Path, Any]:
+        if (what, *changes) not in made:
+            folder = tmp_path_factory.mktemp("run") / what
+            recipe = classifier_recipe(what, *changes)
+            made[what, *changes] = (folder, train_reader(recipe, folder, resume=False))
+        return made[what, *changes]
 
     return make

@@ -71,3 +71,13 @@ def test_a_command_uses_free_cores_unless_the_user_chooses(
         env=os.environ | {"OMP_NUM_THREADS": chosen},
     )
     assert done.stdout.splitlines()[-1] == str(threads)
+
+
+def test_processes_of_one_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "usable_cores", lambda: 8)
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    assert machine.own_cores() == 8
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
+    assert machine.own_cores() == 2
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "16")
+    assert machine.own_cores() == 1

@@ -1,12 +1,15 @@
 """Readlet: train, compare, calibrate and slim small reading-comprehension models."""
 
 from readlet.errors import ReadletError
+from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
-from readlet.types import Candidate, Example, Prediction, Sentence, Span
+from readlet.types import Candidate, Classification, Example, Prediction, Sentence, Span
 
 __version__ = "0.1.0"
 __all__ = [
     "Candidate",
+    "Classification",
+    "Classifier",
     "Example",
     "Prediction",
     "Reader",

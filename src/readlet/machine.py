@@ -29,6 +29,16 @@ def usable_cores() -> int:
     return max(1, min(cores, -(-quota[0] // quota[1]))) if len(quota) == 2 and quota[1] else cores
 
 
+def local_rank() -> tuple[int, int]:
+    """The number of this process on its machine, and of how many, as `accelerate launch` says."""
+    return int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+def own_cores() -> int:
+    """The cores for this process, if the others that were launched with it take as many."""
+    return max(1, usable_cores() // local_rank()[1])
+
+
 class Usage(NamedTuple):
     """Seconds so far: by the clock, of all cores while idle, of this process."""
 

@@ -1,22 +1,19 @@
 """Progress of long tasks: a bar in a terminal, plain lines elsewhere; always on stderr."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.segment import Segment
 
 from readlet.terminal import harmless, say, silence_stderr, was_interrupted
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Item = TypeVar("Item")
 
@@ -48,14 +45,11 @@ def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> It
     `done` items of the total were finished before.
     """
     items = _until_interrupted(items)
+    if os.environ.get("RANK", "0") != "0":  # of several processes, the first one shows it
+        yield from items
+        return
     if sys.stderr.isatty():
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=CONSOLE, transient=True) as progress:
+        with _bar("{task.description}") as progress:
             yield from progress.track(items, total=total, completed=done, description=label)
         return
     last = time.monotonic()
@@ -64,6 +58,22 @@ def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> It
         if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
             say(f"{label}: {number} of {total}")
+
+
+def _bar(before: str, *after: str) -> "Progress":
+    """A bar with its count and the time left, between two texts."""
+    # Imported where it is used: most commands end without a bar.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    numbers = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    texts = (TextColumn(text) for text in after)
+    return Progress(TextColumn(before), *numbers, *texts, console=CONSOLE, transient=True)
 
 
 def _until_interrupted(items: Iterable[Item]) -> Iterator[Item]:
@@ -83,14 +93,7 @@ class TrainingBar:
         self._bar: Progress | None = None
         self._last = 0.0
         if shown and sys.stderr.isatty():
-            columns = (
-                TextColumn("training"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(),
-                TextColumn("{task.description}"),
-            )
-            self._bar = Progress(*columns, console=CONSOLE, transient=True)
+            self._bar = _bar("training", "{task.description}")
             self._task = self._bar.add_task("", total=total, completed=done)
 
     def __enter__(self) -> "TrainingBar":

@@ -1,4 +1,4 @@
-"""The types that all rooms share: Span, Example, Sentence, Prediction."""
+"""The types that all rooms share: Span, Example, Sentence, Prediction, Classification."""
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -114,6 +114,18 @@ class Prediction:
     def confidence(self) -> float:
         """Estimated probability that this prediction is right, answer or refusal."""
         return self.no_answer if self.refused else self.score
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """What a classifier predicts for a text: a class, or a value of a scale (regression)."""
+
+    label: str  # the likeliest class; or the value, as text
+    # Estimated probability that the label is right; None for a value.
+    probability: float | None
+    # By class, in the classifier's order; they add up to 1. Empty for a value.
+    probabilities: dict[str, float]
+    value: float | None = None  # None for a class
 
 
 def check_threshold(threshold: float | None, always_answer: bool) -> None:

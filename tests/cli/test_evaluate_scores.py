@@ -159,6 +159,7 @@ def test_glue(write: Write) -> None:
     found = json.loads(full.stdout)
     low, high = found.pop("confidence_95")["accuracy"]
     assert 0 <= low < 50 < high <= 100
+    assert found.pop("confusion") == {"0": {"0": 0, "1": 1}, "1": {"0": 0, "1": 1}}
     assert found == {"accuracy": 50.0, "total": 2, "missing": []}
     some = evaluate("--predictions", write("p.json", {"1": 1}), data)
     assert some.exit_code == 1

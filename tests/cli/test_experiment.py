@@ -204,11 +204,9 @@ def test_failure_in_two_processes_is_reported_once(table: str) -> None:
         (["run", "quick.toml", "--small"], "has no small variant"),
         (["run", "quick.toml", "--set", "training.epoch=1"], "did you mean 'epochs'"),
         (["run", "no-such-table"], "no such table"),
-        (["run", "003-table-1"], "needs sentence classifiers on encoders"),
-        (["report", "003-table-1"], "needs sentence classifiers on encoders"),
         (["run", "quick.toml", "--only", "baseline", "width", "12"], "did you mean 'width 12'"),
         (["run", "quick.toml", "other.toml"], "other.toml: one table at a time; name rows after"),
-        (["run", "000-table-1", "--only", "A1: question via French, back"], "needs translation"),
+        (["run", "000-table-2", "--only", "D2: context and answer in German"], "needs a German en"),
         (["run", "qacnn-ablation"], "give its folder with --data"),
         (["report", "quick.toml", "--format", "pdf"], "--format pdf: no such format"),
         (["report", "quick.toml", "--format", ","], "--format: no format given; give md, html"),
@@ -250,7 +248,7 @@ def test_missing_parts_are_listed_once_below_the_grid(
     *grid, needs, count = readlet(
         "experiment", "run", "000-table-1", "--small", "--dry-run"
     ).out.splitlines()
-    assert needs.startswith("(1) needs translation of the training data")
+    assert needs.startswith("(1) needs translation of the bundled corpus")
     assert count.startswith("0 of 2 runs done")
     assert "needs" not in "".join(grid)
     (line,) = (line for line in grid if line.startswith("A1: question via French, back"))
@@ -276,7 +274,7 @@ def test_the_small_variant_of_every_table_runs(
 ) -> None:
     """Two rows of each are enough: all rows are validated before the first run."""
     small = load_table(name).smaller()
-    encoder = load_recipe(small.recipe).model.kind == "encoder"
+    encoder = load_recipe(small.recipe).model.kind in ("encoder", "classifier")
     # The tables of encoders have rows that differ in their epochs only.
     change = f"model.encoder={long_encoder}" if encoder else "training.epochs=1"
     rows = [row.name for row in expand(small, changes=[change]).rows if not row.missing][:2]

@@ -12,9 +12,11 @@ import typer
 
 from readlet.cli import app
 from readlet.formats import write_examples
+from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
+from readlet.reading.trained_model import TrainedModel
 from readlet.training.loop import TrainingLoop
-from readlet.types import Example, Span
+from readlet.types import Example, Sentence, Span
 
 Run = Callable[..., Any]
 Build = Callable[..., Reader]
@@ -36,6 +38,14 @@ READ_ONLY = {
         *("reader", "data", "n_best", "threshold", "always_answer", "column", "encoding"),
         *("device", "batch_size", "overwrite"),
     },
+    "augment": {
+        *("files", "to", "source", "back", "fields", "preset", "keep", "share", "seed", "merge"),
+        *("engine", "add_cache", "shard", "overwrite", "as_json", "column", "encoding"),
+    },
+    "classify": {
+        *("classifier", "texts", "as_json", "column", "encoding", "device", "batch_size"),
+        "overwrite",
+    },
     "train": {"recipe", "changes", "column", "encoding", "resume", "fields", "kind"},
     "slim": {"reader", "max_mb", "words", "dev", "notice", "device"},
     "data": set[str](),
@@ -56,9 +66,14 @@ READ_ONLY = {
         *("table", "out", "data", "only", "seeds", "changes", "small", "formats", "examples"),
     },
     "experiment search": {"table", "data", "changes", "small", "trials"},
+    "translators": set[str](),
+    "translators list": set[str](),
+    "translators install": {"pair", "index"},
 }
 # `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
 IN_PLACE = {("data check", "in_place")}
+# Caches are continued, not replaced: tests/cli/test_augment.py has their tests.
+CONTINUED = {("augment", "cache")}
 
 
 @dataclass(frozen=True)
@@ -97,6 +112,28 @@ OUTPUTS = {
         "predict READER DATA --overwrite --out NEW --na-probs OUT",
         ("DATA", "READER/config.json", "READER/metrics.json"),
         suffix=".json",
+    ),
+    ("augment", "out"): Output(
+        "augment DATA MORE --to es --cache CACHE --overwrite --out OUT",
+        ("DATA", "MORE"),
+        suffix=".jsonl",
+    ),
+    ("augment", "lost"): Output(
+        "augment DATA MORE --to es --back --fields question --cache CACHE --out NEW --overwrite "
+        "--lost OUT",
+        ("DATA", "MORE"),
+        suffix=".jsonl",
+    ),
+    ("augment", "report"): Output(
+        "augment DATA --to es --cache CACHE --out NEW --overwrite --report OUT",
+        (),
+        is_folder=True,
+        holds_others=True,
+    ),
+    ("classify", "out"): Output(
+        "classify CLASSIFIER TEXTS --overwrite --out OUT",
+        ("TEXTS", "CLASSIFIER/config.json", "CLASSIFIER/metrics.json"),
+        suffix=".jsonl",
     ),
     ("train", "out"): Output(
         "train tiny --out OUT SMALL --set training.epochs=1 --set training.teacher=READER",
@@ -155,14 +192,21 @@ def test_every_option_is_known_here() -> None:
     given = {(n, p.name) for n, command in found.items() for p in command.params}
     known = {(name, param) for name, params in READ_ONLY.items() for param in params}
     completion = {("readlet", "install_completion"), ("readlet", "show_completion")}
-    assert given - completion == known | OUTPUTS.keys() | IN_PLACE
+    assert given - completion == known | OUTPUTS.keys() | IN_PLACE | CONTINUED
     assert found.keys() == READ_ONLY.keys()
 
 
 class World:
     """Inputs of all kinds in one folder."""
 
-    def __init__(self, folder: Path, random_reader: Build, table: str, small: list[str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        random_reader: Build,
+        classifier: Classifier,
+        table: str,
+        small: list[str],
+    ) -> None:
         self.folder = folder
         lamp = "The lamp at Cape Wick was lit by Ada Brook in 1881."
         oil = "Fishermen paid for the oil of the lamp at Cape Wick."
@@ -180,7 +224,10 @@ class World:
             "NOTES": folder / "notes.md",
             "TABLE": folder / "table.toml",
             "READER": folder / "reader",
+            "CLASSIFIER": folder / "classifier",
+            "TEXTS": folder / "texts.tsv",
             "NEW": folder / "new.csv",
+            "CACHE": folder / "translations.sqlite",
             "RUNS": folder / "runs",
         }
         write_examples(self["DATA"], examples)
@@ -190,6 +237,8 @@ class World:
         self["NOTES"].write_text("By Ada Brook.")
         self["TABLE"].write_text(table)
         random_reader(lamp).save(self["READER"])
+        classifier.save(self["CLASSIFIER"])
+        self["TEXTS"].write_text(f"text\tlabel\n{lamp}\told\n{oil}\tnew\n")
         self.small = [word for change in small for word in ("--set", change)]
 
     def __getitem__(self, name: str) -> Path:
@@ -220,14 +269,19 @@ class World:
 
 @pytest.fixture
 def world(
-    tmp_path: Path, random_reader: Build, small_table: str, small_training: list[str]
+    tmp_path: Path,
+    random_reader: Build,
+    trained_classifier: Callable[..., tuple[Path, Classifier]],
+    small_table: str,
+    small_training: list[str],
 ) -> World:
     table = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
     table = table.replace('"no match" = { model.match_features = false }', "")
     ranges = '"training.learning_rate" = { low = 1e-3, high = 1e-2, log = true }'
     table += f"[search]\ntrials = 1\n[search.ranges]\n{ranges}\n"
     (tmp_path / "world").mkdir()
-    return World(tmp_path / "world", random_reader, table, small_training)
+    _, classifier = trained_classifier()
+    return World(tmp_path / "world", random_reader, classifier, table, small_training)
 
 
 @pytest.fixture
@@ -243,7 +297,8 @@ def refused(
         words, before = world.words(output, out), world.state()
         with monkeypatch.context() as trap:
             trap.setattr(Example, "__init__", worked)
-            trap.setattr(Reader, "__post_init__", worked)
+            trap.setattr(Sentence, "__init__", worked)
+            trap.setattr(TrainedModel, "__post_init__", worked)
             trap.setattr(TrainingLoop, "run", worked)
             done = readlet(*words)
         assert (done.code, done.out) == (2, ""), done.err
@@ -257,7 +312,7 @@ def refused(
 Refused = Callable[[Output, Path], str]
 
 
-@pytest.mark.parametrize("link", ["itself", "symbolic link", "hard link"])
+@pytest.mark.parametrize("link", ["itself", "by a missing folder", "symbolic link", "hard link"])
 @pytest.mark.parametrize("key", FILES, ids=" ".join)
 def test_no_file_is_written_over_an_input(
     world: World, refused: Refused, key: tuple[str, str], link: str
@@ -265,8 +320,12 @@ def test_no_file_is_written_over_an_input(
     output = OUTPUTS[key]
     assert output.inputs
     for number, name in enumerate(output.inputs):
-        out = world[name] if link == "itself" else world.folder / f"{number}{output.suffix}"
-        if link == "symbolic link":
+        out = world.folder / f"{number}{output.suffix}"
+        if link == "itself":
+            out = world[name]
+        elif link == "by a missing folder":
+            out = world.folder / "missing" / ".." / world[name].relative_to(world.folder)
+        elif link == "symbolic link":
             out.symlink_to(world[name])
         elif link == "hard link":
             out.hardlink_to(world[name])
@@ -383,8 +442,14 @@ def test_a_read_only_place(
 @pytest.mark.parametrize("exists", [True, False], ids=["to something", "to nothing"])
 @pytest.mark.parametrize("key", OUTPUTS, ids=" ".join)
 def test_a_link_is_followed_not_replaced(
-    world: World, readlet: Run, key: tuple[str, str], exists: bool
+    world: World,
+    readlet: Run,
+    key: tuple[str, str],
+    exists: bool,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if key[0] == "augment":
+        request.getfixturevalue("apertium")  # or the test is skipped
     if key == ("experiment search", "out"):
         pytest.importorskip("optuna", reason="Optuna is not installed")
     output = OUTPUTS[key]

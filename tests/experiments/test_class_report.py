@@ -21,7 +21,7 @@ from readlet.experiments.table import load_table
 from readlet.experiments.write_report import write_report
 from readlet.fitting.train import Trained
 from readlet.metrics.glue import glue_scores
-from readlet.metrics.tasks import TASKS
+from readlet.metrics.tasks import task_named
 from readlet.types import Sentence
 
 Write = Callable[..., str]
@@ -48,14 +48,16 @@ def made_run(
     folder = RunFolder(out / run.key)
     folder.work.mkdir(parents=True)
     classes = [str(guess) for guess in predicted]
-    scored = TASKS[task].score(sentences, classes)
+    found = task_named(task)
+    assert found is not None
+    scored = found.score(sentences, classes)
     lines = [
         {"step": 1, "epoch": 1.0, "seconds": 3.0, **dict.fromkeys(scored.summary, 20.0)},
         {"step": 2, "epoch": 2.0, "seconds": 6.0, **scored.summary},
     ]
     (folder.work / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     reader: Any = SimpleNamespace(metrics={"steps": 2}, scorer=SimpleNamespace(parameters=9))
-    trained = Trained(reader, sentences, classes, TASKS[task])  # type: ignore[arg-type]
+    trained = Trained(reader, sentences, classes, found)
     finish(folder, run, trained, "a machine", keep_reader=False)
 
 
@@ -226,3 +228,17 @@ def test_a_grid_of_classes_shows_its_decisive_score(
     assert view._cells[key].plain == f"{score:.2f}"
     assert view._cells[grid.runs[1].key].plain.startswith("81.2 at 1/")
     assert list(view._labels) == ["Matthews correlation", "Accuracy"]
+
+
+def test_collapsed_seeds_are_counted_and_named(grid: Grid, tmp_path: Path) -> None:
+    task = "2 classes: matthews_correlation, accuracy"
+    for seed in (0, 1):
+        made_run(grid, tmp_path, "baseline", seed, guesses(0.9, seed), task)
+        made_run(grid, tmp_path, "width 12", seed, [1] * 60 if seed else guesses(0.9, 5), task)
+    report = report_of(grid, tmp_path)
+    (line,) = (remark for remark in report.remarks if "collapsed" in remark)
+    assert line == (
+        "1 of 4 runs collapsed, that is, predict one class for all texts: width 12 (seed 1)."
+    )
+    assert report.metrics == ["matthews_correlation", "accuracy"]
+    assert {d.metric for d in report.differences} == {"matthews_correlation", "accuracy"}

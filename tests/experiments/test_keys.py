@@ -13,7 +13,7 @@ from readlet.experiments.keys import run_key, source_digests
 from readlet.experiments.planning import plan
 from readlet.experiments.table import load_table
 from readlet.formats import source_path
-from readlet.reading.reader import reader_folder
+from readlet.reading.reader_names import reader_folder
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import SpanData
 from readlet.recipe.recipe_files import load_recipe

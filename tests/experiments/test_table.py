@@ -8,6 +8,7 @@ from typing import get_args
 
 import pytest
 
+from readlet.augment.plan import PRESETS
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand
 from readlet.experiments.table import load_table, shipped_tables
@@ -24,7 +25,7 @@ def test_every_shipped_table_loads(name: str, long_encoder: Path) -> None:
     assert "\n" not in table.title
     assert table.small is not None
     kind = load_recipe(table.small.recipe).model.kind
-    changes = [f"model.encoder={long_encoder}"] if kind == "encoder" else []
+    changes = [f"model.encoder={long_encoder}"] if kind in ("encoder", "classifier") else []
     assert expand(table.smaller(), changes=changes).runs  # the small variant has no missing parts
 
 
@@ -32,6 +33,27 @@ def test_there_is_a_file_for_every_table_of_the_papers() -> None:
     wanted = {"000-table-1", "000-table-2", "002-robustness", "003-table-1"}
     wanted |= {"004-table-1", "004-table-2", "004-table-3", "qacnn-ablation"}
     assert wanted <= set(shipped_tables())
+
+
+def test_the_tables_of_augmentation_name_the_files_of_presets() -> None:
+    """Each experiment of the paper is a row, with files of its own preset or a reason."""
+    found = set()
+    for number in (1, 2):
+        table = load_table(f"000-table-{number}")
+        for name, choice in table.axes["augmentation"].items():
+            preset = re.match(r"[A-F]\d", name)
+            if preset is None:
+                assert name == "original data"
+                continue
+            found.add(preset[0])
+            if "de" in PRESETS[preset[0]].to:
+                assert f"--preset {preset[0]}" in str(choice["missing"])
+                continue
+            _, new = choice["data"]["train"]
+            kind = "-verified" if "verified" in name else "-strict"
+            has_answers = "context" in PRESETS[preset[0]].fields
+            assert new == f"train-{preset[0]}{kind if has_answers else ''}.json.gz"
+    assert found == PRESETS.keys()
 
 
 def test_the_tables_of_layer_mixing_share_their_runs(tmp_path: Path, long_encoder: Path) -> None:

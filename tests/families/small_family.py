@@ -1,7 +1,6 @@
 """A kind of reader in one file: pieces between spaces, hashed; embeddings, one convolution.
 
-Nothing of the package knows it. It has its own places (punctuation stays with its word), so what it
-teaches and is taught must travel over characters.
+Nothing of the package knows it. Its places are its own: what it teaches travels over characters.
 """
 
 import math
@@ -20,11 +19,11 @@ from readlet.encoding.cache import Stored
 from readlet.encoding.rows import Ints, RowBuilder, Rows, ints
 from readlet.encoding.windows import Windows
 from readlet.families import register_family
-from readlet.families.family import TrainableFamily
+from readlet.families.family import SpanFamily
 from readlet.families.torch_scorer import TorchScorer
 from readlet.models.span_scores import SpanLogits
 from readlet.recipe.kinds import register_recipe
-from readlet.recipe.recipe import Model, Recipe, SpanData
+from readlet.recipe.recipe import Model, Recipe, SpanData, SpanTraining
 from readlet.types import Example
 
 
@@ -38,6 +37,7 @@ class PiecesModel(Model):
 class PiecesRecipe(Recipe):
     data: SpanData = SpanData()
     model: PiecesModel = PiecesModel()
+    training: SpanTraining = SpanTraining()
 
 
 @dataclass(kw_only=True)
@@ -123,7 +123,7 @@ class PiecesScorer(TorchScorer):
         )
 
 
-class PiecesFamily(TrainableFamily):
+class PiecesFamily(SpanFamily):
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
         return {"buckets": recipe.model.buckets}
 

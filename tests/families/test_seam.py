@@ -232,7 +232,7 @@ def test_runs_share_data_only_if_their_encoder_is_the_same(
     for buckets in (64, 512):
         recipe = load_recipe(recipe_file(epochs=1), [f"model.buckets={buckets}"])
         trained = train(recipe, tmp_path / str(buckets), resume=False, recent=recent)
-        assert trained.reader.scorer.encoder.buckets == buckets
+        assert trained.model.scorer.encoder.buckets == buckets
 
 
 @pytest.mark.parametrize("first_refuses", [False, True])

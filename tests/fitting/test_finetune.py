@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from readlet.fitting.spans import has_impossible
 from readlet.fitting.starting import load_start
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import prepare, read_split
@@ -122,7 +123,7 @@ def test_it_still_refuses_without_unanswerable_questions(
 ) -> None:
     before, recipe = load_start(finetune())
     data = prepare(recipe, before)
-    assert not data.has_impossible
+    assert not has_impossible(data)
     assert build_scorer(recipe, data, before).can_refuse
     assert not build_scorer(recipe, data).can_refuse
 

@@ -13,9 +13,10 @@ import torch
 
 from readlet.encoding.batches import Batches
 from readlet.errors import FailedTrainingError, ReadletError, is_out_of_memory
+from readlet.fitting.items import held_out_contexts
 from readlet.fitting.starting import load_start
 from readlet.fitting.train import build_scorer, train_reader
-from readlet.fitting.training_data import held_out_contexts, prepare
+from readlet.fitting.training_data import prepare
 from readlet.formats import read_examples, write_examples
 from readlet.nn.norm_loss import _warn
 from readlet.nn.stochastic_depth import StochasticDepth

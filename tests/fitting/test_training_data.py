@@ -9,13 +9,9 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.fitting.folds import part_of
+from readlet.fitting.items import MAX_HELD_OUT, held_out_contexts
 from readlet.fitting.train import train_reader
-from readlet.fitting.training_data import (
-    MAX_HELD_OUT,
-    RecentData,
-    held_out_contexts,
-    prepare,
-)
+from readlet.fitting.training_data import RecentData, prepare
 from readlet.formats import read_examples, write_examples
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example, Span
@@ -43,7 +39,7 @@ def test_missing_files_are_reported_before_work_starts(
     def work(*args: object) -> None:
         raise AssertionError("work has started")
 
-    monkeypatch.setattr("readlet.fitting.training_data.read_questions", work)
+    monkeypatch.setattr("readlet.fitting.items.read_questions", work)
     monkeypatch.setattr("readlet.fitting.train.make_accelerator", work)
     with pytest.raises(ReadletError) as caught:
         train_reader(load_recipe("tiny", [change]), tmp_path / "run", resume=False)

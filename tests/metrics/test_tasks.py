@@ -118,9 +118,10 @@ def test_progress_lines() -> None:
     ("scores", "name"),
     [
         ({"exact": 1.0, "f1": 2.0, "total": 3.0, "softmax.00.variance": 0.1}, "spans"),
-        ({"matthews_correlation": 4.0, "total": 3.0}, "cola"),
-        ({"accuracy": 5.0, "f1": 6.0}, "mrpc"),
-        ({"accuracy": 5.0}, "sst2"),
+        ({"matthews_correlation": 4.0, "total": 3.0}, "2 classes: matthews_correlation"),
+        ({"accuracy": 5.0, "f1": 6.0}, "2 classes: accuracy, f1"),
+        ({"macro_f1": 5.0, "accuracy": 6.0, "total": 3}, "2 classes: macro_f1, accuracy"),
+        ({"pearson": 5.0, "spearman": 6.0}, "values"),
     ],
 )
 def test_the_task_follows_from_the_scores(scores: dict[str, float], name: str) -> None:

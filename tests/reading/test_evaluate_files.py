@@ -16,12 +16,12 @@ from readlet.metrics.squad import exact_match
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.evaluate_files import (
     evaluate_questions,
-    evaluate_sentences,
     predict,
     read_predictions,
     read_probabilities,
     write_predictions,
 )
+from readlet.reading.evaluate_texts import evaluate_sentences
 
 TEST = str(corpus("test"))
 

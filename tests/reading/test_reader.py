@@ -516,6 +516,10 @@ def test_a_reader_knows_its_device_and_batch_size(refusing: Reader, folder: Path
         Reader.load(folder, batch_size=-1)
 
 
+def test_a_reader_is_named_in_one_line(refusing: Reader) -> None:
+    assert repr(refusing) == f"Reader('{refusing.recipe.name}', device='cpu')"
+
+
 def test_combining_accents_change_no_answer(refusing: Reader) -> None:
     asked = "¿Qué une las dos orillas del río?"
     whole = refusing.answer(asked, LAMP)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -11,6 +11,8 @@ from readlet.errors import ReadletError
 from readlet.models.qacnn import QACNN
 from readlet.nn.layer_mix import make_layer_mix
 from readlet.nn.parameters import count_parameters
+from readlet.nn.pooling import POOLERS
+from readlet.recipe.classifier import ClassifierRecipe, PoolerName
 from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import fields_without_effect
@@ -42,8 +44,13 @@ def test_every_shipped_recipe_loads(name: str) -> None:
         with torch.device("meta"):
             QACNN(recipe, torch.zeros(10, recipe.words.width), 3, 50)
     else:
-        assert isinstance(recipe, EncoderRecipe)
+        assert isinstance(recipe, (EncoderRecipe, ClassifierRecipe))
         make_layer_mix(recipe.model.mix, 8, 2)
+
+
+def test_recipes_know_all_poolers() -> None:
+    """They are listed twice: a recipe is read without torch."""
+    assert get_args(PoolerName) == POOLERS
 
 
 def test_hyperparameters_of_the_paper() -> None:

@@ -5,14 +5,22 @@ from pathlib import Path
 from readlet.errors import ReadletError
 
 SPLITS = ("train", "dev", "test")
+"""Of the bundled questions."""
+REVIEWS = ("reviews-train", "reviews-dev")
+"""Short made-up reviews with the labels good and bad, to try classifiers with."""
 _READER = Path(__file__).parent / "reader"
 
 
 def corpus(split: str) -> Path:
-    """The bundled questions of one split, as a SQuAD 2.0 file; splits share no passages."""
-    if split not in SPLITS:
-        raise ReadletError(f"no split {split!r} in the bundled corpus; use one of {SPLITS}")
-    return Path(__file__).parent / "corpus" / f"{split}.json"
+    """The bundled questions of one split, as a SQuAD 2.0 file, or the reviews as a TSV file.
+
+    Splits share no passages, and no reviews.
+    """
+    if split not in (*SPLITS, *REVIEWS):
+        known = (*SPLITS, *REVIEWS)
+        raise ReadletError(f"no split {split!r} in the bundled corpus; use one of {known}")
+    suffix = "json" if split in SPLITS else "tsv"
+    return Path(__file__).parent / "corpus" / f"{split}.{suffix}"
 
 
 def bundled_reader() -> Path | None:

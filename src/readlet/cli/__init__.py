@@ -12,7 +12,20 @@ import typer
 from typer.core import TyperGroup
 
 from readlet import __version__
-from readlet.cli import ask, data, demo, evaluate, experiment, inspect, predict, slim, train
+from readlet.cli import (
+    ask,
+    augment,
+    classify,
+    data,
+    demo,
+    evaluate,
+    experiment,
+    inspect,
+    predict,
+    slim,
+    train,
+    translators,
+)
 from readlet.cli.streams import copy_of_output, discard_output, is_unread, prepare_streams
 from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
 from readlet.terminal import INTERRUPTED, harmless, one_line, say, was_interrupted
@@ -64,10 +77,13 @@ app.command(name="ask")(ask.ask)
 app.command(name="inspect")(inspect.inspect)
 app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="predict")(predict.predict)
+app.command(name="augment")(augment.augment)
+app.command(name="classify")(classify.classify)
 app.command(name="train")(train.train)
 app.command(name="slim")(slim.slim)
 app.add_typer(data.app, name="data")
 app.add_typer(experiment.app, name="experiment")
+app.add_typer(translators.app, name="translators")
 
 
 def _show_version(wanted: bool) -> None:

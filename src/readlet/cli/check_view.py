@@ -10,6 +10,7 @@ from readlet.inspection.check import EDGES, CheckReport, FileReport
 from readlet.inspection.faults import Fault
 from readlet.inspection.in_place import Repaired
 from readlet.inspection.repair import Changes
+from readlet.terminal import harmless
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -95,5 +96,7 @@ def _problems(file: FileReport, list_all: bool) -> Table:
         mark = "[red]✗[/red]" if fault.is_wrong else "[yellow]•[/yellow]"
         for number, finding in enumerate(found if list_all else found[:FEW]):
             first = (mark, fault.label, f"{counts[fault]:,}") if number == 0 else ("", "", "")
-            table.add_row(*first, escape(finding.id), escape(finding.detail))
+            # Before columns are measured: a control character has no width, its picture has one.
+            texts = (escape(harmless(text)) for text in (finding.id, finding.detail))
+            table.add_row(*first, *texts)
     return table

@@ -1,7 +1,7 @@
 """`readlet evaluate`: official scores of a reader or of a file of predictions."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -9,16 +9,13 @@ from readlet.cli.console import print_json
 from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Overwrite, Threshold
 from readlet.cli.threads import use_free_cores
 
-if TYPE_CHECKING:
-    from readlet.formats.glue import Task
-
 
 def evaluate_command(
     targets: Annotated[
         list[str],
         typer.Argument(
             metavar="[READER] DATA",
-            help="A reader (a folder, `bundled` or `baseline`) and a data file. "
+            help="A reader (a folder, `bundled` or `baseline`) or a classifier, and a data file. "
             "With --predictions: only the data file.",
         ),
     ],
@@ -26,7 +23,7 @@ def evaluate_command(
         Path | None,
         typer.Option(
             help='Score these predictions instead of a reader: {"id": "answer", ...}, or rows '
-            "(.csv, .jsonl) of `readlet predict`."
+            "(.csv, .jsonl) of `readlet predict` or `readlet classify`."
         ),
     ] = None,
     always_answer: AlwaysAnswer = False,
@@ -35,7 +32,10 @@ def evaluate_command(
     ] = None,
     threshold: Threshold = None,
     against: Annotated[
-        Path | None, typer.Option(help="Predictions of another model, for a paired comparison.")
+        Path | None,
+        typer.Option(
+            help="Predictions of another model, for a paired comparison; or another classifier."
+        ),
     ] = None,
     rules: Annotated[
         Literal["1.1", "2.0"] | None,
@@ -60,39 +60,60 @@ def evaluate_command(
     encoding: Encoding = "",
     device: Device = "auto",
 ) -> None:
-    """Score a reader, or a file of predictions, exactly as the official scripts do.
+    """Score a reader, a classifier, or a file of predictions, exactly as the official scripts do.
 
-    GLUE files are scored by the metrics of their task.
+    GLUE files are scored by the metrics of their task, a classifier by those of its recipe.
     Exit code 1: predictions are missing.
     """
-    from readlet.cli.evaluation_view import show_evaluation
+    from readlet.cli.evaluation_view import show_classes, show_evaluation
     from readlet.errors import ReadletError
     from readlet.formats.columns import parse_columns
+    from readlet.formats.labelled import content_of
     from readlet.formats.sources import task_of
     from readlet.reading.evaluate_files import evaluate_questions
+    from readlet.reading.evaluate_texts import evaluate_classifier, evaluate_sentences
+    from readlet.reading.trained_model import stored_task
 
     reader = targets[0] if len(targets) == 2 else None
     if len(targets) > 2 or (reader is None) == (predictions is None):
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
     if save is not None and reader is None:
         raise ReadletError("--save-predictions needs a reader; give READER DATA")
-    data = targets[-1]
+    data, columns = targets[-1], parse_columns(column)
     task = task_of(data, encoding=encoding)
-    if task is not None:
-        question_options = {
-            "--always-answer": always_answer,
-            "--na-probs": na_probs is not None,
-            "--threshold": threshold is not None,
-            "--plot": plot is not None,
-            "--rules": rules is not None,
-            "--column": bool(column),
-            "--device": device != "auto",
-        }
-        given = [option for option, is_given in question_options.items() if is_given]
-        missing = _glue(data, task, predictions, against, given, as_json, encoding)
+    of_questions = {
+        "--always-answer": always_answer,
+        "--na-probs": na_probs is not None,
+        "--threshold": threshold is not None,
+        "--rules": rules is not None,
+    }
+    if reader is not None:
+        use_free_cores(reader)
+    if reader is not None and stored_task(reader) == "classes":
+        _refuse(reader, "a classifier", of_questions)
+        found = evaluate_classifier(
+            reader,
+            data,
+            against=against,
+            save=save,
+            plot=plot,
+            overwrite=overwrite,
+            columns=columns,
+            encoding=encoding,
+            device=device,
+        )
+    elif task is not None or (
+        predictions is not None and content_of(data, columns, encoding=encoding) == "texts"
+    ):
+        what = "a GLUE file" if task is not None else "a file of texts with labels"
+        of_readers = {"--plot": plot is not None, "--device": device != "auto"}
+        _refuse(data, what, of_questions | of_readers | {"--column": bool(column and task)})
+        if predictions is None:
+            raise ReadletError(f"{data}: {what}; give --predictions FILE, or a classifier")
+        found = evaluate_sentences(
+            data, task, predictions, against=against, columns=columns, encoding=encoding
+        )
     else:
-        if reader is not None:
-            use_free_cores(reader)
         evaluation = evaluate_questions(
             data,
             reader=reader,
@@ -105,39 +126,26 @@ def evaluate_command(
             save=save,
             plot=plot,
             overwrite=overwrite,
-            columns=parse_columns(column),
+            columns=columns,
             encoding=encoding,
             device=device,
         )
-        missing = evaluation.missing
         if as_json:
             print_json(evaluation.as_json())
         else:
             show_evaluation(evaluation)
-    raise typer.Exit(int(bool(missing) and not allow_missing))
-
-
-def _glue(
-    data: str,
-    task: "Task",
-    predictions: Path | None,
-    against: Path | None,
-    question_options: list[str],
-    as_json: bool,
-    encoding: str,
-) -> list[str]:
-    """Score a GLUE file and return the ids without prediction; reject options for questions."""
-    from readlet.cli.evaluation_view import show_classes
-    from readlet.errors import ReadletError
-    from readlet.reading.evaluate_files import evaluate_sentences
-
-    if predictions is None or question_options:
-        omitted = f"omit {', '.join(question_options)}"
-        remedy = omitted if question_options else "give --predictions FILE"
-        raise ReadletError(f"{data}: a GLUE file; {remedy}")
-    evaluation = evaluate_sentences(data, task, predictions, against=against, encoding=encoding)
+        raise typer.Exit(int(bool(evaluation.missing) and not allow_missing))
     if as_json:
-        print_json(evaluation.as_json())
+        print_json(found.as_json())
     else:
-        show_classes(evaluation)
-    return evaluation.missing
+        show_classes(found)
+    raise typer.Exit(int(bool(found.missing) and not allow_missing))
+
+
+def _refuse(source: str, what: str, options: dict[str, bool]) -> None:
+    """Reject options that would have no effect here."""
+    from readlet.errors import ReadletError
+
+    given = [option for option, is_given in options.items() if is_given]
+    if given:
+        raise ReadletError(f"{source}: {what}; omit {', '.join(given)}")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from readlet.cli.console import console
 from readlet.metrics.calibration_error import ReliabilityBin
@@ -13,6 +14,7 @@ from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Task
 
 _MISSING_SHOWN = 5
+_CONFUSION_SHOWN, _MISTAKES_SHOWN = 8, 10  # classes in a table, and pairs of classes in a list
 
 
 def show_evaluation(evaluation: Evaluation) -> None:
@@ -35,7 +37,7 @@ def show_evaluation(evaluation: Evaluation) -> None:
             f"F1 {official['best_f1']:.2f} at {f1:.4f}"
         )
     if evaluation.reliability is not None:
-        _show_reliability(evaluation.reliability)
+        _show_reliability(SPANS.noun, evaluation.reliability)
         console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
     if evaluation.refusal_area is not None:
         console.print(f"refusals, area under the ROC curve: {evaluation.refusal_area:.3f}")
@@ -49,13 +51,22 @@ def show_evaluation(evaluation: Evaluation) -> None:
 def show_classes(evaluation: ClassEvaluation) -> None:
     task, official = evaluation.task, evaluation.official
     table = Table(box=None)
-    for name in (task.name, "score", "95% interval"):
-        table.add_column(name, justify="left" if name == task.name else "right")
+    title = task.name.partition(":")[0]  # its metrics are in the rows
+    for name in (title, "score", "95% interval"):
+        table.add_column(name, justify="left" if name == title else "right")
     for metric in task.metrics:
         low, high = evaluation.intervals[metric.name]
         table.add_row(metric.label, f"{official[metric.name]:.2f}", f"{low:.2f} to {high:.2f}")
     console.print(table)
     console.print(f"{official['total']:,} {task.noun}")
+    for name in ("spearman", "mean_squared_error"):
+        if name in official:
+            console.print(f"{name.replace('_', ' ')}: {official[name]:.4g}")
+    if evaluation.confusion is not None:
+        _show_confusion(evaluation.confusion)
+    if evaluation.reliability is not None:
+        _show_reliability(task.noun, evaluation.reliability)
+        console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
     if evaluation.against is not None:
         _show_comparison(task, evaluation.against)
     _show_missing(evaluation.missing)
@@ -76,10 +87,32 @@ def _show_group(group: str, rows: dict[str, dict[str, float]]) -> None:
     console.print(table)
 
 
-def _show_reliability(bins: Sequence[ReliabilityBin]) -> None:
-    """A calibrated reader is right as often as its confidence says."""
+def _show_confusion(confusion: dict[str, dict[str, int]]) -> None:
+    """Labels in rows, predictions in columns; of many classes, only the pairs mistaken most."""
+    if len(confusion) <= _CONFUSION_SHOWN:
+        console.print("labels in rows, and how often they were predicted as")
+        table = Table(box=None)
+        for name in ("", *confusion):
+            table.add_column(Text(f"{name:.20}"), justify="right" if name else "left")
+        for label, row in confusion.items():
+            table.add_row(Text(f"{label:.20}"), *(f"{count:,}" for count in row.values()))
+        console.print(table)
+        return
+    mistakes = [
+        (count, label, name)
+        for label, row in confusion.items()
+        for name, count in row.items()
+        if count and name != label
+    ]
+    console.print("mistaken most often:" if mistakes else "no mistakes")
+    for count, label, name in sorted(mistakes, reverse=True)[:_MISTAKES_SHOWN]:
+        console.print(f"  {count:,} × {label:.40} predicted as {name:.40}", markup=False)
+
+
+def _show_reliability(noun: str, bins: Sequence[ReliabilityBin]) -> None:
+    """A calibrated model is right as often as its confidence says."""
     table = Table(box=None, title="by confidence", title_justify="left")
-    for name in ("", SPANS.noun, "confidence", "right"):
+    for name in ("", noun, "confidence", "right"):
         table.add_column(name, justify="left" if not name else "right")
     for bin in bins:
         means = (f"{100 * value:.1f}" for value in (bin.confidence, bin.accuracy))

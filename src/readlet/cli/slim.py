@@ -10,7 +10,9 @@ from readlet.cli.options import Device
 
 
 def slim(
-    reader: Annotated[str, typer.Argument(help="Folder of the reader, or `bundled`.")],
+    reader: Annotated[
+        str, typer.Argument(help="Folder of the reader or classifier, or `bundled`.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder of the slim reader.")],
     max_mb: Annotated[
         float | None,

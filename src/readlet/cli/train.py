@@ -1,13 +1,16 @@
-"""`readlet train`: train a reader from a recipe."""
+"""`readlet train`: train a reader or a classifier from a recipe."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from readlet.cli.console import console
 from readlet.cli.options import ColumnPairs, Encoding
 from readlet.errors import ReadletError
+
+if TYPE_CHECKING:
+    from readlet.metrics.task import Task
 
 SIGNIFICANT = 0.05
 
@@ -21,7 +24,7 @@ def train(
         ),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the reader.", show_default="runs/NAME")
+        Path | None, typer.Option(help="Folder for what is trained.", show_default="runs/NAME")
     ] = None,
     changes: Annotated[
         list[str],
@@ -49,7 +52,7 @@ def train(
         ),
     ] = None,
 ) -> None:
-    """Train a reader, calibrate it, score it, and save it with its model card.
+    """Train a reader or a classifier, calibrate it, score it, and save it with its model card.
 
     After Ctrl-C, --resume continues the run.
     To use several GPUs: accelerate launch -m readlet train ...
@@ -82,29 +85,31 @@ def train(
     from readlet.fitting.train import train_reader  # slow import: only for a valid recipe
     from readlet.training.processes import is_main_process
 
-    reader = train_reader(chosen, folder, resume=resume)
+    model = train_reader(chosen, folder, resume=resume)
     if not is_main_process():
         return
-    scores = reader.metrics["dev"]
+    metrics, what = model.metrics, "reader" if model.kind_of_task == "spans" else "classifier"
     console.print(
-        f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f} on {reader.metrics['dev_source']}; "
-        f"the reader is in {folder}",
+        f"{model.task.progress(metrics['dev'])} on {metrics['dev_source']}; "
+        f"the {what} is in {folder}",
         soft_wrap=True,  # so that the path can be copied
         markup=False,
     )
-    if "start" in reader.metrics:
-        _show_gain(reader.metrics, chosen.training.start)
+    if "start" in metrics:
+        _show_gain(model.task, metrics, chosen.training.start)
 
 
-def _show_gain(metrics: dict[str, Any], start: str) -> None:
-    """Compare the reader with the one it started from, on the same questions."""
-    before, after = metrics["start"], metrics["dev"]
-    gain, p = after["f1"] - before["f1"], before["f1_p"]
+def _show_gain(task: "Task", metrics: dict[str, Any], start: str) -> None:
+    """Compare the model with the one it started from, on the same items."""
+    before, after, name = metrics["start"], metrics["dev"], task.decisive
+    gain, p = after[name] - before[name], before[f"{name}_p"]
     line = (
-        f"F1 {before['f1']:.2f} with {start}, calibrated in the same way: {gain:+.2f}, p = {p:.4f}"
+        f"{task.decisive_label} {before[name]:.2f} with {start}, calibrated in the same way: "
+        f"{gain:+.2f}, p = {p:.4f}"
     )
     if p >= SIGNIFICANT:
-        few = f"these {after['total']:,} questions" if after["total"] > 1 else "this question"
+        few = f"these {after['total']:,} {task.noun}"
+        few = few if after["total"] > 1 else f"this {task.noun.removesuffix('s')}"
         line += f". That may be chance: {few} cannot tell; more data is needed"
     elif gain < 0:
         line += ". It is worse than before: check the answers, or lower training.learning_rate"

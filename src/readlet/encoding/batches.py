@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from readlet.encoding.rows import NO_LABEL, Ints, Rows
+from readlet.encoding.rows import NO_LABEL, AnyRows, Ints
 
 Shape = tuple[int, ...]
 """Padded lengths of a batch, one for each dimension that varies."""
@@ -20,7 +20,7 @@ class RowBatch:
     """Some rows as tensors; a model adds its own inputs. Filler rows have weight 0 and row -1."""
 
     rows: Tensor  # (B,) row numbers
-    labels: Tensor  # (B, 2) first and last place of the answer; -1: no answer
+    labels: Tensor  # (B, 2) first and last place of the answer; (B,) class or value; -1: none
     weight: Tensor  # (B,) share in the loss; the weights of a whole batch sum to 1
 
     def to(self, device: torch.device) -> Self:
@@ -39,11 +39,13 @@ class RowBatch:
         return replace(self, **rows | {"weight": rows["weight"] * parts})
 
 
-def row_tensors(rows: Rows, numbers: Ints, size: int) -> dict[str, Tensor]:
+def row_tensors(rows: AnyRows, numbers: Ints, size: int) -> dict[str, Tensor]:
     """The fields of a `RowBatch` of `size` rows, of which the last ones may be fillers."""
     count = len(numbers)
-    labels = np.full((size, 2), NO_LABEL, np.int64)  # (B, 2)
-    labels[:count] = rows.row_label[numbers]
+    known = rows.row_label[numbers]  # (count, ...)
+    dtype = np.int64 if known.dtype.kind == "i" else np.float32
+    labels = np.full((size, *known.shape[1:]), NO_LABEL, dtype)  # (B, ...)
+    labels[:count] = known
     weight = np.zeros(size, np.float32)  # (B,)
     weight[:count] = 1.0 / count
     listed = np.full(size, -1, np.int64)  # (B,)

@@ -163,9 +163,16 @@ _LATE_POSITIONS = frozenset(
 )
 
 
-def check_length(windows_length: int, config: dict[str, Any], name: str) -> None:
+def check_length(
+    windows_length: int,
+    config: dict[str, Any],
+    name: str,
+    *,
+    field: str = "data.max_context",
+    remedy: str = "lower max_context or max_question",
+) -> None:
     """Reject windows that are longer than the encoder can read."""
     longest = usable_positions(config)
     if longest is not None and windows_length > longest:
         fault = f"a window takes {windows_length} tokens, the encoder {name} reads {longest}"
-        raise ReadletError(f"data.max_context: {fault}; lower max_context or max_question")
+        raise ReadletError(f"{field}: {fault}; {remedy}")

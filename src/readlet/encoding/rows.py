@@ -1,4 +1,4 @@
-"""Rows: the inputs of a span model, in any tokenisation: a question and a window of a context.
+"""Rows: the inputs of a model, in any tokenisation; for a span model a question and a window.
 
 A *place* is a token of the context that the model scores: a word or a subword. Every place has
 character offsets in the original text, so answers can be converted between tokenisations.
@@ -22,28 +22,19 @@ LONG_QUESTION = "long question: only its beginning is read"
 
 
 @dataclass(kw_only=True)
-class Rows:
-    """The rows of a data set. An encoder adds the arrays that its model reads."""
+class AnyRows:
+    """The rows of a data set, whatever their task is."""
 
-    offsets: Ints  # (places of all texts, 2) characters of each place in its text
-    row_example: Ints  # (rows,) which example a row belongs to
-    row_window: Ints  # (rows, 2) first place in `offsets`, and number of places
-    row_label: Ints  # (rows, 2) first and last place of the answer in the window, or NO_LABEL
-    row_impossible: NDArray[np.bool_]  # (rows,) the window contains no answer
+    row_label: NDArray[Any]  # (rows, ...) what is learned
     notes: dict[str, list[str]] = field(default_factory=dict)  # ids of changed examples by reason
 
     def __len__(self) -> int:
-        return len(self.row_example)
+        return len(self.row_label)
 
-    def places(self, row: int) -> Ints:
-        """The character offsets of each place of a row: (places, 2), half-open."""
-        first, count = self.row_window[row]
-        return self.offsets[first : first + count]
-
-    def trainable(self, *, can_refuse: bool) -> Ints:
-        """Rows to train on: those with an answer, and those without if the model can refuse."""
-        labelled = self.row_label[:, 0] != NO_LABEL  # (rows,)
-        return np.flatnonzero(labelled | (self.row_impossible & can_refuse)).astype(np.int32)
+    @property
+    def longest(self) -> int:
+        """The number of places, or tokens, of the longest row."""
+        raise NotImplementedError
 
     def stored(self) -> Stored:
         """The arrays and notes, for the cache."""
@@ -54,6 +45,31 @@ class Rows:
     def from_stored(cls, stored: Stored) -> Self:
         arrays, notes = stored
         return cls(**arrays, notes=notes)
+
+
+@dataclass(kw_only=True)
+class Rows(AnyRows):
+    """Rows of a span model. An encoder adds the arrays that its model reads."""
+
+    offsets: Ints  # (places of all texts, 2) characters of each place in its text
+    row_example: Ints  # (rows,) which example a row belongs to
+    row_window: Ints  # (rows, 2) first place in `offsets`, and number of places
+    row_label: Ints  # (rows, 2) first and last place of the answer in the window, or NO_LABEL
+    row_impossible: NDArray[np.bool_]  # (rows,) the window contains no answer
+
+    @property
+    def longest(self) -> int:
+        return int(self.row_window[:, 1].max(initial=0))
+
+    def places(self, row: int) -> Ints:
+        """The character offsets of each place of a row: (places, 2), half-open."""
+        first, count = self.row_window[row]
+        return self.offsets[first : first + count]
+
+    def trainable(self, *, can_refuse: bool) -> Ints:
+        """Rows to train on: those with an answer, and those without if the model can refuse."""
+        labelled = self.row_label[:, 0] != NO_LABEL  # (rows,)
+        return np.flatnonzero(labelled | (self.row_impossible & can_refuse)).astype(np.int32)
 
 
 class RowBuilder:

@@ -3,9 +3,11 @@
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from readlet.encoding.batches import Batches, RowBatch, Shape, row_tensors
@@ -54,37 +56,48 @@ def _collate(
     rows: SubwordRows, layout: Layout, shape: Shape, numbers: Ints, size: int
 ) -> SubwordBatch:
     (width,) = shape
-    tokens = np.full((size, width), layout.padding, np.int64)  # (B, T)
-    types = np.zeros((size, width), np.int64)  # (B, T)
-    keep = np.zeros((size, width), np.bool_)  # (B, T)
+    questions, windows = rows.row_question[numbers], rows.row_window[numbers]  # (rows, 2) each
+    tables = joined(rows.tokens, questions, windows, layout, (size, width))
     allowed = np.zeros((size, width), np.bool_)  # (B, T)
     first = np.zeros(size, np.int64)  # (B,)
+    first[: len(numbers)] = len(layout.before) + questions[:, 1] + len(layout.between)
+    for i, (begin, count) in enumerate(windows.tolist()):
+        places = rows.offsets[begin : begin + count]  # (P, 2)
+        allowed[i, :count] = places[:, 1] > places[:, 0]
+    arrays = tables | {"first": first, "allowed": allowed}
+    return SubwordBatch(
+        **row_tensors(rows, numbers, size),
+        **{name: torch.from_numpy(array) for name, array in arrays.items()},
+    )
+
+
+def joined(
+    tokens: Ints, texts: Ints, others: Ints, layout: Layout, shape: tuple[int, int]
+) -> dict[str, NDArray[Any]]:
+    """Pairs of texts with their special tokens, as the tables `tokens`, `types` and `keep`, (B, T).
+
+    A text is (first token, number of tokens); rows beyond the last pair are fillers.
+    """
+    table = np.full(shape, layout.padding, np.int64)  # (B, T)
+    types = np.zeros(shape, np.int64)  # (B, T)
+    keep = np.zeros(shape, np.bool_)  # (B, T)
     # A filler row keeps one token: attention over none is undefined in some encoders.
-    keep[len(numbers) :, 0] = True
+    keep[len(texts) :, 0] = True
     before, between, after = len(layout.before), len(layout.between), len(layout.after)
-    tokens[: len(numbers), :before] = layout.before
-    types[: len(numbers), :before] = layout.types[0]
-    questions, windows = rows.row_question[numbers].tolist(), rows.row_window[numbers].tolist()
-    for i, ((asked, asked_count), (begin, count)) in enumerate(
-        zip(questions, windows, strict=True)
-    ):
-        middle = before + asked_count
+    table[: len(texts), :before] = layout.before
+    types[: len(texts), :before] = layout.types[0]
+    pairs = zip(texts.tolist(), others.tolist(), strict=True)
+    for i, ((text, text_count), (other, count)) in enumerate(pairs):
+        middle = before + text_count
         start = middle + between
         end = start + count
-        tokens[i, before:middle] = rows.tokens[asked : asked + asked_count]
-        tokens[i, middle:start] = layout.between
-        tokens[i, start:end] = rows.tokens[begin : begin + count]
-        tokens[i, end : end + after] = layout.after
+        table[i, before:middle] = tokens[text : text + text_count]
+        table[i, middle:start] = layout.between
+        table[i, start:end] = tokens[other : other + count]
+        table[i, end : end + after] = layout.after
         types[i, before:middle] = layout.types[1]
         types[i, middle:start] = layout.types[2]
         types[i, start:end] = layout.types[3]
         types[i, end : end + after] = layout.types[4]
         keep[i, : end + after] = True
-        first[i] = start
-        places = rows.offsets[begin : begin + count]  # (P, 2)
-        allowed[i, :count] = places[:, 1] > places[:, 0]
-    arrays = {"tokens": tokens, "types": types, "keep": keep, "first": first, "allowed": allowed}
-    return SubwordBatch(
-        **row_tensors(rows, numbers, size),
-        **{name: torch.from_numpy(array) for name, array in arrays.items()},
-    )
+    return {"tokens": table, "types": types, "keep": keep}

@@ -45,7 +45,7 @@ class Layout(NamedTuple):
 def layout_of(tokenizer: Any) -> Layout:
     """How a tokenizer of transformers joins two texts, found by joining two."""
     cls, padding = tokenizer.cls_token_id, tokenizer.pad_token_id
-    joined = _plain(tokenizer.backend_tokenizer).encode("a", "a")
+    joined = plain_tokenizer(tokenizer.backend_tokenizer).encode("a", "a")
     sides = joined.sequence_ids
     if 0 not in sides or 1 not in sides:
         raise ReadletError("the tokenizer does not join two texts; take that of another encoder")
@@ -68,7 +68,22 @@ def layout_of(tokenizer: Any) -> Layout:
     )
 
 
-def _plain(tokenizer: Tokenizer) -> Tokenizer:
+def layout_of_one(tokenizer: Any) -> Layout:
+    """How a tokenizer of transformers encloses a text that stands alone: the second is empty."""
+    pair = layout_of(tokenizer)
+    alone = plain_tokenizer(tokenizer.backend_tokenizer).encode("a")
+    inside = [place for place, side in enumerate(alone.sequence_ids) if side == 0]
+    end = inside[-1] + 1
+    ending = alone.type_ids[-1]
+    return pair._replace(
+        before=tuple(alone.ids[: inside[0]]),
+        between=tuple(alone.ids[end:]),
+        after=(),
+        types=(alone.type_ids[0], alone.type_ids[inside[0]], ending, ending, ending),
+    )
+
+
+def plain_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
     """A copy without truncation and padding, which many stored tokenizers have.
 
     The name of a special token in a text, such as [SEP], is text.
@@ -94,7 +109,7 @@ class SubwordEncoder:
     def __init__(
         self, tokenizer: Tokenizer, layout: Layout, windows: Windows, config: dict[str, Any]
     ) -> None:
-        self.tokenizer = _plain(tokenizer)
+        self.tokenizer = plain_tokenizer(tokenizer)
         self.layout = layout
         self.windows = windows
         self.config = config  # of the network that the tokenizer belongs to
@@ -105,10 +120,10 @@ class SubwordEncoder:
         return self.windows.max_context + self.windows.max_question + self.layout.special
 
     def encode(self, examples: Sequence[Example]) -> SubwordRows:
-        contexts = _numbered(example.context for example in examples)
-        questions = _numbered(example.question for example in examples)
+        contexts = numbered(example.context for example in examples)
+        questions = numbered(example.question for example in examples)
         found = self._contexts(list(contexts))
-        asked, asked_starts = self._questions(list(questions), len(found.tokens))
+        asked, asked_starts = text_tokens(self.tokenizer, list(questions), len(found.tokens))
         rows = RowBuilder(self.windows)
         row_question: list[tuple[int, int]] = []
         for number, example in enumerate(examples):
@@ -153,19 +168,6 @@ class SubwordEncoder:
                 total += len(offsets)
         return found
 
-    def _questions(self, texts: list[str], first: int) -> tuple[Ints, list[tuple[int, int]]]:
-        """Tokens of all questions, and for each its first one and their number."""
-        parts: list[Ints] = [ints([])]
-        starts = []
-        for chunk in _chunks(texts):
-            stripped = _valid([text.strip() for text in chunk])
-            # Fast: without offsets, which questions do not need.
-            for one in self.tokenizer.encode_batch_fast(stripped, add_special_tokens=False):
-                starts.append((first, len(one.ids)))
-                parts.append(ints(one.ids))
-                first += len(one.ids)
-        return np.concatenate(parts), starts
-
 
 class _Contexts(NamedTuple):
     token_parts: list[Ints]
@@ -180,6 +182,22 @@ class _Contexts(NamedTuple):
     @property
     def offsets(self) -> Ints:
         return np.concatenate([ints([]).reshape(-1, 2), *self.offset_parts])
+
+
+def text_tokens(
+    tokenizer: Tokenizer, texts: list[str], first: int = 0
+) -> tuple[Ints, list[tuple[int, int]]]:
+    """Tokens of all texts, and for each its first one, counted from `first`, and their number."""
+    parts: list[Ints] = [ints([])]
+    starts = []
+    for chunk in _chunks(texts):
+        stripped = _valid([text.strip() for text in chunk])
+        # Fast: without offsets, which only contexts need.
+        for one in tokenizer.encode_batch_fast(stripped, add_special_tokens=False):
+            starts.append((first, len(one.ids)))
+            parts.append(ints(one.ids))
+            first += len(one.ids)
+    return np.concatenate(parts), starts
 
 
 def layout_from(stored: dict[str, Any]) -> Layout:
@@ -220,7 +238,8 @@ def _chunks(texts: list[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _numbered(texts: Iterable[str]) -> dict[str, int]:
+def numbered(texts: Iterable[str]) -> dict[str, int]:
+    """The distinct texts with their numbers, in order."""
     numbers: dict[str, int] = {}
     for text in texts:
         numbers.setdefault(text, len(numbers))

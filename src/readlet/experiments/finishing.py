@@ -37,17 +37,17 @@ def finish(
     _write_items(folder, scored.items)
     write_predictions(folder.path / ANSWERS, scored.answers)
     shutil.copyfile(folder.work / LOG, folder.path / LOG)
-    reader = trained.reader
+    model = trained.model
     if keep_reader:
-        reader.write(folder.path / READER)
+        model.write(folder.path / READER)
     result = Result(
         key=run.key,
         task=trained.task.name,
         recipe=json.loads(run.recipe.model_dump_json()),
         scores=scored.summary,
         seconds=float(read_log(folder.path / LOG)[-1].get("seconds", 0.0)),
-        steps=reader.metrics["steps"],
-        parameters=reader.scorer.parameters,
+        steps=model.metrics["steps"],
+        parameters=model.scorer.parameters,
         machine=machine,
         versions=versions() | {"code": " and ".join(folder.codes() or [versions()["code"]])},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -15,6 +15,7 @@ from readlet.experiments.differences import Difference, Runs, find_differences
 from readlet.experiments.disagreements import Disagreement
 from readlet.experiments.grid import Grid
 from readlet.experiments.store import FinishedRun
+from readlet.metrics.class_task import PREDICTED_CLASSES
 from readlet.metrics.learning_curve import ScorePoint
 
 
@@ -239,6 +240,7 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
             "The runs were made by different versions of the program (see below): a difference "
             "between rows may be caused by the version."
         )
+    remarks += _collapsed(runs)
     rolled = [n for n, listed in runs.items() if any(run.curve.rollbacks for run in listed)]
     if rolled:
         remarks.append(
@@ -253,6 +255,22 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
     if len(uneven) > 1:
         remarks.append("Rows have different seeds; differences are over the common ones.")
     return remarks
+
+
+def _collapsed(runs: Runs) -> list[str]:
+    """Classifiers that predict one class: their scores say nothing about the row."""
+    found = {
+        name: [str(r.result.seed) for r in listed if r.result.scores.get(PREDICTED_CLASSES) == 1]
+        for name, listed in runs.items()
+    }
+    named = [f"{name} (seed {', '.join(seeds)})" for name, seeds in found.items() if seeds]
+    if not named:
+        return []
+    count, total = sum(map(len, found.values())), sum(map(len, runs.values()))
+    return [
+        f"{count} of {total} runs collapsed, that is, predict one class for all {_noun(runs)}: "
+        f"{'; '.join(named)}."
+    ]
 
 
 def _seeds_have_own_items(runs: Runs) -> bool:

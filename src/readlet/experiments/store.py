@@ -25,7 +25,7 @@ from readlet.experiments.keys import Digests
 from readlet.experiments.versions import versions
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.task import Items, Task
-from readlet.metrics.tasks import TASKS
+from readlet.metrics.tasks import task_named
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.storage.locks import locked
 
@@ -130,7 +130,7 @@ class RunFolder:
             raise self._damage(str(error).splitlines()[0]) from None
         if result is None:
             raise self._damage("made by another version of Readlet")
-        if result.task not in TASKS or result.digest != result.own_digest():
+        if task_named(result.task) is None or result.digest != result.own_digest():
             raise self._damage(f"{RESULT} changed")
         if result.key != self.path.name:
             raise self._damage(f"contains run {result.key}")
@@ -206,7 +206,9 @@ class FinishedRun:
 
     @property
     def task(self) -> Task:
-        return TASKS[self.result.task]
+        task = task_named(self.result.task)
+        assert task is not None  # checked when the result was read
+        return task
 
     @cached_property
     def items(self) -> Items:

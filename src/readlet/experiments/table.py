@@ -85,6 +85,9 @@ Metric = Annotated[str, AfterValidator(_is_metric)]
 Seeds = Annotated[int | list[int], BeforeValidator(_is_count_or_list)]
 
 
+Combine = Literal["each", "all"] | Annotated[list[list[str]], Field(min_length=1)]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
@@ -140,8 +143,10 @@ class Small(_Part):
     """Changes for every run; they replace those of the table."""
     axes: dict[str, Choices] = {}
     """Axes that replace those of the same name. In a table with a missing part they are substitutes
-    for it, with names of their own; likewise the note, the baseline and the pairs below."""
+    for it, with names of their own; likewise the note, the combinations, the baseline and the
+    pairs below."""
     note: str = ""
+    combine: Combine | None = None
     baseline: str = ""
     compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
 
@@ -161,7 +166,7 @@ class Table(_Part):
     """The missing part, if no row of this table can be run without it."""
     recipe: str
     """The recipe that the axes change."""
-    combine: Literal["each", "all"] | Annotated[list[list[str]], Field(min_length=1)] = "each"
+    combine: Combine = "each"
     """`each`: the first choices, then every other choice on its own; `all`: every combination; or
     lists of choices, one per axis."""
     baseline: str = ""
@@ -220,6 +225,7 @@ class Table(_Part):
                 "seeds": small.seeds,
                 "set": small.set,
                 "axes": self.axes | small.axes,
+                "combine": small.combine or self.combine,
                 "note": small.note or self.note,
                 "baseline": small.baseline or self.baseline,
                 "compare": small.compare or self.compare,

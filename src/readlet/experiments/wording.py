@@ -10,7 +10,7 @@ from readlet.experiments.analysis import DevGroups, GroupPart
 from readlet.experiments.differences import Difference
 from readlet.experiments.disagreements import Disagreement
 from readlet.experiments.report import Cell, Report
-from readlet.metrics.tasks import LABELS, TASKS
+from readlet.metrics.tasks import LABELS, task_named
 
 NOTHING = "–"
 _HOW_COMPARED = (
@@ -44,8 +44,8 @@ def how_compared(report: Report) -> str:
 
 def curve_label(report: Report) -> str:
     """What the learning curves show: the decisive metric of each row's task."""
-    tasks = (TASKS[row.task] for row in report.rows if row.curve)
-    return " or ".join(dict.fromkeys(task.decisive_label for task in tasks))
+    tasks = (task_named(row.task) for row in report.rows if row.curve)
+    return " or ".join(dict.fromkeys(task.decisive_label for task in tasks if task))
 
 
 def group_name(group: str) -> str:

@@ -19,7 +19,17 @@ def _encoder() -> Family:
     return EncoderFamily()
 
 
-_FAMILIES: dict[str, Callable[[], Family]] = {"qacnn": _qacnn, "encoder": _encoder}
+def _classifier() -> Family:
+    from readlet.families.classifier import ClassifierFamily  # imports torch
+
+    return ClassifierFamily()
+
+
+_FAMILIES: dict[str, Callable[[], Family]] = {
+    "qacnn": _qacnn,
+    "encoder": _encoder,
+    "classifier": _classifier,
+}
 
 
 def register_family(kind: str, make: Callable[[], Family]) -> None:

@@ -10,35 +10,23 @@ import torch
 from readlet.encoding.batches import Batches
 from readlet.encoding.rows import Rows
 from readlet.encoding.subword_batches import SubwordBatch, subword_batches
-from readlet.encoding.subwords import (
-    SubwordEncoder,
-    SubwordRows,
-)
+from readlet.encoding.subwords import SubwordEncoder, SubwordRows
 from readlet.families.eager import eagerly
-from readlet.families.family import (
-    LayerView,
+from readlet.families.family import LayerView
+from readlet.families.pretrained_parts import (
+    encoder_fact,
+    layer_groups,
+    save_parts,
+    with_attention,
 )
-from readlet.families.torch_scorer import WEIGHTS, StoredAs, TorchScorer, in_half_precision
+from readlet.families.torch_scorer import StoredAs, TorchScorer, in_half_precision
 from readlet.models.encoder_reader import EncoderReader
-from readlet.models.norm_encoders import use_norm_attention
-from readlet.models.pretrained_encoder import (
-    PretrainedEncoder,
-    build_encoder,
-)
+from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder
 from readlet.nn.layer_mix import make_layer_mix
-from readlet.recipe.encoder import EncoderRecipe, EncoderTraining
+from readlet.recipe.encoder import EncoderRecipe, FineTuning
 from readlet.recipe.recipe import Training
 from readlet.recipe.softmax import norm_gamma
-from readlet.storage.files import write_text
-from readlet.storage.json_files import write_json
-from readlet.storage.tensors import (
-    detached,
-    in_precision,
-    save_tensors,
-)
-from readlet.training.optimiser import ParameterGroup, grouped
-
-CONFIG, TOKENIZER = "encoder.json", "tokenizer.json"
+from readlet.training.optimiser import ParameterGroup
 
 
 @dataclass
@@ -57,19 +45,10 @@ class EncoderScorer(TorchScorer):
         return subword_batches(rows, self.encoder, batch_size, null=self.can_refuse, seed=seed)
 
     def groups(self, settings: Training) -> list[ParameterGroup]:
-        """The rate falls by a factor from each layer to the one below."""
-        assert isinstance(settings, EncoderTraining)
-        blocks = self.module.encoder.blocks
-        depth = {id(p): len(blocks) + 1 for p in self.module.mix.parameters()}
-        for number, block in enumerate(blocks, start=1):
-            depth |= {id(p): number for p in block.parameters()}
-        top = len(blocks) + 1
-
-        def factor(parameter: torch.nn.Parameter) -> float:
-            # What is neither in a layer nor in the head lies below: the embeddings.
-            return float(settings.layer_decay ** (top - depth.get(id(parameter), 0)))
-
-        return grouped(self.module, settings.weight_decay, factor)
+        assert isinstance(settings, FineTuning)
+        return layer_groups(
+            self.module, self.module.encoder, self.module.mix.parameters(), settings
+        )
 
     def layer_view(self, rows: Rows, row: int) -> LayerView:
         assert isinstance(rows, SubwordRows)
@@ -97,24 +76,15 @@ class EncoderScorer(TorchScorer):
         )
 
     def save(self, folder: Path) -> list[str]:
-        dtype = torch.float16 if self.stored == "float16" else torch.float32
-        weights = in_precision(dtype, detached(dict(self.module.state_dict())))
-        save_tensors(folder / WEIGHTS, weights)
-        write_text(folder / TOKENIZER, self.encoder.tokenizer.to_str(pretty=True))
-        layout = self.encoder.layout._asdict()
-        write_json(folder / CONFIG, {"config": self.encoder.config, "layout": layout})
-        return [WEIGHTS, TOKENIZER, CONFIG]
+        return save_parts(folder, self.module, self.encoder, self.stored)
 
     def config(self) -> dict[str, Any]:
         return super().config() | {"stored": self.stored}
 
     def facts(self) -> list[str]:
-        model, config = self.recipe.model, self.encoder.config
-        named = f"{config.get('model_type')}, {self.module.encoder.layers} layers"
-        listed = [
-            f"- encoder {Path(model.encoder).name} ({named} of width {self.module.encoder.width}, "
-            f"{self.encoder.tokenizer.get_vocab_size():,} subwords); mix of layers: {model.mix}"
-        ]
+        model = self.recipe.model
+        named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
+        listed = [f"- {named}; mix of layers: {model.mix}"]
         if self.stored == "float16":
             listed.append("- weights stored in half precision")
         return listed
@@ -137,7 +107,7 @@ def make_scorer(
 ) -> EncoderScorer:
     mix = make_layer_mix(recipe.model.mix, network.width, network.layers)
     module = EncoderReader(
-        with_attention(recipe, network),
+        with_attention(recipe.attention, network),
         mix,
         encoder.layout.null,
         null=can_refuse,
@@ -162,11 +132,3 @@ def scorer_with(
     scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
     scorer.module.eval()
     return scorer
-
-
-def with_attention(recipe: EncoderRecipe, network: PretrainedEncoder) -> PretrainedEncoder:
-    if recipe.attention.softmax == "norm":
-        config = network.network.config
-        of_head = network.width // int(getattr(config, "num_attention_heads", 1))
-        use_norm_attention(network.network, norm_gamma(recipe.attention, of_head))
-    return network

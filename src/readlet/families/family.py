@@ -1,7 +1,8 @@
 """The two interfaces between a kind of model and the rest of the package.
 
-Reading: a `SpanScorer` turns Examples into rows and rows into scores; the rest is shared code in
-NumPy. Training: a `Family` defines how its kind is fitted, built, trained and loaded.
+Reading: a `SpanScorer` turns Examples into rows and rows into scores, a `ClassScorer` does so with
+Sentences; the rest is shared code in NumPy. Training: a `Family` defines how its kind is fitted,
+built, trained and loaded.
 Nothing here imports torch, so that a reader without torch can implement the same protocol.
 """
 
@@ -9,24 +10,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from readlet.encoding.cache import Stored
-from readlet.encoding.rows import Ints, Rows
+from readlet.encoding.rows import AnyRows, Ints, Rows
 from readlet.recipe.recipe import Recipe, Training
-from readlet.types import Example
+from readlet.types import Example, Sentence
 
 if TYPE_CHECKING:
     import torch
 
+    from readlet.encoding.sentences import Labels, SentenceRows
     from readlet.models.span_loss import Teacher
     from readlet.training.batches import BatchSource
     from readlet.training.optimiser import ParameterGroup
 
 Floats = NDArray[np.float32]
+TaskName = Literal["spans", "classes"]
+"""What a kind of model is for: answers as spans of a passage, or classes of texts."""
 
 
 @dataclass(frozen=True)
@@ -42,43 +46,49 @@ class SpanScores:
         return None if self.null is None else (float(self.null[row, 0]), float(self.null[row, 1]))
 
 
-class Encoder(Protocol):
-    """Text to rows of integers: a vocabulary or a tokenizer, and the windows of long texts."""
+class AnyEncoder(Protocol):
+    """Text to rows of integers, whatever the task is."""
 
-    def encode(self, examples: Sequence[Example]) -> Rows: ...
+    def encode(self, items: Sequence[Any], /) -> AnyRows: ...
 
     def stored(self) -> Stored:
         """The fitted vocabulary or tokenizer, for the cache."""
         ...
 
     def cut(self) -> dict[str, Any]:
-        """The settings of windows, on which the rows depend too."""
+        """The settings of windows or lengths, on which the rows depend too."""
         ...
 
 
-class SpanScorer(Protocol):
-    """A model with its encoder: everything in a reader that depends on the kind of model."""
+class Encoder(AnyEncoder, Protocol):
+    """Questions to rows: a vocabulary or a tokenizer, and the windows of long texts."""
+
+    def encode(self, examples: Sequence[Example], /) -> Rows: ...
+
+
+class TextEncoder(AnyEncoder, Protocol):
+    """Texts to rows: a tokenizer, and the labels that were seen in training."""
 
     @property
-    def encoder(self) -> Encoder: ...
+    def labels(self) -> "Labels": ...
 
     @property
-    def can_refuse(self) -> bool:
-        """Whether it has scores for "no answer"."""
+    def pairs(self) -> bool:
+        """Whether every text has a second one."""
         ...
 
+    def encode(self, sentences: Sequence[Sentence], /) -> "SentenceRows": ...
+
+
+class Scorer(Protocol):
+    """A model with its encoder: everything that depends on the kind of model."""
+
     @property
-    def max_answer(self) -> int:
-        """The longest answer, in places."""
-        ...
+    def encoder(self) -> AnyEncoder: ...
 
     @property
     def parameters(self) -> int:
         """The number of trainable parameters."""
-        ...
-
-    def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
-        """Row numbers (B,) and scores, batch by batch, in any order."""
         ...
 
     def move_to(self, device: str) -> None: ...
@@ -93,6 +103,38 @@ class SpanScorer(Protocol):
 
     def facts(self) -> list[str]:
         """Lines for the model card."""
+        ...
+
+
+class SpanScorer(Scorer, Protocol):
+    """The scorer of a reader."""
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    @property
+    def can_refuse(self) -> bool:
+        """Whether it has scores for "no answer"."""
+        ...
+
+    @property
+    def max_answer(self) -> int:
+        """The longest answer, in places."""
+        ...
+
+    def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
+        """Row numbers (B,) and scores, batch by batch, in any order."""
+        ...
+
+
+class ClassScorer(Scorer, Protocol):
+    """The scorer of a classifier."""
+
+    @property
+    def encoder(self) -> TextEncoder: ...
+
+    def scores(self, rows: "SentenceRows", batch_size: int) -> Iterator[tuple[Ints, Floats]]:
+        """Row numbers (B,), and scores of the classes (B, C) or standardised values (B, 1)."""
         ...
 
 
@@ -118,7 +160,7 @@ class LayeredScorer(Protocol):
     def layer_view(self, rows: Rows, row: int) -> LayerView: ...
 
 
-class TrainableScorer(SpanScorer, Protocol):
+class TrainableScorer(Scorer, Protocol):
     """A scorer whose weights can be trained."""
 
     @property
@@ -129,33 +171,39 @@ class TrainableScorer(SpanScorer, Protocol):
         """
         ...
 
-    def learner(
-        self, rows: Rows, label_smoothing: float, teacher: "Teacher | None"
-    ) -> "torch.nn.Module":
-        """A module that turns a batch of these rows into a loss."""
-        ...
-
-    def batches(self, rows: Rows, batch_size: int, *, seed: int) -> "BatchSource": ...
+    def batches(self, rows: Any, batch_size: int, *, seed: int) -> "BatchSource": ...
 
     def groups(self, settings: Training) -> "list[ParameterGroup]":
         """The trainable parameters with their learning rates and weight decay."""
         ...
 
 
+class TrainableSpanScorer(TrainableScorer, SpanScorer, Protocol):
+    def learner(
+        self, rows: Rows, label_smoothing: float, teacher: "Teacher | None"
+    ) -> "torch.nn.Module":
+        """A module that turns a batch of these rows into a loss."""
+        ...
+
+
+class TrainableClassScorer(TrainableScorer, ClassScorer, Protocol):
+    def learner(self, label_smoothing: float) -> "torch.nn.Module":
+        """A module that turns a batch into a loss."""
+        ...
+
+
 class Family(ABC):
     """One kind of model. To answer with its readers, loading is all it takes."""
 
+    task: ClassVar[TaskName] = "spans"
+
     @abstractmethod
-    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> SpanScorer:
-        """The scorer stored in a reader's folder; `damage_of` reports damaged files."""
+    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> Scorer:
+        """The scorer stored in a model's folder; `damage_of` reports damaged files."""
 
 
 class TrainableFamily(Family):
-    """One kind of model that can be trained."""
-
-    def can_refuse(self, recipe: Recipe) -> bool:
-        """Whether the recipe lets the model learn to predict "no answer"."""
-        return True
+    """One kind of model that can be trained: what does not depend on the task."""
 
     def check_recipe(self, recipe: Recipe) -> None:
         """Raise an error about what the recipe names, before any data is read."""
@@ -168,30 +216,24 @@ class TrainableFamily(Family):
         """
 
     @abstractmethod
-    def fit_encoder(self, recipe: Recipe, examples: Sequence[Example]) -> Encoder:
+    def fit_encoder(self, recipe: Recipe, examples: Sequence[Any]) -> AnyEncoder:
         """Learn a vocabulary from the training examples, or load a tokenizer."""
 
     @abstractmethod
-    def restore_encoder(self, recipe: Recipe, stored: Stored) -> Encoder: ...
+    def restore_encoder(self, recipe: Recipe, stored: Stored) -> AnyEncoder: ...
 
     @abstractmethod
-    def restore_rows(self, stored: Stored) -> Rows: ...
+    def restore_rows(self, stored: Stored) -> AnyRows: ...
 
     def with_encoder_of(self, recipe: Recipe, start: Recipe) -> Recipe:
-        """The recipe of a reader that was trained with the encoder of another reader."""
+        """The recipe of a model that was trained with the encoder of another model."""
         return recipe
-
-    @abstractmethod
-    def build(self, recipe: Recipe, encoder: Encoder, *, can_refuse: bool) -> TrainableScorer:
-        """A model with random initial weights, drawn from torch's generator."""
 
     def least_bytes(self, recipe: Recipe, length: int) -> int:
         """A lower bound of the memory that a row of this many places takes in a training step."""
         return 0
 
-    def compile_ahead(
-        self, recipe: Recipe, device: "torch.device", start: SpanScorer | None
-    ) -> bool:
+    def compile_ahead(self, recipe: Recipe, device: "torch.device", start: Scorer | None) -> bool:
         """On a GPU, compile what training will run while the data is encoded; False: nothing.
 
         `start` is the scorer that training starts from.
@@ -201,5 +243,27 @@ class TrainableFamily(Family):
     def compile(self, scorer: TrainableScorer) -> None:
         """Use the programs that were compiled ahead."""
 
+
+class SpanFamily(TrainableFamily):
+    """A kind of reader."""
+
+    def can_refuse(self, recipe: Recipe) -> bool:
+        """Whether the recipe lets the model learn to predict "no answer"."""
+        return True
+
+    @abstractmethod
+    def build(self, recipe: Recipe, encoder: Any, *, can_refuse: bool) -> TrainableSpanScorer:
+        """A model with random initial weights, drawn from torch's generator."""
+
     def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:
         """Warn if this kind of model will do badly on these rows."""
+
+
+class ClassFamily(TrainableFamily):
+    """A kind of classifier."""
+
+    task = "classes"
+
+    @abstractmethod
+    def build(self, recipe: Recipe, encoder: Any) -> TrainableClassScorer:
+        """A model with random initial weights, drawn from torch's generator."""

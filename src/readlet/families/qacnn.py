@@ -20,7 +20,7 @@ from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_tab
 from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
 from readlet.encoding.word_encoder import WordEncoder
 from readlet.families.compiling import compiles
-from readlet.families.family import Encoder, SpanScorer, TrainableFamily, TrainableScorer
+from readlet.families.family import Encoder, Scorer, SpanFamily, TrainableScorer
 from readlet.families.torch_scorer import (
     WEIGHTS,
     StoredAs,
@@ -127,7 +127,7 @@ class QacnnScorer(TorchScorer):
         return scorer_of(self.recipe, known, weights, null=self.can_refuse, stored="float16")
 
 
-class QacnnFamily(TrainableFamily):
+class QacnnFamily(SpanFamily):
     """Builds, trains and loads QACNNnet."""
 
     def can_refuse(self, recipe: Recipe) -> bool:
@@ -189,7 +189,7 @@ class QacnnFamily(TrainableFamily):
         sublayers = 3 * sizes.blocks * sublayer_count(sizes.convolutions)
         return 4 * _KEPT * sublayers * sizes.width * length
 
-    def compile_ahead(self, recipe: Recipe, device: torch.device, start: SpanScorer | None) -> bool:
+    def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
         """Compile the blocks on random inputs; the blocks that are trained reuse the programs."""
         from readlet.training.precision import MixedPrecision
 

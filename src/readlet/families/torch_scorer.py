@@ -1,4 +1,4 @@
-"""The base of scorers with a torch module: batches in, NumPy scores out, weights on disk."""
+"""The bases of scorers with a torch module: batches in, NumPy scores out, weights on disk."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from readlet.encoding.batches import Batches, RowBatch
-from readlet.encoding.rows import Ints, Rows
+from readlet.encoding.rows import AnyRows, Ints, Rows
 from readlet.errors import bad_input, memory_reported
 from readlet.families.eager import eagerly
-from readlet.families.family import Encoder, SpanScores
+from readlet.families.family import AnyEncoder, Encoder, SpanScores
 from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.norm_loss import highest_confidence, warn_of_bound
@@ -37,27 +37,29 @@ _SMALLER = "load the reader with a smaller batch_size, or free some memory"
 
 
 @dataclass
-class TorchScorer(ABC):
-    """A module with its encoder. A subclass defines how rows become batches."""
+class ModuleScorer(ABC):
+    """A module with its encoder, for any task. A subclass defines how rows become batches."""
 
     module: nn.Module
-    encoder: Encoder
-    max_answer: int
-    can_refuse: bool
+    encoder: AnyEncoder
 
     @abstractmethod
-    def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[Any]: ...
+    def batches(self, rows: Any, batch_size: int, *, seed: int = 0) -> Batches[Any]: ...
 
-    def over(self, rows: Rows) -> nn.Module:
-        """The module for batches of these rows: a batch in, `SpanLogits` out."""
+    def scoring(self, rows: Any) -> Callable[[Any], Any]:
+        """The module for inference: here, work that all batches share can be done once."""
         return self.module
 
-    def scoring(self, rows: Rows) -> Callable[[Any], SpanLogits]:
-        """`over` for inference: here, work that all batches share can be done once."""
-        return self.over(rows).to(self.device)
-
-    def learner(self, rows: Rows, label_smoothing: float, teacher: Teacher | None) -> SpanLearner:
-        return SpanLearner(self.over(rows), label_smoothing, teacher)
+    def outputs(self, rows: AnyRows, batch_size: int) -> Iterator[tuple[Ints, Any]]:
+        """Row numbers (B,) and what the module returns for them, batch by batch."""
+        batches = self.batches(rows, min(batch_size, max(len(rows), 1)))
+        self.module.eval()
+        score = self.scoring(rows)
+        for shape, numbers in batches.in_order():
+            with memory_reported(_SMALLER), torch.inference_mode(), eagerly():
+                batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
+                found = score(batch)
+            yield numbers, found
 
     def groups(self, settings: Training) -> list[ParameterGroup]:
         return one_group(self.module.parameters())
@@ -69,16 +71,6 @@ class TorchScorer(ABC):
     @property
     def parameters(self) -> int:
         return count_parameters(self.module)
-
-    def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
-        batches = self.batches(rows, min(batch_size, max(len(rows), 1)))
-        self.module.eval()
-        score = self.scoring(rows)
-        for shape, numbers in batches.in_order():
-            with memory_reported(_SMALLER), torch.inference_mode(), eagerly():
-                batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
-                found = _as_numpy(score(batch))
-            yield numbers, found
 
     def move_to(self, device: str) -> None:
         self.module.to(device)
@@ -94,10 +86,36 @@ class TorchScorer(ABC):
             self.module.load_state_dict(weights)
 
     def config(self) -> dict[str, Any]:
-        return {"null_answer": self.can_refuse}
+        return {}
 
     def facts(self) -> list[str]:
         return []
+
+
+@dataclass
+class TorchScorer(ModuleScorer):
+    """A reader's module with its encoder."""
+
+    encoder: Encoder
+    max_answer: int
+    can_refuse: bool
+
+    def over(self, rows: Rows) -> nn.Module:
+        """The module for batches of these rows: a batch in, `SpanLogits` out."""
+        return self.module
+
+    def scoring(self, rows: Rows) -> Callable[[Any], SpanLogits]:
+        return self.over(rows).to(self.device)
+
+    def learner(self, rows: Rows, label_smoothing: float, teacher: Teacher | None) -> SpanLearner:
+        return SpanLearner(self.over(rows), label_smoothing, teacher)
+
+    def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
+        for numbers, found in self.outputs(rows, batch_size):
+            yield numbers, _as_numpy(found)
+
+    def config(self) -> dict[str, Any]:
+        return {"null_answer": self.can_refuse}
 
 
 def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -106,7 +124,7 @@ def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
     for name, tensor in rounded.items():
         if not torch.isfinite(tensor).all():
             fault = "has a value too large for half precision, so it cannot be slimmed"
-            raise bad_input(name, "", fault, "train the reader again")
+            raise bad_input(name, "", fault, "train the model again")
     return rounded
 
 
@@ -117,13 +135,19 @@ def _as_numpy(found: SpanLogits) -> SpanScores:
 
 
 def stored_settings(config: dict[str, Any]) -> tuple[bool, StoredAs]:
-    """Whether a stored model can refuse, and the dtype of its weights; ValueError if damaged."""
-    null, stored = config["null_answer"], config.get("stored", "float32")
+    """Whether a stored reader can refuse, and the dtype of its weights; ValueError if damaged."""
+    null = config["null_answer"]
     if not isinstance(null, bool):
         raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
+    return null, stored_as(config)
+
+
+def stored_as(config: dict[str, Any]) -> StoredAs:
+    """The dtype of stored weights; ValueError if damaged."""
+    stored: StoredAs = config.get("stored", "float32")
     if stored not in get_args(StoredAs):
         raise ValueError(f"weights stored as {stored!r:.40}")
-    return null, stored
+    return stored
 
 
 def warn_of_short_windows(rows: Rows, *, can_refuse: bool) -> None:

@@ -1,32 +1,53 @@
-"""Evaluation and calibration of a span model, during and after training."""
+"""Readers in training: built, taught, evaluated and calibrated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from readlet.families.family import TrainableScorer
-from readlet.fitting.training_data import Part
+import torch
+from torch import nn
+
+from readlet.encoding.rows import LONG_QUESTION
+from readlet.families.family import SpanFamily, TrainableSpanScorer
+from readlet.fitting.objective import Fitted
+from readlet.fitting.starting import copy_weights, keeps_refusals
+from readlet.fitting.teaching import ask_teachers, count_untaught
+from readlet.fitting.training_data import Part, TrainingData
+from readlet.metrics.refusals import refusal_area
 from readlet.metrics.span_task import SPANS
+from readlet.metrics.task import Task
+from readlet.models.span_loss import Teacher
 from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.reading.calibration import UNCALIBRATED, Calibration
 from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
 from readlet.reading.predictor import Predictor
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe import Recipe, SpanTraining
+from readlet.terminal import say
+from readlet.training.processes import is_main_process
 from readlet.training.weight_selection import Scores
 from readlet.types import Prediction
 
 _TRACKED = 32  # rows: all attention scores of every head are in memory at once
+# The fewest with which docs/results/finetune.md measured a gain.
+_FEW_QUESTIONS = 50
 
 
 @dataclass(frozen=True)
 class SpanEvaluator:
     """Scores the current weights, with the calibration from before training."""
 
-    scorer: TrainableScorer
+    scorer: TrainableSpanScorer
     batch_size: int
     dev: Part
     track_softmax: bool = False
     calibration: Calibration = UNCALIBRATED  # that of the start reader, if there is one
     # Fitted on questions of one kind, refusals would fail on the kinds that the start reader knows.
     keeps_refusals: bool = False
+
+    @property
+    def task(self) -> Task:
+        return SPANS
 
     @property
     def predictor(self) -> Predictor:
@@ -37,17 +58,133 @@ class SpanEvaluator:
         scores = SPANS.score(self.dev.examples, predictions).summary
         return scores | (softmax_statistics(self.scorer, self.dev) if self.track_softmax else {})
 
-    def calibrated(self, held_out: Part) -> tuple[Calibration, list[Prediction]]:
-        """The calibration fitted on held-out questions, and the calibrated predictions on dev."""
-        fitted = calibrate(
+    def of_start(self, start: Reader) -> "SpanEvaluator":
+        """It is calibrated in the same way: otherwise a new threshold alone might be the gain."""
+        scorer: Any = start.scorer
+        return replace(self, scorer=scorer, track_softmax=False, calibration=start.calibration)
+
+    def fitted(self, held_out: Part) -> Fitted:
+        calibration = calibrate(
             self.predictor,
             held_out.examples,
             held_out.rows,
             self.calibration,
             refusals=not self.keeps_refusals,
         )
-        calibrated = replace(self.predictor, calibration=fitted)
-        return fitted, calibrated.predict(self.dev.examples, self.dev.rows)
+        calibrated = replace(self.predictor, calibration=calibration)
+        predictions = calibrated.predict(self.dev.examples, self.dev.rows)
+        wants_refusals = self.scorer.can_refuse and not self.keeps_refusals
+        fault = unfitted(calibration, self.calibration, wants_refusals=wants_refusals)
+        return Fitted(calibration, predictions, self._refusals(calibration, predictions), fault)
+
+    def _refusals(
+        self, calibration: Calibration, predictions: Sequence[Prediction]
+    ) -> dict[str, Any]:
+        if not self.scorer.can_refuse:
+            return {}
+        examples = self.dev.examples
+        raw = SPANS.score(examples, raw_refusals(calibration, predictions)).summary
+        found: dict[str, Any] = {"dev_raw": {name: raw[name] for name in SPANS.headline}}
+        has_answer = [bool(example.answers) for example in examples]
+        area = refusal_area([p.no_answer for p in predictions], has_answer)
+        return found | ({} if area is None else {"refusal_area": area})
+
+    def model(
+        self, recipe: Recipe, calibration: Calibration, metrics: dict[str, Any], notice: str
+    ) -> Reader:
+        if "start" in metrics:
+            metrics = metrics | {"keeps_refusals": self.keeps_refusals}
+        return Reader(self.scorer, recipe, calibration, metrics, notice)
+
+
+@dataclass
+class SpanObjective:
+    """A reader in training."""
+
+    recipe: Recipe
+    family: SpanFamily
+    start: Reader | None
+    teachers: list[Reader] = field(default_factory=list)
+
+    def load_teachers(self) -> None:
+        if isinstance(self.recipe.training, SpanTraining):
+            names = self.recipe.training.teacher
+            self.teachers = [Reader.load(name, device="cpu") for name in names]
+
+    def build(self, data: TrainingData) -> TrainableSpanScorer:
+        start = self.start
+        refuses = has_impossible(data) or (start is not None and start.scorer.can_refuse)
+        can_refuse = self.family.can_refuse(self.recipe) and refuses
+        scorer = self.family.build(self.recipe, data.encoder, can_refuse=can_refuse)
+        if start is not None:
+            # Only one of the two may be able to refuse: its parameters are new, or left out.
+            copy_weights(start, scorer, strict=start.scorer.can_refuse == can_refuse)
+        return scorer
+
+    def notes(self, data: TrainingData, scorer: TrainableSpanScorer) -> dict[str, list[str]]:
+        notes = dict(data.train.rows.notes)
+        if has_impossible(data) and not scorer.can_refuse:
+            impossible = [example.id for example in data.train.examples if not example.answers]
+            notes["question without an answer: left out, as model.null_answer is false"] = (
+                impossible
+            )
+        others = {"dev": data.dev.rows}
+        if data.held_out.rows is not data.dev.rows:
+            others["calibration"] = data.held_out.rows
+        for part, rows in others.items():  # not trained on: notes on answers do not matter
+            if ids := rows.notes.get(LONG_QUESTION):
+                notes[f"{part}: {LONG_QUESTION}"] = ids
+        return notes
+
+    def report(self, data: TrainingData, scorer: TrainableSpanScorer) -> None:
+        own = len(data.train.examples) - data.replayed
+        if self.start is not None and own < _FEW_QUESTIONS:
+            fault = f"{own:,} training questions may be too few to teach a reader anything"
+            say(f"readlet: {fault}; give {_FEW_QUESTIONS} or more")
+        self.family.check(self.recipe, data.train.rows, can_refuse=scorer.can_refuse)
+
+    def learner(
+        self, data: TrainingData, scorer: TrainableSpanScorer, device: torch.device
+    ) -> nn.Module:
+        taught = self._taught(data, scorer, device) if self.teachers else None
+        return scorer.learner(data.train.rows, self.recipe.training.label_smoothing, taught)
+
+    def _taught(
+        self, data: TrainingData, scorer: TrainableSpanScorer, device: torch.device
+    ) -> Teacher:
+        settings = self.recipe.training
+        assert isinstance(settings, SpanTraining)
+        taught = ask_teachers(
+            self.teachers,
+            data.train.examples,
+            data.train.rows,
+            settings.teacher_share,
+            temperature=settings.teacher_temperature,
+            can_refuse=scorer.can_refuse,
+            device=str(device),
+        )
+        untaught = count_untaught(taught, data.train.rows, can_refuse=scorer.can_refuse)
+        if untaught and is_main_process():
+            say(f"{untaught:,} × training question without a teacher: only its label is learned")
+        return taught
+
+    def evaluator(
+        self, data: TrainingData, scorer: TrainableSpanScorer, batch_size: int
+    ) -> SpanEvaluator:
+        start = self.start
+        return SpanEvaluator(
+            scorer,
+            batch_size,
+            data.dev,
+            self.recipe.training.track_softmax,
+            UNCALIBRATED if start is None else start.calibration,
+            keeps_refusals=start is not None and keeps_refusals(self.recipe, start),
+        )
+
+
+def has_impossible(data: TrainingData) -> bool:
+    """Whether some training question has no answer; windows without an answer do not count."""
+    return any(not example.answers for example in data.train.examples)
 
 
 def raw_refusals(fitted: Calibration, predictions: Sequence[Prediction]) -> list[Prediction]:
@@ -56,7 +193,7 @@ def raw_refusals(fitted: Calibration, predictions: Sequence[Prediction]) -> list
     return [prediction.at_threshold(even) for prediction in predictions]
 
 
-def softmax_statistics(scorer: TrainableScorer, part: Part) -> Scores:
+def softmax_statistics(scorer: TrainableSpanScorer, part: Part) -> Scores:
     """Variance and entropy of every attention softmax, on the largest batch of a few rows."""
     batches = scorer.scores(scorer.encoder.encode(part.examples[:_TRACKED]), _TRACKED)
     size, found = 0, []

@@ -1,4 +1,4 @@
-"""The reader that training starts from: its network, weights and refusals, and what was gained."""
+"""The model that training starts from: its network, weights and refusals, and what was gained."""
 
 from typing import cast
 
@@ -6,13 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import bad_input
+from readlet.families import trainable_family
 from readlet.families.family import TrainableScorer
-from readlet.fitting.spans import SpanEvaluator
+from readlet.fitting.objective import TaskEvaluator
 from readlet.fitting.training_data import TrainingData
-from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Scored
 from readlet.metrics.uncertainty import difference_p
+from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
+from readlet.reading.trained_model import TrainedModel
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import (
     OnlyInTraining,
@@ -27,15 +29,18 @@ from readlet.recipe.traits import (
 from readlet.training.processes import make_accelerator
 
 
-def load_start(recipe: Recipe) -> tuple[Reader | None, Recipe]:
-    """The reader that training starts from, and the recipe with its network.
+def load_start(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
+    """The model that training starts from, and the recipe with its network.
 
-    Fields of the network that the recipe does not set are those of the start reader; a field that
-    is set must have the same value.
+    Fields of the network that the recipe does not set are those of the start; a field that is set
+    must have the same value.
     """
-    if not recipe.training.start:
+    name = recipe.training.start
+    if not name:
         return None, recipe
-    start = Reader.load(recipe.training.start, device="cpu")  # training moves it
+    is_reader = trainable_family(recipe.model.kind).task == "spans"
+    load = Reader.load if is_reader else Classifier.load
+    start: TrainedModel = load(name, device="cpu")  # training moves it
     recipe = _with_network_of(start.recipe, recipe)
     refuse_other_network(start.recipe, recipe)
     if not hasattr(start.scorer, "module"):
@@ -73,27 +78,24 @@ def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
         raise bad_input(recipe.training.start, "training.start", fault, remedy)
 
 
-def copy_weights(start: Reader, scorer: TrainableScorer) -> None:
-    """Copy the weights of the start reader.
-
-    Only one of the two may be able to refuse: then the parameters for it are new, or left out.
-    """
+def copy_weights(start: TrainedModel, scorer: TrainableScorer, *, strict: bool = True) -> None:
+    """Copy the weights of the start; `strict`: it must have the same parameters."""
     before = _module(start).state_dict()
     loaded = scorer.module.load_state_dict(before, strict=False)
     other = [*loaded.missing_keys, *loaded.unexpected_keys]
-    if other and start.scorer.can_refuse == scorer.can_refuse:
+    if other and strict:
         fault = f"that reader has other parameters ({other[0]})"
         raise bad_input(start.name, "training.start", fault, "give another reader")
 
 
-def weights_of(start: Reader, scorer: TrainableScorer) -> dict[str, Tensor]:
-    """The initial weights that come from the start reader."""
+def weights_of(start: TrainedModel, scorer: TrainableScorer) -> dict[str, Tensor]:
+    """The initial weights that come from the start."""
     known = _module(start).state_dict().keys()
     named = scorer.module.named_parameters()
     return {name: weight.detach().clone() for name, weight in named if name in known}
 
 
-def _module(start: Reader) -> nn.Module:
+def _module(start: TrainedModel) -> nn.Module:
     return cast(TrainableScorer, start.scorer).module
 
 
@@ -114,21 +116,15 @@ def keeps_refusals(recipe: Recipe, start: Reader) -> bool:
 
 
 def scores_before(
-    start: Reader, evaluator: SpanEvaluator, data: TrainingData, after: Scored
+    start: TrainedModel, evaluator: TaskEvaluator, data: TrainingData, after: Scored
 ) -> dict[str, float]:
-    """The scores of the start reader on dev, and the p-value of the difference to them.
+    """The scores of the start on dev, and the p-value of the difference to them.
 
-    It is calibrated on the same questions: otherwise the new threshold alone might be the gain.
+    It is calibrated on the same items.
     """
     start.scorer.move_to(str(make_accelerator().device))
-    same = SpanEvaluator(
-        cast(TrainableScorer, start.scorer),
-        evaluator.batch_size,
-        data.dev,
-        calibration=start.calibration,
-        keeps_refusals=evaluator.keeps_refusals,
-    )
-    before = SPANS.score(data.dev.examples, same.calibrated(data.held_out)[1])
+    task, same = evaluator.task, evaluator.of_start(start)
+    before = task.score(data.dev.examples, same.fitted(data.held_out).predictions)
     start.scorer.move_to("cpu")
-    p = difference_p(SPANS.metric("f1"), after.items, before.items)
-    return {name: before.summary[name] for name in SPANS.headline} | {"f1_p": p}
+    p = difference_p(task.metric(task.decisive), after.items, before.items)
+    return {name: before.summary[name] for name in task.headline} | {f"{task.decisive}_p": p}

@@ -1,6 +1,5 @@
 """The data of a recipe: read, split into train, held-out and dev, and encoded."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,45 +8,35 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from readlet.encoding.cache import cache_key, cached
-from readlet.encoding.rows import Rows
 from readlet.errors import ReadletError, bad_input
 from readlet.families import trainable_family
-from readlet.families.family import Encoder
-from readlet.fitting.folds import contexts_in_fold
-from readlet.formats import read_questions
+from readlet.fitting.folds import texts_in_fold
+from readlet.fitting.items import Items, items_of
 from readlet.formats.sources import has_columns, training_file
 from readlet.formats.unique_ids import with_own_ids
-from readlet.reading.reader import Reader
+from readlet.reading.trained_model import TrainedModel
+from readlet.recipe.classifier import ClassifierData
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceFile, fields_with, names_in
-from readlet.types import Example
-
-# More questions change the second digit of the temperature at most, and cost memory.
-MAX_HELD_OUT = 2000
 
 
 class Part(NamedTuple):
-    """Examples and their rows."""
+    """Examples and their rows; of which types, depends on the task."""
 
-    examples: Sequence[Example]
-    rows: Rows
+    examples: Sequence[Any]
+    rows: Any
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The questions of a recipe in their three parts, encoded."""
+    """The items of a recipe in their three parts, encoded."""
 
     key: str  # digest of everything that determines the training rows
-    encoder: Encoder
+    encoder: Any
     train: Part
     held_out: Part
     dev: Part
-    replayed: int = 0  # of the training questions, those of data.replay, the last ones
-
-    @property
-    def has_impossible(self) -> bool:
-        """Whether some training question has no answer; windows without an answer do not count."""
-        return any(not example.answers for example in self.train.examples)
+    replayed: int = 0  # of the training items, those of data.replay, the last ones
 
 
 class RecentData:
@@ -67,11 +56,12 @@ class RecentData:
         return data
 
     def _key(self, recipe: Recipe) -> str:
-        """All fields that `prepare` reads; the seed draws the held-out questions."""
+        """All fields that `prepare` reads; the seed draws held-out questions and shares."""
         kind, training = recipe.model.kind, recipe.training
         # With a start reader its encoder is used; that of the recipe may not even be there.
         settings = {} if training.start else trainable_family(kind).encoder_settings(recipe)
-        return repr((kind, recipe.data, settings, training.start, training.seed))
+        seed = training.seed if items_of(recipe).depends_on_seed(recipe.data) else None
+        return repr((kind, recipe.data, settings, training.start, seed))
 
 
 class DataFiles(NamedTuple):
@@ -82,14 +72,14 @@ class DataFiles(NamedTuple):
     others: list[Path]  # of the encoder: word vectors
 
 
-class SplitQuestions(NamedTuple):
-    """The questions of a recipe, before they are encoded."""
+class SplitItems(NamedTuple):
+    """The items of a recipe, before they are encoded."""
 
     files: DataFiles
-    train: list[Example]
-    held_out: list[Example]
-    dev: list[Example]
-    replayed: int  # of the training questions, those of data.replay, the last ones
+    train: list[Any]
+    held_out: list[Any]
+    dev: list[Any]
+    replayed: int  # of the training items, those of data.replay, the last ones
 
 
 def data_files(recipe: Recipe) -> DataFiles:
@@ -107,45 +97,54 @@ def data_files(recipe: Recipe) -> DataFiles:
     return DataFiles(train, replay, next(iter(dev), None), next(iter(calibration), None), others)
 
 
-def read_split(recipe: Recipe) -> SplitQuestions:
-    """Read and split the questions: errors in them are reported before any slow work."""
-    files = data_files(recipe)
-    columns, encoding = recipe.data.named_columns, recipe.data.encoding
-    if columns and not any(has_columns(path, encoding) for path in files.train):
+def read_split(recipe: Recipe) -> SplitItems:
+    """Read and split the items: errors in them are reported before any slow work."""
+    files, items, data = data_files(recipe), items_of(recipe), recipe.data
+    if data.columns and not any(has_columns(path, data.encoding) for path in files.train):
         raise ReadletError("data.columns: the training files have no named columns; omit --column")
-    examples = read_questions(*files.train, columns=columns, encoding=encoding)
+    examples = items.read(data, *files.train)
     if not examples:
-        raise ReadletError("data.train: no questions in these files; name others")
-    examples = _without_fold(recipe, examples)
+        raise ReadletError(f"data.train: no {items.noun} in these files; name others")
+    examples = _without_fold(recipe, items, examples)
     if not examples:
-        raise ReadletError("data.fold: all training contexts are in this part; name another part")
-    train, held_out = _split(recipe, examples, files.calibration)
-    train = _share(train, recipe.data.share, recipe.training.seed)
-    dev = _examples_of(recipe, files.dev, "data.dev") if files.dev else held_out
+        fault = f"all training {items.group_noun}s are in this part"
+        raise ReadletError(f"data.fold: {fault}; name another part")
+    train, held_out = _split(recipe, items, examples, files.calibration)
+    chosen = items.shared(train, data.share, recipe.training.seed)
+    train = [example for example in train if items.group(example) in chosen]
+    dev = _read_part(recipe, items, files.dev, "data.dev") if files.dev else held_out
     own = len(train)
     if files.replay:
-        more = read_questions(*files.replay, columns=columns, encoding=encoding)
-        apart = {example.context for example in (*held_out, *dev)}
-        more = [e for e in _without_fold(recipe, more) if e.context not in apart]
+        more = _without_fold(recipe, items, items.read(data, *files.replay))
+        apart = {items.group(example) for example in (*held_out, *dev)}
+        more = [example for example in more if items.group(example) not in apart]
         # As many as one's own at most: they are to be remembered, not to take over.
         drawn = np.random.default_rng(recipe.training.seed).permutation(len(more))[:own]
         train = with_own_ids([*train, *(more[i] for i in sorted(drawn.tolist()))])
-    return SplitQuestions(files, train, held_out, dev, len(train) - own)
+    named = {files.calibration or files.train[0]: held_out, files.dev: dev}
+    items.check(data, train, {path: part for path, part in named.items() if path is not None})
+    return SplitItems(files, train, held_out, dev, len(train) - own)
 
 
 def prepare(
-    recipe: Recipe, start: Reader | None = None, questions: SplitQuestions | None = None
+    recipe: Recipe, start: TrainedModel | None = None, split: SplitItems | None = None
 ) -> TrainingData:
     """Read and encode all data of a recipe; the slow parts are cached.
 
-    With a start reader, its encoder is used: the recipe's word vectors are not read.
+    With a start, its encoder is used: the recipe's word vectors are not read.
     """
-    files, train, held_out, dev, replayed = questions or read_split(recipe)
+    files, train, held_out, dev, replayed = split or read_split(recipe)
     trained_on = [*files.train, *files.replay]
-    family = trainable_family(recipe.model.kind)
-    settings: dict[str, Any] = {"kind": recipe.model.kind, "held_out": _contexts(held_out)}
+    family, items = trainable_family(recipe.model.kind), items_of(recipe)
+
+    def groups(examples: Sequence[Any]) -> list[str]:
+        return sorted({items.group(example) for example in examples})
+
+    settings: dict[str, Any] = {"kind": recipe.model.kind, "held_out": groups(held_out)}
     if recipe.data.share < 1.0 or recipe.data.folds:
-        settings["train"] = _contexts(train)
+        settings["train"] = groups(train)
+    if isinstance(recipe.data, ClassifierData):
+        settings["labels"] = recipe.data.labels
     if replayed:
         settings["replayed"] = [example.id for example in train[-replayed:]]
     if recipe.data.columns or recipe.data.encoding:
@@ -160,7 +159,7 @@ def prepare(
         key = cache_key(trained_on, settings, family.restore_encoder)
     encoder = family.restore_encoder(recipe, fitted)
 
-    def encoded(name: str, examples: Sequence[Example], paths: list[Path]) -> Part:
+    def encoded(name: str, examples: Sequence[Any], paths: list[Path]) -> Part:
         chosen = {"encoder": key, "part": name, "cut": encoder.cut()}
         key_of_rows = cache_key(paths, chosen, encoder.encode)
         stored = cached(key_of_rows, lambda: encoder.encode(examples).stored())
@@ -178,57 +177,27 @@ def prepare(
     )
 
 
-def _without_fold(recipe: Recipe, examples: list[Example]) -> list[Example]:
-    apart = contexts_in_fold(recipe.data, examples)
-    return [example for example in examples if example.context not in apart]
+def _without_fold(recipe: Recipe, items: Items, examples: list[Any]) -> list[Any]:
+    apart = texts_in_fold(recipe.data, map(items.group, examples))
+    return [example for example in examples if items.group(example) not in apart]
 
 
 def _split(
-    recipe: Recipe, examples: list[Example], calibration: Path | None
-) -> tuple[list[Example], list[Example]]:
-    """The training questions, and the held-out ones on which the calibration is fitted."""
+    recipe: Recipe, items: Items, examples: list[Any], calibration: Path | None
+) -> tuple[list[Any], list[Any]]:
+    """The training items, and the held-out ones on which the calibration is fitted."""
     if calibration:
-        return examples, _examples_of(recipe, calibration, "data.calibration")
-    held_out = held_out_contexts(examples, recipe.data.held_out, recipe.training.seed)
-    train = [e for e in examples if e.context not in held_out]
-    if not train:
-        raise ReadletError("data.train: a single context; give at least two, as one is held out")
-    return train, [e for e in examples if e.context in held_out]
+        return examples, _read_part(recipe, items, calibration, "data.calibration")
+    held_out = items.held_out(examples, recipe.data.held_out, recipe.training.seed)
+    train = [example for example in examples if items.group(example) not in held_out]
+    if not train or len(train) == len(examples):
+        fault = f"a single {items.group_noun}; give at least two, as one is held out"
+        raise ReadletError(f"data.train: {fault}")
+    return train, [example for example in examples if items.group(example) in held_out]
 
 
-def _share(train: list[Example], share: float, seed: int) -> list[Example]:
-    """The questions of a share of the contexts; a larger share includes a smaller one."""
-    contexts = _contexts(train)
-    order = np.random.default_rng(seed).permutation(len(contexts))
-    chosen = {contexts[int(i)] for i in order[: max(1, round(share * len(contexts)))]}
-    return [example for example in train if example.context in chosen]
-
-
-def _examples_of(recipe: Recipe, path: Path, field: str) -> list[Example]:
-    columns, encoding = recipe.data.named_columns, recipe.data.encoding
-    examples = read_questions(path, columns=columns, encoding=encoding)
+def _read_part(recipe: Recipe, items: Items, path: Path, field: str) -> list[Any]:
+    examples = items.read(recipe.data, path)
     if not examples:
-        raise bad_input(path, field, "no questions in this file", "name another")
+        raise bad_input(path, field, f"no {items.noun} in this file", "name another")
     return examples
-
-
-def _contexts(examples: Sequence[Example]) -> list[str]:
-    return sorted({example.context for example in examples})
-
-
-def held_out_contexts(examples: Sequence[Example], share: float, seed: int) -> set[str]:
-    """Held-out contexts: whole contexts, so that no passage is in both parts.
-
-    At most MAX_HELD_OUT questions (but one context at least): more are better used in training.
-    """
-    questions = Counter(example.context for example in examples)
-    contexts = sorted(questions)
-    count = max(1, round(share * len(contexts)))
-    chosen: set[str] = set()
-    total = 0
-    for i in np.random.default_rng(seed).permutation(len(contexts))[:count]:
-        total += questions[contexts[int(i)]]
-        if chosen and total > MAX_HELD_OUT:
-            break
-        chosen.add(contexts[int(i)])
-    return chosen

@@ -15,8 +15,8 @@ from readlet.types import Example, Sentence
 class RowReader:
     """Converts the rows of one source to examples or sentences.
 
-    Which of them is said by `content`, else by the columns that the user named, else by the first
-    row with names of either kind.
+    Which of them is decided by `content`, else by the columns that the user named, else by the
+    first row with names of either kind.
     """
 
     def __init__(

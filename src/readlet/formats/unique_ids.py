@@ -72,6 +72,23 @@ class StreamedIds:
         self._next[identity] = number + 1
         return own
 
+    def new_id(self, preferred: str, of: str) -> str:
+        """An id for an item made from the one with the id `of`: neither in the stream nor given.
+
+        The preferred one, unless it is taken. It must differ for every item of the stream, but for
+        those with the same id.
+        """
+        is_free = not _contains(self._known, preferred)
+        if is_free and not _contains(self._repeated, of):
+            return preferred
+        number = self._next.get(preferred, 1 if is_free else 2)
+        own = preferred if number == 1 else f"{preferred}-{number}"
+        while _contains(self._known, own):
+            number += 1
+            own = f"{preferred}-{number}"
+        self._next[preferred] = number + 1
+        return own
+
 
 def _digest(identity: str) -> int:
     data = identity.encode("utf-8", "surrogatepass")
@@ -79,7 +96,7 @@ def _digest(identity: str) -> int:
 
 
 def _contains(digests: "np.ndarray[tuple[int], np.dtype[np.uint64]]", identity: str) -> bool:
-    """Two ids with one digest are no harm: a number is skipped, or an id is tracked in vain."""
+    """Two ids with one digest do no harm: a number is skipped, or an id is tracked needlessly."""
     import numpy as np
 
     digest = np.uint64(_digest(identity))

@@ -1,6 +1,10 @@
-"""Sentence classification: the GLUE metrics of CoLA, SST-2 and MRPC."""
+"""Classification of texts: accuracy, F1 and Matthews correlation of any number of classes.
 
-from collections.abc import Sequence
+An item has indicators: for each class, whether it is the label, whether it is predicted, and
+whether it is both. All metrics are formulas over their sums.
+"""
+
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,36 +17,98 @@ from readlet.metrics.task import Items, Metric, Scored, Task, mean, ratio
 from readlet.types import Sentence
 
 Counts = NDArray[np.float64]
+PREDICTED_CLASSES = "predicted_classes"
+"""In summaries: how many classes were predicted at all; 1 means that the classifier collapsed."""
 
 
-def matthews_correlation(
-    true_yes: Counts, false_yes: Counts, false_no: Counts, true_no: Counts
-) -> NDArray[np.float64]:
-    """In percent. By convention 0 if the data or the predictions have only one class."""
-    predicted = (true_yes + false_yes) * (true_no + false_no)
-    labelled = (true_yes + false_no) * (true_no + false_yes)
-    return ratio(true_yes * true_no - false_yes * false_no, np.sqrt(predicted * labelled))
+def matthews_correlation(*counts: Counts) -> NDArray[np.float64]:
+    """In percent, of any number of classes (R_K, Gorodkin 2004).
+
+    By convention 0 if the data or the predictions have only one class. The counts are those of
+    labels, predictions and right predictions, class by class.
+    """
+    labelled, predicted, right = np.stack(counts).reshape(3, -1, *counts[0].shape)  # (C, ...) each
+    total = labelled.sum(axis=0)  # (...)
+    covariance = right.sum(axis=0) * total - (labelled * predicted).sum(axis=0)  # (...)
+    spread = [total**2 - (side**2).sum(axis=0) for side in (predicted, labelled)]  # (...) each
+    return ratio(covariance, np.sqrt(np.maximum(spread[0], 0) * np.maximum(spread[1], 0)))
 
 
-def f1_of_classes(true_yes: Counts, false_yes: Counts, false_no: Counts) -> NDArray[np.float64]:
-    """F1 of class 1, in percent; 0 if that class is neither in the data nor in the predictions."""
-    return ratio(2 * true_yes, 2 * true_yes + false_yes + false_no)
+def macro_f1(*counts: Counts) -> NDArray[np.float64]:
+    """In percent: the mean F1 of the classes that are in the data or in the predictions."""
+    labelled, predicted, right = np.stack(counts).reshape(3, -1, *counts[0].shape)  # (C, ...) each
+    of_class = ratio(2 * right, labelled + predicted)  # (C, ...)
+    present = (labelled + predicted > 0).sum(axis=0)  # (...)
+    return ratio(of_class.sum(axis=0), present) / 100
 
 
-def class_items(labels: Sequence[int], predicted: Sequence[int]) -> Items:
-    """Indicators of the four cells of the confusion matrix: one of them is 1 for each sentence."""
-    gold, guess = np.array(labels, np.bool_), np.array(predicted, np.bool_)  # (sentences,) each
-    flags = {
-        "correct": gold == guess,
-        "true_yes": gold & guess,
-        "false_yes": ~gold & guess,
-        "false_no": gold & ~guess,
-        "true_no": ~gold & ~guess,
-    }
+def f1_of_class(labelled: Counts, predicted: Counts, right: Counts) -> NDArray[np.float64]:
+    """In percent; 0 if the class is neither in the data nor in the predictions."""
+    return ratio(2 * right, labelled + predicted)
+
+
+def class_items(labels: Sequence[int], predicted: Sequence[int], classes: int = 2) -> Items:
+    """The indicators of each text, (texts,) each."""
+    gold, guess = np.array(labels, np.int64), np.array(predicted, np.int64)  # (texts,) each
+    flags = {"correct": gold == guess}
+    for number in range(classes):
+        flags[f"label_{number}"] = gold == number
+        flags[f"predicted_{number}"] = guess == number
+        flags[f"right_{number}"] = (gold == number) & (guess == number)
     return {name: flag.astype(np.uint8) for name, flag in flags.items()}
 
 
-def _score(task: GlueTask, sentences: Sequence[Sentence], predicted: Sequence[str]) -> Scored:
+def _columns(classes: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"{part}_{n}" for part in ("label", "predicted", "right") for n in classes)
+
+
+ACCURACY = mean("accuracy", "Accuracy", "correct")
+F1 = Metric("f1", "F1", _columns([1]), f1_of_class)
+
+
+def matthews_of(classes: int) -> Metric:
+    columns = _columns(range(classes))
+    return Metric("matthews_correlation", "Matthews correlation", columns, matthews_correlation)
+
+
+def macro_f1_of(classes: int) -> Metric:
+    return Metric("macro_f1", "Macro F1", _columns(range(classes)), macro_f1)
+
+
+MATTHEWS = matthews_of(2)
+_METRICS: dict[str, Callable[[int], Metric]] = {
+    "accuracy": lambda _: ACCURACY,
+    "macro_f1": macro_f1_of,
+    "f1": lambda _: F1,
+    "matthews_correlation": matthews_of,
+}
+CLASS_METRICS = tuple(_METRICS)
+
+
+def class_task(classes: Sequence[str], metrics: Sequence[str]) -> Task:
+    """The task of a classifier with these classes, in its order; the first metric decides."""
+    chosen = tuple(_METRICS[name](len(classes)) for name in metrics)
+    name = f"{len(classes)} classes: {', '.join(metrics)}"
+    score = partial(_score, tuple(classes), chosen)
+    return Task(name, "texts", chosen, metrics[0], tuple(metrics), score)
+
+
+def _score(
+    classes: Sequence[str],
+    metrics: Sequence[Metric],
+    sentences: Sequence[Sentence],
+    predicted: Sequence[str],
+) -> Scored:
+    labels = class_numbers("dev", sentences, classes)
+    guesses = [classes.index(name) for name in predicted]
+    items = class_items(labels, guesses, len(classes))
+    ids = [sentence.id for sentence in sentences]
+    scores = {metric.name: metric.score(items) for metric in metrics}
+    counted = {"total": len(ids), PREDICTED_CLASSES: len({*guesses})}
+    return Scored(ids, items, scores | counted, dict(zip(ids, predicted, strict=True)))
+
+
+def _glue_score(task: GlueTask, sentences: Sequence[Sentence], predicted: Sequence[str]) -> Scored:
     labels = class_numbers(task, sentences, GLUE_CLASSES)
     guesses = [GLUE_CLASSES.index(name) for name in predicted]
     ids = [sentence.id for sentence in sentences]
@@ -54,23 +120,13 @@ def _score(task: GlueTask, sentences: Sequence[Sentence], predicted: Sequence[st
     )
 
 
-ACCURACY = mean("accuracy", "Accuracy", "correct")
-MATTHEWS = Metric(
-    "matthews_correlation",
-    "Matthews correlation",
-    ("true_yes", "false_yes", "false_no", "true_no"),
-    matthews_correlation,
-)
-F1 = Metric("f1", "F1", ("true_yes", "false_yes", "false_no"), f1_of_classes)
-
-
-def _task(name: GlueTask, *metrics: Metric) -> Task:
+def _glue(name: GlueTask, *metrics: Metric) -> Task:
     names = tuple(metric.name for metric in metrics)
-    return Task(name, "sentences", metrics, names[0], names, partial(_score, name))
+    return Task(name, "sentences", metrics, names[0], names, partial(_glue_score, name))
 
 
 CLASSES: dict[GlueTask, Task] = {
-    "cola": _task("cola", MATTHEWS),
-    "sst2": _task("sst2", ACCURACY),
-    "mrpc": _task("mrpc", ACCURACY, F1),
+    "cola": _glue("cola", MATTHEWS),
+    "sst2": _glue("sst2", ACCURACY),
+    "mrpc": _glue("mrpc", ACCURACY, F1),
 }

@@ -13,13 +13,12 @@ def refusal_area(no_answer: ArrayLike, has_answer: Sequence[bool]) -> float | No
     answerable one; ties count half.
     """
     answerable = np.asarray(has_answer, np.bool_)  # (questions,)
-    impossible = int((~answerable).sum())
-    pairs = impossible * int(answerable.sum())
+    values = np.asarray(no_answer, np.float64)  # (questions,)
+    lower = np.sort(values[answerable])  # (answerable,)
+    upper = values[~answerable]  # (impossible,)
+    pairs = len(lower) * len(upper)
     if not pairs:
         return None
-    _, place, ties = np.unique(
-        np.asarray(no_answer, np.float64), return_inverse=True, return_counts=True
-    )  # (distinct,), (questions,), (distinct,)
-    ranks = (ties.cumsum() - (ties - 1) / 2)[place]  # (questions,) ties share their mean
-    above = ranks[~answerable].sum() - impossible * (impossible + 1) / 2
-    return float(above / pairs)
+    below = np.searchsorted(lower, upper, "left")  # (impossible,)
+    not_above = np.searchsorted(lower, upper, "right")  # (impossible,)
+    return float((below + not_above).sum() / (2 * pairs))

@@ -74,11 +74,5 @@ class EncoderReader(nn.Module):
         return scaled[:, 1:], scaled[:, :1]
 
     def compile_blocks(self) -> None:
-        """Compile the layers in place; this pays off only in long runs on a GPU.
-
-        Their `forward` only, without the hooks around it that collect the states in Python.
-        """
-        if self.mix.reads_all_layers and not self.encoder.has_own_hooks:
-            return  # hooks of transformers inside the layers
-        for block in self.encoder.blocks:
-            block.forward = torch.compile(block.forward, dynamic=True)
+        """Compile the layers in place; this pays off only in long runs on a GPU."""
+        self.encoder.compile_blocks(all_layers=self.mix.reads_all_layers)

@@ -36,8 +36,10 @@ _COLLECTED: ContextVar[list[Tensor] | None] = ContextVar("states", default=None)
 class PretrainedEncoder(nn.Module):
     """An encoder without its pooler, whose parameters no span head uses."""
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, network: Any, *, has_pooler: bool = False) -> None:
+        """`has_pooler`: its pooler has pretrained weights, which a classifier may take."""
         super().__init__()
+        self.pretrained_pooler = _dense_of(network) if has_pooler else {}
         if getattr(network, "pooler", None) is not None:
             network.pooler = None
         self.network = network
@@ -85,6 +87,16 @@ class PretrainedEncoder(nn.Module):
         """
         return _blocks_of(self.network)
 
+    def compile_blocks(self, *, all_layers: bool) -> None:
+        """Compile the layers in place, for all lengths at once.
+
+        Their `forward` only, without the hooks around it that collect the states in Python.
+        """
+        if all_layers and not self.has_own_hooks:
+            return  # hooks of transformers inside the layers
+        for block in self.blocks:
+            block.forward = torch.compile(block.forward, dynamic=True)
+
     @torch.no_grad()
     def _trial(self) -> tuple[Tensor, ...]:
         """The states for a few tokens: an encoder of another kind is noticed at once."""
@@ -107,6 +119,15 @@ class PretrainedEncoder(nn.Module):
         if states[-1].shape[:2] != tokens.shape:
             raise _not_an_encoder(kind, "has not one state for each token")
         return states
+
+
+def _dense_of(network: Any) -> dict[str, Tensor]:
+    """The weights of a pooler that is a dense layer, followed by tanh; BERT's and ALBERT's are."""
+    pooler = getattr(network, "pooler", None)
+    dense = getattr(pooler, "dense", pooler)
+    if not isinstance(dense, nn.Linear) or dense.in_features != dense.out_features:
+        return {}
+    return {name: weight.detach().clone() for name, weight in dense.named_parameters()}
 
 
 def _blocks_of(network: nn.Module) -> list[nn.Module]:
@@ -182,7 +203,8 @@ def load_pretrained(name: str, config: dict[str, Any], dropout: float | None) ->
     if missing:
         fault = f"its weights lack {missing[0]} and {len(missing) - 1} others"
         raise bad_input(name, "", fault, "give a folder whose config.json fits its weights")
-    return PretrainedEncoder(network)
+    # Without stored weights, transformers draws those of the pooler.
+    return PretrainedEncoder(network, has_pooler=not report["missing_keys"])
 
 
 def build_encoder(config: dict[str, Any], dropout: float | None) -> PretrainedEncoder:

@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import read_examples, read_labelled
+from readlet.formats import read_examples
 from readlet.formats.columns import Columns
-from readlet.formats.glue import Task
-from readlet.formats.labels import class_numbers
 from readlet.formats.sources import input_path
 from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
-from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
 from readlet.metrics.evaluation import Evaluation, evaluate
-from readlet.metrics.glue import GLUE_CLASSES
 from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
@@ -128,34 +124,6 @@ def _check_refusals(
         check_threshold(threshold, always_answer)
 
 
-def evaluate_sentences(
-    data: str,
-    task: Task,
-    predictions: Path,
-    *,
-    against: Path | None = None,
-    encoding: str = "",
-) -> ClassEvaluation:
-    """Score a file of predicted classes on a GLUE file; missing predictions count as wrong."""
-    given = read_classes(predictions)
-    other = read_classes(against) if against else None
-    sentences = read_labelled(data, encoding=encoding)
-    class_numbers(data, sentences, GLUE_CLASSES)  # an error about a label names the file
-    return evaluate_classes(task, sentences, given, against=other)
-
-
-def read_classes(path: Path) -> dict[str, str]:
-    """Classes by id, given as numbers or as text."""
-
-    def is_class(value: Any) -> bool:
-        # True == 1, but is not a class.
-        return not isinstance(value, bool) and value in (0, 1, *GLUE_CLASSES)
-
-    wanted = "0 or 1 for every id"
-    found = _checked(path, _read_json_object(path, wanted), wanted, is_class)
-    return {identity: str(int(value)) for identity, value in found.items()}
-
-
 def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str, T]:
     """Files without the numbers appended to repeated ids: use the values of the original ids."""
     old = {number: values[own] for number, own in numbers.items() if own in values}
@@ -178,7 +146,7 @@ def predict(
 
 def read_predictions(path: Path) -> dict[str, str]:
     """The texts of {"id": "text"}, or of the rows that `readlet predict` writes."""
-    return _by_id(path, "text", "a text for every id", lambda v: isinstance(v, str))
+    return read_by_id(path, "text", "a text for every id", lambda v: isinstance(v, str))
 
 
 def read_probabilities(path: Path) -> dict[str, float]:
@@ -190,7 +158,7 @@ def read_probabilities(path: Path) -> dict[str, float]:
             return False
         return abs(value) <= sys.float_info.max
 
-    return _by_id(path, "no_answer", "a number for every id", is_number)
+    return read_by_id(path, "no_answer", "a number for every id", is_number)
 
 
 def write_predictions(path: Path, predictions: Mapping[str, str]) -> None:
@@ -198,7 +166,9 @@ def write_predictions(path: Path, predictions: Mapping[str, str]) -> None:
         json.dump(predictions, stream, ensure_ascii=False, indent=0)
 
 
-def _by_id(path: Path, field: str, wanted: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+def read_by_id(
+    path: Path, field: str, wanted: str, is_right: Callable[[Any], bool]
+) -> dict[str, Any]:
     """The values of a JSON object, or of a field of rows."""
     values = read_field(path, field) if has_rows(path) else _read_json_object(path, wanted)
     return _checked(path, values, wanted, is_right)

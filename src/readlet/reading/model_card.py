@@ -1,12 +1,14 @@
-"""The model card: the generated README.md of a reader's folder."""
+"""The model card: the generated README.md of a reader's or classifier's folder."""
 
 import platform
 import subprocess
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from readlet.reading.classifier import Classifier
     from readlet.reading.reader import Reader
+    from readlet.reading.trained_model import TrainedModel
 
 _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
 
@@ -15,6 +17,7 @@ def check_metrics(metrics: dict[str, Any]) -> None:
     """Raise a ValueError if stored metrics are not of the types that a card needs."""
     types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
     types |= {"keeps_refusals": bool, "dev_raw": dict, "refusal_area": float}
+    types |= {"dev_calibration_error": float}
     for name, kind in types.items():
         if name in metrics and type(metrics[name]) is not kind:
             raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
@@ -24,33 +27,39 @@ def check_metrics(metrics: dict[str, Any]) -> None:
                 raise ValueError(f"{part}, {name}: {value!r:.40} is no number")
 
 
-def model_card(reader: "Reader") -> str:
+class CardParts(NamedTuple):
+    """What a card says about the task of its model."""
+
+    title: str
+    introduction: str
+    below_scores: list[str]
+    calibration: str
+
+
+def model_card(model: "TrainedModel") -> str:
     """Data, recipe, scores, versions, seed and commit as Markdown."""
-    notice = ["## Licence and data", "", reader.notice.strip(), ""] if reader.notice else []
+    notice = ["## Licence and data", "", model.notice.strip(), ""] if model.notice else []
+    parts = model.card_parts()
     lines = [
-        f"# {reader.name}: a small reader",
+        f"# {model.name}: {parts.title}",
         "",
-        "Finds the answer to a question inside a passage"
-        + (
-            ", or reports that there is none."
-            if reader.scorer.can_refuse
-            else "; it always gives an answer."
-        ),
+        parts.introduction,
         "",
-        *_facts(reader),
+        *_facts(model),
         "",
         *notice,
         "## Scores",
         "",
-        *_scores(reader),
+        *_scores(model),
+        *parts.below_scores,
         "",
         "## Calibration",
         "",
-        _calibration(reader),
+        parts.calibration,
         "",
         "## Recipe",
         "",
-        *_recipe(reader),
+        *_recipe(model),
         "",
         "## Made with",
         "",
@@ -62,11 +71,11 @@ def model_card(reader: "Reader") -> str:
     return "\n".join(lines)
 
 
-def _facts(reader: "Reader") -> list[str]:
-    recipe, metrics = reader.recipe, reader.metrics
+def _facts(model: "TrainedModel") -> list[str]:
+    recipe, metrics = model.recipe, model.metrics
     facts = [
-        f"- kind `{recipe.model.kind}`, {reader.scorer.parameters:,} trainable parameters",
-        *reader.scorer.facts(),
+        f"- kind `{recipe.model.kind}`, {model.scorer.parameters:,} trainable parameters",
+        *model.scorer.facts(),
         f"- trained on: {', '.join(recipe.data.train)}; {metrics.get('steps', 0):,} steps",
         f"- seed {recipe.training.seed}",
     ]
@@ -77,52 +86,84 @@ def _facts(reader: "Reader") -> list[str]:
     return facts
 
 
-def _scores(reader: "Reader") -> list[str]:
+def _scores(model: "TrainedModel") -> list[str]:
     rows = [
         f"| {name} | {value:,} |" if isinstance(value, int) else f"| {name} | {value:.2f} |"
-        for name, value in reader.metrics.get("dev", {}).items()
+        for name, value in model.metrics.get("dev", {}).items()
     ]
-    source = reader.metrics.get("dev_source", "the held-out questions")
+    source = model.metrics.get("dev_source", f"the held-out {model.task.noun}")
+    return [f"On {source}:", "", "| | |", "|---|---|", *rows, ""]
+
+
+def reader_parts(reader: "Reader") -> CardParts:
+    always = "; it always gives an answer."
+    ending = ", or reports that there is none." if reader.scorer.can_refuse else always
     raw = reader.metrics.get("dev_raw", {})
     listed = ", ".join(f"{name} {value:.2f}" for name, value in raw.items())
     below = [f"With the raw scores, without a fitted threshold: {listed}."] if raw else []
     if "refusal_area" in reader.metrics:
         area = reader.metrics["refusal_area"]
         below.append(f"Refusals have an area under the ROC curve of {area:.3f}.")
-    return [f"On {source}:", "", "| | |", "|---|---|", *rows, "", *below]
+    introduction = f"Finds the answer to a question inside a passage{ending}"
+    return CardParts("a small reader", introduction, below, _reader_calibration(reader))
 
 
-def _calibration(reader: "Reader") -> str:
+def _reader_calibration(reader: "Reader") -> str:
     from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND
 
     fitted = reader.calibration
-    source = reader.recipe.data.calibration or "the training data, held out"
-    fit = f"Fitted on {fitted.questions:,} questions of {source}"
-    if not fitted.questions:
-        kept = (
-            "that of the reader it started from"
-            if reader.recipe.training.start
-            else "default values"
-        )
-        fit = f"Not fitted ({TOO_FEW} of {source}); {kept}"
-    measured = "not measured"
-    if fitted.error_before is not None and fitted.error_after is not None:
-        measured = f"{fitted.error_before:.3f} before, {fitted.error_after:.3f} after"
+    measured = _measured(fitted.error_before, fitted.error_after)
     if reader.scorer.can_refuse and fitted.questions and not fitted.has_fitted_refusals:
         measured += f". No-answer probability and threshold are the defaults: {TOO_FEW_OF_A_KIND}"
     elif fitted.questions and reader.metrics.get("keeps_refusals"):
         measured += ". No-answer probability and threshold are those of the reader it started from"
     return (
-        f"{fit}: temperature {fitted.temperature:.3f}, no-answer threshold "
-        f"{fitted.no_answer_threshold:.3f}; expected calibration error {measured}."
+        f"{_fit(reader, fitted.questions, TOO_FEW)}: temperature {fitted.temperature:.3f}, "
+        f"no-answer threshold {fitted.no_answer_threshold:.3f}; expected calibration error "
+        f"{measured}."
     )
 
 
-def _recipe(reader: "Reader") -> list[str]:
-    values = reader.recipe.model_dump()
+def classifier_parts(classifier: "Classifier") -> CardParts:
+    from readlet.reading.class_calibration import TOO_FEW
+
+    labels, fitted = classifier.labels, classifier.calibration
+    title = "a small classifier"
+    what = "pairs of texts" if classifier.scorer.encoder.pairs else "texts"
+    if labels.kind == "numbers":
+        return CardParts(title, f"Gives {what} a value.", [], "Values have no probabilities.")
+    below = []
+    if (error := classifier.metrics.get("dev_calibration_error")) is not None:
+        below.append(f"The expected calibration error of its probabilities there is {error:.3f}.")
+    calibration = (
+        f"{_fit(classifier, fitted.texts, TOO_FEW)}: temperature {fitted.temperature:.3f}; "
+        f"expected calibration error {_measured(fitted.error_before, fitted.error_after)}."
+    )
+    introduction = f"Puts {what} into one of {len(labels.classes)} classes."
+    return CardParts(title, introduction, below, calibration)
+
+
+def _fit(model: "TrainedModel", items: int, too_few: str) -> str:
+    """On what the calibration was fitted, or why it was not."""
+    source = model.recipe.data.calibration or "the training data, held out"
+    if items:
+        return f"Fitted on {items:,} {model.task.noun} of {source}"
+    start = f"that of the {'reader' if model.kind_of_task == 'spans' else 'classifier'} it"
+    kept = f"{start} started from" if model.recipe.training.start else "default values"
+    return f"Not fitted ({too_few} of {source}); {kept}"
+
+
+def _measured(before: float | None, after: float | None) -> str:
+    if before is None or after is None:
+        return "not measured"
+    return f"{before:.3f} before, {after:.3f} after"
+
+
+def _recipe(model: "TrainedModel") -> list[str]:
+    values = model.recipe.model_dump()
     rows = [
         f"| {section}.{field} | {value!r} |"
-        for section in reader.recipe.sections
+        for section in model.recipe.sections
         for field, value in values[section].items()
     ]
     return ["| field | value |", "|---|---|", *rows]

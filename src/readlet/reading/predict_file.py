@@ -1,21 +1,15 @@
 """A reader's predictions for all questions of a file: what `readlet predict` calls."""
 
-import hashlib
-import warnings
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 
 from readlet.errors import bad_input
 from readlet.formats import read
 from readlet.formats.columns import Columns
 from readlet.formats.sources import input_path
-from readlet.formats.unique_ids import StreamedIds
-from readlet.progress import track
 from readlet.reading.devices import AUTO
 from readlet.reading.prediction_files import (
     is_squad,
@@ -25,10 +19,10 @@ from readlet.reading.prediction_files import (
     writer_of,
 )
 from readlet.reading.reader import CHUNK, Reader, load_reader
-from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
+from readlet.reading.reader_names import BASELINE, reader_folder
+from readlet.reading.streamed import digest_of_model, partial_of, predict_remaining, survey
 from readlet.storage.outputs import check_file
-from readlet.storage.partial_lines import PartialLines, partial_lines
-from readlet.terminal import say
+from readlet.storage.partial_lines import partial_lines
 from readlet.types import N_BEST, Example, check_n_best, check_threshold
 
 
@@ -68,19 +62,15 @@ def predict_file(
     if n_best and is_squad(out):
         remedy = "end --out in .jsonl or .csv"
         raise bad_input(out, "", "SQuAD's format has no place for --n-best", remedy)
-    unfinished = out.parent / f"{out.name}.partial"
+    unfinished = partial_of(out)
     _check_outputs(data, reader, out, na_probs, unfinished, overwrite=overwrite)
     loaded = load_reader(reader, device=device, batch_size=batch_size)
     questions = partial(_questions, data, columns or {}, encoding)
-    ids, total, digest = _survey(questions())
-    if not total:
-        raise bad_input(data, "", "contains no questions", "give data with questions")
-    if repeated := ids.count_repeated():
-        warnings.warn(f"{repeated:,} × repeated id: a number is appended", stacklevel=2)
+    found = survey(data, questions(), lambda e: (e.question, e.context), "questions")
     task = {
         "readlet": version("readlet"),
-        "reader": _digest_of_reader(reader),
-        "data": digest,
+        "reader": digest_of_model(reader),
+        "data": found.digest,
         "n_best": n_best,
         "threshold": threshold,
         "always_answer": always_answer,
@@ -88,38 +78,25 @@ def predict_file(
         "device": loaded.device if isinstance(loaded, Reader) else "cpu",
         "batch_size": loaded.rows_at_once if isinstance(loaded, Reader) else 1,
     }
-    with partial_lines(unfinished, task=task, chunk=CHUNK, total=total) as lines:
-        if lines.done:
-            done = f"{lines.done:,} of {total:,} questions"
-            say(f"readlet: {unfinished}: continues after {done}")
-        # Own ids from the first question on: the number of a repeated one depends on those before.
-        named = ((ids.own_id(example.id), example) for example in questions())
-        waiting: deque[tuple[str, str]] = deque()  # asked, but not yet answered: a chunk at most
-
-        def asked() -> Iterator[tuple[str, str]]:
-            for identity, example in islice(named, lines.done, None):
-                waiting.append((identity, example.question))
-                yield example.question, example.context
-
-        # At least as many candidates as elsewhere: the scores of some readers depend on it.
-        answers = loaded.answer_batch(
-            asked(), max(n_best, N_BEST), threshold=threshold, always_answer=always_answer
+    with partial_lines(unfinished, task=task, chunk=CHUNK, total=found.total) as lines:
+        predict_remaining(
+            lines,
+            found,
+            data,
+            questions(),
+            asked=lambda example: (example.question, example.context),
+            # At least as many candidates as elsewhere: the scores of some readers depend on it.
+            predict=lambda asked: loaded.answer_batch(
+                asked, max(n_best, N_BEST), threshold=threshold, always_answer=always_answer
+            ),
+            record=lambda identity, e, made: record_of(identity, e.question, made, n_best),
+            name=loaded.name,
+            noun="questions",
         )
-        for prediction in track(answers, total, loaded.name, done=lines.done):
-            lines.append(record_of(*waiting.popleft(), prediction, n_best))
-        return _finish(lines, total, data, out, na_probs)
-
-
-def _finish(
-    lines: PartialLines, total: int, data: str, out: Path, na_probs: Path | None
-) -> PredictedFile:
-    if lines.done != total:
-        fault = f"had {total:,} questions at first, and {lines.done:,} when it was read again"
-        raise bad_input(data, "", fault, "predict again when it no longer changes")
-    if na_probs is not None:
-        write_na_probs(na_probs, lines.records())
-    write_records(out, lines.records())
-    return PredictedFile(total, sum(record["refused"] for record in lines.records()))
+        if na_probs is not None:
+            write_na_probs(na_probs, lines.records())
+        write_records(out, lines.records())
+        return PredictedFile(found.total, sum(record["refused"] for record in lines.records()))
 
 
 def _check_outputs(
@@ -150,26 +127,3 @@ def _questions(data: str, columns: Columns, encoding: str) -> Iterator[Example]:
         if not isinstance(item, Example):
             raise bad_input(data, "", "contains texts, not questions", "give question data")
         yield item
-
-
-def _survey(examples: Iterator[Example]) -> tuple[StreamedIds, int, str]:
-    """The ids, the number and the digest of all questions; a fault in the data raises an error."""
-    ids, total, digest = StreamedIds(), 0, hashlib.sha256()
-    for example in examples:
-        ids.add(example.id)
-        total += 1
-        for text in (example.id, example.question, example.context):
-            encoded = text.encode("utf-8", "surrogatepass")
-            digest.update(len(encoded).to_bytes(8))
-            digest.update(encoded)
-    return ids, total, digest.hexdigest()
-
-
-def _digest_of_reader(reader: str) -> str:
-    if reader == BASELINE:
-        return BASELINE
-    digest = hashlib.sha256()
-    for path in reader_files(reader):
-        with path.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()

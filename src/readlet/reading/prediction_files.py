@@ -1,4 +1,4 @@
-"""Files of predictions: SQuAD's own JSON, or rows with all that a reader predicts."""
+"""Files of predictions: {"id": answer} as SQuAD has them, or rows with all that is predicted."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from readlet.errors import bad_input
 from readlet.storage.files import MAX_PIECE, atomic_text, text_lines
-from readlet.types import Prediction
+from readlet.types import Classification, Prediction, Sentence
 
 Record = Mapping[str, Any]
 """A prediction with the id and the question that it belongs to."""
@@ -22,6 +22,17 @@ def record_of(identity: str, question: str, prediction: Prediction, n_best: int)
     record = {"id": identity, "question": question} | asdict(prediction)
     candidates = record.pop("n_best")[:n_best]
     return record | ({"n_best": candidates} if n_best else {})
+
+
+def class_record(identity: str, sentence: Sentence, found: Classification) -> Record:
+    """The fields of a row with a predicted label; its texts come along."""
+    record: dict[str, Any] = {"id": identity, "text": sentence.text}
+    if sentence.second is not None:
+        record["second"] = sentence.second
+    record["label"] = found.label
+    if found.value is None:
+        record |= {"probability": found.probability, "probabilities": found.probabilities}
+    return record
 
 
 def writer_of(path: Path) -> Writer:
@@ -98,7 +109,7 @@ def _number(cell: str | None) -> float | str | None:
 
 
 def _write_squad(stream: TextIO, records: Iterable[Record]) -> None:
-    _write_object(stream, ((record["id"], record["text"]) for record in records))
+    _write_object(stream, ((r["id"], r["label"] if "label" in r else r["text"]) for r in records))
 
 
 def _write_object(stream: TextIO, items: Iterable[tuple[str, str | float]]) -> None:

@@ -2,61 +2,53 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import bad_input
 from readlet.reading.asked import MAX_PASSAGES, Asked, as_pairs
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.reader_names import (
     BASELINE,
     BUNDLED,
     Answerer,
-    reader_files,
-    reader_folder,
     warn_of_same_named_folder,
 )
+from readlet.reading.trained_model import TrainedModel, read_model
 from readlet.types import N_BEST, Example, Prediction, check_n_best, check_threshold
 
 if TYPE_CHECKING:
     from readlet.families.family import SpanScorer
+    from readlet.metrics.task import Task
     from readlet.reading.calibration import Calibration
     from readlet.reading.documents import Documents, Found, Passages
-    from readlet.recipe.recipe import Recipe
+    from readlet.reading.model_card import CardParts
 
-FORMAT = 1
 # Questions encoded at once: enough to sort them by length, few enough to bound the memory.
 CHUNK = 512
-_BATCH_SIZES = {"cpu": 32, "cuda": 256}
-_OTHER_VERSION = "use a matching version of readlet"
 
 
-@dataclass
-class Reader:
+@dataclass(repr=False)
+class Reader(TrainedModel):
     """A trained reader: a scorer of any kind, its calibration, and its device."""
 
+    kind_of_task = "spans"
+
     scorer: "SpanScorer"
-    recipe: "Recipe"
     calibration: "Calibration"
-    metrics: dict[str, Any] = field(default_factory=dict)
-    # Licences and authors of the data and word vectors: distributed with every copy of the reader.
-    notice: str = ""
-    device: str = "cpu"
-    # Rows that are scored at once; 0: the default for the device.
-    batch_size: int = 0
-
-    def __post_init__(self) -> None:
-        self.scorer.move_to(self.device)
 
     @property
-    def name(self) -> str:
-        return self.recipe.name
+    def task(self) -> "Task":
+        from readlet.metrics.span_task import SPANS
 
-    @property
-    def rows_at_once(self) -> int:
-        return self.batch_size or default_batch_size(self.device)
+        return SPANS
+
+    def card_parts(self) -> "CardParts":
+        from readlet.reading.model_card import reader_parts
+
+        return reader_parts(self)
 
     @property
     def no_answer_threshold(self) -> float:
@@ -143,37 +135,6 @@ class Reader:
             always_answer=always_answer,
         )
 
-    def save(self, folder: str | Path) -> None:
-        """Write the reader's folder. `config.json` comes last: with it the folder is complete.
-
-        A folder that holds anything that is not an earlier reader's own is refused.
-        """
-        from readlet.reading.saving import foreign_to_reader
-        from readlet.storage.outputs import check_folder
-
-        check_folder(Path(folder), foreign_to_reader)
-        self.write(Path(folder))
-
-    def write(self, folder: Path) -> None:
-        """Write the reader into a folder that was checked before."""
-        from readlet.reading.model_card import model_card
-        from readlet.reading.saving import replace_reader
-        from readlet.storage.files import write_text
-        from readlet.storage.json_files import write_json
-
-        def write(draft: Path) -> None:
-            files = self.scorer.save(draft)
-            write_json(draft / "calibration.json", self.calibration.model_dump())
-            write_json(draft / "metrics.json", self.metrics)
-            if self.notice:
-                write_text(draft / "NOTICE.md", self.notice)
-            write_text(draft / "README.md", model_card(self))
-            config = {"format": FORMAT, "architecture": self.recipe.model.kind, "files": files}
-            recipe = {"recipe": self.recipe.model_dump()}
-            write_json(draft / "config.json", config | self.scorer.config() | recipe)
-
-        replace_reader(folder, write)
-
     @classmethod
     def load(
         cls, folder: str | Path = BUNDLED, *, device: str = AUTO, batch_size: int = 0
@@ -184,47 +145,21 @@ class Reader:
         is one. `batch_size` is how many rows are scored at once, by default a number that suits
         the device.
         """
-        from readlet.families import family_of
         from readlet.reading.calibration import Calibration
-        from readlet.reading.model_card import check_metrics
-        from readlet.recipe.recipe_files import parse_recipe
-        from readlet.recipe.upgrade import upgrade
         from readlet.storage.damage import damage_of
-        from readlet.storage.json_files import read_json
 
-        if batch_size < 0:
-            raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
-        device = chosen_device(device)
-        path = reader_folder(folder)
-        if folder == BUNDLED:
-            warn_of_same_named_folder(BUNDLED)
-        config = read_json(path / "config.json")
-        if config.get("format") != FORMAT:
-            fault = f"format {config.get('format')} of {config.get('architecture')!r}"
-            raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
-        reader_files(path)  # checks the names
-        with damage_of(path / "config.json"):
-            recipe = parse_recipe(upgrade(config["recipe"]), str(path / "config.json"))
-            try:
-                family = family_of(config["architecture"])
-            except ReadletError as error:
-                raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
-            scorer = family.load(path, recipe, config)
-        with damage_of(path / "calibration.json"):
-            calibration = Calibration.from_json(read_json(path / "calibration.json"))
-        metrics = read_json(path / "metrics.json")
-        with damage_of(path / "metrics.json"):
-            check_metrics(metrics)
-        notice = ""
-        if (path / "NOTICE.md").exists():
-            with damage_of(path / "NOTICE.md"):
-                notice = (path / "NOTICE.md").read_text("utf-8")
-        return cls(scorer, recipe, calibration, metrics, notice, device, batch_size)
-
-
-def default_batch_size(device: str) -> int:
-    """Rows scored at once on a device: what keeps it busy."""
-    return _BATCH_SIZES.get(device.partition(":")[0], 32)
+        found = read_model(folder, "spans", device=device, batch_size=batch_size)
+        with damage_of(found.path / "calibration.json"):
+            calibration = Calibration.from_json(found.calibration)
+        return cls(
+            found.scorer,
+            found.recipe,
+            calibration,
+            found.metrics,
+            found.notice,
+            found.device,
+            batch_size,
+        )
 
 
 def load_reader(name: str, *, device: str = AUTO, batch_size: int = 0) -> Answerer:

@@ -2,7 +2,7 @@
 
 A reader is written whole to a folder inside, `.unfinished`, and its files are then moved up:
 `config.json` is removed first and moved last. So a full disk leaves the earlier reader in place,
-and what an interrupted save has left can be told from files of the user.
+and what an interrupted save has left can be distinguished from files of the user.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A smaller copy of a reader: in half precision, and of its word vectors the most frequent."""
+"""A smaller copy of a reader or classifier: in half precision, with the most frequent words."""
 
 import math
 import tempfile
@@ -6,21 +6,24 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from readlet.errors import ReadletError, bad_input
-from readlet.families.family import SpanScorer
+from readlet.families.family import Scorer
 from readlet.formats import read_questions
 from readlet.formats.sources import input_path
 from readlet.metrics.squad import rules_of, score_questions, summary
+from readlet.reading.classifier import Classifier
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader, load_reader
 from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
 from readlet.reading.saving import OTHER_FILES, foreign_to_reader
+from readlet.reading.trained_model import TrainedModel, stored_task
 from readlet.storage.files import text_chunks
 from readlet.storage.outputs import check_folder
 
+Model = TypeVar("Model", bound=TrainedModel)
 MEGABYTE = 1_000_000
 MAX_MEGABYTES = 12.0
 """The default limit for a reader with word vectors, of which so many are kept as fit."""
@@ -51,7 +54,7 @@ class Slimmable(Protocol):
     @property
     def stored(self) -> str: ...
 
-    def slimmed(self) -> SpanScorer: ...
+    def slimmed(self) -> Scorer: ...
 
 
 @runtime_checkable
@@ -63,10 +66,10 @@ class WithWords(Slimmable, Protocol):
 
     def bytes_of_words(self) -> list[int]: ...
 
-    def slimmed(self, words: int | None = None) -> SpanScorer: ...
+    def slimmed(self, words: int | None = None) -> Scorer: ...
 
 
-def slim(reader: Reader, words: int | None = None) -> Reader:
+def slim(reader: Model, words: int | None = None) -> Model:
     """Round all weights to half precision; keep the vectors of the most frequent words, or all."""
     scorer, metrics = reader.scorer, reader.metrics
     if isinstance(scorer, WithWords):
@@ -80,7 +83,7 @@ def slim(reader: Reader, words: int | None = None) -> Reader:
     return replace(reader, scorer=made, metrics=metrics | renamed)
 
 
-def slim_to(reader: Reader, limit: int) -> Reader:
+def slim_to(reader: Model, limit: int) -> Model:
     """The slim reader in a folder of at most `limit` bytes, with as many words as fit."""
     scorer = reader.scorer
     made = slim(reader, 0 if isinstance(scorer, WithWords) else None)
@@ -99,14 +102,15 @@ def slim_to(reader: Reader, limit: int) -> Reader:
     return made
 
 
-def _slimmable(reader: Reader) -> Slimmable:
+def _slimmable(reader: TrainedModel) -> Slimmable:
     if not isinstance(reader.scorer, Slimmable):
         fault = f"a reader of kind {reader.recipe.model.kind!r} cannot be slimmed"
-        raise bad_input(reader.name, "", fault, "give one of kind 'qacnn' or 'encoder'")
+        remedy = "give one of kind 'qacnn', 'encoder' or 'classifier'"
+        raise bad_input(reader.name, "", fault, remedy)
     return reader.scorer
 
 
-def _refuse_words(reader: Reader, words: int | None) -> None:
+def _refuse_words(reader: TrainedModel, words: int | None) -> None:
     if words is not None and not isinstance(reader.scorer, WithWords):
         fault = f"a reader of kind {reader.recipe.model.kind!r} has no word vectors to remove"
         raise bad_input(reader.name, "", fault, "leave out --words")
@@ -138,8 +142,12 @@ def slim_folder(
     inputs += [reader_folder(name)] if name != BASELINE else []
     _check_out(out, [*inputs, *([notice] if notice else [])])
     scored_on = chosen_device(device) if dev else "cpu"
-    given = load_reader(name, device="cpu")
-    if not isinstance(given, Reader):
+    is_classifier = stored_task(name) == "classes"
+    if is_classifier and dev:
+        remedy = "leave it out, and score the copy with `readlet evaluate`"
+        raise bad_input(name, "--dev", "is a classifier", remedy)
+    given = (Classifier.load if is_classifier else load_reader)(name, device="cpu")
+    if not isinstance(given, TrainedModel):
         raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
     _refuse_words(given, words)
     before = _slimmable(given)
@@ -155,6 +163,7 @@ def slim_folder(
         made = slim(reader, words)
     if examples:
         made = replace(made, device=scored_on)
+        assert isinstance(made, Reader)
         answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
         scores = summary(score_questions(examples, answers, rules_of(examples)))
         # Other metrics of dev belong to the questions of before.
@@ -182,7 +191,7 @@ def _check_out(out: Path, inputs: list[Path]) -> None:
         raise bad_input(out, "", "already contains a reader", _ANOTHER)
 
 
-def _bytes_when_saved(reader: Reader) -> int:
+def _bytes_when_saved(reader: TrainedModel) -> int:
     with tempfile.TemporaryDirectory() as folder:
         reader.save(Path(folder))
         return _bytes_of(Path(folder))

@@ -13,6 +13,7 @@ from readlet.recipe.recipe import (
     ScheduleName,
     Share,
     SpanData,
+    SpanTraining,
     Training,
 )
 from readlet.recipe.softmax import Attention, Loss, gamma_without_effect
@@ -49,8 +50,8 @@ class EncoderModel(Model):
     """Fraction of the tokens that the mask token replaces in training, against overfitting."""
 
 
-class EncoderTraining(Training):
-    """How the encoder is trained."""
+class FineTuning(Training):
+    """How a pretrained encoder is trained, whatever it is trained for."""
 
     epochs: Annotated[int, Field(ge=1, le=10**9)] = 2
     """Passes over the training questions."""
@@ -77,6 +78,10 @@ class EncoderTraining(Training):
     """Decay rate of the averaged weights, which are the ones saved; 0 turns averaging off."""
 
 
+class EncoderTraining(FineTuning, SpanTraining):
+    """How an encoder reader is trained."""
+
+
 @register_recipe
 class EncoderRecipe(Recipe):
     """A complete training run of an encoder reader."""
@@ -88,7 +93,11 @@ class EncoderRecipe(Recipe):
     training: EncoderTraining = EncoderTraining()
 
     def without_effect_in_kind(self) -> list[tuple[str, str]]:
-        found = gamma_without_effect(attention=self.attention, loss=self.loss)
-        if self.training.l2 and self.training.weight_decay:
-            found.append(("training.l2", "training.weight_decay is not 0"))
-        return found
+        gammas = gamma_without_effect(attention=self.attention, loss=self.loss)
+        return gammas + l2_without_effect(self.training)
+
+
+def l2_without_effect(training: FineTuning) -> list[tuple[str, str]]:
+    if training.l2 and training.weight_decay:
+        return [("training.l2", "training.weight_decay is not 0")]
+    return []

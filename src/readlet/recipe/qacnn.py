@@ -16,6 +16,7 @@ from readlet.recipe.recipe import (
     Share,
     Size,
     SpanData,
+    SpanTraining,
 )
 from readlet.recipe.softmax import Attention, Loss, gamma_without_effect
 from readlet.recipe.traits import OnlyInTraining, SourceFile
@@ -103,6 +104,7 @@ class QacnnRecipe(Recipe):
     model: QacnnModel = QacnnModel()
     attention: Attention = Attention()
     loss: Loss = Loss()
+    training: SpanTraining = SpanTraining()
 
     def without_effect_in_kind(self) -> list[tuple[str, str]]:
         return gamma_without_effect(attention=self.attention, loss=self.loss)

@@ -180,14 +180,6 @@ class Training(Section):
     """Folder of a reader whose vocabulary and weights training starts from; empty: from scratch."""
     start_share: Share = 0.0
     """Fraction of that reader's weights in the final weights; it reduces forgetting."""
-    teacher: Annotated[tuple[FileName, ...], SourceReader] = ()
-    """Folders of readers to distil: the mean of their probabilities becomes a target next to the
-    gold answers; a reader trained with data.folds is asked about the part that it did not see."""
-    teacher_share: Share = 0.5
-    """Weight of the teachers' probabilities in the loss; the gold answers have the rest."""
-    teacher_temperature: Annotated[float, Field(gt=0.0, le=1000.0), AddedLater(1.0)] = 1.0
-    """The teachers' scores are divided by it before they become probabilities; above 1 the
-    probabilities are more even."""
     epochs: Positive = 30
     """Passes over the training questions."""
     batch_size: Annotated[int, Field(ge=1, le=2**20), AffectsCompilation] = 32
@@ -225,7 +217,7 @@ class Training(Section):
     track_softmax: Annotated[bool, AddedLater(False)] = False
     """Log statistics of the inputs and outputs of attention's softmax with every evaluation."""
     patience: Count = 0
-    """Stop after this many evaluations without a better F1; 0: never."""
+    """Stop after this many evaluations without a better score; 0: never."""
     checkpoint_every: Positive = 500
     """Steps between two checkpoints."""
     log_every: Positive = 50
@@ -246,6 +238,19 @@ class Training(Section):
         if self.start_share and not self.start:
             raise ValueError("training.start_share needs a training.start")
         return self
+
+
+class SpanTraining(Training):
+    """How a reader is trained: also by other readers."""
+
+    teacher: Annotated[tuple[FileName, ...], SourceReader] = ()
+    """Folders of readers to distil: the mean of their probabilities becomes a target next to the
+    gold answers; a reader trained with data.folds is asked about the part that it did not see."""
+    teacher_share: Share = 0.5
+    """Weight of the teachers' probabilities in the loss; the gold answers have the rest."""
+    teacher_temperature: Annotated[float, Field(gt=0.0, le=1000.0), AddedLater(1.0)] = 1.0
+    """The teachers' scores are divided by it before they become probabilities; above 1 the
+    probabilities are more even."""
 
 
 class Recipe(Section):
@@ -275,9 +280,10 @@ def fields_without_effect(recipe: Recipe) -> list[tuple[str, str]]:
     """Fields that were set but have no effect given the other fields, each with the reason."""
     found, training = recipe.without_effect_in_kind(), recipe.training
     default = type(training)()
-    for name in ("teacher_share", "teacher_temperature"):
-        if getattr(training, name) != getattr(default, name) and not training.teacher:
-            found.append((f"training.{name}", "there is no training.teacher"))
+    if isinstance(training, SpanTraining) and not training.teacher:
+        for name in ("teacher_share", "teacher_temperature"):
+            if getattr(training, name) != getattr(default, name):
+                found.append((f"training.{name}", "there is no training.teacher"))
     if training.restarts and training.schedule != "cosine":
         found.append(("training.restarts", 'training.schedule is not "cosine"'))
     return found

@@ -123,8 +123,8 @@ def has_sign(path: Path, sign: str) -> bool:
 def _found(path: Path, remedy: str) -> tuple[Path, os.stat_result | None]:
     """The file or folder that links lead to, and its status; None if it does not exist."""
     try:
+        # The path itself has no status if a folder in it is missing: missing/../data.json
         target = path.resolve()
-        os.stat(path)  # reports a loop of links, which `resolve` may not
         return target, target.stat()
     except FileNotFoundError:
         return path.resolve(), None

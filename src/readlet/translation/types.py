@@ -2,7 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple, Protocol
+
+from readlet.errors import ReadletError
 
 Range = tuple[int, int]
 """Characters [start, end) of a text."""
@@ -29,12 +32,24 @@ class Link(NamedTuple):
     target: Range
 
 
+class Loss(StrEnum):
+    """Why a translation is of no use."""
+
+    EMPTY = "empty translation"
+    REPEATED = "repeats itself without end"
+
+
+class EngineError(ReadletError):
+    """An engine died, hung, or gave an impossible result. A second attempt may succeed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """The translation of one sentence; links between words if the engine has them."""
 
     text: str
     links: tuple[Link, ...] | None = None
+    loss: Loss | None = None
 
 
 class Translator(Protocol):
@@ -46,7 +61,7 @@ class Translator(Protocol):
         ...
 
     def pairs(self) -> Collection[LanguagePair]:
-        """The language pairs that it translates, pivots included."""
+        """The language pairs that it translates directly; `routes.py` finds the pivots."""
         ...
 
     def version(self, pair: LanguagePair) -> str:
@@ -63,6 +78,7 @@ class SentencePair:
     source: Range
     target: Range
     links: tuple[Link, ...] | None = None  # in characters of the two texts
+    loss: Loss | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +88,8 @@ class TranslatedText:
     source: str
     text: str
     sentences: tuple[SentencePair, ...]  # in the order of the text
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Why sentences of it are of no use; empty if all are sound."""
+        return tuple(pair.loss for pair in self.sentences if pair.loss is not None)

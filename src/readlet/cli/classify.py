@@ -1,0 +1,83 @@
+"""`readlet classify`: the class of a text, or of all texts of a file."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from readlet.cli.console import console, print_json
+from readlet.cli.options import ColumnPairs, Device, Encoding, Overwrite
+from readlet.cli.threads import use_free_cores
+
+_SHOWN = 5  # classes of a text
+
+
+def classify(
+    classifier: Annotated[str, typer.Argument(help="Folder of the classifier.")],
+    texts: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT [SECOND]",
+            help="A text in quotes, or two for a classifier of pairs. With --out: a file of texts.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Label all texts of a file and write them here: .csv or .jsonl with texts, labels "
+            'and probabilities, .json for {"id": "label", ...}; each also with .gz.'
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    column: ColumnPairs = [],  # noqa: B006  typer copies it
+    encoding: Encoding = "",
+    device: Device = "auto",
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Texts read at once.", show_default="suits the device"),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Predict the class of a text, or label a file of any size.
+
+    If labelling a file is interrupted, the same command continues where it stopped.
+    """
+    from readlet.errors import ReadletError
+    from readlet.formats.columns import parse_columns
+    from readlet.reading.classifier import Classifier
+    from readlet.reading.classify_file import classify_file
+
+    use_free_cores(classifier)
+    size = batch_size or 0
+    if out is not None:
+        if len(texts) != 1:
+            raise ReadletError("--out: give one file of texts")
+        made = classify_file(
+            classifier,
+            texts[0],
+            out,
+            columns=parse_columns(column),
+            encoding=encoding,
+            device=device,
+            batch_size=size,
+            overwrite=overwrite,
+        )
+        console.print(f"{out}: {made:,} texts with labels", markup=False, soft_wrap=True)
+        return
+    if len(texts) > 2:
+        raise ReadletError("give a text, or two for a classifier of pairs; quote each of them")
+    if len(texts) == 1 and Path(texts[0]).is_file():
+        raise ReadletError(f"{texts[0]}: is a file; name an output for its labels with --out")
+    found = Classifier.load(classifier, device=device, batch_size=size).predict(*texts)
+    if as_json:
+        print_json(asdict(found))
+        return
+    if found.value is not None:
+        console.print(f"{found.value:.4g}")
+        return
+    ranked = sorted(found.probabilities.items(), key=lambda item: -item[1])
+    for name, probability in ranked[:_SHOWN]:
+        console.print(f"{probability:.3f}  {name}", markup=False, highlight=False)
+    if len(ranked) > _SHOWN:
+        console.print(f"and {len(ranked) - _SHOWN} more classes", style="dim")

@@ -1,0 +1,133 @@
+"""The scorer of classifiers: the network, its tokenizer and its labels, on disk and as batches."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from readlet.encoding.batches import Batches
+from readlet.encoding.rows import Ints
+from readlet.encoding.sentence_batches import SentenceBatch, sentence_batches
+from readlet.encoding.sentences import SentenceEncoder, SentenceRows
+from readlet.families.family import Floats
+from readlet.families.pretrained_parts import (
+    encoder_fact,
+    layer_groups,
+    save_parts,
+    with_attention,
+)
+from readlet.families.torch_scorer import ModuleScorer, StoredAs, in_half_precision
+from readlet.models.classifier import ClassLearner, SentenceClassifier
+from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder
+from readlet.nn.layer_mix import make_layer_mix
+from readlet.nn.pooling import make_pooler
+from readlet.recipe.classifier import ClassifierRecipe
+from readlet.recipe.encoder import FineTuning
+from readlet.recipe.recipe import Training
+from readlet.recipe.softmax import norm_gamma
+from readlet.training.optimiser import ParameterGroup
+
+_SHOWN = 20  # classes in the model card
+
+
+@dataclass
+class ClassifierScorer(ModuleScorer):
+    """The network and its tokenizer."""
+
+    module: SentenceClassifier
+    encoder: SentenceEncoder
+    recipe: ClassifierRecipe
+    # The dtype of the weights on disk. For float16 they must be rounded already (`slimmed` does
+    # that), or the loaded classifier would differ from the saved one.
+    stored: StoredAs = "float32"
+
+    def batches(
+        self, rows: SentenceRows, batch_size: int, *, seed: int = 0
+    ) -> Batches[SentenceBatch]:
+        return sentence_batches(rows, self.encoder, batch_size, seed=seed)
+
+    def learner(self, label_smoothing: float) -> ClassLearner:
+        values = self.encoder.labels.kind == "numbers"
+        return ClassLearner(self.module, label_smoothing, values=values)
+
+    def scores(self, rows: SentenceRows, batch_size: int) -> Iterator[tuple[Ints, Floats]]:
+        for numbers, found in self.outputs(rows, batch_size):
+            yield numbers, found.cpu().numpy()  # (B, outputs)
+
+    def groups(self, settings: Training) -> list[ParameterGroup]:
+        assert isinstance(settings, FineTuning)
+        module = self.module
+        parts = (module.mix, module.pooler, module.head)
+        head = [parameter for part in parts for parameter in part.parameters()]
+        return layer_groups(module, module.encoder, head, settings)
+
+    def save(self, folder: Path) -> list[str]:
+        labels = {"labels": asdict(self.encoder.labels), "pairs": self.encoder.pairs}
+        return save_parts(folder, self.module, self.encoder, self.stored, **labels)
+
+    def config(self) -> dict[str, Any]:
+        return {"stored": self.stored}
+
+    def facts(self) -> list[str]:
+        model, labels = self.recipe.model, self.encoder.labels
+        named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
+        poolers = ", ".join(model.pooler)
+        reads = "pairs of texts" if self.encoder.pairs else "single texts"
+        listed = [
+            f"- {named}; mix of layers: {model.mix}; pooler: {poolers}",
+            f"- reads {reads} of up to {self.encoder.max_length} subwords",
+        ]
+        if labels.kind == "numbers":
+            listed.append(f"- values: mean {labels.mean:.4g}, deviation {labels.deviation:.4g}")
+        else:
+            names = ", ".join(f"`{name}`" for name in labels.classes[:_SHOWN])
+            more = len(labels.classes) - _SHOWN
+            rest = f" and {more} more" if more > 0 else ""
+            listed.append(f"- {len(labels.classes)} classes: {names}{rest}")
+        if self.stored == "float16":
+            listed.append("- weights stored in half precision")
+        return listed
+
+    def slimmed(self) -> "ClassifierScorer":
+        """A copy with all weights rounded to half precision; it computes in float32."""
+        weights = in_half_precision(dict(self.module.state_dict()))
+        return scorer_with(weights, self.recipe, self.encoder, stored="float16")
+
+
+def make_scorer(
+    recipe: ClassifierRecipe,
+    encoder: SentenceEncoder,
+    network: PretrainedEncoder,
+    *,
+    stored: StoredAs = "float32",
+) -> ClassifierScorer:
+    model, labels = recipe.model, encoder.labels
+    pooler = make_pooler(model.pooler, network.width)
+    gamma = norm_gamma(recipe.loss, pooler.out_width) if labels.kind == "classes" else None
+    module = SentenceClassifier(
+        with_attention(recipe.attention, network),
+        make_layer_mix(model.mix, network.width, network.layers, sides=1),
+        pooler,
+        labels.outputs,
+        dropout=model.head_dropout,
+        loss_gamma=gamma,
+    )
+    module.take_pretrained_pooler()
+    return ClassifierScorer(module, encoder, recipe, stored)
+
+
+def scorer_with(
+    weights: dict[str, torch.Tensor],
+    recipe: ClassifierRecipe,
+    encoder: SentenceEncoder,
+    *,
+    stored: StoredAs,
+) -> ClassifierScorer:
+    """The model with these weights, which may be in half precision."""
+    network = build_encoder(encoder.config, recipe.model.dropout)
+    scorer = make_scorer(recipe, encoder, network, stored=stored)
+    scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
+    scorer.module.eval()
+    return scorer

@@ -1,0 +1,100 @@
+"""The base of families on pretrained encoders of transformers, for any task."""
+
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+
+from readlet.encoding.pretrained import encoder_digest, load_config
+from readlet.encoding.subwords import Layout, check_vocabulary
+from readlet.errors import ReadletError, bad_input
+from readlet.families.compiling import compiles
+from readlet.families.family import Scorer, TrainableFamily, TrainableScorer
+from readlet.families.pretrained_parts import with_attention
+from readlet.models.classifier import SentenceClassifier
+from readlet.models.encoder_reader import EncoderReader
+from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
+from readlet.nn.layer_mix import make_layer_mix
+from readlet.recipe.classifier import ClassifierRecipe
+from readlet.recipe.encoder import EncoderRecipe
+from readlet.recipe.recipe import Recipe
+
+# Values that a layer keeps for the backward pass, per token and unit of width: at least these.
+_KEPT = 10
+
+
+class PretrainedFamily(TrainableFamily):
+    """What does not depend on the head."""
+
+    trial_lengths: tuple[int, ...]
+    """Lengths in the trial of compiled layers; two, since one would be taken for a constant."""
+
+    def check_recipe(self, recipe: Recipe) -> None:
+        if recipe.training.track_softmax:
+            fault = "training.track_softmax: not possible in the attention of encoders"
+            raise ReadletError(f"{fault}; leave it out, or take a recipe of kind 'qacnn'")
+
+    def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
+        return {"encoder": encoder_digest(_pretrained(recipe).model.encoder)}
+
+    def with_encoder_of(self, recipe: Recipe, start: Recipe) -> Recipe:
+        typed = _pretrained(recipe)
+        model = typed.model.model_copy(update={"encoder": _pretrained(start).model.encoder})
+        return recipe.model_copy(update={"model": model})
+
+    def network(self, recipe: Recipe, config: dict[str, Any]) -> PretrainedEncoder:
+        """The encoder with its pretrained weights, or those of the start, which follow."""
+        model = _pretrained(recipe).model
+        if recipe.training.start:
+            return build_encoder(config, model.dropout)
+        return load_pretrained(model.encoder, config, model.dropout)
+
+    def least_bytes(self, recipe: Recipe, length: int) -> int:
+        """Every layer keeps values for the backward pass, several times the width."""
+        if recipe.training.start:  # the recipe's own encoder is not used
+            return 0
+        config = load_config(_pretrained(recipe).model.encoder)
+        layers, width = config.get("num_hidden_layers", 1), config.get("hidden_size", 1)
+        return 4 * _KEPT * int(layers) * int(width) * length
+
+    def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
+        """Compile the layers on random inputs; the layers that are trained reuse the programs."""
+        from readlet.training.precision import MixedPrecision
+
+        typed, settings = _pretrained(recipe), recipe.training
+        own = None if start is None else getattr(start.encoder, "config", None)
+        config = load_config(typed.model.encoder) if own is None else own
+        network = with_attention(typed.attention, build_encoder(config, typed.model.dropout))
+        mix = make_layer_mix(typed.model.mix, network.width, network.layers)
+        network.to(device).train().compile_blocks(all_layers=mix.reads_all_layers)
+        precision = MixedPrecision(settings.precision, device)
+
+        def trial() -> None:
+            for length in self.trial_lengths:
+                tokens = torch.ones(settings.batch_size, length, dtype=torch.long, device=device)
+                keep = torch.ones_like(tokens, dtype=torch.bool)  # (B, T)
+                keep[:, -1] = False
+                with precision.autocast():
+                    states = network(tokens, torch.zeros_like(tokens), keep, all_layers=False)
+                states[-1].sum().backward()
+
+        return compiles(trial)
+
+    def compile(self, scorer: TrainableScorer) -> None:
+        assert isinstance(scorer.module, (EncoderReader, SentenceClassifier))
+        scorer.module.compile_blocks()
+
+
+def require_own_tokenizer(
+    tokenizer: Tokenizer, layout: Layout, config: dict[str, Any], name: str
+) -> None:
+    """Raise an error about a tokenizer that belongs to another network."""
+    try:
+        check_vocabulary(tokenizer, layout, config)
+    except ValueError as error:
+        raise bad_input(name, "", str(error), "give one with its own tokenizer") from None
+
+
+def _pretrained(recipe: Recipe) -> EncoderRecipe | ClassifierRecipe:
+    assert isinstance(recipe, (EncoderRecipe, ClassifierRecipe))
+    return recipe

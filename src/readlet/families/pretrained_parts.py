@@ -1,0 +1,128 @@
+"""What readers and classifiers on pretrained encoders share: files, learning rates, facts."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from tokenizers import Tokenizer
+from torch import nn
+
+from readlet.encoding.subwords import Layout, check_vocabulary, layout_from
+from readlet.families.torch_scorer import WEIGHTS, StoredAs
+from readlet.models.norm_encoders import use_norm_attention
+from readlet.models.pretrained_encoder import PretrainedEncoder, check_shapes, shapes_of
+from readlet.recipe.encoder import FineTuning
+from readlet.recipe.softmax import Attention, norm_gamma
+from readlet.storage.damage import damage_of
+from readlet.storage.files import write_text
+from readlet.storage.json_files import read_json, write_json
+from readlet.storage.tensors import (
+    detached,
+    in_precision,
+    load_tensors,
+    refuse_non_finite,
+    save_tensors,
+)
+from readlet.training.optimiser import ParameterGroup, grouped
+
+CONFIG, TOKENIZER = "encoder.json", "tokenizer.json"
+_NETWORK = "encoder.network."  # the names of its weights begin with it
+
+
+class TokenizerOfNetwork(Protocol):
+    """An encoder of texts for a pretrained network."""
+
+    tokenizer: Tokenizer
+    layout: Layout
+    config: dict[str, Any]
+
+
+class StoredParts(NamedTuple):
+    """What is stored of a pretrained encoder with its head."""
+
+    tokenizer: Tokenizer
+    layout: Layout
+    config: dict[str, Any]  # of the network
+    weights: dict[str, torch.Tensor]
+    more: dict[str, Any]  # of encoder.json
+
+
+def save_parts(
+    folder: Path, module: nn.Module, encoder: TokenizerOfNetwork, stored: StoredAs, **more: Any
+) -> list[str]:
+    """Write weights, tokenizer and configuration; return the names of the files."""
+    dtype = torch.float16 if stored == "float16" else torch.float32
+    weights = in_precision(dtype, detached(dict(module.state_dict())))
+    save_tensors(folder / WEIGHTS, weights)
+    write_text(folder / TOKENIZER, encoder.tokenizer.to_str(pretty=True))
+    layout = encoder.layout._asdict()
+    write_json(folder / CONFIG, {"config": encoder.config, "layout": layout} | more)
+    return [WEIGHTS, TOKENIZER, CONFIG]
+
+
+def load_parts(folder: Path) -> StoredParts:
+    """Read them; `damage_of` reports damaged files."""
+    with damage_of(folder / TOKENIZER):
+        tokenizer = _tokenizer_from((folder / TOKENIZER).read_text("utf-8"))
+    with damage_of(folder / CONFIG):
+        values = read_json(folder / CONFIG)
+        layout = layout_from(values["layout"])
+        config = dict(values["config"])
+        check_vocabulary(tokenizer, layout, config)
+        shapes = shapes_of(config)
+    with damage_of(folder / WEIGHTS):
+        weights = load_tensors(folder / WEIGHTS)
+        refuse_non_finite(weights)
+        check_shapes(shapes, _of_network(weights))
+    return StoredParts(tokenizer, layout, config, weights, values)
+
+
+def layer_groups(
+    module: nn.Module,
+    encoder: PretrainedEncoder,
+    head: Iterable[nn.Parameter],
+    settings: FineTuning,
+) -> list[ParameterGroup]:
+    """The rate falls by a factor from each layer to the one below."""
+    blocks = encoder.blocks
+    depth = {id(parameter): len(blocks) + 1 for parameter in head}
+    for number, block in enumerate(blocks, start=1):
+        depth |= {id(p): number for p in block.parameters()}
+    top = len(blocks) + 1
+
+    def factor(parameter: nn.Parameter) -> float:
+        # What is neither in a layer nor in the head lies below: the embeddings.
+        return float(settings.layer_decay ** (top - depth.get(id(parameter), 0)))
+
+    return grouped(module, settings.weight_decay, factor)
+
+
+def encoder_fact(name: str, encoder: TokenizerOfNetwork, network: PretrainedEncoder) -> str:
+    """The encoder in a line of the model card."""
+    kind = f"{encoder.config.get('model_type')}, {network.layers} layers"
+    subwords = encoder.tokenizer.get_vocab_size()
+    return f"encoder {Path(name).name} ({kind} of width {network.width}, {subwords:,} subwords)"
+
+
+def with_attention(attention: Attention, network: PretrainedEncoder) -> PretrainedEncoder:
+    if attention.softmax == "norm":
+        config = network.network.config
+        of_head = network.width // int(getattr(config, "num_attention_heads", 1))
+        use_norm_attention(network.network, norm_gamma(attention, of_head))
+    return network
+
+
+def _of_network(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {
+        name.removeprefix(_NETWORK): weight
+        for name, weight in weights.items()
+        if name.startswith(_NETWORK)
+    }
+
+
+def _tokenizer_from(text: str) -> Tokenizer:
+    try:
+        return Tokenizer.from_str(text)
+    except Exception as error:  # the Rust library raises plain exceptions
+        raise ValueError(str(error)) from None

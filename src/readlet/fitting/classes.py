@@ -1,0 +1,147 @@
+"""Classifiers in training: built, evaluated and calibrated."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from readlet.encoding.sentences import Labels
+from readlet.families.family import ClassFamily, TrainableClassScorer
+from readlet.fitting.objective import Fitted
+from readlet.fitting.starting import copy_weights
+from readlet.fitting.training_data import Part, TrainingData
+from readlet.formats.labels import class_numbers
+from readlet.inspection.classes import class_balance
+from readlet.metrics.task import Task
+from readlet.nn.norm_loss import warn_of_bound
+from readlet.reading.class_calibration import (
+    TOO_FEW,
+    ClassCalibration,
+    class_calibration_error,
+    fit_class_calibration,
+)
+from readlet.reading.classifier import Classifier, classifications, scores_in_order, task_of_labels
+from readlet.recipe.classifier import ClassifierRecipe
+from readlet.recipe.recipe import Recipe
+from readlet.terminal import say
+from readlet.training.processes import is_main_process
+from readlet.training.weight_selection import Scores
+
+
+@dataclass(frozen=True)
+class ClassEvaluator:
+    """Scores the current weights, with the calibration from before training."""
+
+    scorer: TrainableClassScorer
+    batch_size: int
+    dev: Part
+    recipe: ClassifierRecipe
+    calibration: ClassCalibration
+
+    @property
+    def labels(self) -> Labels:
+        return self.scorer.encoder.labels
+
+    @property
+    def task(self) -> Task:
+        return task_of_labels(self.labels, self.recipe)
+
+    def __call__(self) -> Scores:
+        return self.task.score(self.dev.examples, self._predicted(self.calibration)).summary
+
+    def of_start(self, start: Classifier) -> "ClassEvaluator":
+        scorer: Any = start.scorer
+        return replace(self, scorer=scorer, calibration=start.calibration)
+
+    def fitted(self, held_out: Part) -> Fitted:
+        if self.labels.kind == "numbers":
+            return Fitted(self.calibration, self._predicted(self.calibration), {}, "")
+        scores = scores_in_order(self.scorer, held_out.rows, self.batch_size)  # (texts, C)
+        calibration = fit_class_calibration(
+            scores, held_out.rows.row_label.tolist(), self.calibration
+        )
+        fault = "" if calibration.texts else f"calibration not fitted: {TOO_FEW}"
+        predictions = self._predicted(calibration)
+        self._report_collapse(predictions)
+        on_dev = calibration.probabilities(self._scores())  # (texts, C)
+        error = class_calibration_error(on_dev, self.dev.rows.row_label.tolist())
+        return Fitted(calibration, predictions, {"dev_calibration_error": error}, fault)
+
+    def model(
+        self, recipe: Any, calibration: ClassCalibration, metrics: dict[str, Any], notice: str
+    ) -> Classifier:
+        return Classifier(self.scorer, recipe, calibration, metrics, notice)
+
+    def _scores(self) -> Any:
+        return scores_in_order(self.scorer, self.dev.rows, self.batch_size)  # (texts, outputs)
+
+    def _predicted(self, calibration: ClassCalibration) -> list[str]:
+        found = classifications(self._scores(), self.labels, calibration)
+        return [prediction.label for prediction in found]
+
+    def _report_collapse(self, predictions: list[str]) -> None:
+        """A classifier that predicts one class has learned nothing: the seed or the rate failed."""
+        if len({*predictions}) == 1 and len(predictions) > 1 and is_main_process():
+            fault = f"collapsed: it predicts {predictions[0]!r:.40} for all texts of dev"
+            say(f"readlet: {fault}; lower training.learning_rate, or try another seed")
+
+
+@dataclass
+class ClassObjective:
+    """A classifier in training."""
+
+    recipe: Recipe
+    family: ClassFamily
+    start: Classifier | None
+
+    @property
+    def typed(self) -> ClassifierRecipe:
+        assert isinstance(self.recipe, ClassifierRecipe)
+        return self.recipe
+
+    def load_teachers(self) -> None:
+        """Classifiers have none."""
+
+    def build(self, data: TrainingData) -> TrainableClassScorer:
+        scorer = self.family.build(self.recipe, data.encoder)
+        if self.start is not None:
+            copy_weights(self.start, scorer)
+            if scorer.encoder.labels.kind == "classes":
+                source, known = ", ".join(self.recipe.data.train), scorer.encoder.labels.classes
+                class_numbers(source, data.train.examples, known)
+        return scorer
+
+    def notes(self, data: TrainingData, scorer: TrainableClassScorer) -> dict[str, list[str]]:
+        notes = dict(data.train.rows.notes)
+        others = {"dev": data.dev.rows}
+        if data.held_out.rows is not data.dev.rows:
+            others["calibration"] = data.held_out.rows
+        for part, rows in others.items():
+            notes |= {f"{part}: {reason}": ids for reason, ids in rows.notes.items()}
+        return notes
+
+    def report(self, data: TrainingData, scorer: TrainableClassScorer) -> None:
+        balance, is_classes = (
+            class_balance(data.train.examples),
+            self.typed.data.labels == "classes",
+        )
+        lines = [balance.summary(), *(balance.warnings() if is_classes else ())]
+        if is_classes and balance.is_scale:
+            lines.append("labels with decimals as classes; for a scale set data.labels=numbers")
+        for line in lines:
+            say(f"readlet: {line}")
+        loss, outputs = self.typed.loss, scorer.encoder.labels.outputs
+        if loss.softmax == "norm" and loss.gamma == "infinity" and outputs > 1:
+            warn_of_bound(outputs, "classes", "loss.gamma")
+
+    def learner(
+        self, data: TrainingData, scorer: TrainableClassScorer, device: torch.device
+    ) -> nn.Module:
+        return scorer.learner(self.recipe.training.label_smoothing)
+
+    def evaluator(
+        self, data: TrainingData, scorer: TrainableClassScorer, batch_size: int
+    ) -> ClassEvaluator:
+        before = ClassCalibration() if self.start is None else self.start.calibration
+        return ClassEvaluator(scorer, batch_size, data.dev, self.typed, before)

@@ -1,0 +1,175 @@
+"""What readers and classifiers share: their folder, their device, loading and saving."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from readlet.errors import ReadletError, bad_input
+from readlet.reading.devices import chosen_device
+from readlet.reading.reader_names import (
+    BUNDLED,
+    reader_files,
+    reader_folder,
+    warn_of_same_named_folder,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from readlet.families.family import Scorer, TaskName
+    from readlet.metrics.task import Task
+    from readlet.reading.model_card import CardParts
+    from readlet.recipe.recipe import Recipe
+
+FORMAT = 1
+_BATCH_SIZES = {"cpu": 32, "cuda": 256}
+_OTHER_VERSION = "use a matching version of readlet"
+_NAMES: "dict[TaskName, str]" = {"spans": "reader", "classes": "classifier"}
+_COMMANDS: "dict[TaskName, str]" = {
+    "spans": "ask it with `readlet ask` or `readlet predict`",
+    "classes": "ask it with `readlet classify`",
+}
+
+
+@dataclass(repr=False)  # a vocabulary has tens of thousands of words
+class TrainedModel(ABC):
+    """A scorer of any kind, its calibration, and its device."""
+
+    kind_of_task: ClassVar["TaskName"]
+
+    scorer: "Scorer"
+    recipe: "Recipe"
+    calibration: "BaseModel"
+    metrics: dict[str, Any] = field(default_factory=dict)
+    # Licences and authors of the data and word vectors: distributed with every copy of the model.
+    notice: str = ""
+    device: str = "cpu"
+    # Rows that are scored at once; 0: the default for the device.
+    batch_size: int = 0
+
+    def __post_init__(self) -> None:
+        self.scorer.move_to(self.device)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, device={self.device!r})"
+
+    @property
+    def name(self) -> str:
+        return self.recipe.name
+
+    @property
+    def rows_at_once(self) -> int:
+        return self.batch_size or default_batch_size(self.device)
+
+    @property
+    @abstractmethod
+    def task(self) -> "Task":
+        """How its predictions are scored."""
+
+    @abstractmethod
+    def card_parts(self) -> "CardParts":
+        """The parts of its model card that depend on the task."""
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model's folder. `config.json` comes last: with it the folder is complete.
+
+        A folder that holds anything that is not an earlier model's own is refused.
+        """
+        from readlet.reading.saving import foreign_to_reader
+        from readlet.storage.outputs import check_folder
+
+        check_folder(Path(folder), foreign_to_reader)
+        self.write(Path(folder))
+
+    def write(self, folder: Path) -> None:
+        """Write the model into a folder that was checked before."""
+        from readlet.reading.model_card import model_card
+        from readlet.reading.saving import replace_reader
+        from readlet.storage.files import write_text
+        from readlet.storage.json_files import write_json
+
+        def write(draft: Path) -> None:
+            files = self.scorer.save(draft)
+            write_json(draft / "calibration.json", self.calibration.model_dump())
+            write_json(draft / "metrics.json", self.metrics)
+            if self.notice:
+                write_text(draft / "NOTICE.md", self.notice)
+            write_text(draft / "README.md", model_card(self))
+            config = {"format": FORMAT, "architecture": self.recipe.model.kind, "files": files}
+            recipe = {"recipe": self.recipe.model_dump()}
+            write_json(draft / "config.json", config | self.scorer.config() | recipe)
+
+        replace_reader(folder, write)
+
+
+class StoredModel(NamedTuple):
+    """The content of a model's folder."""
+
+    scorer: Any
+    recipe: "Recipe"
+    calibration: dict[str, Any]
+    metrics: dict[str, Any]
+    notice: str
+    path: Path
+    device: str
+
+
+def read_model(
+    folder: str | Path, wanted: "TaskName", *, device: str, batch_size: int
+) -> StoredModel:
+    """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
+    from readlet.families import family_of
+    from readlet.reading.model_card import check_metrics
+    from readlet.recipe.recipe_files import parse_recipe
+    from readlet.recipe.upgrade import upgrade
+    from readlet.storage.damage import damage_of
+    from readlet.storage.json_files import read_json
+
+    if batch_size < 0:
+        raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
+    device = chosen_device(device)
+    path = reader_folder(folder)
+    if folder == BUNDLED:
+        warn_of_same_named_folder(BUNDLED)
+    config = read_json(path / "config.json")
+    if config.get("format") != FORMAT:
+        fault = f"format {config.get('format')} of {config.get('architecture')!r}"
+        raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
+    reader_files(path)  # checks the names
+    with damage_of(path / "config.json"):
+        recipe = parse_recipe(upgrade(config["recipe"]), str(path / "config.json"))
+        try:
+            family = family_of(config["architecture"])
+        except ReadletError as error:
+            raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
+        if family.task != wanted:
+            fault = f"is a {_NAMES[family.task]}, not a {_NAMES[wanted]}"
+            raise bad_input(path, "", fault, _COMMANDS[family.task])
+        scorer = family.load(path, recipe, config)
+    calibration = read_json(path / "calibration.json")
+    metrics = read_json(path / "metrics.json")
+    with damage_of(path / "metrics.json"):
+        check_metrics(metrics)
+    notice = ""
+    if (path / "NOTICE.md").exists():
+        with damage_of(path / "NOTICE.md"):
+            notice = (path / "NOTICE.md").read_text("utf-8")
+    return StoredModel(scorer, recipe, calibration, metrics, notice, path, device)
+
+
+def stored_task(name: str) -> "TaskName | None":
+    """What the model in a folder is for; None if there is no model of a known kind."""
+    from readlet.families import family_of
+    from readlet.storage.json_files import own_json
+
+    architecture = (own_json(Path(name) / "config.json") or {}).get("architecture")
+    try:
+        return family_of(architecture).task if isinstance(architecture, str) else None
+    except ReadletError:
+        return None
+
+
+def default_batch_size(device: str) -> int:
+    """Rows scored at once on a device: what keeps it busy."""
+    return _BATCH_SIZES.get(device.partition(":")[0], 32)

@@ -1,0 +1,128 @@
+"""Apertium: rule-based translation, by the modes that its language packages install."""
+
+import hashlib
+import os
+import re
+import shlex
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from readlet.machine import own_cores
+from readlet.translation.languages import short_code
+from readlet.translation.losses import loss_of
+from readlet.translation.pipes import run_pipeline
+from readlet.translation.tagging import Tagger
+from readlet.translation.types import EngineError, LanguagePair, Translation
+
+INSTALL = "on Debian and Ubuntu: apt install apertium-eng-spa apertium-fr-es"
+_WAY = 1  # changes whenever the same data would be driven in another way
+_MODE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})")
+_SPECIAL = re.compile(r"([\[\]{}^$/\\@<>])")  # they have a meaning in Apertium's stream
+_ESCAPED = re.compile(r"\\(.)|[\[\]]", re.DOTALL)  # brackets that are not escaped are its own
+# What `apertium` itself appends: a stop, so that the last words are tagged as a sentence's end.
+_END = ".[]"
+_FEWEST = 64  # sentences for which a pipeline of their own pays
+# A batch that takes longer than this hangs: a busy machine is slow, but not that slow.
+_SECONDS, _CHARACTERS_A_SECOND = 60.0, 1_000
+
+
+class Apertium:
+    """The modes of an Apertium installation as a translation engine."""
+
+    name = "apertium"
+
+    def __init__(self, data: Path | None = None) -> None:
+        folder = data or Path(os.environ.get("APERTIUM_DATADIR", "/usr/share/apertium"))
+        self._modes = _modes(folder / "modes")
+
+    def pairs(self) -> Collection[LanguagePair]:
+        return self._modes.keys()
+
+    def version(self, pair: LanguagePair) -> str:
+        return _version(self._modes[pair])
+
+    def translate(self, sentences: Sequence[str], pair: LanguagePair) -> list[Translation]:
+        """A sentence's translation does not depend on the other sentences."""
+        parts = max(1, min(own_cores(), len(sentences) // _FEWEST))
+        shares = [sentences[number::parts] for number in range(parts)]
+        stages = _stages(self._modes[pair])
+        name = f"apertium {pair}"
+        with ThreadPoolExecutor(parts) as pool:  # the work is done by other processes
+            made = list(pool.map(lambda share: _translated(share, stages, name), shares))
+        texts = [made[number % parts][number // parts] for number in range(len(sentences))]
+        return [
+            Translation(text, loss=loss_of(sentence, text))
+            for sentence, text in zip(sentences, texts, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """The programs of a mode: before the tagger, the tagger, and after it."""
+
+    before: list[list[str]]
+    tagger: Tagger | None
+    after: list[list[str]]
+
+
+def _modes(folder: Path) -> dict[LanguagePair, Path]:
+    found = {}
+    for path in sorted(folder.glob("*.mode")):
+        if codes := _MODE.fullmatch(path.stem):  # others are variants, such as `spa-eng_US`
+            found[LanguagePair(short_code(codes[1]), short_code(codes[2]))] = path
+    return found
+
+
+@cache
+def _stages(mode: Path) -> _Stages:
+    # $1 is how words are generated: `-n`, without marks of unknown words. $2 is for the tagger.
+    line = mode.read_text("utf-8").replace("$1", "-n").replace("$2", "")
+    commands = []
+    for part in line.strip().split("|"):
+        program, *options = shlex.split(part)
+        commands.append([program, "-z", *options])  # a NUL character ends a text
+    at = next((n for n, c in enumerate(commands) if Path(c[0]).name == "apertium-tagger"), None)
+    if at is None:
+        return _Stages([], None, commands)
+    return _Stages(commands[:at], Tagger(commands[at]), commands[at + 1 :])
+
+
+@cache
+def _version(mode: Path) -> str:
+    """A digest of the mode and of all data that it names."""
+    digest = hashlib.blake2b(mode.read_bytes(), digest_size=8)
+    for word in shlex.split(mode.read_text("utf-8").replace("|", " ")):
+        if Path(word).is_absolute() and Path(word).is_file():
+            digest.update(Path(word).read_bytes())
+    return f"{mode.stem} {digest.hexdigest()} {_WAY}"
+
+
+def _translated(sentences: Sequence[str], stages: _Stages, name: str) -> list[str]:
+    texts = [_as_stream(sentence) for sentence in sentences]
+    seconds = _SECONDS + sum(map(len, texts)) / _CHARACTERS_A_SECOND
+
+    def passed(commands: list[list[str]], texts: list[bytes]) -> list[bytes]:
+        joined = b"".join(text + b"\0" for text in texts)
+        parts = run_pipeline(commands, joined, seconds=seconds, name=name).split(b"\0")
+        if len(parts) <= len(texts):
+            raise EngineError(f"{name}: {len(texts)} sentences gave {len(parts) - 1} translations")
+        return parts[: len(texts)]  # at its end, each program adds a NUL character
+
+    if stages.tagger is not None:
+        texts = passed(stages.before, texts) if stages.before else texts
+        texts = stages.tagger.tagged(texts, passed)
+    return [_from_stream(text) for text in passed(stages.after, texts)]
+
+
+def _as_stream(sentence: str) -> bytes:
+    text = " ".join(sentence.replace("\0", " ").split())
+    text = _SPECIAL.sub(r"\\\1", text).replace("~", "[~]")  # else a tilde would be dropped
+    return (text + _END).encode("utf-8", "replace")
+
+
+def _from_stream(text: bytes) -> str:
+    plain = text.decode("utf-8", "replace").removesuffix("[]").removesuffix(".")
+    return _ESCAPED.sub(r"\1", plain).strip()

@@ -1,0 +1,71 @@
+"""Which translation engines this machine has, and which one translates a language pair."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from readlet.errors import ReadletError, bad_input
+from readlet.translation import apertium
+from readlet.translation.apertium import Apertium
+from readlet.translation.argos import SUFFIX, Argos, opened
+from readlet.translation.ctranslate import CTranslate2, is_model_folder
+from readlet.translation.routes import route_to
+from readlet.translation.types import LanguagePair, Translator
+
+# Neural models first: they translate better.
+_INSTALLED = {"argos": Argos, "apertium": Apertium}
+
+
+def installed_engines() -> Iterator[Translator]:
+    """The engines with at least one language pair, in order of preference."""
+    for engine in _INSTALLED.values():
+        made: Translator = engine()
+        if made.pairs():
+            yield made
+
+
+def engine_named(name: str) -> Translator:
+    """An engine by its name, or by the path of a package or of a converted model."""
+    if name in _INSTALLED:
+        made: Translator = _INSTALLED[name]()
+        return made
+    path = Path(name)
+    if path.is_dir() or path.suffix == SUFFIX:
+        return _engine_at(path)
+    known = ", ".join(_INSTALLED)
+    remedy = f"choose {known}, a {SUFFIX} file, or the folder of a CTranslate2 model"
+    raise bad_input(name, "", "no such engine", remedy)
+
+
+@cache  # so that a model is loaded once
+def _engine_at(path: Path) -> Translator:
+    return CTranslate2(path) if is_model_folder(path) else Argos([opened(path)])
+
+
+def translator_for(pair: LanguagePair, engine: str | None = None) -> Translator:
+    """The engine for a pair, without a pivot if possible.
+
+    `engine` names one, or several with commas between them: a package for each direction.
+    """
+    named = engine.split(",") if engine else []
+    engines = [engine_named(name) for name in named] or list(installed_engines())
+    able = [(route, made) for made in engines if (route := route_to(pair, made.pairs()))]
+    if not able:
+        raise _no_engine(pair, engines)
+    return min(able, key=lambda found: len(found[0]))[1]  # the first of equals
+
+
+def _no_engine(pair: LanguagePair, engines: list[Translator]) -> ReadletError:
+    there = [f"{made.name} has {' '.join(sorted(map(str, made.pairs())))}" for made in engines]
+    return ReadletError(
+        f"no engine translates {pair}: {'; '.join(there) or 'none is installed'}; "
+        f"run: readlet translators install {pair}; or {apertium.INSTALL}"
+    )
+
+
+def parse_pair(text: str) -> LanguagePair:
+    """`en-es` as a pair."""
+    source, _, target = text.partition("-")
+    if not (source.isalpha() and target.isalpha() and source != target):
+        raise bad_input(text, "", "no language pair", "give two codes such as en-es")
+    return LanguagePair(source.lower(), target.lower())

@@ -1,0 +1,271 @@
+"""`readlet augment`: options, bad input, interruption and several processes, with real engines."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.bundled import corpus
+from readlet.formats import read_examples, write_examples
+from readlet.translation.cache import Cache
+from readlet.types import Example
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A few English questions of the bundled corpus."""
+    path = tmp_path / "data.jsonl"
+    write_examples(path, [e for e in read_examples(corpus("test")) if e.language == "en"][:8])
+    return path
+
+
+@pytest.fixture(scope="session")
+def translations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that the tests share: each sentence is translated once."""
+    return tmp_path_factory.mktemp("translations") / "shared.sqlite"
+
+
+def test_new_questions(
+    readlet: Run, apertium: Any, data: Path, tmp_path: Path, translations: Path
+) -> None:
+    out, lost, report = tmp_path / "out.json", tmp_path / "lost.jsonl", tmp_path / "report"
+    words = ["augment", data, "--to", "es", "--cache", translations, "--out", out]
+    done = readlet(*words, "--lost", lost, "--report", report)
+    assert done.code == 0, done.err
+    old, made = list(read_examples(data)), list(read_examples(out))  # law 1 is checked here
+    new = [example for example in made if example.language == "es"]
+    listed = [json.loads(line) for line in lost.read_text("utf-8").splitlines()]
+    assert len(made) == 8 + len(new)
+    assert len(new) + len(listed) == 8
+    assert len(new) >= 6
+    assert {example.id for example in new} == {f"{e.id}-es" for e in old} - {
+        f"{row['id']}-es" for row in listed
+    }
+    assert f"Wrote {out}: {len(made)} questions, {len(new)} of them new." in done.out
+    assert {path.name for path in report.iterdir()} == {
+        *("augmentation.html", "augmentation.md", "augmentation.json")
+    }
+    values = json.loads((report / "augmentation.json").read_text("utf-8"))
+    assert values["languages"]["es"]["kept"] == len(new)
+    assert list(values["engines"]) == ["en-es"]
+
+
+@pytest.mark.parametrize(
+    ("preset", "languages", "moved"),
+    [("B1", {"en"}, {"context"}), ("D1", {"fr"}, {"context"})],
+)
+def test_presets(
+    readlet: Run,
+    apertium: Any,
+    data: Path,
+    tmp_path: Path,
+    translations: Path,
+    preset: str,
+    languages: set[str],
+    moved: set[str],
+) -> None:
+    """French by way of Spanish, which Apertium does by itself."""
+    out = tmp_path / "out.jsonl"
+    words = ["--preset", preset, "--no-merge", "--keep", "all", "--cache", translations]
+    done = readlet("augment", data, *words, "--out", out)
+    assert done.code == 0, done.err
+    old = {example.id: example for example in read_examples(data)}
+    made = list(read_examples(out))
+    assert len(made) >= 6
+    assert {example.language for example in made} == languages
+    for new in made:
+        source = old[new.id.partition("-fr")[0]]
+        changed = {f for f in ("question", "context") if getattr(new, f) != getattr(source, f)}
+        assert changed == moved
+
+
+def test_a_neural_engine(
+    readlet: Run,
+    argos_package: Callable[[str, str], Path],
+    sound: list[Example],
+    tmp_path: Path,
+) -> None:
+    """An Argos package, which swaps the case of every letter: the answers are found again."""
+    data, out = tmp_path / "data.jsonl", tmp_path / "out.jsonl"
+    write_examples(data, sound[:2])
+    package = argos_package("en", "es")
+    words = ["--to", "es", "--engine", package, "--cache", tmp_path / "c.sqlite", "--out", out]
+    done = readlet("augment", data, *words, "--no-merge", "--json")
+    assert done.code == 0, done.err
+    values = json.loads(done.out)
+    assert values["engines"]["en-es"].startswith("argos ")
+    assert values["languages"]["es"]["kept"] == 2
+    lamp, oil = read_examples(out)
+    assert "aDA bROOK" in {answer.text for answer in lamp.answers}
+    assert oil.is_impossible
+
+
+WRONG = {
+    "no language": (["--out", "OUT"], "no language to translate into; name one, such as --to es"),
+    "no output": (["--to", "es"], "--out: no file to write; give one, or translate with --shard"),
+    "a preset and more": (
+        ["--preset", "B1", "--back", "--out", "OUT"],
+        "--back: not with --preset; leave one of them out",
+    ),
+    "an unknown preset": (["--preset", "B9", "--out", "OUT"], "preset 'B9': unknown; known: A1"),
+    "no such field": (
+        ["--to", "es", "--fields", "answer", "--out", "OUT"],
+        "field 'answer': unknown or repeated; known: question, context",
+    ),
+    "no such mode": (["--to", "es", "--keep", "most", "--out", "OUT"], "keep 'most': unknown"),
+    "an empty share": (["--to", "es", "--share", "0", "--out", "OUT"], "share 0.0: not above 0"),
+    "no such engine": (
+        ["--to", "es", "--engine", "babel", "--out", "OUT"],
+        "babel: no such engine; choose argos, apertium, a .argosmodel file",
+    ),
+    "no part": (["--to", "es", "--shard", "9/8"], "--shard '9/8': no part of a whole; give one"),
+    "a part and an output": (
+        ["--to", "es", "--shard", "1/8", "--out", "OUT"],
+        "--out: not with --shard; give it without --shard, later",
+    ),
+    "an unknown format": (["--to", "es", "--out", "OUT.txt"], "unknown output format; end the"),
+    "one file for two": (
+        ["--to", "es", "--out", "OUT", "--lost", "OUT"],
+        "is also --out; give another file for --lost",
+    ),
+    "a cache that is no cache": (
+        ["--to", "es", "--out", "OUT", "--cache", "NOTES"],
+        "the cache is damaged (file is not a database); move it away",
+    ),
+    "a cache that is the data": (
+        ["--to", "es", "--out", "OUT", "--cache", "DATA"],
+        "is also an input; give another file",
+    ),
+    "a cache that is the output": (
+        ["--to", "es", "--out", "OUT", "--cache", "OUT"],
+        "is also an output; give another file for --cache",
+    ),
+    "no such cache": (
+        ["--to", "es", "--out", "OUT", "--add-cache", "gone.sqlite"],
+        "gone.sqlite: no such cache; check the path",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
+def test_bad_input_is_one_line(
+    readlet: Run, apertium: Any, data: Path, tmp_path: Path, words: list[str], message: str
+) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("By Ada Brook, in 1881. " * 100)
+    names = {"OUT": tmp_path / "out.jsonl", "NOTES": notes, "DATA": data}
+    given = [names.get(word, tmp_path / word if "." in word else word) for word in words]
+    cache = [] if "--cache" in words else ["--cache", tmp_path / "c.sqlite"]
+    before = data.read_bytes()
+    done = readlet("augment", data, *given, *cache)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert message in line
+    assert data.read_bytes() == before
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_pair_that_no_engine_has(readlet: Run, apertium: Any, data: Path, tmp_path: Path) -> None:
+    words = ["--engine", "apertium", "--cache", tmp_path / "c.sqlite", "--out", tmp_path / "o.csv"]
+    done = readlet("augment", data, "--preset", "D2", *words)
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert "no engine translates en-de: apertium has en-es" in line
+    assert "readlet translators install en-de" in line
+
+
+def test_shards_merge_into_the_same_bytes(
+    readlet: Run, apertium: Any, data: Path, tmp_path: Path
+) -> None:
+    """Each part in a cache of its own, as on machines of their own."""
+    words = ["augment", data, "--to", "es", "--back"]
+    alone, together = tmp_path / "alone.json", tmp_path / "together.json"
+    assert readlet(*words, "--cache", tmp_path / "all.sqlite", "--out", alone).code == 0
+    shards = []
+    for number in (1, 2, 3):
+        shards.append(tmp_path / f"{number}.sqlite")
+        done = readlet(*words, "--cache", shards[-1], "--shard", f"{number}/3")
+        assert f"translations, with part {number}/3 of the data" in done.out
+    sizes = [_size(path) for path in shards]
+    assert min(sizes) > 0
+    assert max(sizes) < _size(tmp_path / "all.sqlite")
+    added = [word for path in shards for word in ("--add-cache", path)]
+    merged = tmp_path / "merged.sqlite"
+    assert readlet(*words, "--cache", merged, *added, "--out", together).code == 0
+    assert together.read_bytes() == alone.read_bytes()
+    assert _size(merged) == _size(tmp_path / "all.sqlite")
+
+
+def _size(path: Path) -> int:
+    with Cache(path) as cache:
+        return len(cache)
+
+
+def _wait_for_translations(cache: Path) -> int:
+    """Until there are some."""
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline:
+        if cache.exists() and (count := _size(cache)):
+            return count
+        time.sleep(0.02)
+    raise AssertionError("nothing was translated")
+
+
+def test_killed_and_continued(readlet: Run, apertium: Any, data: Path, tmp_path: Path) -> None:
+    """SIGKILL on the way back: the same command makes the same file, with what was stored."""
+    out, cache = tmp_path / "out.json", tmp_path / "c.sqlite"
+    words = ["augment", str(data), "--to", "es", "--back"]
+    begun = [*words, "--cache", str(cache), "--out", str(out)]
+    process = subprocess.Popen([sys.executable, "-m", "readlet", *begun])
+    try:
+        stored = _wait_for_translations(cache)
+    finally:
+        process.kill()
+        process.wait()
+    assert not out.exists()
+    assert readlet(*begun).code == 0
+    assert _size(cache) > stored
+    whole = tmp_path / "whole.json"
+    assert readlet(*words, "--cache", tmp_path / "new.sqlite", "--out", whole).code == 0
+    assert out.read_bytes() == whole.read_bytes()
+    assert not list(tmp_path.glob("*.part-*"))
+
+
+def test_two_processes_of_which_one_is_killed(
+    readlet: Run, apertium: Any, data: Path, tmp_path: Path
+) -> None:
+    """As `accelerate launch` starts them. It ends both; started again, they continue."""
+    out, cache = tmp_path / "out.json", tmp_path / "c.sqlite"
+    words = ["augment", str(data), "--to", "es", "--back"]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    launch = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]  # see test_train.py
+    launch += ["--mixed_precision", "no", "--dynamo_backend", "no"]
+    launch += ["--main_process_port", str(port), "-m", "readlet", *words]
+    launch += ["--cache", str(cache), "--out", str(out)]
+    command = [sys.executable, "-m", "accelerate.commands.launch", *launch]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment) as process:
+        _wait_for_translations(cache)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(children[-1]), signal.SIGKILL)
+    assert process.returncode != 0
+    assert not out.exists()
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Wrote ") == 1
+    alone = tmp_path / "alone.json"
+    assert readlet(*words, "--cache", tmp_path / "a.sqlite", "--out", alone).code == 0
+    assert out.read_bytes() == alone.read_bytes()
+    assert not list(tmp_path.glob("*.part-*"))

@@ -1,0 +1,129 @@
+"""Metrics of several classes and of values, against plain loops and scipy."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readlet.metrics.class_evaluation import evaluate_classes
+from readlet.metrics.class_task import CLASS_METRICS, class_items, class_task
+from readlet.metrics.glue import glue_scores
+from readlet.metrics.tasks import task_named
+from readlet.metrics.uncertainty import difference_p, score_interval
+from readlet.metrics.value_task import PEARSON, VALUES, value_items
+from readlet.types import Sentence
+
+NAMES = ("a", "b", "c", "d")
+
+
+def plain_macro_f1(labels: list[int], guesses: list[int]) -> float:
+    found = []
+    for c in {*labels, *guesses}:
+        right = sum(x == y == c for x, y in zip(labels, guesses, strict=True))
+        found.append(2 * right / (labels.count(c) + guesses.count(c)))
+    return 100 * sum(found) / len(found) if found else 0.0
+
+
+def plain_matthews(labels: list[int], guesses: list[int]) -> float:
+    """The correlation of the two tables of indicators (Gorodkin 2004)."""
+    gold, guess = (np.eye(4)[np.array(side, int).reshape(-1)] for side in (labels, guesses))
+    if not len(labels):
+        return 0.0
+    gold, guess = gold - gold.mean(axis=0), guess - guess.mean(axis=0)
+    spread = math.sqrt((gold**2).sum() * (guess**2).sum())
+    return 100 * float((gold * guess).sum()) / spread if spread > 1e-12 else 0.0
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=25))
+def test_four_classes(pairs: list[tuple[int, int]]) -> None:
+    labels, guesses = [gold for gold, _ in pairs], [guess for _, guess in pairs]
+    task = class_task(NAMES, ("macro_f1", "accuracy", "matthews_correlation"))
+    sentences = [Sentence(str(n), "x", NAMES[label]) for n, label in enumerate(labels)]
+    scored = task.score(sentences, [NAMES[guess] for guess in guesses])
+    assert scored.summary["macro_f1"] == pytest.approx(plain_macro_f1(labels, guesses))
+    assert scored.summary["matthews_correlation"] == pytest.approx(
+        plain_matthews(labels, guesses), abs=1e-6
+    )
+    assert scored.summary["predicted_classes"] == len({*guesses})
+    for metric in task.metrics:
+        assert metric.score(scored.items) == scored.summary[metric.name]
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=30))
+def test_two_classes_have_the_official_scores_to_the_last_digit(
+    pairs: list[tuple[int, int]],
+) -> None:
+    """Law 8."""
+    labels, guesses = [gold for gold, _ in pairs], [guess for _, guess in pairs]
+    sentences = [Sentence(str(n), "x", str(label)) for n, label in enumerate(labels)]
+    found = class_task(("0", "1"), CLASS_METRICS).score(sentences, [str(g) for g in guesses])
+    for task in ("cola", "sst2", "mrpc"):
+        for name, value in glue_scores(task, labels, guesses).items():  # type: ignore[arg-type]
+            assert found.summary[name] == value
+
+
+def test_intervals_and_tests_of_several_classes() -> None:
+    draw = random.Random(3)
+    labels = [draw.randrange(4) for _ in range(30)]
+    good = [label if draw.random() < 0.9 else draw.randrange(4) for label in labels]
+    bad = [draw.randrange(4) for _ in labels]
+    items = [class_items(labels, guesses, 4) for guesses in (good, bad)]
+    for metric in class_task(NAMES, ("macro_f1", "matthews_correlation")).metrics:
+        low, high = score_interval(metric, items[0])
+        assert low < metric.score(items[0]) <= high
+        assert difference_p(metric, *items) < 0.01
+        assert difference_p(metric, items[0], items[0]) == 1.0
+    plain = [
+        plain_macro_f1([labels[n] for n in rows], [good[n] for n in rows])
+        for rows in np.random.default_rng(0).integers(0, 30, (10, 100, 30)).reshape(-1, 30)
+    ]
+    bounds = score_interval(class_task(NAMES, ("macro_f1",)).metrics[0], items[0])
+    assert bounds == pytest.approx(np.percentile(plain, [2.5, 97.5]).tolist(), abs=0.5)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-9, 9), st.floats(-9, 9, allow_nan=False)), min_size=3, max_size=20
+    ),
+    st.sampled_from([0.0, 2000.0, 1e6]),
+)
+def test_values_against_scipy(pairs: list[tuple[int, float]], offset: float) -> None:
+    from scipy.stats import pearsonr, spearmanr
+
+    labels = [gold + offset for gold, _ in pairs]
+    values = [round(guess, 2) + offset for _, guess in pairs]
+    sentences = [Sentence(str(n), "x", repr(label)) for n, label in enumerate(labels)]
+    found = VALUES.score(sentences, [repr(value) for value in values]).summary
+    if len({*labels}) > 1 and len({*values}) > 1:
+        assert found["pearson"] == pytest.approx(100 * pearsonr(labels, values)[0], abs=1e-4)
+        assert found["spearman"] == pytest.approx(100 * spearmanr(labels, values)[0], abs=1e-4)
+    squares = [(a - b) ** 2 for a, b in zip(labels, values, strict=True)]
+    assert found["mean_squared_error"] == pytest.approx(sum(squares) / len(squares))
+    low, high = score_interval(PEARSON, value_items(labels, values))
+    assert -100.001 <= low <= high <= 100.001
+
+
+def test_tasks_are_found_by_the_name_that_runs_store() -> None:
+    task = class_task(NAMES, ("macro_f1", "accuracy"))
+    found = task_named(task.name)
+    assert found is not None
+    assert [m.columns for m in found.metrics] == [m.columns for m in task.metrics]
+    assert found.decisive == "macro_f1"
+    assert task_named("values") is VALUES
+    assert task_named("4 classes: speed") is None
+    assert task_named("nothing") is None
+
+
+def test_an_evaluation_has_a_confusion_matrix_and_counts_missing_predictions() -> None:
+    sentences = [Sentence(str(n), "x", NAMES[n % 4]) for n in range(8)]
+    given = {str(n): NAMES[n % 2] for n in range(7)}
+    task = class_task(NAMES, ("accuracy",))
+    found = evaluate_classes(task, NAMES, sentences, given, confidences=None)
+    assert found.missing == ["7"]
+    assert found.official["accuracy"] == 50.0
+    assert found.confusion is not None
+    assert found.confusion["c"] == {"a": 2, "b": 0, "c": 0, "d": 0}
+    assert sum(map(sum, (row.values() for row in found.confusion.values()))) == 7
