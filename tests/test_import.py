@@ -1,10 +1,13 @@
 import ast
+import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +47,28 @@ def test_commands_that_need_no_tensors_load_none(tmp_path: Path, words: list[str
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_answers_need_no_compiler(tmp_path: Path, random_reader: Callable[..., Any]) -> None:
+    """It would double the time until the first answer. With a GPU the kernels bring it along."""
+    (tmp_path / "a.txt").write_text("Ada Brook came.")
+    random_reader("Ada Brook came.", null=True).save(tmp_path / "reader")
+    command = ["readlet", "ask", "Who?", str(tmp_path / "a.txt")]
+    program = (
+        "import sys; from readlet.cli import main\n"
+        f"sys.argv = {[*command, '--reader', str(tmp_path / 'reader')]}\n"
+        "try: main()\n"
+        "except SystemExit as ending: print(ending.code)\n"
+        "print([name in sys.modules for name in ('torch', 'torch._dynamo', 'triton')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.stdout.splitlines()[-2:] == ["0", "[True, False, False]"]
 
 
 def test_every_requirement_is_used() -> None:

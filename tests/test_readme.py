@@ -4,14 +4,21 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from readlet.formats import read_examples, write_examples
 
 # The same commands on fewer questions and seeds: the test must be fast.
 SMALLER = {
     "convert bundled:train --out mine.csv": "convert bundled:dev --out mine.csv",
-    "qacnn-ablation --small": "qacnn-ablation --small --seeds 1",
+    "qacnn-ablation --small": "qacnn-ablation --small --seeds 1 --set data.share=0.2",
+    "train tiny": "train tiny --set data.share=0.2",
+    "train finetune": "train finetune --set data.share=0.2",
+    "bundled bundled:test": "bundled few.jsonl",
 }
 README = Path(__file__).parent.parent / "README.md"
 GUIDE = README.parent / "docs" / "your-data.md"
@@ -21,44 +28,64 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    ("page", "written"),
-    [
-        (README, ["repaired.jsonl", "runs/tiny/config.json"]),
-        (GUIDE, ["clean.csv", "after.svg", "runs/mine/config.json", "predictions.csv"]),
-    ],
-    ids=["README", "guide"],
-)
-def test_every_command_runs(tmp_path: Path, page: Path, written: list[str]) -> None:
-    script = "\n".join(blocks(page, "bash"))
-    assert script.count("readlet ") >= 10
-    for given, smaller in SMALLER.items():
-        script = script.replace(given, smaller)
+def in_bash(line: str) -> str:
+    """The standard output of a line of the page."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        ["bash", "-e", "-c", script],
-        cwd=tmp_path,
-        env=environment,
+        ["bash", "-e", "-c", line],
+        env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert all((tmp_path / name).exists() for name in written)
+    assert done.returncode == 0, f"{line}\n{done.stderr}"
+    return done.stdout
+
+
+def words_of(line: str) -> list[str]:
+    """The words that the shell passes to `readlet`."""
+    return in_bash(f'readlet() {{ printf "%s\\0" "$@"; }}\n{line}').split("\0")[:-1]
+
+
+@pytest.mark.parametrize(
+    ("page", "piped", "written"),
+    [
+        (README, 1, ["repaired.jsonl", "runs/tiny/config.json"]),
+        (GUIDE, 0, ["clean.csv", "after.svg", "runs/mine/config.json", "predictions.csv"]),
+    ],
+    ids=["README", "guide"],
+)
+def test_every_command_runs(
+    tmp_path: Path,
+    readlet: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    page: Path,
+    piped: int,
+    written: list[str],
+) -> None:
+    """Pipes run as they are; in other lines only the shell's part, and the command in here."""
+    script = "\n".join(blocks(page, "bash"))
+    assert script.count("readlet ") >= 10
+    for given, smaller in SMALLER.items():
+        script = script.replace(given, smaller)
+    monkeypatch.chdir(tmp_path)
+    write_examples(Path("few.jsonl"), list(read_examples("bundled:test"))[:12])
+    lines = script.splitlines()
+    assert sum("| readlet " in line for line in lines) == piped
+    for line in lines:
+        if line.startswith("readlet ") and "|" not in line:
+            done = readlet(*words_of(line))
+            assert done.code == 0, f"{line}\n{done.err}"
+        else:
+            in_bash(line)
+    assert all(Path(name).exists() for name in written)
     (program,) = blocks(page, "python")
-    answered = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert answered.returncode == 0, answered.stderr
-    assert len(answered.stdout.split()) >= 4  # at least position, score and no-answer probability
+    capsys.readouterr()  # discard earlier output
+    exec(program, {})
+    # at least position, score and no-answer probability
+    assert len(capsys.readouterr().out.split()) >= 4
 
 
 def test_the_two_commands_come_first() -> None:

@@ -12,8 +12,8 @@ import readlet as package
 Run = Callable[..., Any]
 
 
-def test_demo(readlet_process: Run) -> None:
-    done = readlet_process("demo")
+def test_demo(readlet: Run) -> None:
+    done = readlet("demo")
     assert done.code == 0, done.err
     assert "examples/s" in done.err  # training reports its progress
     shown = done.out

@@ -12,23 +12,20 @@ from typing import Any
 import pytest
 
 from readlet.reading.reader import Reader
+from readlet.storage.partial_lines import PartialLines
 
 Run = Callable[..., Any]
 
 LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil. "
 CHUNK = 8
-# The command with small chunks; with a pause for each question, so that it can be killed inside.
+# The command with small chunks and a pause for each question, so that it can be killed inside.
 PROGRAM = f"""
-import sys, time
+import time
 import readlet.reading.reader, readlet.reading.predict_file
 readlet.reading.reader.CHUNK = readlet.reading.predict_file.CHUNK = {CHUNK}
-from readlet.encoding.words import words
-from readlet.formats import read
-pause = float(sys.argv.pop(1))
-if pause:
-    from readlet.storage.partial_lines import PartialLines
-    append = PartialLines.append
-    PartialLines.append = lambda self, record: (time.sleep(pause), append(self, record))[1]
+from readlet.storage.partial_lines import PartialLines
+append = PartialLines.append
+PartialLines.append = lambda self, record: (time.sleep(0.02), append(self, record))[1]
 from readlet.cli import main
 main()
 """
@@ -57,14 +54,16 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def begin(*words: object, pause: float = 0.0) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", PROGRAM, str(pause), "predict", *map(str, words)]
-    return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("readlet.reading.predict_file.CHUNK", CHUNK)
+    monkeypatch.setattr("readlet.reading.reader.CHUNK", CHUNK)
 
 
 def kill_after(lines: int, path: Path, *words: object) -> None:
     """Run the command and kill it when its unfinished output has so many lines."""
-    process = begin(*words, pause=0.02)
+    command = [sys.executable, "-c", PROGRAM, "predict", *map(str, words)]
+    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     end = time.monotonic() + 60
     while not path.exists() or path.read_bytes().count(b"\n") < lines:
         assert process.poll() is None, process.communicate()
@@ -75,20 +74,14 @@ def kill_after(lines: int, path: Path, *words: object) -> None:
     process.communicate()
 
 
-def finish(*words: object) -> str:
-    process = begin(*words)
-    out, err = process.communicate()
-    assert process.returncode == 0, err
-    assert out
-    return err
-
-
 def test_killed_twice_and_resumed_gives_the_same_bytes(
-    tmp_path: Path, reader: Path, data: Path
+    readlet: Run, tmp_path: Path, reader: Path, data: Path
 ) -> None:
     whole, out = tmp_path / "whole.csv", tmp_path / "killed.csv"
     na_whole, na_out = tmp_path / "na-whole.json", tmp_path / "na.json"
-    finish(reader, data, "--out", whole, "--na-probs", na_whole)
+    done = readlet("predict", reader, data, "--out", whole, "--na-probs", na_whole)
+    assert done.code == 0, done.err
+    assert done.out
     words = (reader, data, "--out", out, "--na-probs", na_out)
     partial = tmp_path / f"{out.name}.partial"
     kill_after(1 + CHUNK, partial, *words)
@@ -96,18 +89,28 @@ def test_killed_twice_and_resumed_gives_the_same_bytes(
     assert not out.exists()
     # As if the last line had been cut while it was written.
     partial.write_bytes(partial.read_bytes()[:-5])
-    warned = finish(*words)
-    assert f"readlet: {partial}: continues after {2 * CHUNK} of 43 questions\n" in warned
+    done = readlet("predict", *words)
+    assert done.code == 0, done.err
+    assert f"readlet: {partial}: continues after {2 * CHUNK} of 43 questions\n" in done.err
     assert out.read_bytes() == whole.read_bytes()
     assert na_out.read_bytes() == na_whole.read_bytes()
     assert not partial.exists()
 
 
 def test_another_reader_data_or_option_is_not_mixed_in(
-    readlet: Run, tmp_path: Path, reader: Path, data: Path
+    readlet: Run, tmp_path: Path, reader: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, partial = tmp_path / "p.csv", tmp_path / "p.csv.partial"
-    kill_after(1 + CHUNK, partial, reader, data, "--out", out)
+    append, left = PartialLines.append, iter(range(1 + CHUNK))
+
+    def interrupted(self: PartialLines, record: Any) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        append(self, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PartialLines, "append", interrupted)
+        assert readlet("predict", reader, data, "--out", out).code == 130
     before = partial.read_bytes()
 
     def fault(*words: object) -> str:
@@ -134,8 +137,6 @@ def test_a_finished_part_is_not_predicted_again(
     readlet: Run, tmp_path: Path, reader: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed after the last prediction, before the output was written."""
-    monkeypatch.setattr("readlet.reading.predict_file.CHUNK", CHUNK)
-    monkeypatch.setattr("readlet.reading.reader.CHUNK", CHUNK)
     out = tmp_path / "p.csv"
 
     def crash(*_: object) -> None:

@@ -26,15 +26,15 @@ from readlet.recipe.recipe_files import load_recipe
 
 Run = Callable[..., Any]
 
-# 60 steps, 15 per epoch; no checkpoint coincides with the end of an epoch.
+# 45 steps, 15 per epoch; no checkpoint coincides with the end of an epoch.
 KILLED = [
-    *("training.batch_size=8", "training.epochs=4", "training.evaluate_every=2"),
+    *("training.batch_size=8", "training.epochs=3", "training.evaluate_every=2"),
     *("training.checkpoint_every=7", "training.log_every=2"),
 ]
-# 48 steps, 8 per epoch, of two batches each except for the last of an epoch.
+# 24 steps, 8 per epoch, of two batches each except for the last of an epoch.
 INTERRUPTED = [
-    *("training.batch_size=8", "training.epochs=6", "training.accumulate=2"),
-    *("training.checkpoint_every=5", "training.log_every=3", "training.evaluate_every=3"),
+    *("training.batch_size=8", "training.epochs=3", "training.accumulate=2"),
+    *("training.checkpoint_every=5", "training.log_every=3", "training.evaluate_every=2"),
 ]
 
 
@@ -103,7 +103,7 @@ def test_killed_and_resumed(readlet: Run, tmp_path: Path, small_training: list[s
         wait_for(process, is_between_checkpoints)
         process.send_signal(signal.SIGKILL)
         assert process.wait(timeout=60) == -signal.SIGKILL
-    assert max(checkpoints(folder)) < 60
+    assert max(checkpoints(folder)) < 45
     assert not (folder / "config.json").exists()
     done = readlet("train", "tiny", "--out", folder, "--resume", *sets(changes))
     assert done.code == 0
@@ -120,7 +120,7 @@ def test_interrupted_and_resumed(readlet: Run, tmp_path: Path, small_training: l
     assert process.returncode == 130
     assert "Traceback" not in err
     (step,) = checkpoints(folder)
-    assert 9 <= step < 48
+    assert 9 <= step < 24
     assert err.splitlines()[-1] == f"readlet: stopped at step {step}; continue with --resume"
     assert max(line["step"] for line in read_log(folder)) <= step
     refused = readlet("train", "tiny", "--out", folder, *sets(changes))

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -34,6 +34,9 @@ from readlet.experiments.store import (
 from readlet.experiments.table import load_table
 from readlet.formats import read_examples, source_path
 from readlet.training import checkpoint as checkpoint_module
+
+if TYPE_CHECKING:
+    from readlet.fitting.train import Trained
 
 Write = Callable[..., str]
 
@@ -75,18 +78,58 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("made")
 
 
-def one_run(write_table: Write, **changes: object) -> Grid:
-    return expand(load_table(write_table()), only=["baseline"], seeds=1, **changes)  # type: ignore[arg-type]
+# A quarter of the questions in as many steps.
+FEW = ["data.share=0.25", "training.batch_size=16"]
+
+
+def one_run(write_table: Write) -> Grid:
+    return expand(load_table(write_table()), only=["baseline"], seeds=1, changes=FEW)
+
+
+@pytest.fixture(scope="module")
+def trained() -> list[tuple["Trained", str]]:
+    """That run's reader and scores as they were in memory, with its log."""
+    return []
 
 
 @pytest.fixture
-def out(made: Path, write_table: Write, tmp_path: Path) -> Path:
+def out(made: Path, trained: list[Any], write_table: Write, tmp_path: Path) -> Path:
     """A folder with that one finished run."""
-    grid = one_run(write_table)
     if not any(made.iterdir()):
-        run_grid(grid, made, Notes())
+        train = runner_module.Runner._train
+
+        def noted(self: Any, folder: RunFolder, *args: Any, **named: Any) -> "Trained":
+            result = train(self, folder, *args, **named)
+            trained.append((result, (folder.work / "log.jsonl").read_text()))
+            return result
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(runner_module.Runner, "_train", noted)
+            run_grid(one_run(write_table), made, Notes())
     shutil.copytree(made, tmp_path / "out")
     return tmp_path / "out"
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run, stopped after its second checkpoint."""
+    return tmp_path_factory.mktemp("stopped")
+
+
+@pytest.fixture
+def begun(stopped: Path, write_table: Write, tmp_path: Path) -> Path:
+    """A folder with that run."""
+    if not any(stopped.iterdir()):
+        notes = Notes()
+
+        def stop(run: Run, epoch: float, scores: dict[str, float]) -> None:
+            raise KeyboardInterrupt
+
+        notes.evaluated = stop  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            run_grid(one_run(write_table), stopped, notes)
+    shutil.copytree(stopped, tmp_path / "begun")
+    return tmp_path / "begun"
 
 
 def test_a_finished_run_is_small_and_complete(out: Path, write_table: Write) -> None:
@@ -140,7 +183,7 @@ def test_a_finished_run_is_never_repeated(out: Path, write_table: Write) -> None
 def test_folders_of_other_machines_are_merged_by_copying(
     out: Path, write_table: Write, tmp_path: Path
 ) -> None:
-    grid = expand(load_table(write_table()), only=["baseline"], seeds=2)
+    grid = expand(load_table(write_table()), only=["baseline"], seeds=2, changes=FEW)
     first = find_finished(grid, out).runs
     assert len(first) == 1
     elsewhere = tmp_path / "other machine"
@@ -156,8 +199,21 @@ def test_folders_of_other_machines_are_merged_by_copying(
     "damage", ["result", "null", "scores", "gone", "key", "better", "no result", "a file"]
 )
 def test_a_damaged_run_is_reported_set_aside_and_repeated(
-    out: Path, write_table: Write, damage: str
+    out: Path,
+    trained: list[tuple["Trained", str]],
+    write_table: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: str,
 ) -> None:
+    """Training is real where there is no folder or no result in it, and replayed elsewhere."""
+
+    def replayed(self: object, folder: RunFolder, *_: object, **__: object) -> "Trained":
+        ((result, log),) = trained
+        (folder.work / "log.jsonl").write_text(log)
+        return result
+
+    if damage not in ("no result", "a file"):
+        monkeypatch.setattr(runner_module.Runner, "_train", replayed)
     grid = one_run(write_table)
     key = grid.runs[0].key
     if damage == "result":
@@ -216,25 +272,12 @@ def test_an_unreadable_run_is_not_treated_as_damaged(
     assert not list(out.glob("*.damaged-*"))
 
 
-def begin(grid: Grid, out: Path) -> RunFolder:
-    """A run stopped after its second checkpoint."""
-    stopped = Notes()
-
-    def stop(run: Run, epoch: float, scores: dict[str, float]) -> None:
-        raise KeyboardInterrupt
-
-    stopped.evaluated = stop  # type: ignore[method-assign]
-    with pytest.raises(KeyboardInterrupt):
-        run_grid(grid, out, stopped)
-    return RunFolder(out / grid.runs[0].key)
-
-
 @pytest.mark.parametrize("damage", ["recipe", "checkpoint", "data"])
 def test_damaged_checkpoints_of_an_interrupted_run_are_set_aside(
-    write_table: Write, tmp_path: Path, damage: str
+    write_table: Write, begun: Path, damage: str
 ) -> None:
     grid = one_run(write_table)
-    folder = begin(grid, tmp_path)
+    folder = RunFolder(begun / grid.runs[0].key)
     if damage == "recipe":
         (folder.work / "data.json").write_text("")
     elif damage == "checkpoint":
@@ -243,7 +286,7 @@ def test_damaged_checkpoints_of_an_interrupted_run_are_set_aside(
     else:  # like a change of the code that reads data
         (folder.work / "data.json").write_text('{"key": "another"}')
     notes = Notes()
-    run_grid(grid, tmp_path, notes)
+    run_grid(grid, begun, notes)
     assert any("set aside as work.damaged-0" in line for line in notes.lines)
     assert notes.lines[-1] == "finished baseline, seed 0"
 
@@ -336,7 +379,7 @@ def test_data_changed_during_a_run_is_detected(write_table: Write, tmp_path: Pat
     data = tmp_path / "mine.json"
     shutil.copy(source_path("bundled:dev"), data)
     path = write_table(("data.max_context", f'data.dev = "{data}"\ndata.max_context'))
-    grid = expand(load_table(path), only=["baseline"], seeds=1)
+    grid = expand(load_table(path), only=["baseline"], seeds=1, changes=FEW)
     notes = Notes()
 
     def change(run: Run, epoch: float, scores: dict[str, float]) -> None:
@@ -348,11 +391,11 @@ def test_data_changed_during_a_run_is_detected(write_table: Write, tmp_path: Pat
     assert not list((tmp_path / "out").glob("*/result.json"))
 
 
-def test_all_code_versions_of_a_run_are_recorded(write_table: Write, tmp_path: Path) -> None:
+def test_all_code_versions_of_a_run_are_recorded(write_table: Write, begun: Path) -> None:
     grid = one_run(write_table)
-    folder = begin(grid, tmp_path)
+    folder = RunFolder(begun / grid.runs[0].key)
     (folder.work / "versions.json").write_text('["an0ther"]')
-    (finished,) = run_grid(grid, tmp_path, Notes()).values()
+    (finished,) = run_grid(grid, begun, Notes()).values()
     code = finished.result.versions["code"]
     assert code.startswith("an0ther and ")
     assert len(code) > len("an0ther and ")
@@ -421,14 +464,14 @@ def test_data_is_prepared_once_for_runs_that_share_it(
         return prepare(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(train_reader, "prepare", counted)
-    grid = expand(load_table(write_table()), seeds=1, changes=["training.epochs=1"])
+    grid = expand(load_table(write_table()), seeds=1, changes=[*FEW, "training.epochs=1"])
     run_grid(grid, tmp_path, Notes())
     assert len(calls) == 1
     assert len(grid.runs) == 3
 
 
 def test_time_left(out: Path, write_table: Write) -> None:
-    grid = expand(load_table(write_table()), seeds=2)
+    grid = expand(load_table(write_table()), seeds=2, changes=FEW)
     done = find_finished(grid, out).runs
     (finished,) = done.values()
     assert seconds_left(grid, out, done) == pytest.approx(5 * finished.result.seconds)
@@ -439,13 +482,16 @@ def test_time_left(out: Path, write_table: Write) -> None:
     assert seconds_left(grid, out, done) == pytest.approx(4.5 * finished.result.seconds)
 
 
-def test_killed_twice_and_finished(out: Path, write_table: Write, tmp_path: Path) -> None:
+def test_killed_twice_and_finished(
+    out: Path, write_table: Write, tmp_path: Path, readlet: Callable[..., Any]
+) -> None:
     """SIGKILL at two points of the same run; the result equals that of an uninterrupted run."""
     table = write_table()
-    words = ["experiment", "run", table, "--only", "baseline", "--seeds", "1"]
     folder = tmp_path / "killed"
+    words = ["experiment", "run", table, "--only", "baseline", "--seeds", "1", "--out", str(folder)]
+    words += [word for change in FEW for word in ("--set", change)]
     run = one_run(write_table).runs[0]
-    command = [sys.executable, "-m", "readlet", *words, "--out", str(folder)]
+    command = [sys.executable, "-m", "readlet", *words]
     for steps in (2, 6):
         errors = tmp_path / "errors.txt"
         with errors.open("w") as stream:
@@ -454,8 +500,8 @@ def test_killed_twice_and_finished(out: Path, write_table: Write, tmp_path: Path
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         assert not (folder / run.key / "result.json").exists()
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
+    finished = readlet(*words)
+    assert finished.code == 0, finished.err
     (resumed,) = find_finished(one_run(write_table), folder).runs.values()
     (undisturbed,) = find_finished(one_run(write_table), out).runs.values()
     for name, values in undisturbed.items.items():

@@ -146,11 +146,12 @@ def test_it_is_compared_with_another_kind_in_a_table(
 ) -> None:
     quick = "model.kind = 'qacnn', model.width = 8, model.heads = 1, model.head_width = 8"
     small = "model.feed_forward = 8, model.character_filters = 4, words.width = 8"
+    few = "model.blocks = 1, model.convolutions = 1, model.embedding_convolutions = 1"
     table = tmp_path / "kinds.toml"
     table.write_text(
         'name = "kinds"\ntitle = "Two kinds"\nseeds = 1\n'
         f'recipe = "{recipe_file(epochs=2, evaluate_every=1)}"\n'
-        f'[axes.kind]\n"pieces" = {{}}\n"words" = {{ {quick}, {small} }}\n'
+        f'[axes.kind]\n"pieces" = {{}}\n"words" = {{ {quick}, {small}, {few} }}\n'
     )
     runs, report = tmp_path / "runs", tmp_path / "report"
     done = readlet("experiment", "run", table, "--out", runs)

@@ -75,13 +75,15 @@ def test_if_nothing_can_be_compiled_training_runs_eagerly(
     torch._dynamo.reset()
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("precision", "backend"), [("float32", "eager"), ("bfloat16", "aot_eager")]
+)
 def test_blocks_in_training_reuse_what_was_compiled_ahead(
-    monkeypatch: pytest.MonkeyPatch, precision: str
+    monkeypatch: pytest.MonkeyPatch, precision: str, backend: str
 ) -> None:
     """Three programs: two kinds of convolutions, and attention with feed-forward."""
     torch._dynamo.reset()
-    counter = CompileCounterWithBackend("aot_eager")
+    counter = CompileCounterWithBackend(backend)
 
     def compile_parts(block: EncoderBlock) -> None:
         for part in (*block.pairs, block.rest):

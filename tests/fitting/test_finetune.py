@@ -98,7 +98,7 @@ def test_refusals_are_those_of_the_start_unless_a_file_is_given(
     examples = [
         replace(e, id=f"{e.id}-{copy}", context=f"{e.context} Copy {copy}.")
         for e in read_examples(short_corpus)
-        for copy in range(4)
+        for copy in range(3)
     ]
     write_examples(data := tmp_path / "data.jsonl", examples)
     reader = random_reader(*(e.context for e in examples), null=True)
@@ -106,6 +106,7 @@ def test_refusals_are_those_of_the_start_unless_a_file_is_given(
     reader.save(tmp_path / "start")
     changes = ["data.max_context=24", "data.overlap=8", "data.max_question=12"]
     changes += [f"data.train={data}", "data.held_out=0.49", "training.epochs=1"]
+    changes += ["training.batch_size=64"]
     changes += [f"training.start={tmp_path / 'start'}", f"data.calibration={data if given else ''}"]
     made = train_reader(load_recipe("finetune", changes), tmp_path / "run", resume=False)
     refusals = ("no_answer_slope", "no_answer_bias", "no_answer_threshold")

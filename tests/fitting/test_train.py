@@ -37,7 +37,7 @@ QUESTIONS = 48
 SHARE = 0.2
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def learned(
     short_corpus: Path, small_training: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Reader, list[Example]]:
@@ -57,7 +57,8 @@ def learned(
         *("model.heads=4", "model.feed_forward=32", "words.width=32"),
         *("model.dropout=0", "model.character_dropout=0", "model.last_survival=1"),
         *("words.min_count=1", "words.min_character_count=1"),
-        *("training.epochs=60", "training.evaluate_every=20", "training.learning_rate=0.003"),
+        *("training.epochs=50", "training.evaluate_every=25", "training.learning_rate=0.01"),
+        *("training.batch_size=64", "training.ema=0.9"),
     ]
     recipe = load_recipe("tiny", changes)
     return folder / "run", train_reader(recipe, folder / "run", resume=False), seen

@@ -7,7 +7,7 @@ from typing import Literal
 from unicodedata import normalize
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
@@ -44,6 +44,7 @@ def test_rows_that_contain_squad_json_are_still_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.parquet"])
+@settings(max_examples=30)  # each writes a file
 @given(data=st.data())
 def test_tables_are_read_back_exactly(
     data: DataObject,
@@ -88,6 +89,7 @@ def test_a_long_article_is_written_in_parts(
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+@settings(max_examples=30)
 @given(data=st.data())
 def test_read_write_read_is_the_identity(
     data: DataObject,

@@ -15,6 +15,7 @@ its rounding error would be multiplied by 1 / sigma: the rescaled query leaves i
 
 import math
 import warnings
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -27,10 +28,10 @@ from readlet.errors import ReadletError
 from readlet.nn.softmax import HALF_LIMIT, norm_softmax, one_over_sigma
 from readlet.recipe.gamma import check_gamma
 
-try:
-    from readlet.nn import norm_on_gpu as gpu
-except ImportError:  # Triton comes with torch for GPUs
-    gpu = None  # type: ignore[assignment]
+gpu: Any = None
+if torch.cuda.is_available():  # Triton and torch's compiler take three seconds to import
+    with suppress(ImportError):  # Triton comes with torch for GPUs
+        from readlet.nn import norm_on_gpu as gpu
 
 
 def norm_attention(
@@ -91,7 +92,8 @@ def rescaled_query(
     0 if all kept keys have the same score: then the weights are equal, without a gradient.
     """
     if gpu is not None and gpu.fits(query, key):
-        return gpu.rescaled_query(query, key, keep, gamma)
+        on_gpu: tuple[Tensor, Tensor] = gpu.rescaled_query(query, key, keep, gamma)
+        return on_gpu
     scaled: Tensor = _RescaledQuery.apply(query, key, keep, gamma)  # type: ignore[no-untyped-call]
     return scaled, key
 
