@@ -36,6 +36,18 @@ def test_a_file_is_unpacked_once(argos_package: Make, folders: Path) -> None:
     assert list(installed()) == []
 
 
+def test_processes_that_unpack_a_file_at_once(argos_package: Make, folders: Path) -> None:
+    """The second one leaves the folder as it is: the first may be reading it."""
+    file, folder = argos_package("en", "es"), folders / "package"
+    unpack(file, folder)
+    inode = folder.stat().st_ino
+    assert unpack(file, folder).folder == folder
+    assert folder.stat().st_ino == inode
+    (folder / "sentencepiece.model").unlink()
+    unpack(file, folder, replaces=True)
+    assert [path.name for path in folders.iterdir()] == ["package"]
+
+
 def test_installed_packages_of_which_the_newest_counts(argos_package: Make, folders: Path) -> None:
     file = argos_package("en", "es")
     for version in ("1.9", "1.10", "1.2"):

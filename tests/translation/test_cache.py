@@ -1,6 +1,8 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,26 @@ def test_two_processes_at_once_one_of_them_killed(tmp_path: Path) -> None:
     assert [process.returncode for process in running] == [-9, 0]
     with Cache(path) as cache:
         assert len(cache) == 800
+
+
+def test_a_cache_that_another_process_makes_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables appear between two questions about the file."""
+    path, connect = tmp_path / "c.sqlite", sqlite3.connect
+
+    class Slow(sqlite3.Connection):
+        def execute(self, command: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
+            if "sqlite_master" in command:
+                monkeypatch.setattr(sqlite3, "connect", connect)
+                with suppress(ReadletError):  # it may have to wait
+                    Cache(path).connection.close()
+            return super().execute(command, *values)
+
+    monkeypatch.setattr("readlet.translation.cache._SECONDS", 0.1)
+    monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Slow))
+    with Cache(path) as cache:
+        assert len(cache) == 0
 
 
 def test_shards_are_merged(tmp_path: Path) -> None:

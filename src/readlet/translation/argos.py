@@ -130,8 +130,13 @@ def opened(path: Path) -> Package:
     return Package.read(folder) if folder.is_dir() else unpack(path, folder)
 
 
-def unpack(path: Path, folder: Path, pair: LanguagePair | None = None) -> Package:
-    """Unpack a package file, of this pair if one is given, as this folder: all or nothing."""
+def unpack(
+    path: Path, folder: Path, pair: LanguagePair | None = None, *, replaces: bool = False
+) -> Package:
+    """Unpack a package file, of this pair if one is given, as this folder: all or nothing.
+
+    Unless it `replaces` a folder that exists, that one stays: another process was faster.
+    """
     make_folder(folder.parent)
     draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
@@ -145,10 +150,14 @@ def unpack(path: Path, folder: Path, pair: LanguagePair | None = None) -> Packag
         found = Package.read(inside).pair
         if pair not in (None, found):
             raise bad_input(path, "", f"translates {found}, not {pair}", "take another package")
-        if folder.exists():
+        inside.chmod(0o755)  # a temporary folder is private
+        if replaces and folder.exists():
             shutil.rmtree(folder)
-        inside.replace(folder)
-        folder.chmod(0o755)  # a temporary folder is private
+        try:
+            inside.replace(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Package.read(folder)

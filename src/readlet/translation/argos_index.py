@@ -90,7 +90,7 @@ def _install(offer: Offer) -> Package:
     file = folder / f".{name}{SUFFIX}.part"
     _download(offer, file)
     try:
-        return unpack(file, folder / name, offer.pair)
+        return unpack(file, folder / name, offer.pair, replaces=True)
     finally:
         file.unlink(missing_ok=True)  # damaged or unpacked: of no more use
 

@@ -39,12 +39,15 @@ class Cache:
                 raise
 
     def _prepare(self) -> None:
+        # In one transaction: another process may be making the tables.
+        self.connection.execute("BEGIN")
         version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        self.connection.execute("COMMIT")
         if version not in (0, _FORMAT):
             raise bad_input(
                 self.path, "", f"is a cache of format {version}", "give another file with --cache"
             )
-        tables = {row[0] for row in self.connection.execute("SELECT name FROM sqlite_master")}
         if version == 0 and tables:
             raise bad_input(
                 self.path, "", "is another program's database", "give another file with --cache"

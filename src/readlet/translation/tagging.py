@@ -39,10 +39,10 @@ class Tagger:
 
     def _with_harmful_words(self, texts: Sequence[bytes]) -> set[int]:
         words = [set(_WORD.findall(text)) for text in texts]
-        if len(self._is_harmful) > _MOST_KNOWN:
-            self._is_harmful.clear()
         known = self._is_harmful
-        new = sorted(set().union(*words) - known.keys())
+        if len(known) > _MOST_KNOWN:  # not emptied: another thread may be reading it
+            known = self._is_harmful = {}
+        new = sorted(word for word in set().union(*words) if word not in known)
         harmful = self._harmful(new)
         known.update((word, word in harmful) for word in new)
         return {number for number, found in enumerate(words) if any(known[w] for w in found)}
