@@ -62,6 +62,8 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     shards = [folder / f"{number}.sqlite" for number in range(1, count + 1)]
     kept = translated_in_shards([*words, "--engine", "apertium"], shards)
     print(f"{count} processes, one killed after {kept:,} sentences and restarted")
+    twice = sum(map(size, shards)) / sentences - 1
+    print(f"  sentences that several of them translated: {100 * twice:.0f} % more work")
     merge(folder / "merged.sqlite", shards)
     augmented(sources, plan, folder / "merged.sqlite", folder / "merged.jsonl")
     same = (folder / "merged.jsonl").read_bytes() == (folder / "alone.jsonl").read_bytes()

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from readlet.augment.processes import Processes, parse_shard
-from readlet.errors import ReadletError
-from readlet.translation.pool import Shard
+from readlet.augment.processes import Processes
+from readlet.augment.shards import Shard
 
 
 def test_a_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,14 +33,3 @@ def test_processes_of_two_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert last.other_caches(cache) == [
         Path("folder", f"c.sqlite.machine-{number}") for number in (0, 1)
     ]
-
-
-def test_a_part_counts_from_one() -> None:
-    assert parse_shard("1/8") == Shard(0, 8)
-    assert parse_shard("8/8") == Shard(7, 8)
-
-
-@pytest.mark.parametrize("text", ["0/8", "9/8", "3", "a/b", "1/0", "-1/8", "1/8/9", "", "²/3"])
-def test_what_is_no_part(text: str) -> None:
-    with pytest.raises(ReadletError, match="no part of a whole; give one such as 3/8"):
-        parse_shard(text)

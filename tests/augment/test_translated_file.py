@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from readlet.augment.assembly import assemble
-from readlet.augment.parts import Parts, write_part
+from readlet.augment.parts import Parts, check_part, write_part
 from readlet.augment.plan import Plan
+from readlet.augment.shards import Shard
 from readlet.augment.tally import NOT_SAMPLED, OTHER_LANGUAGE, Tally
 from readlet.augment.text_statistics import TextStatistics
 from readlet.augment.translated_file import Sources, fill, survey
@@ -196,6 +197,42 @@ def test_a_context_is_collected_once(
     assert translations.asked.count(english[0].context) == 1
 
 
+def test_shards_collect_the_articles_of_their_own(
+    word_by_word: Any, sentences: Split, tmp_path: Path, english: list[Example]
+) -> None:
+    """Together they have all texts; none has the article of another."""
+    many = [replace(e, id=f"{e.id}-{n}", title=f"{n}") for n in range(5) for e in english]
+    many = [replace(e, question=f"{e.title}: {e.question}") for e in many]
+    data = tmp_path / "data.jsonl"
+    write_examples(data, many)
+    sources, plan, whole = Sources([str(data)], {}), Plan(to=("es", "fr")), word_by_word()
+    fill(sources, plan, sentences, whole.fill, len(many))
+    together = set()
+    for number in range(2):
+        own = word_by_word()
+        fill(sources, plan, sentences, own.fill, len(many), Shard(number, 2))
+        titles = {text[0] for text in own.asked if text.endswith("?")}
+        assert titles == {str(n) for n in range(number, 5, 2)}
+        together |= own.filled
+    assert together == whole.filled
+
+
+def test_parts_of_another_number_of_processes_are_removed(tmp_path: Path) -> None:
+    """And no other file, though it begins with the same name."""
+    for name in (
+        "out.jsonl",
+        "out.jsonl.part-1",
+        "out.jsonl.part-2-of-2x",
+        "a-out.jsonl.part-1-of-2",
+    ):
+        (tmp_path / name).touch()
+    before = set(tmp_path.iterdir())
+    for count in (1, 2, 8):
+        Parts(tmp_path / "out.jsonl", count).path(count - 1).touch()
+    Parts(tmp_path / "out.jsonl", 2).remove()
+    assert set(tmp_path.iterdir()) == before
+
+
 @pytest.mark.parametrize("count", [2, 3])
 def test_processes_give_the_same_file_together(
     augmented: Augment, tmp_path: Path, english: list[Example], count: int
@@ -251,6 +288,11 @@ def test_the_part_of_another_plan_is_not_continued(
     sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
     fill(sources, plan, sentences, translations.fill, 1)
     write_part(parts, 0, sources, plan, translations.get, survey(sources, plan))
+    check_part(parts, 0, plan, survey(sources, plan))
     other = replace(plan, keep="all")
     with pytest.raises(CannotResumeError, match="beginning of an output with another plan; rem"):
+        check_part(parts, 0, other, survey(sources, other))
+    with pytest.raises(CannotResumeError, match="beginning of an output with another plan; rem"):
         write_part(parts, 0, sources, other, translations.get, survey(sources, other))
+    check_part(Parts(tmp_path / "new.jsonl", 1), 0, plan, survey(sources, plan))
+    assert not list(tmp_path.glob("new.jsonl*"))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,9 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A few English questions of the bundled corpus."""
+    """Eight English questions of the bundled corpus, on four articles."""
     path = tmp_path / "data.jsonl"
-    write_examples(path, [e for e in read_examples(corpus("test")) if e.language == "en"][:8])
+    write_examples(path, [e for e in read_examples(corpus("test")) if e.language == "en"][::6])
     return path
 
 
@@ -133,6 +134,10 @@ WRONG = {
         ["--to", "es", "--shard", "1/8", "--out", "OUT"],
         "--out: not with --shard; give it without --shard, later",
     ),
+    "a part and a cache to add": (
+        ["--to", "es", "--shard", "1/8", "--add-cache", "gone.sqlite"],
+        "--add-cache: not with --shard; give it without --shard, later",
+    ),
     "an unknown format": (["--to", "es", "--out", "OUT.txt"], "unknown output format; end the"),
     "one file for two": (
         ["--to", "es", "--out", "OUT", "--lost", "OUT"],
@@ -182,6 +187,32 @@ def test_a_pair_that_no_engine_has(readlet: Run, apertium: Any, data: Path, tmp_
     (line,) = done.err.splitlines()
     assert "no engine translates en-de: apertium has en-es" in line
     assert "readlet translators install en-de" in line
+
+
+def test_options_may_change_after_a_run_that_kept_nothing(
+    readlet: Run, apertium: Any, sound: list[Example], tmp_path: Path, translations: Path
+) -> None:
+    data, out = tmp_path / "data.jsonl", tmp_path / "out.jsonl"
+    write_examples(data, [replace(sound[0], question="Ada Brook?")])
+    words = ["augment", data, "--to", "es", "--cache", translations, "--out", out]
+    done = readlet(*words, "--back", "--fields", "question", "--no-merge")
+    assert "no new question is left" in done.err
+    assert sorted(tmp_path.iterdir()) == [data]
+    assert readlet(*words, "--keep", "all").code == 0
+
+
+def test_an_old_file_is_no_list_of_a_killed_run(
+    readlet: Run, apertium: Any, data: Path, tmp_path: Path, translations: Path
+) -> None:
+    """The run was killed before it wrote its output, so no list of losses is its own."""
+    lost = tmp_path / "notes.txt"
+    lost.write_text("By Ada Brook.")
+    (tmp_path / "out.jsonl.part-1-of-1").touch()
+    words = ["augment", data, "--to", "es", "--cache", translations, "--lost", lost]
+    done = readlet(*words, "--out", tmp_path / "out.jsonl")
+    assert done.code == 2
+    assert "notes.txt: exists; add --overwrite" in done.err
+    assert lost.read_text() == "By Ada Brook."
 
 
 def test_shards_merge_into_the_same_bytes(

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readlet.errors import ReadletError
-from readlet.translation.cache import Cache, merge
-from readlet.translation.pool import Pool, Shard
+from readlet.translation.cache import Cache
+from readlet.translation.pool import Pool
 from readlet.translation.types import EngineError, LanguagePair, Link, Loss, Translation
 
 THERE, BACK = LanguagePair("en", "es"), LanguagePair("es", "en")
@@ -171,25 +171,6 @@ def test_an_engine_that_fails_twice_loses_one_batch(
     assert 0 < done < 20
     engine.translate = translate  # type: ignore[method-assign]
     assert pool.fill(texts, (THERE,)).translated == 20 - done
-
-
-def test_shards_together_do_the_whole(engine: Backwards, tmp_path: Path) -> None:
-    texts = [f"Number {number} is here. The end." for number in range(40)]
-    route = (THERE, BACK)
-    shards = [tmp_path / f"{number}.sqlite" for number in range(3)]
-    counts = []
-    for number, path in enumerate(shards):
-        with Cache(path) as cache:
-            pool = Pool(cache, lambda pair: engine)
-            counts.append(pool.fill(texts, route, Shard(number, 3)).sentences)
-    assert sum(counts) == 41
-    assert min(counts) > 0
-    merge(tmp_path / "all.sqlite", shards)
-    engine.failures = 1_000
-    with Cache(tmp_path / "all.sqlite") as cache:
-        pool = Pool(cache, lambda pair: engine)
-        assert pool.fill(texts, route).translated == 0
-        assert [pool.get(text, route).text for text in texts] == texts
 
 
 _RUN = """

@@ -2,24 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from readlet.augment.assembly import assemble
-from readlet.augment.parts import Parts, write_part
+from readlet.augment.parts import Parts, check_part, write_part
 from readlet.augment.plan import Plan
 from readlet.augment.processes import Processes
 from readlet.augment.report import check_report, write_report
+from readlet.augment.shards import Shard
 from readlet.augment.tally import Tally
 from readlet.augment.text_statistics import TextStatistics
 from readlet.augment.translated_file import Sources, fill, survey
 from readlet.encoding.cache import cache_folder
-from readlet.errors import bad_input
+from readlet.errors import InputError, bad_input
 from readlet.formats.sources import input_path
 from readlet.formats.writing import check_target
 from readlet.storage.outputs import check_file, make_folder
 from readlet.translation.cache import Cache, merge
-from readlet.translation.pool import Pool, Shard
+from readlet.translation.pool import Pool
 from readlet.translation.routes import route_to
 from readlet.translation.sentences import split_sentences
 from readlet.translation.types import LanguagePair, Translator
@@ -59,7 +59,7 @@ def augment(
 
     Translations are stored in `cache` as they are made: if the work is interrupted, the same call
     continues. Those of the caches in `add` are taken over first. Several processes, started by
-    `accelerate launch`, divide the sentences among themselves.
+    `accelerate launch`, divide the articles among themselves.
     """
     check_outputs(sources, outputs, cache, add)
     used = engines(plan, choose)
@@ -68,13 +68,15 @@ def augment(
     if processes.is_main and add:
         merge(own, add)
     found = survey(sources, plan)
+    found.tally.engines.update(used)
+    parts = Parts(outputs.out, processes.count_here)
+    if processes.machine == 0:
+        check_part(parts, processes.number_here, plan, found)
     _fill(sources, plan, choose, own, processes.shard, found.tally.questions)
     processes.wait_for_all()
     if processes.is_main and (others := processes.other_caches(cache)):
         merge(cache, others)
     processes.wait_for_all()
-    found.tally.engines.update(used)
-    parts = Parts(outputs.out, processes.count_here)
     if processes.machine == 0:  # it has the whole cache
         with Cache(cache) as stored:
             get = Pool(stored, choose).get
@@ -83,15 +85,19 @@ def augment(
     if not processes.is_main:
         return None
     statistics = None if outputs.report is None else TextStatistics(plan)
-    tally = assemble(sources, plan, parts, found, lost=outputs.lost, statistics=statistics)
-    parts.remove()
+    try:
+        tally = assemble(sources, plan, parts, found, lost=outputs.lost, statistics=statistics)
+    except InputError:
+        parts.remove()  # with other data or options they cannot be continued
+        raise
     if outputs.report is not None and statistics is not None:
         write_report(outputs.report, tally, statistics, command)
+    parts.remove()  # last: until then, a killed run may write the outputs again
     return tally
 
 
 def translate_shard(sources: Sources, plan: Plan, choose: Choose, cache: Path, shard: Shard) -> int:
-    """Translate one part of the sentences into a cache; how many sentences that cache has then."""
+    """Translate one part of the articles into a cache; how many sentences that cache has then."""
     check_cache(sources, cache)
     engines(plan, choose)
     questions = survey(sources, plan).tally.questions
@@ -115,14 +121,15 @@ def check_outputs(
 ) -> None:
     """Check that everything can be written, before anything is read."""
     inputs = [*map(input_path, sources.names), *add]
-    # Killed while the outputs were written: they are its own.
-    overwrite = (
-        outputs.overwrite or Parts(outputs.out, Processes.launched().count_here).path(0).exists()
-    )
+    processes = Processes.launched()
+    # Killed while the outputs were written, the list of losses last: they are its own.
+    is_begun = Parts(outputs.out, processes.count_here).path(0).exists()
+    overwrite = outputs.overwrite or is_begun
     check_target(outputs.out, sources.names, overwrite=overwrite)
     check_file(outputs.out, inputs)
     if outputs.lost is not None:
-        check_file(outputs.lost, inputs, overwrite=overwrite)
+        is_own = is_begun and outputs.out.exists()
+        check_file(outputs.lost, inputs, overwrite=outputs.overwrite or is_own)
         if outputs.lost.resolve() == outputs.out.resolve():
             raise bad_input(outputs.lost, "", "is also --out", "give another file for --lost")
     if outputs.report is not None:
@@ -130,7 +137,9 @@ def check_outputs(
     written = {path.resolve() for path in (outputs.out, outputs.lost) if path is not None}
     if cache.resolve() in written:
         raise bad_input(cache, "", "is also an output", "give another file for --cache")
-    check_cache(sources, cache, add)
+    check_cache(sources, processes.own_cache(cache), add)
+    if processes.is_main:  # on several machines, no other process opens it
+        check_cache(sources, cache, add)
 
 
 def check_cache(sources: Sources, cache: Path, add: Sequence[Path] = ()) -> None:
@@ -145,4 +154,4 @@ def _fill(
 ) -> None:
     with Cache(cache) as stored:
         pool = Pool(stored, choose)
-        fill(sources, plan, split_sentences, partial(pool.fill, shard=shard), questions)
+        fill(sources, plan, split_sentences, pool.fill, questions, shard)

@@ -5,8 +5,9 @@ own. A process that was killed continues after its last line.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
@@ -16,13 +17,13 @@ from typing import Any
 
 from readlet.augment.plan import Plan
 from readlet.augment.relocation import Located, Loss, Lost, Relocated, Stage
+from readlet.augment.shards import Shard
 from readlet.augment.translated_file import Get, Sources, Surveyed, blocks, why_left
 from readlet.augment.translated_questions import Translated, new_question, translated
 from readlet.errors import bad_input
 from readlet.progress import track
 from readlet.storage.locks import locked
 from readlet.storage.partial_lines import PartialLines
-from readlet.translation.pool import Shard
 from readlet.types import Example, Span
 
 
@@ -37,9 +38,11 @@ class Parts:
         return self.out.parent / f"{self.out.name}.part-{number + 1}-of-{self.count}"
 
     def remove(self) -> None:
-        for number in range(self.count):
-            with suppress(FileNotFoundError):
-                self.path(number).unlink()
+        """Also those that a run with another number of processes has left, which was killed."""
+        own = re.compile(re.escape(self.out.name) + r"\.part-\d+-of-\d+")
+        for path in list(self.out.parent.iterdir()):
+            if own.fullmatch(path.name):
+                path.unlink(missing_ok=True)
 
     def lines(self) -> Iterator[Mapping[str, Any]]:
         """The line of each block, in the order of the data."""
@@ -59,6 +62,23 @@ def write_part(
     parts: Parts, number: int, sources: Sources, plan: Plan, get: Get, found: Surveyed
 ) -> None:
     """Make the new questions of every n-th block from stored translations."""
+    with _opened(parts, number, plan, found) as lines:
+        shard = Shard(number, parts.count)
+        waiting = islice(shard.of(blocks(sources.read())), lines.done, None)
+        total = shard.size(found.blocks)
+        for block in track(waiting, total, "finding answers", done=lines.done):
+            lines.append(_line(block, made(block, plan, get)))
+
+
+def check_part(parts: Parts, number: int, plan: Plan, found: Surveyed) -> None:
+    """Check that the part of a killed process, if there is one, can be continued."""
+    if parts.path(number).exists():
+        with _opened(parts, number, plan, found):
+            pass
+
+
+@contextmanager
+def _opened(parts: Parts, number: int, plan: Plan, found: Surveyed) -> Iterator[PartialLines]:
     path = parts.path(number)
     task = {
         "readlet": version("readlet"),
@@ -73,12 +93,7 @@ def write_part(
             raise bad_input(path, "", fault, "wait for it, or give another output")
         lines = PartialLines(path, task=task, chunk=1, total=0)
         try:
-            share = Shard(number, parts.count)
-            own = islice(blocks(sources.read()), share.number, None, share.count)
-            waiting = islice(own, lines.done, None)
-            total = -(-(found.blocks - number) // parts.count)  # rounded up
-            for block in track(waiting, total, "finding answers", done=lines.done):
-                lines.append(_line(block, made(block, plan, get)))
+            yield lines
         finally:
             lines.close()
 

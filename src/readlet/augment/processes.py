@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from readlet.errors import ReadletError
-from readlet.translation.pool import Shard
+from readlet.augment.shards import Shard
 
 _LONGEST_WAIT = timedelta(days=30)  # a process with slow sentences must not end the others
 
@@ -69,11 +68,3 @@ class Processes:
 
 def _of_machine(cache: Path, number: int) -> Path:
     return cache.with_name(f"{cache.name}.machine-{number}")
-
-
-def parse_shard(text: str) -> Shard:
-    """`3/8` is the third of eight parts."""
-    number, slash, count = text.partition("/")
-    if not (slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise ReadletError(f"--shard {text!r:.40}: no part of a whole; give one such as 3/8")
-    return Shard(int(number) - 1, int(count))

@@ -8,8 +8,10 @@ processes. Memory is bounded by the longest article, but for 8 bytes for each id
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 
 from readlet.augment.plan import Plan
+from readlet.augment.shards import WHOLE, Shard
 from readlet.augment.tally import NOT_SAMPLED, OTHER_LANGUAGE, Tally
 from readlet.augment.translated_questions import (
     Split,
@@ -84,11 +86,19 @@ def survey(sources: Sources, plan: Plan) -> Surveyed:
     return Surveyed(tally, ids, count, digest.hexdigest())
 
 
-def fill(sources: Sources, plan: Plan, split: Split, translate: Fill, questions: int) -> None:
-    """Translate all texts that are needed for new questions; the data has so many old ones."""
+def fill(
+    sources: Sources,
+    plan: Plan,
+    split: Split,
+    translate: Fill,
+    questions: int,
+    shard: Shard = WHOLE,
+) -> None:
+    """Translate the texts that are needed for new questions; the data has so many old ones."""
     for language in plan.to:
         old = track(sources.read(), questions, "collecting texts")
-        chosen = (example for example in old if not why_left(example, plan))
+        own = chain.from_iterable(shard.of(blocks(old)))
+        chosen = (example for example in own if not why_left(example, plan))
         translate(texts_to_translate(chosen, plan, split), plan.route(language))
 
 

@@ -109,7 +109,7 @@ def augment(
     from readlet.augment.augmenting import Outputs, default_cache, translate_shard
     from readlet.augment.augmenting import augment as augment_files
     from readlet.augment.plan import plan_of
-    from readlet.augment.processes import parse_shard
+    from readlet.augment.shards import parse_shard
     from readlet.augment.translated_file import Sources
     from readlet.cli.augment_view import show_tally
     from readlet.errors import ReadletError
@@ -131,8 +131,9 @@ def augment(
     stored = cache or default_cache()
     choose = cached(partial(translator_for, engine=engine))  # models are loaded once
     if shard is not None:
-        for option, given in {"--out": out, "--report": report, "--lost": lost}.items():
-            if given is not None:
+        later = {"--out": out, "--report": report, "--lost": lost, "--add-cache": add_cache}
+        for option, given in later.items():
+            if given:
                 raise ReadletError(f"{option}: not with --shard; give it without --shard, later")
         part = parse_shard(shard)
         count = translate_shard(sources, plan, choose, stored, part)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from readlet.errors import ReadletError
 from readlet.progress import track
 from readlet.terminal import say
-from readlet.translation.cache import Cache, digest_of, storable
+from readlet.translation.cache import Cache, storable
 from readlet.translation.queue import Queue, Wanted
 from readlet.translation.routes import composed, route_to
 from readlet.translation.sentences import split_sentences
@@ -31,25 +31,10 @@ _FIRST_BATCH, _LARGEST_BATCH = 50_000, 2_000_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
-    """One of several processes that share the sentences: the process `number` of `count`."""
-
-    number: int = 0
-    count: int = 1
-
-    def has(self, sentence: str) -> bool:
-        """Whether this process translates it: by its digest, so that nobody needs to be asked."""
-        return int.from_bytes(digest_of(sentence)[:8], "big") % self.count == self.number
-
-
-WHOLE = Shard()
-
-
-@dataclass(frozen=True, slots=True)
 class Filled:
     """What a run over all texts found and did."""
 
-    sentences: int  # distinct ones of this shard
+    sentences: int  # distinct ones
     translated: int  # over all legs; the others were in the cache
     losses: Counter[Loss]
 
@@ -69,25 +54,17 @@ class Pool:
         self._translator_for = translator_for
         self._known: dict[Route, list[_Leg]] = {}
 
-    def fill(
-        self,
-        texts: Iterable[str],
-        route: Route,
-        shard: Shard = WHOLE,
-        *,
-        total: int | None = None,
-    ) -> Filled:
+    def fill(self, texts: Iterable[str], route: Route, *, total: int | None = None) -> Filled:
         """Translate the sentences of all texts along a route, as far as they are not cached.
 
-        The texts are read once and may be any number of them; `total` is for the progress bar. A
-        shard translates the sentences that are its own, over all legs.
+        The texts are read once and may be any number of them; `total` is for the progress bar.
         """
         legs = self._legs(route)
         translated, losses = 0, Counter[Loss]()
         with self._cache.faults_reported(), Queue.beside(self._cache) as queue:
             if total is not None:
                 texts = track(texts, total, "finding sentences")
-            queue.add(_wanted(texts, shard))
+            queue.add(_wanted(texts))
             sentences = len(queue)
             for leg in legs:
                 waiting = queue.line_up(leg.model)
@@ -169,11 +146,11 @@ class Pool:
         return dict(zip(sentences, made, strict=True))
 
 
-def _wanted(texts: Iterable[str], shard: Shard) -> Iterator[str]:
+def _wanted(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         for start, end in split_sentences(text):
             sentence = storable(text[start:end])
-            if _has_words(sentence) and shard.has(sentence):
+            if _has_words(sentence):
                 yield sentence
 
 
