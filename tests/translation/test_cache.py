@@ -97,6 +97,25 @@ def test_a_cache_that_another_process_makes_at_the_same_time(
         assert len(cache) == 0
 
 
+def test_processes_that_open_a_new_cache_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite does not wait for a process that begins the log at the same moment, but refuses."""
+    refused = []
+
+    class Busy(sqlite3.Connection):
+        def execute(self, command: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
+            if "journal_mode" in command and len(refused) < 2:
+                refused.append(sqlite3.OperationalError("database is locked"))
+                refused[-1].sqlite_errorcode = sqlite3.SQLITE_BUSY
+                raise refused[-1]
+            return super().execute(command, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Busy))
+    with Cache(tmp_path / "c.sqlite") as cache:
+        assert len(cache) == 0
+
+
 def test_shards_are_merged(tmp_path: Path) -> None:
     for number in range(2):
         with Cache(tmp_path / f"{number}.sqlite") as cache:

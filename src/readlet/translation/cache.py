@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -52,14 +53,25 @@ class Cache:
             raise bad_input(
                 self.path, "", "is another program's database", "give another file with --cache"
             )
-        # The log outlives a killed process, and readers do not wait for the one that writes.
-        self.connection.execute("PRAGMA journal_mode = WAL")
+        self._log_first()
         self.connection.execute("PRAGMA synchronous = NORMAL")
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB
         with self.transaction():
             for command in _TABLES.split(";")[:-1]:
                 self.connection.execute(command)
             self.connection.execute(f"PRAGMA user_version = {_FORMAT}")
+
+    def _log_first(self) -> None:
+        """The log outlives a killed process, and readers do not wait for the one that writes."""
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:  # SQLite does not wait by itself here
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def __enter__(self) -> "Cache":
         return self
