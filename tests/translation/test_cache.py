@@ -4,6 +4,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,7 @@ def test_the_first_translation_stays(tmp_path: Path) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
+from typing import Any
 from readlet.translation.cache import Cache
 from readlet.translation.types import LanguagePair, Translation
 with Cache(Path(sys.argv[1])) as cache:
@@ -84,12 +86,12 @@ def test_a_cache_that_another_process_makes_at_the_same_time(
     path, connect = tmp_path / "c.sqlite", sqlite3.connect
 
     class Slow(sqlite3.Connection):
-        def execute(self, command: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
+        def execute(self, command: str, values: Any = (), /) -> sqlite3.Cursor:
             if "sqlite_master" in command:
                 monkeypatch.setattr(sqlite3, "connect", connect)
                 with suppress(ReadletError):  # it may have to wait
                     Cache(path).connection.close()
-            return super().execute(command, *values)
+            return super().execute(command, values)
 
     monkeypatch.setattr("readlet.translation.cache._SECONDS", 0.1)
     monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Slow))
@@ -101,15 +103,15 @@ def test_processes_that_open_a_new_cache_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite does not wait for a process that begins the log at the same moment, but refuses."""
-    refused = []
+    refused: list[sqlite3.OperationalError] = []
 
     class Busy(sqlite3.Connection):
-        def execute(self, command: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
+        def execute(self, command: str, values: Any = (), /) -> sqlite3.Cursor:
             if "journal_mode" in command and len(refused) < 2:
                 refused.append(sqlite3.OperationalError("database is locked"))
                 refused[-1].sqlite_errorcode = sqlite3.SQLITE_BUSY
                 raise refused[-1]
-            return super().execute(command, *values)
+            return super().execute(command, values)
 
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Busy))
     with Cache(tmp_path / "c.sqlite") as cache:
