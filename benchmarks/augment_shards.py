@@ -62,8 +62,9 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     shards = [folder / f"{number}.sqlite" for number in range(1, count + 1)]
     kept = translated_in_shards([*words, "--engine", "apertium"], shards)
     print(f"{count} processes, one killed after {kept:,} sentences and restarted")
-    twice = sum(map(size, shards)) / sentences - 1
-    print(f"  sentences that several of them translated: {100 * twice:.0f} % more work")
+    rows, texts = sum(map(size, shards)) / sentences, sum(map(characters, shards))
+    longer = 100 * (texts / characters(alone) - 1)
+    print(f"  together {100 * rows - 100:.0f} % more sentences, {longer:.0f} % more characters")
     merge(folder / "merged.sqlite", shards)
     augmented(sources, plan, folder / "merged.sqlite", folder / "merged.jsonl")
     same = (folder / "merged.jsonl").read_bytes() == (folder / "alone.jsonl").read_bytes()
@@ -144,6 +145,13 @@ def processor_seconds() -> float:
     """Of this process and of those that it started."""
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def characters(path: Path) -> int:
+    """Of all translations."""
+    with Cache(path) as cache:
+        query = "SELECT SUM(length(text)) FROM translations"
+        return int(cache.connection.execute(query).fetchone()[0])
 
 
 def size(path: Path) -> int:
