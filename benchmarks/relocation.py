@@ -170,6 +170,23 @@ def by_mode(asked: Sequence[Question], translate: Callable[[str], str]) -> dict[
     return found
 
 
+def by_round_trip(
+    asked: Sequence[Question], translate: Callable[[str], str], back: Callable[[str], str]
+) -> dict[str, list[Span]]:
+    """What `verified` keeps, and what else is the answer again when it is translated back."""
+    found: list[Span] = []
+    for question in asked:
+        one = relocate_answer(
+            question.answer, question.context, translate, language=question.language, keep="all"
+        )
+        wanted = [word.casefold() for word in words(question.answer.text)]
+        passes = isinstance(one, Located) and (
+            one.verified or [word.casefold() for word in words(back(one.span.text))] == wanted
+        )
+        found.append(one.span if isinstance(one, Located) and passes else Span(0, ""))
+    return {"verified, or a round trip": found}
+
+
 def by_markers(
     examples: Sequence[Example], human: Mapping[str, str], pool: Pool, route: Route
 ) -> Iterator[str]:
@@ -263,6 +280,8 @@ def main() -> None:
             return pool.get(text, route).text
 
         rows = by_mode(asked, translate) | by_stage(asked, translate)
+        if len(route) == 1:
+            rows |= by_round_trip(asked, translate, lambda text: pool.get(text, (back,)).text)
         print(
             "\n| % | kept | right, labelled | 95 % interval | right, human |\n|---|---|---|---|---|"
         )

@@ -9,7 +9,7 @@ from readlet.types import Span
 Keep = Literal["strict", "verified", "all"]
 """Which located answers are kept.
 
-strict: the translated answer stands in the translated context, which is the rule of paper 000.
+strict: the translated answer, case aside, stands in the translated context: the rule of paper 000.
 verified: two independent kinds of evidence agree on the span.
 all: whatever the best stage found.
 """
