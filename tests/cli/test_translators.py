@@ -97,6 +97,16 @@ def test_a_pivot_installs_two(
     assert len(list(packages.iterdir())) == 2
 
 
+def test_several_pairs(
+    server: Server, packages: Path, argos_package: Make, readlet: Callable[..., Any]
+) -> None:
+    for pair in (("en", "es"), ("es", "en")):
+        server.offer(argos_package(*pair), *pair)
+    index = f"{server.address}/index.json"
+    assert readlet("translators", "install", "en-es", "es-en", "--index", index).code == 0
+    assert len(list(packages.iterdir())) == 2
+
+
 def test_a_broken_download_is_continued(
     server: Server, packages: Path, argos_package: Make, readlet: Callable[..., Any]
 ) -> None:

@@ -27,7 +27,9 @@ def list_command() -> None:
 
 @app.command()
 def install(
-    pair: Annotated[str, typer.Argument(help="Two language codes, such as en-es.")],
+    pairs: Annotated[
+        list[str], typer.Argument(metavar="PAIR...", help="Two language codes, such as en-es.")
+    ],
     index: Annotated[
         str,
         typer.Option(
@@ -37,15 +39,17 @@ def install(
         ),
     ] = "",
 ) -> None:
-    """Download the Argos package of a language pair, into the folder that Argos uses.
+    """Download the Argos packages of language pairs, into the folder that Argos uses.
 
-    Where there is no such package, two are installed: to English, and from there.
+    Where a pair has no package, two are installed: to English, and from there.
     """
     from readlet.translation import argos_index
     from readlet.translation.engines import parse_pair
 
-    for package in argos_index.install(parse_pair(pair), index or argos_index.index_address()):
-        _print(f"{package.pair} {package.version}: {package.folder}")
+    address = index or argos_index.index_address()
+    for pair in [parse_pair(text) for text in pairs]:
+        for package in argos_index.install(pair, address):
+            _print(f"{package.pair} {package.version}: {package.folder}")
 
 
 def _print(line: str) -> None:
