@@ -17,6 +17,7 @@ SMALLER = {
     "convert bundled:train --out mine.csv": "convert bundled:dev --out mine.csv",
     "qacnn-ablation --small": "qacnn-ablation --small --seeds 1 --set data.share=0.2",
     "train tiny": "train tiny --set data.share=0.2",
+    "train sst2": "train sst2 --set data.share=0.2",
     "train finetune": "train finetune --set data.share=0.2",
     "bundled bundled:test": "bundled few.jsonl",
 }
