@@ -125,7 +125,7 @@ def questions(
 ) -> Iterator[Question]:
     texts = {example.context for example in examples}
     for example in examples:
-        texts.update(clue_texts(example, split_sentences(example.context)))
+        texts.update(clue_texts(example, split_sentences(example.context), "all"))
     pool.fill(sorted(texts), route)
     labels = read_labels()
     for example in examples:

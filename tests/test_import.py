@@ -14,7 +14,7 @@ import pytest
 import readlet
 
 HEAVY = "torch transformers matplotlib datasets pyarrow fastapi onnxruntime ctranslate2".split()
-SLOW = [*HEAVY, "scipy.stats", "rich.progress"]  # half of the start-up time of a command
+SLOW = [*HEAVY, "scipy.stats", "rich.progress"]  # or slow to import
 
 
 def test_import_stays_light() -> None:

@@ -59,7 +59,7 @@ def texts_to_translate(examples: Iterable[Example], plan: Plan, split: Split) ->
             if example.context != context:
                 context, sentences = example.context, split(example.context)
                 yield context
-            yield from clue_texts(example, sentences)
+            yield from clue_texts(example, sentences, plan.keep)
 
 
 def translated(example: Example, plan: Plan, language: str, translate: Translate) -> Translated:

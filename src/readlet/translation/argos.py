@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import tempfile
+import warnings
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -103,14 +104,14 @@ def packages_folder() -> Path:
 
 
 def installed() -> Iterator[Package]:
-    """The packages for translation in Argos' folder; it may hold others, and unfinished ones."""
+    """The packages for translation in Argos' folder; others, and unfinished ones, are reported."""
     folder = packages_folder()
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if (path / "metadata.json").is_file():
             try:
                 yield Package.read(path)
-            except InputError:
-                continue
+            except InputError as error:
+                warnings.warn(f"not used: {error}", stacklevel=2)
 
 
 def version_key(version: str) -> tuple[int, ...]:

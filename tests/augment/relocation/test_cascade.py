@@ -1,12 +1,12 @@
 """Answers in translated contexts: the laws of spans, the modes, and what is lost."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readlet.augment.relocation import Located, Loss, Lost, Stage, clue_texts, relocate
+from readlet.augment.relocation import Keep, Located, Loss, Lost, Stage, clue_texts, relocate
 from readlet.augment.relocation.cascade import relocate_answer
 from readlet.encoding.words import word_spans
 from readlet.translation.types import SentencePair, TranslatedText
@@ -216,29 +216,30 @@ def test_scripts_without_spaces() -> None:
     assert one.span == Span(3, "川旁")
 
 
-def test_all_answers_of_a_question(made: Any) -> None:
+@pytest.mark.parametrize("keep", get_args(Keep))
+def test_all_answers_of_a_question(made: Any, keep: Keep) -> None:
     context = "Ada saw a green lamp under the bridge."
     gold = (answer_of(context, "green lamp"), answer_of(context, "lamp"))
     example = Example(
         "q", "What?", context, (*gold, gold[0]), plausible_answers=(answer_of(context, "bridge"),)
     )
     text = made.translated(context, made.sentences(context))
-    asked = set(clue_texts(example, made.sentences(context)))
+    asked = set(clue_texts(example, made.sentences(context), keep))
 
     def translate(clue: str) -> str:
         assert clue in asked
         return str(made.sentence(clue))
 
-    result = relocate(example, text, translate, language="", keep="verified")
-    assert len(result.answers) == 2
-    assert len(result.plausible_answers) == 1
-    assert not result.lost
-    assert not result.lost_plausible
+    result = relocate(example, text, translate, language="", keep=keep)
+    strict = keep == "strict"  # inflected words are not found
+    assert (len(result.answers), len(result.lost)) == ((1, 1) if strict else (2, 0))
+    found = (len(result.plausible_answers), len(result.lost_plausible))
+    assert found == ((0, 1) if strict else (1, 0))
 
 
 def test_a_question_without_an_answer_has_nothing_to_lose(made: Any) -> None:
     example = Example("q", "What?", "Ada saw a lamp.", is_impossible=True)
-    assert list(clue_texts(example, [(0, 15)])) == []
+    assert list(clue_texts(example, [(0, 15)], "all")) == []
     result = relocate(
         example, made.translated(example.context, [(0, 15)]), str, language="", keep="verified"
     )

@@ -1,7 +1,7 @@
 """Finding the answer of a question again after its context was translated.
 
-    clue_texts(example, sentences)      what must be translated besides the context
-    relocate(example, context, ...)     the answers in the translated context, or why they are lost
+    clue_texts(example, sentences, keep)  what must be translated besides the context
+    relocate(example, context, ...)       the answers in its translation, or why they are lost
 
 Pure functions over texts: no engine, and no model of ours.
 """

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from readlet.augment.relocation.types import Keep
 from readlet.encoding.words import snap, word_spans
 from readlet.translation.types import Range
 from readlet.types import Example, Span
@@ -60,7 +61,7 @@ def asked_sentences(
     return tuple(asked)
 
 
-def clue_texts(example: Example, sentences: Sequence[Range]) -> Iterator[str]:
+def clue_texts(example: Example, sentences: Sequence[Range], keep: Keep) -> Iterator[str]:
     """All texts besides the context that `relocate` will ask for; some may be repeated.
 
     `sentences` are those of the context, as in its `TranslatedText`.
@@ -69,6 +70,8 @@ def clue_texts(example: Example, sentences: Sequence[Range]) -> Iterator[str]:
         if not answer.is_in(example.context):
             continue
         yield answer.text
+        if keep == "strict":  # its rule needs nothing else
+            continue
         for sentence in asked_sentences(example.context, answer, sentences):
             yield from filter(None, map(sentence.marked, (BRACKETS, GUILLEMETS)))
             for start, end in sentence.words:
