@@ -279,7 +279,7 @@ def test_no_recipe(readlet: Run) -> None:
     done = readlet("train")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(
-        "readlet: no recipe; give a TOML file, or a built-in one: encoder-dot"
+        "readlet: no recipe; give a TOML file, or a built-in one: cola, "
     )
 
 
