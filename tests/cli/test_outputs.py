@@ -68,7 +68,7 @@ READ_ONLY = {
     "experiment search": {"table", "data", "changes", "small", "trials"},
     "translators": set[str](),
     "translators list": set[str](),
-    "translators install": {"pair", "index"},
+    "translators install": {"pairs", "index"},
 }
 # `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
 IN_PLACE = {("data check", "in_place")}

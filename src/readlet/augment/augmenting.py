@@ -122,11 +122,11 @@ def check_outputs(
     """Check that everything can be written, before anything is read."""
     inputs = [*map(input_path, sources.names), *add]
     processes = Processes.launched()
+    check_file(outputs.out, inputs)
     # Killed while the outputs were written, the list of losses last: they are its own.
     is_begun = Parts(outputs.out, processes.count_here).path(0).exists()
     overwrite = outputs.overwrite or is_begun
     check_target(outputs.out, sources.names, overwrite=overwrite)
-    check_file(outputs.out, inputs)
     if outputs.lost is not None:
         is_own = is_begun and outputs.out.exists()
         check_file(outputs.lost, inputs, overwrite=outputs.overwrite or is_own)
