@@ -47,7 +47,7 @@ Watch = Callable[[float, Scores], None]
 """Called with the epoch and the scores of every evaluation; an exception ends the training."""
 
 
-def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Any:
+def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> TrainedModel:
     """Train, calibrate on the held-out items, score on dev, and save the reader or classifier."""
     data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
