@@ -66,8 +66,12 @@ def train(
     recent: RecentData | None = None,
     watch: Watch | None = None,
     how_to_resume: str = WITH_RESUME,
+    saves_last: bool = True,
 ) -> Trained:
-    """Train, calibrate and score. The folder gets checkpoints and the log; no model is saved."""
+    """Train, calibrate and score. The folder gets checkpoints and the log; no model is saved.
+
+    With `saves_last` the last step has a checkpoint too.
+    """
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
     start, recipe = load_start(recipe)
@@ -115,6 +119,7 @@ def train(
             began,
             how_to_resume,
             scorer.groups(settings),
+            saves_last=saves_last,
         )
         if resume:
             loop.resume()
