@@ -17,6 +17,7 @@ SMALLER = {
     "convert bundled:train --out mine.csv": "convert bundled:dev --out mine.csv",
     "qacnn-ablation --small": "qacnn-ablation --small --seeds 1 --set data.share=0.2",
     "train tiny": "train tiny --set data.share=0.2",
+    "train sst2": "train sst2 --set data.share=0.2",
     "train finetune": "train finetune --set data.share=0.2",
     "bundled bundled:test": "bundled few.jsonl",
 }
@@ -72,7 +73,7 @@ def test_every_command_runs(
         script = script.replace(given, smaller)
     monkeypatch.chdir(tmp_path)
     write_examples(Path("few.jsonl"), list(read_examples("bundled:test"))[:12])
-    lines = script.splitlines()
+    lines = script.replace("\\\n", "").splitlines()
     assert sum("| readlet " in line for line in lines) == piped
     for line in lines:
         if line.startswith("readlet ") and "|" not in line:

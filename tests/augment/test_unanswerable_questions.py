@@ -321,18 +321,18 @@ def test_translations_in_one_file(real_data: Path, tmp_path: Path) -> None:
 
 
 def test_squad_train(real_data: Path, tmp_path: Path) -> None:
-    """A third of it: all of it takes three times as long and shows no more."""
-    source, out = tmp_path / "third.json", tmp_path / "out.json"
+    """A ninth of it: all of it takes nine times as long and shows no more."""
+    source, out = tmp_path / "part.json", tmp_path / "out.json"
     squad = read_examples(real_data / "squad" / "train-v1.1.json.gz")
-    write_examples(source, islice(squad, 30_000))
+    write_examples(source, islice(squad, 10_000))
     start = time.process_time()
     summary = add_unanswerable([str(source)], out, 0.33, 0, {}, altered=0)
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 7
     assert summary.added == summary.wanted
     old = {example.id: example for example in read_examples(source)}
     written = list(read_examples(out))  # which checks law 1
     assert len(written) == len({e.id for e in written}) == summary.questions
-    assert share_of(written) == pytest.approx(0.33, abs=1e-5)
+    assert share_of(written) == pytest.approx(0.33, abs=1e-4)
     assert [e for e in written if not e.is_impossible] == list(old.values())
     paragraphs = {(e.title, e.context) for e in old.values()}
     for new in (e for e in written if e.is_impossible):

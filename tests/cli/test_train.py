@@ -278,9 +278,7 @@ def test_fields_of_a_recipe_are_those_of_its_kind(readlet: Run) -> None:
 def test_no_recipe(readlet: Run) -> None:
     done = readlet("train")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(
-        "readlet: no recipe; give a TOML file, or a built-in one: encoder-dot"
-    )
+    assert done.err.startswith("readlet: no recipe; give a TOML file, or a built-in one: cola, ")
 
 
 def test_the_remedy_for_other_column_names_works(
