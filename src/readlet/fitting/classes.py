@@ -83,14 +83,15 @@ class ClassEvaluator:
         return [prediction.label for prediction in found]
 
     def _report_collapse(self, predictions: list[str]) -> None:
-        """A classifier that predicts one class has learned nothing: the seed or the rate failed.
-
-        Unless all texts of dev are of that class.
-        """
-        labels = {sentence.label for sentence in self.dev.examples}
-        if len({*predictions}) == 1 and labels != {*predictions} and is_main_process():
-            fault = f"collapsed: it predicts {predictions[0]!r:.40} for all texts of dev"
-            say(f"readlet: {fault}; lower training.learning_rate, or try another seed")
+        """A classifier that predicts one class has learned nothing: the seed or the rate failed."""
+        labels, predicted = {sentence.label for sentence in self.dev.examples}, {*predictions}
+        if len(labels) == 1 and is_main_process():
+            fault = f"all texts of dev are labelled {labels.pop()!r:.40}: its scores say little"
+            say(f"readlet: {fault}; name texts of all classes in data.dev")
+        elif len(predicted) == 1 and is_main_process():
+            fault = f"collapsed: it predicts {predicted.pop()!r:.40} for all texts of dev"
+            remedy = "change training.learning_rate or training.epochs, or try another seed"
+            say(f"readlet: {fault}; {remedy}")
 
 
 @dataclass
@@ -135,7 +136,8 @@ class ClassObjective:
         )
         lines = [balance.summary(), *(balance.warnings() if is_classes else ())]
         if is_classes and balance.is_scale:
-            lines.append("labels with decimals as classes; for a scale set data.labels=numbers")
+            remedy = "--set data.labels=numbers --set data.metrics="
+            lines.append(f"labels with decimals as classes; for a scale give {remedy}")
         for line in lines:
             say(f"readlet: {line}")
         loss, outputs = self.typed.loss, scorer.encoder.labels.outputs

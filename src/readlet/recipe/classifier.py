@@ -71,8 +71,10 @@ class ClassifierData(Data):
     def _check_metrics(self) -> "ClassifierData":
         for metric in self.metrics:
             if (metric == "pearson") != (self.labels == "numbers"):
-                fault = f"{metric} does not suit data.labels {self.labels}"
-                raise ValueError(f"data.metrics: {fault}; leave it empty (data.metrics=)")
+                fault = (
+                    f"{metric} does not suit data.labels {self.labels}, an empty list always does"
+                )
+                raise ValueError(f"data.metrics: {fault}")
         return self
 
 
