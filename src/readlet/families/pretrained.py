@@ -63,8 +63,11 @@ class PretrainedFamily(TrainableFamily):
 
         typed, settings = _pretrained(recipe), recipe.training
         own = None if start is None else getattr(start.encoder, "config", None)
-        config = load_config(typed.model.encoder) if own is None else own
-        network = with_attention(typed.attention, self.network(recipe, config))
+        if own is None:  # its weights were read by the check: a copy is faster than drawing some
+            plain = self.network(recipe, load_config(typed.model.encoder))
+        else:
+            plain = build_encoder(own, typed.model.dropout)
+        network = with_attention(typed.attention, plain)
         mix = make_layer_mix(typed.model.mix, network.width, network.layers)
         network.to(device).train().compile_blocks(all_layers=mix.reads_all_layers)
         precision = MixedPrecision(settings.precision, device)
