@@ -15,6 +15,7 @@ from readlet.experiments.table import load_table
 from readlet.fitting.run_folder import claimed_folder
 from readlet.fitting.starting import refuse_other_network
 from readlet.recipe import kinds
+from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.kinds import known_kinds, register_recipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Data, Model, Recipe, Section, Training
@@ -159,6 +160,20 @@ def test_compiled_programs_depend_on_the_model_and_on_marked_fields() -> None:
     ]:
         assert _programs(encoder(**{section: {field: value}})) == default
     assert _programs(QacnnRecipe()) != default
+
+
+def test_classifiers_with_different_poolers_share_compiled_programs() -> None:
+    """Only layers of the encoder are compiled; a table of poolers would compile for every row."""
+
+    def programs(**model: Any) -> Any:
+        return _programs(ClassifierRecipe.model_validate({"model": model}))
+
+    assert programs(pooler="mswap", head_dropout=0.3) == programs()
+    for changed in ({"mix": "dot"}, {"dropout": 0.3}, {"encoder": "other"}):
+        assert programs(**changed) != programs()
+    pooled = ClassifierRecipe.model_validate({"model": {"pooler": "mean"}})
+    with pytest.raises(ReadletError, match=r"another model\.pooler"):  # still of the network
+        refuse_other_network(ClassifierRecipe(), pooled)
 
 
 @pytest.mark.parametrize(

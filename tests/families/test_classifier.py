@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from readlet.errors import ReadletError
+from readlet.fitting.objectives import objective_of
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import prepare
 from readlet.nn.pooling import POOLERS
@@ -140,6 +141,8 @@ def test_it_starts_from_another_classifier(
     )
     with pytest.raises(ReadletError, match="label 'a' is none of the classes"):
         train_reader(recipe, tmp_path / "next", resume=False)
+    with pytest.raises(ReadletError, match="has pairs of texts, but the classifier reads single"):
+        train_reader(classifier_recipe("pairs", start), tmp_path / "pairs", resume=False)
 
 
 @pytest.mark.parametrize("gamma", ["infinity", "sqrt(d)"])
@@ -150,3 +153,38 @@ def test_norm_softmax_over_two_classes_needs_a_small_cap(
     recipe = classifier_recipe("single", "loss.softmax=norm", f"loss.gamma={gamma}")
     with pytest.raises(ReadletError, match=r"learns nothing at .*; give a small number, such as 0"):
         train_reader(recipe, tmp_path / "run", resume=False)
+
+
+def test_dev_is_scored_once_when_training_ends(
+    classifier_recipe: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = classifier_recipe("single")
+    data = prepare(recipe)
+    scored: list[Any] = []
+
+    def counted(scorer: Any, rows: Any, batch_size: int) -> Any:
+        scored.append(rows)
+        return scores_in_order(scorer, rows, batch_size)
+
+    monkeypatch.setattr("readlet.fitting.classes.scores_in_order", counted)
+    evaluator = objective_of(recipe, None).evaluator(data, build_scorer(recipe, data), 8)
+    fitted = evaluator.fitted(data.held_out)
+    assert [rows is data.dev.rows for rows in scored].count(True) == 1
+    assert len(fitted.predictions) == 40
+
+
+def test_a_collapse_and_a_dev_file_of_one_class_are_reported(
+    classifier_recipe: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dev = tmp_path / "dev.tsv"
+    for labels, reported in (
+        ("new new", "all texts of dev are labelled 'new': its scores say little"),
+        ("new old", "collapsed: it predicts '"),
+    ):
+        rows = "".join(f"A lamp.\t{label}\n" for label in labels.split())
+        dev.write_text(f"text\tlabel\n{rows}")  # equal texts, so one class is predicted
+        recipe = classifier_recipe("single", f"data.dev={dev}")
+        data = prepare(recipe)
+        evaluator = objective_of(recipe, None).evaluator(data, build_scorer(recipe, data), 8)
+        evaluator.fitted(data.held_out)
+        assert capsys.readouterr().err.startswith(f"readlet: {reported}")

@@ -76,3 +76,16 @@ def test_one_text_is_too_few(classifier_recipe: Callable[..., Any], tmp_path: Pa
     recipe = classifier_recipe("single", f"data.train={path}", "data.calibration=")
     with pytest.raises(ReadletError, match="a single text; give at least two, as one is held out"):
         read_split(recipe)
+
+
+@pytest.mark.parametrize("part", ["dev", "calibration", "replay"])
+def test_pairs_and_single_texts_do_not_mix(
+    classifier_recipe: Callable[..., Any], labelled_files: Callable[..., Path], part: str
+) -> None:
+    """They would be read with the special tokens of the other kind."""
+    recipe = classifier_recipe("single", f"data.{part}={labelled_files('pairs')}")
+    with pytest.raises(ReadletError, match="has pairs of texts, but the classifier reads single"):
+        read_split(recipe)
+    recipe = classifier_recipe("pairs", f"data.{part}={labelled_files('single')}")
+    with pytest.raises(ReadletError, match=r"row '.*': has single texts, but the classifier reads"):
+        read_split(recipe)

@@ -112,3 +112,30 @@ def test_a_dropout_that_the_encoder_does_not_have() -> None:
     config |= {"intermediate_size": 32}
     with pytest.warns(UserWarning, match=r"^model\.dropout does nothing: fnet has no such rate$"):
         build_encoder(config, 0.3)
+
+
+def test_an_encoder_is_read_once_and_copied(
+    tiny_encoder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one whose pooler is drawn: the weights that follow do not depend on it."""
+    from transformers import AutoModel
+
+    folder = tiny_encoder("electra")
+    config, read, calls = load_config(str(folder)), AutoModel.from_pretrained, []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        calls.append(given)
+        return read(*given, **named)
+
+    monkeypatch.setattr(AutoModel, "from_pretrained", counted)
+    drawn = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        encoder = load_pretrained(str(folder), config, 0.37)  # a rate of no other test
+        drawn.append(torch.rand(1).item())
+        with torch.no_grad():
+            before = next(encoder.parameters()).clone()
+            next(encoder.parameters()).zero_()
+    assert before.abs().sum() > 0  # the second is a copy of what was read
+    assert drawn[0] == drawn[1]
+    assert len(calls) == 1

@@ -69,10 +69,12 @@ def make_loop(make_parts: Callable[..., Parts]) -> Callable[..., TrainingLoop]:
         wrap: Callable[[nn.Module], nn.Module] = lambda module: module,
         evaluate: Callable[[], Scores] = _no_scores,
         decisive: str = "f1",
+        **options: bool,
     ) -> TrainingLoop:
         settings, module, batches = make_parts(*changes)
         folder.mkdir(exist_ok=True)
         evaluator = Evaluator(lambda epoch: evaluate(), decisive, str)
-        return TrainingLoop(wrap(module), batches, settings, folder, evaluator, make_accelerator())
+        parts = (wrap(module), batches, settings, folder, evaluator, make_accelerator())
+        return TrainingLoop(*parts, **options)
 
     return make

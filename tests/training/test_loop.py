@@ -171,6 +171,15 @@ def test_finished_run_resumed(make_loop: MakeLoop, tmp_path: Path) -> None:
         assert torch.equal(one, other)
 
 
+def test_the_last_checkpoint_may_be_left_out(make_loop: MakeLoop, tmp_path: Path) -> None:
+    for saves_last, step in ((True, 15), (False, 12)):
+        loop = make_loop(tmp_path, "training.checkpoint_every=4", saves_last=saves_last)
+        loop.run()
+        path = find_checkpoint(tmp_path)
+        assert path is not None
+        assert load_checkpoint(path, loop.state.tensors()).progress.step == step
+
+
 def test_log(make_loop: MakeLoop, tmp_path: Path) -> None:
     loop = make_loop(
         tmp_path,

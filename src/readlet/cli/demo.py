@@ -98,6 +98,7 @@ def _score_baseline() -> None:
 def _train() -> None:
     from readlet.fitting.train import train_reader
     from readlet.reading.evaluate_files import evaluate_questions
+    from readlet.reading.reader import load_reader
     from readlet.recipe.recipe_files import load_recipe
 
     console.print(
@@ -106,7 +107,8 @@ def _train() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tiny"
         recipe = load_recipe("tiny", [f"training.epochs={_EPOCHS}"])
-        reader = train_reader(recipe, path, resume=False)
+        train_reader(recipe, path, resume=False)
+        reader = load_reader(str(path))
         for split in ("train", "test"):
             scores = evaluate_questions(f"bundled:{split}", reader=str(path)).official
             console.print(f"{split:>5}: EM {scores['exact']:.1f}, F1 {scores['f1']:.1f}")

@@ -113,6 +113,8 @@ class Runner:
             recent=self._recent,
             watch=watch,
             how_to_resume=RESUME_HINT,
+            # It would be removed at once: of short runs, writing it takes a good part of the time.
+            saves_last=False,
         )
 
     def _forget_other_programs(self, recipe: Recipe) -> None:

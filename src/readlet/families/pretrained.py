@@ -58,13 +58,16 @@ class PretrainedFamily(TrainableFamily):
         return 4 * _KEPT * int(layers) * int(width) * length
 
     def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
-        """Compile the layers on random inputs; the layers that are trained reuse the programs."""
+        """Compile the layers in a trial; the layers that are trained reuse the programs."""
         from readlet.training.precision import MixedPrecision
 
         typed, settings = _pretrained(recipe), recipe.training
         own = None if start is None else getattr(start.encoder, "config", None)
-        config = load_config(typed.model.encoder) if own is None else own
-        network = with_attention(typed.attention, build_encoder(config, typed.model.dropout))
+        if own is None:  # its weights were read by the check: a copy is faster than drawing some
+            plain = self.network(recipe, load_config(typed.model.encoder))
+        else:
+            plain = build_encoder(own, typed.model.dropout)
+        network = with_attention(typed.attention, plain)
         mix = make_layer_mix(typed.model.mix, network.width, network.layers)
         network.to(device).train().compile_blocks(all_layers=mix.reads_all_layers)
         precision = MixedPrecision(settings.precision, device)

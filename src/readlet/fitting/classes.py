@@ -7,10 +7,11 @@ import torch
 from torch import nn
 
 from readlet.encoding.sentences import Labels
-from readlet.families.family import ClassFamily, TrainableClassScorer
+from readlet.families.family import ClassFamily, Floats, TrainableClassScorer
 from readlet.fitting.objective import Fitted
 from readlet.fitting.starting import copy_weights
 from readlet.fitting.training_data import Part, TrainingData
+from readlet.formats.labelled import require_one_kind
 from readlet.formats.labels import class_numbers
 from readlet.inspection.classes import class_balance
 from readlet.metrics.task import Task
@@ -48,24 +49,25 @@ class ClassEvaluator:
         return task_of_labels(self.labels, self.recipe)
 
     def __call__(self) -> Scores:
-        return self.task.score(self.dev.examples, self._predicted(self.calibration)).summary
+        predictions = self._predicted(self._scores(), self.calibration)
+        return self.task.score(self.dev.examples, predictions).summary
 
     def of_start(self, start: Classifier) -> "ClassEvaluator":
         scorer: Any = start.scorer
         return replace(self, scorer=scorer, calibration=start.calibration)
 
     def fitted(self, held_out: Part) -> Fitted:
+        on_dev = self._scores()  # (texts, outputs)
         if self.labels.kind == "numbers":
-            return Fitted(self.calibration, self._predicted(self.calibration), {}, "")
+            return Fitted(self.calibration, self._predicted(on_dev, self.calibration), {}, "")
         scores = scores_in_order(self.scorer, held_out.rows, self.batch_size)  # (texts, C)
         calibration = fit_class_calibration(
             scores, held_out.rows.row_label.tolist(), self.calibration
         )
         fault = "" if calibration.texts else f"calibration not fitted: {TOO_FEW}"
-        predictions = self._predicted(calibration)
+        predictions, labels = self._predicted(on_dev, calibration), self.dev.rows.row_label.tolist()
         self._report_collapse(predictions)
-        on_dev = calibration.probabilities(self._scores())  # (texts, C)
-        error = class_calibration_error(on_dev, self.dev.rows.row_label.tolist())
+        error = class_calibration_error(calibration.probabilities(on_dev), labels)
         return Fitted(calibration, predictions, {"dev_calibration_error": error}, fault)
 
     def model(
@@ -73,18 +75,23 @@ class ClassEvaluator:
     ) -> Classifier:
         return Classifier(self.scorer, recipe, calibration, metrics, notice)
 
-    def _scores(self) -> Any:
+    def _scores(self) -> Floats:
         return scores_in_order(self.scorer, self.dev.rows, self.batch_size)  # (texts, outputs)
 
-    def _predicted(self, calibration: ClassCalibration) -> list[str]:
-        found = classifications(self._scores(), self.labels, calibration)
+    def _predicted(self, scores: Floats, calibration: ClassCalibration) -> list[str]:
+        found = classifications(scores, self.labels, calibration)
         return [prediction.label for prediction in found]
 
     def _report_collapse(self, predictions: list[str]) -> None:
         """A classifier that predicts one class has learned nothing: the seed or the rate failed."""
-        if len({*predictions}) == 1 and len(predictions) > 1 and is_main_process():
-            fault = f"collapsed: it predicts {predictions[0]!r:.40} for all texts of dev"
-            say(f"readlet: {fault}; lower training.learning_rate, or try another seed")
+        labels, predicted = {sentence.label for sentence in self.dev.examples}, {*predictions}
+        if len(labels) == 1 and is_main_process():
+            fault = f"all texts of dev are labelled {labels.pop()!r:.40}: its scores say little"
+            say(f"readlet: {fault}; name texts of all classes in data.dev")
+        elif len(predicted) == 1 and is_main_process():
+            fault = f"collapsed: it predicts {predicted.pop()!r:.40} for all texts of dev"
+            remedy = "change training.learning_rate or training.epochs, or try another seed"
+            say(f"readlet: {fault}; {remedy}")
 
 
 @dataclass
@@ -107,9 +114,10 @@ class ClassObjective:
         scorer = self.family.build(self.recipe, data.encoder)
         if self.start is not None:
             copy_weights(self.start, scorer)
-            if scorer.encoder.labels.kind == "classes":
-                source, known = ", ".join(self.recipe.data.train), scorer.encoder.labels.classes
-                class_numbers(source, data.train.examples, known)
+            source, encoder = ", ".join(self.recipe.data.train), scorer.encoder
+            require_one_kind(source, data.train.examples, pairs=encoder.pairs)
+            if encoder.labels.kind == "classes":
+                class_numbers(source, data.train.examples, encoder.labels.classes)
         return scorer
 
     def notes(self, data: TrainingData, scorer: TrainableClassScorer) -> dict[str, list[str]]:
@@ -128,7 +136,8 @@ class ClassObjective:
         )
         lines = [balance.summary(), *(balance.warnings() if is_classes else ())]
         if is_classes and balance.is_scale:
-            lines.append("labels with decimals as classes; for a scale set data.labels=numbers")
+            remedy = "--set data.labels=numbers --set data.metrics="
+            lines.append(f"labels with decimals as classes; for a scale give {remedy}")
         for line in lines:
             say(f"readlet: {line}")
         loss, outputs = self.typed.loss, scorer.encoder.labels.outputs

@@ -10,6 +10,7 @@ import numpy as np
 from readlet.errors import ReadletError
 from readlet.fitting.folds import digest_of
 from readlet.formats import read_labelled, read_questions
+from readlet.formats.labelled import require_one_kind
 from readlet.formats.labels import class_numbers, label_values
 from readlet.inspection.classes import class_balance, require_classes
 from readlet.recipe.classifier import ClassifierData
@@ -112,6 +113,10 @@ class LabelledTexts:
         self, data: Data, train: Sequence[Sentence], parts: dict[Path, Sequence[Sentence]]
     ) -> None:
         source = data.train[0] if len(data.train) == 1 else "data.train"
+        is_pair = train[0].second is not None
+        require_one_kind("data.replay" if data.replay else source, train, pairs=is_pair)
+        for path, sentences in parts.items():
+            require_one_kind(path, sentences, pairs=is_pair)
         if self.labels == "numbers":
             label_values(source, train)
             for path, sentences in parts.items():

@@ -47,7 +47,7 @@ Watch = Callable[[float, Scores], None]
 """Called with the epoch and the scores of every evaluation; an exception ends the training."""
 
 
-def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> Any:
+def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> TrainedModel:
     """Train, calibrate on the held-out items, score on dev, and save the reader or classifier."""
     data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
@@ -66,8 +66,12 @@ def train(
     recent: RecentData | None = None,
     watch: Watch | None = None,
     how_to_resume: str = WITH_RESUME,
+    saves_last: bool = True,
 ) -> Trained:
-    """Train, calibrate and score. The folder gets checkpoints and the log; no model is saved."""
+    """Train, calibrate and score. The folder gets checkpoints and the log; no model is saved.
+
+    With `saves_last` the last step has a checkpoint too.
+    """
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
     start, recipe = load_start(recipe)
@@ -115,6 +119,7 @@ def train(
             began,
             how_to_resume,
             scorer.groups(settings),
+            saves_last=saves_last,
         )
         if resume:
             loop.resume()

@@ -1,7 +1,7 @@
 """Validated texts with labels."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from readlet.errors import InputError, bad_input
@@ -82,6 +82,15 @@ def read_labelled(
         sentences += read_here
     warn_of_repeated_ids(sentences, "a number is appended")
     return with_own_ids(sentences)
+
+
+def require_one_kind(source: str | Path, sentences: Iterable[Sentence], *, pairs: bool) -> None:
+    """An error about pairs of texts where a classifier reads single ones, or the reverse."""
+    for sentence in sentences:
+        if (sentence.second is not None) != pairs:
+            kinds = ("single texts", "pairs of texts")
+            fault = f"has {kinds[not pairs]}, but the classifier reads {kinds[pairs]}"
+            raise bad_input(source, place_of(sentence), fault, "give files of one kind")
 
 
 def _require_label_column(source: str | Path, columns: Columns | None, encoding: str) -> None:

@@ -1,18 +1,20 @@
 """Encoders of transformers as modules: token numbers in, the states of all layers out."""
 
+import json
 import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from readlet.encoding.pretrained import encoder_folder
+from readlet.encoding.pretrained import encoder_digest, encoder_folder
 from readlet.errors import ReadletError, bad_input
 
 _DROPOUTS = (  # names of the rates in the configurations of encoders
@@ -182,12 +184,25 @@ def _not_an_encoder(kind: str, fault: str) -> ReadletError:
 
 
 def load_pretrained(name: str, config: dict[str, Any], dropout: float | None) -> PretrainedEncoder:
-    """The encoder with its pretrained weights, in float32."""
+    """The encoder with its pretrained weights, in float32.
+
+    It is a copy: the last one read stays in memory, so that the runs of a grid, and the check
+    before each of them, read it once.
+    """
+    values = json.dumps(config, sort_keys=True)
+    return deepcopy(_read_pretrained(name, encoder_digest(name), values, dropout))
+
+
+@lru_cache(maxsize=1)
+def _read_pretrained(
+    name: str, _digest: str, config: str, dropout: float | None
+) -> PretrainedEncoder:
     from transformers import AutoModel
 
-    folder, typed = encoder_folder(name), _config(config, dropout)
+    folder, typed = encoder_folder(name), _config(json.loads(config), dropout)
     try:
-        with _quiet():
+        # Weights that are missing are drawn: what follows must not depend on whether they were.
+        with _quiet(), torch.random.fork_rng(devices=[]):
             network, report = AutoModel.from_pretrained(
                 folder,
                 config=typed,

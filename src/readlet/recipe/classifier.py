@@ -71,26 +71,32 @@ class ClassifierData(Data):
     def _check_metrics(self) -> "ClassifierData":
         for metric in self.metrics:
             if (metric == "pearson") != (self.labels == "numbers"):
-                raise ValueError(f"data.metrics: {metric} does not suit data.labels {self.labels}")
+                fault = (
+                    f"{metric} does not suit data.labels {self.labels}, an empty list always does"
+                )
+                raise ValueError(f"data.metrics: {fault}")
         return self
 
 
 class ClassifierModel(Model):
     """The encoder, and how the states of its tokens become one vector."""
 
-    kind: Literal["classifier"] = "classifier"
+    # Only layers of the encoder are compiled: classifiers with different poolers share them.
+    traits = (PartOfNetwork,)
+
+    kind: Annotated[Literal["classifier"], AffectsCompilation] = "classifier"
     """A pretrained encoder with a pooler and a class head, for texts and pairs of texts."""
-    encoder: Annotated[FileName, SourceEncoder] = "minilm"
+    encoder: Annotated[FileName, SourceEncoder, AffectsCompilation] = "minilm"
     """Folder of an encoder and its tokenizer, a name on the Hugging Face hub, or `minilm`, which
     comes with the extra of that name."""
     pooler: Annotated[tuple[PoolerName, ...], Field(min_length=1), AfterValidator(_different)] = (
         "cls",
     )
     """How one vector is made of all tokens; the vectors of several poolers are concatenated."""
-    mix: MixName = "last"
+    mix: Annotated[MixName, AffectsCompilation] = "last"
     """Which layers the pooler reads: `last`; one learned weight for each layer (`scalar`,
     `scalar-softmax`); attention of each token to its layers (`dot`, `weighted`, `encoder`)."""
-    dropout: Annotated[Share | None, OnlyInTraining] = None
+    dropout: Annotated[Share | None, OnlyInTraining, AffectsCompilation] = None
     """Dropout rate in the encoder; unset: that of its own configuration."""
     head_dropout: Annotated[Share, OnlyInTraining] = 0.1
     """Dropout rate of the pooled vector."""

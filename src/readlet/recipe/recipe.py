@@ -167,7 +167,7 @@ class SpanData(Data):
 class Model(Section):
     """The hyperparameters of a model; every kind of model has its own."""
 
-    traits = (PartOfNetwork, AffectsCompilation)
+    traits: ClassVar[tuple[type, ...]] = (PartOfNetwork, AffectsCompilation)
 
     kind: str
     """Kind of model; it determines which other fields a recipe has."""

@@ -58,7 +58,10 @@ class TrainingLoop:
         began: float | None = None,  # on the clock of time.perf_counter
         how_to_resume: str = WITH_RESUME,  # printed when training is stopped
         groups: list[ParameterGroup] | None = None,  # None: all parameters are updated alike
+        *,
+        saves_last: bool = True,  # a checkpoint at the end, so that resuming repeats nothing
     ) -> None:
+        self._saves_last = saves_last
         self._how_to_resume = how_to_resume
         self._clock = time.perf_counter() if began is None else began
         self.settings = settings
@@ -129,7 +132,7 @@ class TrainingLoop:
                     if self._is_due(self._evaluate_every):
                         self._evaluate(bar)
                     is_halted = self._is_halted(stopped)
-                    is_regular = self._is_due(self.settings.checkpoint_every)
+                    is_regular = self._is_checkpoint_due(self.settings.checkpoint_every)
                     if is_regular or is_halted:
                         self._save(is_regular=is_regular)
                 if is_halted:
@@ -181,6 +184,9 @@ class TrainingLoop:
     def _is_due(self, every: int) -> bool:
         """Whether this step is a multiple of `every`, or the last one."""
         return self.progress.step % every == 0 or self.progress.step == self.total_steps
+
+    def _is_checkpoint_due(self, every: int) -> bool:
+        return self._is_due(every) and (self._saves_last or self.progress.step % every == 0)
 
     def _is_halted(self, stopped: list[int]) -> bool:
         """Whether to stop now: all processes at the same step, or they would deadlock."""
