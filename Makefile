@@ -32,12 +32,13 @@ $(VENV)/created:
 	$(PY) -m pip install --quiet -c constraints.txt hatchling
 	touch $@
 
+# Modules are compiled when they are imported: of thousands, few are.
 $(VENV)/dependencies: pyproject.toml constraints.txt $(VENV)/created
-	$(PY) -m pip install --quiet --no-build-isolation -c constraints.txt .
+	$(PY) -m pip install --quiet --no-compile --no-build-isolation -c constraints.txt .
 	touch $@
 
 $(VENV)/dependencies-dev: pyproject.toml constraints.txt $(VENV)/created
-	$(PY) -m pip install --quiet --no-build-isolation -c constraints.txt ".[dev]"
+	$(PY) -m pip install --quiet --no-compile --no-build-isolation -c constraints.txt ".[dev]"
 	touch $@ $(VENV)/dependencies
 
 $(VENV)/installed: $(VENV)/dependencies $(SOURCES)

@@ -21,8 +21,9 @@ from torch import Tensor, nn
 from readlet.formats.fields import located
 from readlet.types import Example, Span
 
-# Shared machines may be slow: hypothesis sets no deadline; tests of speed measure it themselves.
-settings.register_profile("patient", deadline=None)
+# Shared machines may be slow: no deadline, since tests of speed measure it themselves, and fewer
+# examples than the usual hundred, since there are some seventy property tests.
+settings.register_profile("patient", deadline=None, max_examples=40)
 settings.load_profile("patient")
 
 # Some virtual machines advertise AMX but kill a process that uses it, as bfloat16 matrix products

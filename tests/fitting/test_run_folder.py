@@ -40,7 +40,9 @@ def stopped(finished: Path, tmp_path: Path) -> Path:
 
 
 def test_a_killed_run_is_resumed(stopped: Path, finished: Path, recipe: Recipe) -> None:
-    (stopped / ".checkpoint-00000009").mkdir()
+    draft = stopped / ".checkpoint-00000009"
+    draft.mkdir()
+    (draft / ".tmpKH0wHF").write_bytes(b"half a file of safetensors")
     (stopped / ".notes.json.ab12cd34").write_text("{")
     (stopped / ".unfinished").mkdir()
     check_run_folder(recipe, stopped, resume=True)

@@ -83,6 +83,7 @@ def test_drafts_of_the_same_step_do_no_harm(tmp_path: Path) -> None:
     for name in (".checkpoint-00000004", f".checkpoint-00000004.{os.getpid()}"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "state.safetensors").write_bytes(b"half")
+        (tmp_path / name / ".tmpKH0wHF").write_bytes(b"half")  # by safetensors
     after = made(4)
     save(tmp_path, after)
     previous_is_valid(tmp_path, after)

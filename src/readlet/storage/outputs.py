@@ -19,6 +19,8 @@ ANOTHER_FILE, ANOTHER_FOLDER = "give another file to write", "give another folde
 _HARMLESS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", ".gitignore", ".gitkeep"})
 # Temporary files of `atomic_text` and `save_tensors`, left behind by a killed process.
 _TEMPORARY = re.compile(r"\.(?P<name>.+?)(\.[a-z0-9_]{8})?")
+# What safetensors leaves behind if its process is killed while it writes a file.
+_OF_SAFETENSORS = re.compile(r"\.tmp[A-Za-z0-9]{6}")
 # The longest path inside an output folder: it must not be too long for the file system either.
 _LONGEST = Path("0123456789abcdef", "work", "checkpoint-00000000", "state.safetensors")
 _SIGN_SOUGHT_IN = 64 << 20  # bytes; a report is far smaller
@@ -98,9 +100,14 @@ def others(folder: Path, own: Collection[str], begun: Collection[str] = ()) -> I
     for entry in sorted(folder.iterdir()):
         temporary = _TEMPORARY.fullmatch(entry.name)
         written = temporary["name"] if temporary else ""
-        is_own = entry.name in own or written in own or written in begun
+        is_own = entry.name in own or written in own or written in begun or is_leftover(entry)
         if entry.name not in _HARMLESS and (entry.is_symlink() or not is_own):
             yield entry
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether it is half a file of tensors, left by a killed process."""
+    return _OF_SAFETENSORS.fullmatch(path.name) is not None and path.is_file()
 
 
 def make_folder(folder: Path, *, remedy: str = ANOTHER_FOLDER) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from readlet.errors import CannotResumeError, ReadletError, bad_input
 from readlet.storage.files import make_readable
+from readlet.storage.outputs import is_leftover
 
 _PREFIX = "checkpoint-"
 _DRAFT = "."
@@ -128,8 +129,9 @@ def _check_version(path: Path, tensors: dict[str, Tensor], like: dict[str, Tenso
 def _remove(folders: Iterable[Path]) -> None:
     """Remove checkpoints, but nothing that someone else has put there."""
     for folder in folders:
-        for name in FILES:
-            (folder / name).unlink(missing_ok=True)
+        leftovers = filter(is_leftover, folder.iterdir()) if folder.is_dir() else ()
+        for path in (*(folder / name for name in FILES), *leftovers):
+            path.unlink(missing_ok=True)
         with suppress(OSError):  # not empty
             folder.rmdir()
 
