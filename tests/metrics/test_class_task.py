@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readlet.metrics.class_evaluation import evaluate_classes
@@ -90,6 +90,7 @@ def test_intervals_and_tests_of_several_classes() -> None:
     ),
     st.sampled_from([0.0, 2000.0, 1e6]),
 )
+@example([(0, 4.5), (0, 4.5), (0, 4.5), (-2, 0.0), (-3, 0.0)], 0.0)  # resamples of one label only
 def test_values_against_scipy(pairs: list[tuple[int, float]], offset: float) -> None:
     from scipy.stats import pearsonr, spearmanr
 

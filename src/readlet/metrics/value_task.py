@@ -10,6 +10,7 @@ from readlet.metrics.task import ONE, Items, Metric, Scored, Task, ratio
 from readlet.types import Sentence
 
 Sums = NDArray[np.float64]
+_ROUNDING = 1e-10  # relative: sums of double precision are right to some more digits
 
 
 def pearson(
@@ -17,8 +18,17 @@ def pearson(
 ) -> NDArray[np.float64]:
     """The correlation in percent; 0 if labels or predictions are all equal."""
     covariance = count * product - label * value  # (...)
-    spread = [count * label2 - label**2, count * value2 - value**2]  # (...) each
-    return ratio(covariance, np.sqrt(np.maximum(spread[0], 0) * np.maximum(spread[1], 0)))
+    spreads = _spread(count, label, label2) * _spread(count, value, value2)  # (...)
+    return ratio(covariance, np.sqrt(spreads))
+
+
+def _spread(count: Sums, total: Sums, squares: Sums) -> NDArray[np.float64]:
+    """The variance times the squared count; 0 if it is no more than rounding.
+
+    A resample may draw the same value only: its variance is then 1e-16 instead of 0.
+    """
+    spread = count * squares - total**2  # (...)
+    return np.where(spread > _ROUNDING * count * squares, spread, 0.0)
 
 
 def value_items(labels: Sequence[float], values: Sequence[float]) -> Items:
