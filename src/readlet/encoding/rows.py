@@ -4,6 +4,7 @@ A *place* is a token of the context that the model scores: a word or a subword. 
 character offsets in the original text, so answers can be converted between tokenisations.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
@@ -22,7 +23,7 @@ LONG_QUESTION = "long question: only its beginning is read"
 
 
 @dataclass(kw_only=True)
-class AnyRows:
+class AnyRows(ABC):
     """The rows of a data set, whatever their task is."""
 
     row_label: NDArray[Any]  # (rows, ...) what is learned
@@ -32,9 +33,9 @@ class AnyRows:
         return len(self.row_label)
 
     @property
+    @abstractmethod
     def longest(self) -> int:
         """The number of places, or tokens, of the longest row."""
-        raise NotImplementedError
 
     def stored(self) -> Stored:
         """The arrays and notes, for the cache."""

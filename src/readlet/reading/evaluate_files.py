@@ -27,6 +27,17 @@ from readlet.types import Example, Prediction, check_threshold
 T = TypeVar("T")
 
 
+def check_evaluation_outputs(
+    save: Path | None, plot: Path | None, inputs: Sequence[Path], *, overwrite: bool
+) -> None:
+    """Check that predictions and plot may be written, and are two files."""
+    for output in (save, plot):
+        if output is not None:
+            check_file(output, inputs, overwrite=overwrite)
+    if save is not None and plot is not None and save.resolve() == plot.resolve():
+        raise bad_input(plot, "", "is also --save-predictions", "give another file for --plot")
+
+
 def evaluate_questions(
     data: str,
     *,
@@ -56,11 +67,7 @@ def evaluate_questions(
     given_files = (input_path(data), predictions, na_probs, against)
     readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
     inputs = [*readers, *(path for path in given_files if path is not None)]
-    for output in (save, plot):
-        if output is not None:
-            check_file(output, inputs, overwrite=overwrite)
-    if save is not None and plot is not None and save.resolve() == plot.resolve():
-        raise bad_input(plot, "", "is also --save-predictions", "give another file for --plot")
+    check_evaluation_outputs(save, plot, inputs, overwrite=overwrite)
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     other = read_predictions(against) if against else None

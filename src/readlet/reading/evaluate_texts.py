@@ -19,10 +19,9 @@ from readlet.progress import track
 from readlet.reading.classifier import Classifier
 from readlet.reading.classify_file import asked_text
 from readlet.reading.devices import AUTO
-from readlet.reading.evaluate_files import read_by_id, write_predictions
+from readlet.reading.evaluate_files import check_evaluation_outputs, read_by_id, write_predictions
 from readlet.reading.trained_model import stored_task
 from readlet.storage.files import write_text
-from readlet.storage.outputs import check_file
 from readlet.types import Classification, Sentence
 
 
@@ -69,11 +68,7 @@ def evaluate_classifier(
     its predictions, `plot` one for the plot of its reliability.
     """
     inputs = [input_path(data), Path(classifier), *([against] if against else [])]
-    for output in (save, plot):
-        if output is not None:
-            check_file(output, inputs, overwrite=overwrite)
-    if save is not None and plot is not None and save.resolve() == plot.resolve():
-        raise bad_input(plot, "", "is also --save-predictions", "give another file for --plot")
+    check_evaluation_outputs(save, plot, inputs, overwrite=overwrite)
     loaded = Classifier.load(classifier, device=device)
     if plot is not None and not loaded.classes:
         raise ReadletError("--plot: values have no confidence; leave it out")
