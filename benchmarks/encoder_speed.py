@@ -1,6 +1,7 @@
-"""Training speed of an encoder reader on one GPU, and what the mixes of layers cost.
+"""Training speed of encoder readers and classifiers on one GPU, and what mixes or poolers cost.
 
     python benchmarks/encoder_speed.py --train train-v1.1.json.gz
+    python benchmarks/encoder_speed.py --recipe sst2 --train SST-2/train.tsv --batch 16
 
 Both loops train in bfloat16 on the same batches of real lengths, in the same length buckets. The
 plain one is what a script does: forward, backward, clip, AdamW (fused). Ours: compiled layers, and
@@ -10,6 +11,7 @@ steps, after a warm-up of all shapes. Memory is the peak of what torch allocates
 
 import argparse
 import gc
+import itertools
 import statistics
 import tempfile
 import time
@@ -20,6 +22,7 @@ from typing import Any, NamedTuple
 import torch
 
 from readlet.families import trainable_family
+from readlet.fitting.objectives import objective_of
 from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import TrainingData, prepare
 from readlet.recipe.recipe import Recipe
@@ -29,26 +32,29 @@ from readlet.training.processes import make_accelerator
 from readlet.training.weight_selection import Evaluator
 
 _WINDOWS = 5
-_MIXES = ("last", "scalar", "scalar-softmax", "dot", "weighted", "encoder")
+# What is compared in recipes of each kind: a field and its values. The first is the usual one.
+_CHOICES = {
+    "encoder": ("mix", ("last", "scalar", "scalar-softmax", "dot", "weighted", "encoder")),
+    "classifier": ("pooler", ("cls", "meanmax", "mswap", "stochastic", "mean")),
+}
 
 
 class Speed(NamedTuple):
-    windows: float  # windows per second
+    rows: float  # windows or texts per second
     memory: float  # MiB
     warm_up: float  # seconds
 
 
 Loop = tuple[Callable[[], object], Callable[[], int]]
-"""A warm-up, and a step that returns its number of windows."""
+"""A warm-up, and a step that returns its number of rows."""
 
 
 def ours(recipe: Recipe, data: TrainingData) -> Loop:
     scorer = build_scorer(recipe, data)
-    trainable_family("encoder").compile(scorer)
-    rows = data.train.rows
+    trainable_family(recipe.model.kind).compile(scorer)
     loop = TrainingLoop(
-        scorer.learner(rows, 0.0, None),
-        scorer.batches(rows, recipe.training.batch_size, seed=0),
+        objective_of(recipe, None).learner(data, scorer, torch.device("cuda")),
+        scorer.batches(data.train.rows, recipe.training.batch_size, seed=0),
         recipe.training,
         Path(tempfile.mkdtemp()),
         Evaluator(lambda _: {}, "f1", str),  # never called: no epoch ends
@@ -62,15 +68,15 @@ def plain(recipe: Recipe, data: TrainingData) -> Loop:
     """A loop as in most scripts, with the same model, batches and precision."""
     settings = recipe.training
     scorer = build_scorer(recipe, data)
-    rows = data.train.rows
-    batches = scorer.batches(rows, settings.batch_size, seed=0)
-    learner = scorer.learner(rows, 0.0, None).cuda().train()
+    batches = scorer.batches(data.train.rows, settings.batch_size, seed=0)
+    device = torch.device("cuda")
+    learner = objective_of(recipe, None).learner(data, scorer, device).to(device).train()
     optimizer = torch.optim.AdamW(learner.parameters(), lr=settings.learning_rate, fused=True)
     listed = batches.epoch(0)
-    remaining = iter(listed)
+    remaining = itertools.cycle(listed)
 
     def step(shape: Any, numbers: Any) -> int:
-        batch = batches.make(shape, numbers).to(torch.device("cuda"))
+        batch = batches.make(shape, numbers).to(device)
         with torch.autocast("cuda", torch.bfloat16):
             loss = learner(batch)
         loss.backward()
@@ -104,7 +110,8 @@ def measured(make: Callable[[Recipe, TrainingData], Loop], *given: Any, steps: i
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--train", required=True, help="SQuAD 1.1 train file")
+    parser.add_argument("--train", required=True, help="training file")
+    parser.add_argument("--recipe", default="encoder", help="a recipe of an encoder or classifier")
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=100, help="steps per window")
@@ -118,21 +125,21 @@ def main() -> None:
         "training.precision=bfloat16",
         f"training.batch_size={arguments.batch}",
     ]
-    data = prepare(load_recipe("encoder", changes))
-    peer = measured(plain, load_recipe("encoder", changes), data, steps=arguments.steps)
-    print(f"plain eager loop, last: {peer.windows:.0f} windows/s, {peer.memory:.0f} MiB")
-    print(
-        f"{'mix':<15} {'windows/s':>9} {'x plain':>8} {'step':>6} {'MiB':>7} {'memory':>7} warm-up"
-    )
-    last = None
-    for mix in _MIXES:
-        recipe = load_recipe("encoder", [*changes, f"model.mix={mix}"])
+    usual = load_recipe(arguments.recipe, changes)
+    field, choices = _CHOICES[usual.model.kind]
+    data = prepare(usual)
+    peer = measured(plain, usual, data, steps=arguments.steps)
+    print(f"plain eager loop, {choices[0]}: {peer.rows:.0f} rows/s, {peer.memory:.0f} MiB")
+    print(f"{field:<15} {'rows/s':>9} {'x plain':>8} {'step':>6} {'MiB':>7} {'memory':>7} warm-up")
+    first = None
+    for choice in choices:
+        recipe = load_recipe(arguments.recipe, [*changes, f"model.{field}={choice}"])
         speed = measured(ours, recipe, data, steps=arguments.steps)
-        last = last or speed
+        first = first or speed
         print(
-            f"{mix:<15} {speed.windows:>9.0f} {speed.windows / peer.windows:>8.2f} "
-            f"{last.windows / speed.windows:>6.2f} {speed.memory:>7.0f} "
-            f"{speed.memory / last.memory:>7.2f} {speed.warm_up:.1f} s"
+            f"{choice:<15} {speed.rows:>9.0f} {speed.rows / peer.rows:>8.2f} "
+            f"{first.rows / speed.rows:>6.2f} {speed.memory:>7.0f} "
+            f"{speed.memory / first.memory:>7.2f} {speed.warm_up:.1f} s"
         )
 
 
