@@ -182,7 +182,7 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) ->
         timeout=180,
         env={**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
     )
-    assert done.stderr.count("1 of 2 done: ") == 1
+    assert done.stderr.count("1 of 2 done: width 12, seed 0: EM") == 1
     (result,) = (json.loads(p.read_text()) for p in tmp_path.glob("runs/quick/*/result.json"))
     assert result["recipe"]["training"]["batch_size"] == 16
     assert result["steps"] == 5  # as many as with one process
