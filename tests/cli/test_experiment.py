@@ -266,14 +266,15 @@ def test_list(readlet: Run) -> None:
 
 @pytest.mark.parametrize("name", shipped_tables())
 def test_the_small_variant_of_every_table_runs(
-    readlet: Run, name: str, tmp_path: Path, long_encoder: Path
+    readlet: Run, name: str, tmp_path: Path, long_encoder: Path, few_questions: Path
 ) -> None:
     """Two rows of each are enough: all rows are validated before the first run."""
     small = load_table(name).smaller()
     # The tables of encoders have rows that differ in their epochs only.
+    short = [f"data.dev={few_questions}", "data.max_context=80", "data.overlap=16"]
     changes = {
-        "qacnn": ["training.epochs=1", "data.share=0.2"],
-        "encoder": [f"model.encoder={long_encoder}", "data.max_context=80", "data.overlap=16"],
+        "qacnn": ["training.epochs=1", "data.share=0.2", *short],
+        "encoder": [f"model.encoder={long_encoder}", *short],
         "classifier": [f"model.encoder={long_encoder}"],
     }[load_recipe(small.recipe).model.kind]
     rows = [row.name for row in expand(small, changes=changes).rows if not row.missing][:2]
