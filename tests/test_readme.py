@@ -73,7 +73,7 @@ def test_every_command_runs(
         script = script.replace(given, smaller)
     monkeypatch.chdir(tmp_path)
     write_examples(Path("few.jsonl"), list(read_examples("bundled:test"))[:12])
-    write_examples(Path("some.jsonl"), list(read_examples("bundled:dev"))[::2])
+    write_examples(Path("some.jsonl"), list(read_examples("bundled:dev"))[::3])
     lines = script.replace("\\\n", "").splitlines()
     assert sum("| readlet " in line for line in lines) == piped
     for line in lines:
