@@ -22,6 +22,7 @@ from readlet.cli import (
     experiment,
     inspect,
     predict,
+    serve,
     slim,
     train,
     translators,
@@ -80,6 +81,7 @@ app.command(name="predict")(predict.predict)
 app.command(name="augment")(augment.augment)
 app.command(name="classify")(classify.classify)
 app.command(name="train")(train.train)
+app.command(name="serve")(serve.serve)
 app.command(name="slim")(slim.slim)
 app.add_typer(data.app, name="data")
 app.add_typer(experiment.app, name="experiment")

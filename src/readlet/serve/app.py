@@ -1,0 +1,204 @@
+"""The paths of the server. Each checks what was asked, queues it, and waits for the results."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any, TypeVar
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+
+from readlet.reading.document_text import DocumentKind
+from readlet.serve.guard import Guard
+from readlet.serve.limits import Limits
+from readlet.serve.messages import (
+    AnswerMessage,
+    AnswerRequest,
+    AnswerResponse,
+    ClassifierMessage,
+    ClassifyRequest,
+    ClassifyResponse,
+    ClassMessage,
+    HealthResponse,
+    LayersRequest,
+    LayersResponse,
+    ModelsResponse,
+    PassageMessage,
+    ReaderMessage,
+    TextResponse,
+    reasons,
+)
+from readlet.serve.monitoring import Counters
+from readlet.serve.page import bundled_passages, page_files
+from readlet.serve.questions import class_texts, questions_of, single_question
+from readlet.serve.refusals import RefusedError
+from readlet.serve.served import Models
+from readlet.serve.uploads import Uploads
+from readlet.serve.waiting import results
+
+_PLACES = 12  # around the answer that a map of layers shows
+_QUEUED = (400, 401, 404, 408, 413, 422, 429, 503)
+Served = TypeVar("Served")
+
+
+def make_app(
+    models: Models,
+    limits: Limits,
+    counters: Counters,
+    *,
+    key: str = "",
+    hosts: frozenset[str] | None = None,
+) -> Guard:
+    """The application. Without `hosts`, a request may name any host."""
+    app = FastAPI(
+        title="Readlet",
+        description="Answers as spans of a passage, and classes of texts.",
+        docs_url=None,  # these pages load scripts from elsewhere; /openapi.json stays
+        redoc_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+    )
+    _add_errors(app)
+    _add_models(app, models, limits)
+    _add_page(app, limits)
+
+    @app.get("/health", responses=reasons(408))
+    async def health() -> HealthResponse:
+        """Whether the server is up."""
+        return HealthResponse(status="ok")
+
+    @app.get("/metrics", response_class=PlainTextResponse, responses=reasons(401, 408))
+    async def metrics() -> str:
+        """Counters for Prometheus."""
+        return counters.text(models.waiting())
+
+    pages = frozenset(page_files())
+    paths = frozenset({*app.openapi()["paths"], "/openapi.json"}) | pages
+    return Guard(app, limits, counters, key, hosts, pages | {"/health"}, paths)
+
+
+def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
+    @app.get("/readers", responses=reasons(401, 408))
+    async def readers() -> ModelsResponse:
+        """The models of this server, as they were when it started."""
+        return ModelsResponse(
+            readers=[
+                ReaderMessage(
+                    name=name,
+                    no_answer_threshold=served.model.no_answer_threshold,
+                    layers=served.layers is not None,
+                )
+                for name, served in models.readers.items()
+            ],
+            classifiers=[
+                ClassifierMessage(
+                    name=name,
+                    classes=list(served.model.classes),
+                    pairs=served.model.scorer.encoder.pairs,
+                )
+                for name, served in models.classifiers.items()
+            ],
+            limits=asdict(limits),
+        )
+
+    @app.post("/answer", responses=reasons(*_QUEUED))
+    async def answer(request: Request, asked: AnswerRequest) -> AnswerResponse:
+        """Answers to questions, with their places in the passage, or refusals."""
+        name, served = _chosen(models.readers, asked.reader, "reader")
+        futures = served.answers.submit(questions_of(asked, limits))
+        found = await results(request, futures, limits.seconds)
+        answers = [AnswerMessage.model_validate(asdict(one)) for one in found]
+        return AnswerResponse(reader=name, answers=answers)
+
+    @app.post("/classify", responses=reasons(*_QUEUED))
+    async def classify(request: Request, asked: ClassifyRequest) -> ClassifyResponse:
+        """Classes or values of texts, or of pairs of texts."""
+        name, served = _chosen(models.classifiers, asked.classifier, "classifier")
+        pairs = served.model.scorer.encoder.pairs
+        futures = served.classes.submit(class_texts(asked, limits, pairs=pairs))
+        found = await results(request, futures, limits.seconds)
+        predictions = [ClassMessage.model_validate(asdict(one)) for one in found]
+        return ClassifyResponse(classifier=name, predictions=predictions)
+
+    @app.post("/layers", responses=reasons(*_QUEUED))
+    async def layers(request: Request, asked: LayersRequest) -> LayersResponse:
+        """How much each layer of an encoder counts for the tokens around the best answer."""
+        name, served = _chosen(models.readers, asked.reader, "reader")
+        if served.layers is None:
+            raise RefusedError(422, f"{name}: its scores do not come from layers")
+        futures = served.layers.submit([single_question(asked, limits)])
+        (found,) = await results(request, futures, limits.seconds)
+        assert found.layers is not None
+        places = found.near_answer(_PLACES)
+        weights = found.weights(places)  # (N, 1 + places, 2)
+        return LayersResponse(
+            reader=name,
+            mix=found.layers.mix,
+            labels=[found.null_label, *(found.labels[place] for place in places)],
+            start=weights[:, :, 0].tolist(),
+            end=weights[:, :, 1].tolist(),
+        )
+
+
+def _add_page(app: FastAPI, limits: Limits) -> None:
+    uploads = Uploads(limits)
+
+    @app.get("/passages", responses=reasons(401, 408))
+    async def passages() -> list[PassageMessage]:
+        """A few passages that come with Readlet, with questions."""
+        return bundled_passages()
+
+    body: dict[str, Any] = {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}
+
+    @app.post("/text", responses=reasons(*_QUEUED), openapi_extra={"requestBody": body})
+    async def text(
+        request: Request, kind: Annotated[DocumentKind, Query(description="What the body is.")]
+    ) -> TextResponse:
+        """The text of a file: plain text, HTML or PDF."""
+        return TextResponse(text=await uploads.text(await request.body(), kind))
+
+    # Only these files are served, from memory: no path of a request is looked up on the disk.
+    for path, (content, media_type) in page_files().items():
+        app.add_api_route(path, _sent(content, media_type), include_in_schema=False)
+
+
+def _sent(content: bytes, media_type: str) -> Any:
+    async def send() -> Response:
+        return Response(content, media_type=media_type)
+
+    return send
+
+
+def _chosen(models: Mapping[str, Served], name: str | None, kind: str) -> tuple[str, Served]:
+    if name is None and models:
+        return next(iter(models.items()))
+    if name is None:
+        raise RefusedError(404, f"this server has no {kind}")
+    if name not in models:
+        raise RefusedError(404, f"no {kind} of this name; GET /readers lists them")
+    return name, models[name]
+
+
+def _add_errors(app: FastAPI) -> None:
+    """Every error is JSON with a reason; what a client sent is not sent back."""
+
+    @app.exception_handler(RefusedError)
+    async def refused(_: Request, error: RefusedError) -> JSONResponse:
+        return JSONResponse({"reason": error.reason}, error.status, error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        # A place may have the names of unknown fields, as long as the client likes.
+        place = ".".join(str(part) for part in first["loc"][1:4])
+        shown = place.encode("ascii", "backslashreplace").decode()
+        reason = f"{shown:.80}: {first['msg']}" if place else str(first["msg"])
+        return JSONResponse({"reason": reason}, 422)
+
+    @app.exception_handler(HTTPException)
+    async def other(_: Request, error: HTTPException) -> JSONResponse:
+        return JSONResponse({"reason": str(error.detail)}, error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    async def fault(_: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"reason": "an error in the server; its log has more"}, 500)

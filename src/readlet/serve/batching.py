@@ -1,0 +1,109 @@
+"""Questions of concurrent requests are computed together, by one thread for each model."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from readlet.serve.limits import Limits
+from readlet.serve.monitoring import Counters
+from readlet.serve.refusals import RefusedError
+
+Asked = TypeVar("Asked")
+Found = TypeVar("Found")
+_JOIN_SECONDS = 5.0
+_RETRY_SECONDS = 1
+
+
+class Batcher(Generic[Asked, Found]):
+    """A queue and the thread that empties it. `compute` is never called by two threads at once."""
+
+    def __init__(
+        self,
+        name: str,
+        compute: Callable[[list[Asked]], list[Found]],
+        limits: Limits,
+        counters: Counters,
+    ) -> None:
+        self._name = name
+        self._compute = compute
+        self._limits = limits
+        self._counters = counters
+        self._waiting: deque[tuple[Asked, Future[Found]]] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        # A daemon: a long computation does not keep the program from ending.
+        self._thread = threading.Thread(target=self._work, name=f"readlet {name}", daemon=True)
+        self._thread.start()
+
+    def __len__(self) -> int:
+        """How many questions wait."""
+        return len(self._waiting)
+
+    def submit(self, asked: Sequence[Asked]) -> list[Future[Found]]:
+        """Queue all questions of a request, or none of them if there is no room."""
+        with self._changed:
+            if self._closed:
+                raise RefusedError(503, "the server is stopping")
+            if len(self._waiting) + len(asked) > self._limits.queue:
+                reason = f"{len(self._waiting)} questions are waiting; try again later"
+                raise RefusedError(429, reason, retry_after=_RETRY_SECONDS)
+            futures: list[Future[Found]] = [Future() for _ in asked]
+            self._waiting.extend(zip(asked, futures, strict=True))
+            self._changed.notify()
+        return futures
+
+    def close(self) -> None:
+        """Refuse what waits. What is being computed gets a few seconds."""
+        with self._changed:
+            self._closed = True
+            refused = [future for _, future in self._waiting]
+            self._waiting.clear()
+            self._changed.notify()
+        for future in refused:
+            _fail(future, RefusedError(503, "the server is stopping"))
+        self._thread.join(_JOIN_SECONDS)
+
+    def _work(self) -> None:
+        while batch := self._next():
+            # A request that ran out of time, or whose client has left, has cancelled its futures.
+            wanted = [item for item in batch if item[1].set_running_or_notify_cancel()]
+            if wanted:
+                self._run(wanted)
+
+    def _next(self) -> list[tuple[Asked, Future[Found]]]:
+        """Questions to compute together; none when the queue is closed."""
+        with self._changed:
+            while not self._waiting and not self._closed:
+                self._changed.wait()
+            end = time.monotonic() + self._limits.window_seconds
+            while len(self._waiting) < self._limits.together and not self._closed:
+                left = end - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            count = min(len(self._waiting), self._limits.together)
+            return [self._waiting.popleft() for _ in range(count)]
+
+    def _run(self, batch: list[tuple[Asked, Future[Found]]]) -> None:
+        try:
+            found = self._compute([asked for asked, _ in batch])
+        except Exception as error:
+            if len(batch) == 1:
+                _fail(batch[0][1], error)
+                return
+            for item in batch:  # only the one that fails alone is to fail
+                self._run([item])
+            return
+        self._counters.add("readlet_batches_total", 1, model=self._name)
+        self._counters.add("readlet_questions_total", len(batch), model=self._name)
+        for (_, future), result in zip(batch, found, strict=True):
+            future.set_result(result)
+
+
+def _fail(future: "Future[Found]", error: Exception) -> None:
+    with suppress(Exception):  # cancelled in the meantime
+        future.set_exception(error)

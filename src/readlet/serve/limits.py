@@ -1,0 +1,34 @@
+"""How much a client may ask for, and how long it may take."""
+
+from dataclasses import dataclass, fields
+
+from readlet.errors import ReadletError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Beyond them a request is refused at once. All are more than 0."""
+
+    body_bytes: int = 10_000_000
+    passage_characters: int = 50_000
+    question_characters: int = 1_000
+    text_characters: int = 20_000  # of a text to classify
+    questions: int = 64  # of one request; or texts to classify
+    n_best: int = 100
+    # Questions that wait for one model; beyond it clients are told to come back later.
+    queue: int = 256
+    # Until a request is answered, waiting included; and until its body has arrived.
+    seconds: float = 30.0
+    body_seconds: float = 10.0
+    # How long the first question waits for others to be computed together with it.
+    window_seconds: float = 0.004
+    together: int = 32  # questions that are computed together
+    connections: int = 512
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if getattr(self, field.name) <= 0:
+                raise ReadletError(f"{field.name}: {getattr(self, field.name)}; must be above 0")
+        if self.queue < self.questions:
+            fault = f"the queue has room for {self.queue}, a request may have {self.questions}"
+            raise ReadletError(f"{fault} questions; allow more in the queue or fewer in a request")

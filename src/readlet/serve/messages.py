@@ -1,0 +1,178 @@
+"""What requests and answers look like. All offsets count characters (code points) of the text."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from readlet.types import N_BEST
+
+_PASSAGE = "The kettle was patented in 1891. A toaster followed two years later."
+_ANSWER: dict[str, Any] = {"text": "1891", "start": 27, "end": 31, "score": 0.93}
+_Texts = str | list[str]
+
+
+class Request(BaseModel):
+    """Unknown fields are refused: a misspelt one would otherwise have no effect."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class AnswerRequest(Request):
+    """One question, or several; about one passage, or about as many as there are questions."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"question": "When was the kettle patented?", "passage": _PASSAGE},
+                {
+                    "question": ["When was the kettle patented?", "What followed?"],
+                    "passage": _PASSAGE,
+                    "n_best": 3,
+                    "threshold": 0.9,
+                },
+            ]
+        }
+    )
+    question: _Texts
+    passage: _Texts
+    reader: Annotated[str | None, Field(description="By default the first one.")] = None
+    n_best: Annotated[int, Field(ge=1, description="Number of candidates.")] = N_BEST
+    threshold: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Refuse above this no-answer probability."),
+    ] = None
+    always_answer: Annotated[
+        bool, Field(description="The passage is taken to have an answer: never refuse.")
+    ] = False
+
+
+class CandidateMessage(BaseModel):
+    text: str
+    start: int
+    end: int
+    score: Annotated[float, Field(description="Probability that this answer is right.")]
+
+
+class AnswerMessage(CandidateMessage):
+    """`passage[start:end] == text`; a refusal has an empty text."""
+
+    no_answer: Annotated[float, Field(description="Probability that there is no answer.")]
+    refused: bool
+    n_best: list[CandidateMessage]
+
+
+class AnswerResponse(BaseModel):
+    """One answer for each question, in order."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "reader": "bundled",
+                    "answers": [
+                        {**_ANSWER, "no_answer": 0.05, "refused": False, "n_best": [_ANSWER]}
+                    ],
+                }
+            ]
+        }
+    )
+    reader: str
+    answers: list[AnswerMessage]
+
+
+class ClassifyRequest(Request):
+    """One text, or several; with as many second texts for a classifier of pairs."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text": "The lamp works well and looks lovely."}]}
+    )
+    text: _Texts
+    second: _Texts | None = None
+    classifier: Annotated[str | None, Field(description="By default the first one.")] = None
+
+
+class ClassMessage(BaseModel):
+    label: str
+    probability: float | None
+    probabilities: dict[str, float]
+    value: float | None
+
+
+class ClassifyResponse(BaseModel):
+    """One prediction for each text, in order."""
+
+    classifier: str
+    predictions: list[ClassMessage]
+
+
+class LayersRequest(Request):
+    question: str
+    passage: str
+    reader: Annotated[str | None, Field(description="By default the first one.")] = None
+
+
+class LayersResponse(BaseModel):
+    """How much each layer counts for the places around the best answer."""
+
+    reader: str
+    mix: str
+    labels: list[str]
+    start: Annotated[list[list[float]], Field(description="By layer, then by place.")]
+    end: list[list[float]]
+
+
+class ReaderMessage(BaseModel):
+    name: str
+    no_answer_threshold: float
+    layers: Annotated[bool, Field(description="Whether POST /layers knows it.")]
+
+
+class ClassifierMessage(BaseModel):
+    name: str
+    classes: Annotated[list[str], Field(description="None: it predicts values.")]
+    pairs: bool
+
+
+class ModelsResponse(BaseModel):
+    """The models, as they were when the server started."""
+
+    readers: list[ReaderMessage]
+    classifiers: list[ClassifierMessage]
+    limits: dict[str, float]
+
+
+class TextResponse(BaseModel):
+    text: str
+
+
+class PassageMessage(BaseModel):
+    title: str
+    passage: str
+    questions: list[str]
+
+
+class HealthResponse(BaseModel):
+    status: str
+
+
+class Reason(BaseModel):
+    """Why a request was refused."""
+
+    reason: str
+
+
+def reasons(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The refusals of a path, for the schema."""
+    return {status: {"model": Reason, "description": _STATUSES[status]} for status in statuses}
+
+
+_STATUSES = {
+    400: "Malformed",
+    401: "No key, or a wrong one",
+    404: "Unknown model",
+    408: "The body came too slowly",
+    413: "Too large",
+    422: "Invalid",
+    429: "Too many questions are waiting",
+    503: "Out of time, or stopping",
+}

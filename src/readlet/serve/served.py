@@ -1,0 +1,148 @@
+"""The models that a server has loaded, by name. They are read from disk once, at the start."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from readlet.errors import bad_input
+from readlet.reading.classifier import Classifier, Text
+from readlet.reading.reader import Reader, load_reader
+from readlet.reading.reader_names import BASELINE, BUNDLED, Answerer
+from readlet.reading.trained_model import stored_task
+from readlet.serve.batching import Batcher
+from readlet.serve.limits import Limits
+from readlet.serve.monitoring import Counters
+from readlet.types import Classification, Prediction, free_id
+
+if TYPE_CHECKING:
+    from readlet.reading.inspecting import Inspection
+
+
+class Settings(NamedTuple):
+    """Questions with the same settings are computed together."""
+
+    n_best: int
+    threshold: float | None
+    always_answer: bool
+
+
+class Question(NamedTuple):
+    question: str
+    passage: str
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class ServedReader:
+    model: Answerer
+    answers: Batcher[Question, Prediction]
+    # None: its scores do not come from layers.
+    layers: "Batcher[tuple[str, str], Inspection] | None"
+
+
+@dataclass(frozen=True)
+class ServedClassifier:
+    model: Classifier
+    classes: Batcher[Text, Classification]
+
+
+@dataclass(frozen=True)
+class Models:
+    """Requests name models; a name that is not among these is unknown, and no file is looked at."""
+
+    readers: dict[str, ServedReader]
+    classifiers: dict[str, ServedClassifier]
+
+    def waiting(self) -> dict[str, int]:
+        """The lengths of the queues."""
+        readers = {name: len(served.answers) for name, served in self.readers.items()}
+        return readers | {name: len(served.classes) for name, served in self.classifiers.items()}
+
+    def close(self) -> None:
+        for reader in self.readers.values():
+            reader.answers.close()
+            if reader.layers is not None:
+                reader.layers.close()
+        for classifier in self.classifiers.values():
+            classifier.classes.close()
+
+
+def load_models(names: Sequence[str], device: str) -> dict[str, Answerer | Classifier]:
+    """Readers and classifiers by the last part of their path, numbered if two have the same."""
+    found: dict[str, Answerer | Classifier] = {}
+    for name in names:
+        special = name in (BUNDLED, BASELINE)
+        if not special and not (Path(name) / "config.json").is_file():
+            remedy = f"give the folder of a reader or classifier, `{BUNDLED}` or `{BASELINE}`"
+            raise bad_input(name, "", "no model there", remedy)
+        short = name if special else Path(name).resolve().name
+        is_classifier = not special and stored_task(name) == "classes"
+        load = Classifier.load if is_classifier else load_reader
+        found[free_id(short, found.keys())] = load(name, device=device)
+    return found
+
+
+def serve_models(
+    models: dict[str, Answerer | Classifier], limits: Limits, counters: Counters
+) -> Models:
+    """A thread and a queue for each model."""
+    readers, classifiers = {}, {}
+    for name, model in models.items():
+        if isinstance(model, Classifier):
+            classifiers[name] = _classifier(name, model, limits, counters)
+        else:
+            readers[name] = _reader(name, model, limits, counters)
+    return Models(readers, classifiers)
+
+
+def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> ServedReader:
+    from readlet.families.family import LayeredScorer
+
+    # Layers are collected by hooks in the model, which must not see other computations.
+    alone = threading.Lock()
+
+    def answer(asked: list[Question]) -> list[Prediction]:
+        with alone:
+            return answer_all(model, asked)
+
+    batcher = Batcher(name, answer, limits, counters)
+    if not isinstance(model, Reader) or not isinstance(model.scorer, LayeredScorer):
+        return ServedReader(model, batcher, None)
+    reader = model
+
+    def inspect(asked: "list[tuple[str, str]]") -> "list[Inspection]":
+        from readlet.reading.inspecting import inspect_answer
+
+        with alone:
+            return [inspect_answer(reader, question, passage) for question, passage in asked]
+
+    return ServedReader(model, batcher, Batcher(f"{name}: layers", inspect, limits, counters))
+
+
+def _classifier(
+    name: str, model: Classifier, limits: Limits, counters: Counters
+) -> ServedClassifier:
+    def classify(texts: list[Text]) -> list[Classification]:
+        return list(model.predict_batch(texts))
+
+    return ServedClassifier(model, Batcher(name, classify, limits, counters))
+
+
+def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
+    """Predictions in order; questions with the same settings are computed together."""
+    groups: dict[Settings, list[int]] = {}
+    for number, question in enumerate(asked):
+        groups.setdefault(question.settings, []).append(number)
+    found: dict[int, Prediction] = {}
+    for settings, numbers in groups.items():
+        pairs = [(asked[number].question, asked[number].passage) for number in numbers]
+        predictions = reader.answer_batch(
+            pairs,
+            settings.n_best,
+            threshold=settings.threshold,
+            always_answer=settings.always_answer,
+        )
+        found.update(zip(numbers, predictions, strict=True))
+    return [found[number] for number in range(len(asked))]

@@ -1,0 +1,130 @@
+"""The server's process: its socket, its key, its beginning and its end."""
+
+import asyncio
+import ipaddress
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from readlet.errors import ReadletError, bad_input
+from readlet.installing import install_extra
+from readlet.serve.limits import Limits
+from readlet.terminal import say
+
+if TYPE_CHECKING:
+    from readlet.reading.classifier import Classifier
+    from readlet.reading.reader_names import Answerer
+
+KEY_VARIABLE = "READLET_API_KEY"
+_SHORTEST_KEY = 16
+_IDLE_SECONDS, _ENDING_SECONDS = 10, 5
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+def check_installed() -> None:
+    """An error of one line if the libraries of the server are missing."""
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ReadletError(f"serve: {error.name} is missing; {install_extra('serve')}") from None
+
+
+def api_key(file: Path | None) -> str:
+    """The key in a file, or in the environment; empty if there is none."""
+    if file is None:
+        source, key = KEY_VARIABLE, os.environ.get(KEY_VARIABLE, "")
+        if not key:
+            return ""
+    else:
+        try:
+            source, key = str(file), file.read_text("utf-8")
+        except UnicodeError:
+            raise bad_input(file, "", "not text", "write the key as one line of text") from None
+    key = key.strip()
+    if len(key) < _SHORTEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
+        remedy = f"take {_SHORTEST_KEY} or more letters and digits"
+        raise bad_input(source, "", "no key that is hard to guess", remedy)
+    return key
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can reach the host."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_host(host: str, key: str) -> None:
+    """Refuse to serve other machines without a key."""
+    if not is_loopback(host) and not key:
+        remedy = f"give --api-key-file FILE, or set {KEY_VARIABLE}"
+        raise bad_input(f"--host {host}", "", "other machines could use it without a key", remedy)
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket on this address, before the models are loaded; 0 is any free port."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except (OSError, UnicodeError, OverflowError) as error:
+        fault = getattr(error, "strerror", None) or str(error)
+        remedy = "choose another --host or --port"
+        raise bad_input(f"{host} port {port}", "", f"cannot be used ({fault})", remedy) from None
+    return bound
+
+
+def serve(
+    models: "dict[str, Answerer | Classifier]",
+    bound: socket.socket,
+    *,
+    host: str,
+    key: str,
+    limits: Limits,
+) -> None:
+    """Answer requests until Ctrl-C or SIGTERM."""
+    import uvicorn
+
+    from readlet.serve.app import make_app
+    from readlet.serve.connections import Impatient
+    from readlet.serve.monitoring import Counters
+    from readlet.serve.served import serve_models
+
+    counters = Counters()
+    served = serve_models(models, limits, counters)
+    hosts = _LOOPBACK | {host.lower()} if is_loopback(host) else None
+    config = uvicorn.Config(
+        make_app(served, limits, counters, key=key, hosts=hosts),
+        http=Impatient,
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=limits.connections,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_ENDING_SECONDS,
+    )
+    _say_where(bound, [*served.readers, *served.classifiers], key)
+    server = uvicorn.Server(config)
+    try:
+        asyncio.run(server.serve(sockets=[bound]))
+    except KeyboardInterrupt:  # the usual way to end it; the server has finished its requests
+        say("readlet: stopped")
+    finally:
+        served.close()
+
+
+def _say_where(bound: socket.socket, names: Sequence[str], key: str) -> None:
+    host, port = bound.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    say(f"readlet: serving {', '.join(names)} at http://{shown}:{port}/ (Ctrl-C stops it)")
+    say("readlet: models are loaded once; start again to serve a folder that has changed")
+    if key:
+        say("readlet: requests need the header `Authorization: Bearer KEY`")

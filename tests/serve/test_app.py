@@ -1,0 +1,266 @@
+"""The paths of the API: the answers of the model itself, and a reason for every refusal."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from readlet.reading.baseline import LexicalBaseline
+
+PASSAGE = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
+QUESTION = "Who lit the lamp?"
+KEY = "a-key-of-20-letters!"
+
+
+@pytest.fixture(scope="module")
+def models(
+    random_reader: Callable[..., Any],
+    random_encoder_reader: Callable[..., Any],
+    trained_classifier: Callable[..., Any],
+) -> dict[str, Any]:
+    return {
+        "tiny": random_reader(PASSAGE, QUESTION, null=True),
+        "baseline": LexicalBaseline(),
+        "layered": random_encoder_reader(),
+        "classes": trained_classifier()[1],
+    }
+
+
+@pytest.fixture(scope="module")
+def server(start: Callable[..., Any], models: dict[str, Any]) -> Any:
+    return start(models, passage_characters=2000, questions=4, body_bytes=20_000, n_best=20)
+
+
+@pytest.mark.parametrize("reader", ["tiny", "baseline", "layered"])
+def test_answers_are_those_of_the_reader(
+    server: Any, models: dict[str, Any], reader: str
+) -> None:
+    got = server.post("/answer", question=QUESTION, passage=PASSAGE, reader=reader, n_best=3)
+    expected = models[reader].answer(QUESTION, PASSAGE, 3)
+    assert got.status_code == 200
+    (answer,) = got.json()["answers"]
+    assert [c["text"] for c in answer["n_best"]] == [c.text for c in expected.n_best]
+    assert answer["score"] == pytest.approx(expected.score)
+    assert answer["no_answer"] == pytest.approx(expected.no_answer)
+    assert answer["refused"] == expected.refused
+    for found in answer["n_best"]:
+        assert PASSAGE[found["start"] : found["end"]] == found["text"]
+
+
+def test_the_first_reader_answers_if_none_is_named(server: Any) -> None:
+    assert server.post("/answer", question=QUESTION, passage=PASSAGE).json()["reader"] == "tiny"
+
+
+def test_lists_are_answered_in_order(server: Any, models: dict[str, Any]) -> None:
+    other = "Ida Moor paid for the oil in 1890."
+    asked = [(QUESTION, PASSAGE), ("Who paid?", other), ("When?", PASSAGE)]
+    got = server.post("/answer", question=[q for q, _ in asked], passage=[p for _, p in asked])
+    starts = [answer["n_best"][0]["start"] for answer in got.json()["answers"]]
+    assert starts == [models["tiny"].answer(q, p).n_best[0].start for q, p in asked]
+    shared = server.post("/answer", question=["When?", QUESTION], passage=PASSAGE)
+    assert [a["n_best"][0]["start"] for a in shared.json()["answers"]] == [starts[2], starts[0]]
+
+
+def test_refusals_can_be_set(server: Any) -> None:
+    def refused(**options: Any) -> Any:
+        got = server.post("/answer", question=QUESTION, passage=PASSAGE, **options)
+        return got.json()["answers"][0]["refused"], got.json()["answers"][0]["no_answer"]
+
+    assert refused(threshold=0.0)[0]
+    assert not refused(threshold=1.0)[0]
+    assert refused(always_answer=True) == (False, 0.0)
+
+
+def test_offsets_count_code_points(server: Any) -> None:
+    passage = "👩🏽‍🚀 مَرْحَبًا e\u0301t\u00e9 Ada 1881."
+    got = server.post("/answer", question="Ada?", passage=passage, n_best=20)
+    for found in got.json()["answers"][0]["n_best"]:
+        assert passage[found["start"] : found["end"]] == found["text"]
+
+
+def test_classes_are_those_of_the_classifier(server: Any, models: dict[str, Any]) -> None:
+    texts = ["The old lamp was lit.", "The new bridge was built."]
+    got = server.post("/classify", text=texts).json()
+    assert got["classifier"] == "classes"
+    for found, text in zip(got["predictions"], texts, strict=True):
+        expected = asdict(models["classes"].predict(text))
+        assert found["label"] == expected["label"]
+        assert found["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
+
+
+def test_layers_count_around_the_answer(server: Any) -> None:
+    got = server.post("/layers", question=QUESTION, passage=PASSAGE, reader="layered").json()
+    assert got["mix"] == "dot"
+    for side in ("start", "end"):
+        for place in zip(*got[side], strict=True):  # a softmax over the layers
+            assert sum(place) == pytest.approx(1.0, abs=1e-4)
+        assert len(got[side][0]) == len(got["labels"])
+    assert server.post("/layers", question=QUESTION, passage=PASSAGE).status_code == 422
+
+
+def test_models_and_passages_are_listed(server: Any) -> None:
+    listed = server.client.get("/readers").json()
+    assert [reader["name"] for reader in listed["readers"]] == ["tiny", "baseline", "layered"]
+    assert [reader["layers"] for reader in listed["readers"]] == [False, False, True]
+    assert listed["classifiers"] == [{"name": "classes", "classes": ["new", "old"], "pairs": False}]
+    assert listed["limits"]["questions"] == 4
+    for passage in server.client.get("/passages").json():
+        assert passage["passage"]
+        assert passage["questions"]
+
+
+def test_examples_of_the_schema_are_valid(server: Any) -> None:
+    schema = server.client.get("/openapi.json").json()
+    examples = [
+        (path, example)
+        for path, name in (("/answer", "AnswerRequest"), ("/classify", "ClassifyRequest"))
+        for example in schema["components"]["schemas"][name]["examples"]
+    ]
+    assert len(examples) == 3
+    for path, example in examples:
+        assert server.client.post(path, json=example).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "reason"),
+    [
+        ("/answer", {"question": QUESTION}, 422, "passage"),
+        ("/answer", {"question": 7, "passage": PASSAGE}, 422, "question"),
+        ("/answer", {"question": " ", "passage": PASSAGE}, 422, "question: is empty"),
+        ("/answer", {"question": QUESTION, "passage": "\n"}, 422, "passage: is empty"),
+        ("/answer", {"question": QUESTION, "passage": "a " * 1001}, 422, "2,002 characters"),
+        ("/answer", {"question": "a" * 1001, "passage": PASSAGE}, 422, "1,001 characters"),
+        ("/answer", {"question": ["a"] * 5, "passage": PASSAGE}, 422, "at most 4"),
+        ("/answer", {"question": [], "passage": PASSAGE}, 422, "empty"),
+        ("/answer", {"question": ["a", "b"], "passage": [PASSAGE]}, 422, "one for each"),
+        ("/answer", {"question": "a", "passage": PASSAGE, "n_best": 21}, 422, "at most 20"),
+        ("/answer", {"question": "a", "passage": PASSAGE, "n_best": True}, 422, "n_best"),
+        ("/answer", {"question": "a", "passage": PASSAGE, "threshold": 2}, 422, "threshold"),
+        (
+            "/answer",
+            {"question": "a", "passage": PASSAGE, "threshold": 0.5, "always_answer": True},
+            422,
+            "leave one out",
+        ),
+        ("/answer", {"question": "a", "passage": PASSAGE, "n-best": 2}, 422, "n-best"),
+        ("/answer", {"question": "a", "passage": PASSAGE, "reader": "/etc"}, 404, "/readers"),
+        ("/answer", {"question": "a", "passage": PASSAGE, "reader": "classes"}, 404, "/readers"),
+        ("/answer", {"question": "a", "passage": "p" * 20_000}, 413, "20,000 bytes"),
+        ("/classify", {"text": "a", "second": "b"}, 422, "leave `second` out"),
+        ("/classify", {"text": ["a", " "]}, 422, "empty"),
+        ("/classify", {"text": "a", "classifier": "tiny"}, 404, "/readers"),
+        ("/nothing", {}, 404, "Not Found"),
+    ],
+)
+def test_refusals_have_a_reason(
+    server: Any, path: str, body: Any, status: int, reason: str
+) -> None:
+    got = server.client.post(path, json=body)
+    assert got.status_code == status
+    assert list(got.json()) == ["reason"]
+    assert reason in got.json()["reason"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"{", b"\xff\xfe", b"[" * 9000, b"null", b"[]", b'"text"', b"NaN", b"1" * 5000),
+        b'{"question": "\\ud800", "passage": "\\udfff"}',
+        b'{"question": "a", "passage": "b", "threshold": NaN}',
+        b'{"question": "a", "passage": "b", "n_best": 1e400}',
+        b'{"question": "a", "passage": "b", "\\ud800": 1}',
+    ],
+)
+def test_malformed_bodies_are_refused(server: Any, content: bytes) -> None:
+    headers = {"content-type": "application/json"}
+    got = server.client.post("/answer", content=content, headers=headers)
+    assert got.status_code in (400, 422)
+    assert got.json()["reason"]
+
+
+def _values() -> st.SearchStrategy[Any]:
+    """Any JSON, often with the right names and types."""
+    texts = st.text(max_size=8) | st.sampled_from([QUESTION, PASSAGE, "tiny", "\0", "🇫🇷"])
+    scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
+    values = scalars | st.lists(scalars, max_size=3)
+    names = st.sampled_from(
+        "question passage reader n_best threshold always_answer text second classifier".split()
+    )
+    likely = st.fixed_dictionaries(
+        {"question": texts | st.lists(texts, max_size=3), "passage": texts},
+        optional={"n_best": st.integers(-1, 30), "threshold": st.floats(-1, 2)},
+    )
+    return likely | st.dictionaries(names, values) | values
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=_values(), path=st.sampled_from(["/answer", "/classify", "/layers", "/text?kind=html"]))
+def test_no_request_makes_the_server_fail(server: Any, value: Any, path: str) -> None:
+    """Every answer is one that the schema lists."""
+    content = json.dumps(value).encode()
+    got = server.client.post(path, content=content, headers={"content-type": "application/json"})
+    listed = server.client.get("/openapi.json").json()["paths"][path.partition("?")[0]]["post"]
+    assert got.status_code < 500
+    assert str(got.status_code) in listed["responses"]
+    if got.status_code == 200 and path == "/answer":
+        assert isinstance(value, dict)
+        for answer in got.json()["answers"]:
+            assert answer["refused"] == (answer["text"] == "")
+
+
+def test_an_error_of_the_model_is_no_news_for_clients(start: Callable[..., Any], slow: Any) -> None:
+    slow.may_go.set()
+    got = start({"slow": slow}).post("/answer", question="fail", passage=PASSAGE)
+    assert got.status_code == 500
+    assert "luck" not in got.text
+    assert got.json()["reason"]
+
+
+def test_headers_are_safe_on_every_answer(server: Any) -> None:
+    for path in ("/", "/health", "/nothing", "/openapi.json"):
+        headers = server.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["referrer-policy"] == "no-referrer"
+    assert server.client.get("/docs").status_code == 404  # it would load scripts from elsewhere
+
+
+def test_a_key_is_asked_for(start: Callable[..., Any]) -> None:
+    client = start({"baseline": LexicalBaseline()}, key=KEY).client
+    for path in ("/readers", "/metrics", "/openapi.json", "/passages"):
+        assert client.get(path).status_code == 401
+        wrong = {"Authorization": f"Bearer {KEY}x"}
+        assert client.get(path, headers=wrong).status_code == 401
+        assert client.get(path, headers={"Authorization": f"Bearer {KEY}"}).status_code == 200
+    assert client.post("/answer", json={}).status_code == 401
+    for path in ("/", "/health"):
+        assert client.get(path).status_code == 200
+
+
+def test_other_names_of_this_machine_are_refused(start: Callable[..., Any]) -> None:
+    """A page elsewhere may point its own name at this server."""
+    hosts = frozenset({"localhost", "127.0.0.1", "[::1]"})
+    client = start({"baseline": LexicalBaseline()}, hosts=hosts).client
+    for host, status in (
+        *(("localhost:8000", 200), ("127.0.0.1", 200), ("[::1]:8000", 200)),
+        *(("evil.example", 421), ("localhost.evil.example:80", 421), ("", 421)),
+    ):
+        assert client.get("/health", headers={"host": host}).status_code == status
+
+
+def test_requests_are_counted(start: Callable[..., Any]) -> None:
+    server = start({'a"b': LexicalBaseline()})
+    server.post("/answer", question=["Who?", "When?"], passage=PASSAGE)
+    server.client.get("/secret/path")
+    text = server.client.get("/metrics").text
+    assert 'readlet_requests_total{path="/answer",status="200"} 1' in text
+    assert 'readlet_requests_total{path="other",status="404"} 1' in text
+    assert 'readlet_questions_total{model="a\\"b"} 2' in text
+    assert "secret" not in text
