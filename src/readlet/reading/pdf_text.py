@@ -17,6 +17,7 @@ _MOST = 20_000_000  # characters, and bytes of a stream once it is unpacked
 _FAULT = 3  # exit code: stderr has a line for the user
 _ENCRYPTED = "the PDF is encrypted; save it without a password"
 _IMAGES = "the PDF has no text, only images; run text recognition (OCR) on it first"
+_TOO_MUCH = "the PDF takes too much memory or time; split it, or save it again"
 _DAMAGED = "the PDF is damaged, or no PDF; save it again"
 
 
@@ -35,14 +36,14 @@ def pdf_text(data: bytes, *, seconds: float = 30.0) -> str:
     if done.returncode == _FAULT:
         raise ReadletError(done.stderr.decode("utf-8", "replace").strip())
     if done.returncode != 0:  # out of memory or time, or an error in the library
-        raise ReadletError("the PDF takes too much memory or time; split it, or save it again")
+        raise ReadletError(_TOO_MUCH)
     return done.stdout.decode("utf-8")
 
 
 def _extracted(data: bytes) -> str:
     try:
         from pypdf import PasswordType, PdfReader, overwrite_configuration
-        from pypdf.errors import DependencyError, PyPdfError
+        from pypdf.errors import DependencyError, LimitReachedError, PyPdfError
     except ModuleNotFoundError:
         raise ReadletError(f"PDF files need pypdf; {install_extra('serve')}") from None
     limits: dict[str, Any] = {
@@ -62,6 +63,8 @@ def _extracted(data: bytes) -> str:
                 raise ReadletError(f"the PDF has more than {_MOST:,} characters; split it")
     except DependencyError:  # a cipher that needs another library
         raise ReadletError(_ENCRYPTED) from None
+    except LimitReachedError:
+        raise ReadletError(_TOO_MUCH) from None
     except (PyPdfError, ValueError, LookupError, TypeError, AttributeError) as error:
         if isinstance(error, ReadletError):
             raise

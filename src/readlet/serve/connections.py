@@ -38,5 +38,9 @@ class Impatient(H11Protocol):
 
     def _end(self, asked: Any) -> None:
         self._timer = None
-        if self._is_idle and self.cycle is asked:  # no new request since then
+        if not self._is_idle:
+            return
+        if self.cycle is asked:  # no new request since then
             self.transport.close()
+        else:
+            self._wait()
