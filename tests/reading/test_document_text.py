@@ -45,7 +45,9 @@ def test_pages_are_read_as_they_are_shown() -> None:
     assert html_text(page) == "The kettle\nIt was patented in 1891 & sold.\nTwice.\n1 < 2"
 
 
-@pytest.mark.parametrize("page", ["<head><title>T<body><p>Shown", "<p>Shown<script>hidden", "Shown"])
+@pytest.mark.parametrize(
+    "page", ["<head><title>T<body><p>Shown", "<p>Shown<script>hidden", "Shown"]
+)
 def test_pages_that_leave_tags_out(page: str) -> None:
     assert html_text(page) == "Shown"
 

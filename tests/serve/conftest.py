@@ -71,9 +71,7 @@ def start() -> Iterator[Callable[..., Server]]:
             stack.callback(served.close)
             app = make_app(served, chosen, counters, key=key, hosts=hosts)
             # Entered: one event loop for all requests of a client.
-            client = stack.enter_context(
-                testclient.TestClient(app, raise_server_exceptions=False)
-            )
+            client = stack.enter_context(testclient.TestClient(app, raise_server_exceptions=False))
             return Server(client, served, counters)
 
         yield make

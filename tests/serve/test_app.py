@@ -36,9 +36,7 @@ def server(start: Callable[..., Any], models: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("reader", ["tiny", "baseline", "layered"])
-def test_answers_are_those_of_the_reader(
-    server: Any, models: dict[str, Any], reader: str
-) -> None:
+def test_answers_are_those_of_the_reader(server: Any, models: dict[str, Any], reader: str) -> None:
     got = server.post("/answer", question=QUESTION, passage=PASSAGE, reader=reader, n_best=3)
     expected = models[reader].answer(QUESTION, PASSAGE, 3)
     assert got.status_code == 200
@@ -198,7 +196,9 @@ def _values() -> st.SearchStrategy[Any]:
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(value=_values(), path=st.sampled_from(["/answer", "/classify", "/layers", "/text?kind=html"]))
+@given(
+    value=_values(), path=st.sampled_from(["/answer", "/classify", "/layers", "/text?kind=html"])
+)
 def test_no_request_makes_the_server_fail(server: Any, value: Any, path: str) -> None:
     """Every answer is one that the schema lists."""
     content = json.dumps(value).encode()

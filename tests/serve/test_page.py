@@ -135,9 +135,15 @@ def test_no_answer_is_shown_as_such(page: Any) -> None:
 @pytest.mark.parametrize(
     ("passage", "question"),
     [
-        ("👩🏽\u200d🚀 flew past the 🌙. The lamp was lit by Ada Brook in 1881.", "When was it lit?"),
+        (
+            "👩🏽\u200d🚀 flew past the 🌙. The lamp was lit by Ada Brook in 1881.",
+            "When was it lit?",
+        ),
         ("أضاءت آدا المصباح في عام 1881. دفع الصيادون ثمن الزيت.", "When 1881 عام?"),
-        ("L'e\u0301te\u0301 1881 : la lampe de Zoe\u0301 fut allume\u0301e.", "When lampe allumée?"),
+        (
+            "L'e\u0301te\u0301 1881 : la lampe de Zoe\u0301 fut allume\u0301e.",
+            "When lampe allumée?",
+        ),
     ],
     ids=["astral", "right-to-left", "combining"],
 )

@@ -111,7 +111,9 @@ def test_every_command_of_the_page_runs(process: tuple[Any, int], tmp_path: Path
     asked = [line for line in lines if line.startswith("curl ")]
     assert len(asked) >= 4
     for line in asked:
-        sent = line.replace(":8000", f":{process[1]}").replace("curl ", "curl -s -w '%{http_code}' ")
+        sent = line.replace(":8000", f":{process[1]}").replace(
+            "curl ", "curl -s -w '%{http_code}' "
+        )
         done = subprocess.run(
             ["bash", "-c", sent], cwd=tmp_path, capture_output=True, text=True, check=False
         )

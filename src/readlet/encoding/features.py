@@ -5,7 +5,7 @@ form to its word number, its characters and its key (forms that match each other
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from readlet.encoding.words import word_spans
 from readlet.types import Example
 
 PADDING_FORM, NULL_FORM = 0, 1
+Spans = list[tuple[int, int]]
 
 
 @dataclass(kw_only=True)
@@ -39,9 +40,19 @@ def count_words(examples: Iterable[Example]) -> Counter[str]:
     return counts
 
 
-def encode(examples: Sequence[Example], vocabulary: Vocabulary, windows: Windows) -> Features:
-    """Number all texts and cut them into rows."""
-    texts, rows = _Texts(), RowBuilder(windows)
+def split_words(texts: list[str]) -> list[Spans]:
+    """The words of each text."""
+    return [word_spans(text) for text in texts]
+
+
+def encode(
+    examples: Sequence[Example],
+    vocabulary: Vocabulary,
+    windows: Windows,
+    split: Callable[[list[str]], list[Spans]] = split_words,
+) -> Features:
+    """Number all texts and cut them into rows. `split` finds their words, or remembers them."""
+    texts, rows = _Texts(split), RowBuilder(windows)
     questions: list[tuple[int, int]] = []
     for number, example in enumerate(examples):
         context, question = texts.number(example.context), texts.number(example.question)
@@ -65,19 +76,20 @@ def encode(examples: Sequence[Example], vocabulary: Vocabulary, windows: Windows
 class _Texts:
     """Numbers for texts and for the forms in them."""
 
-    def __init__(self) -> None:
+    def __init__(self, split: Callable[[list[str]], list[Spans]]) -> None:
+        self._split = split
         self._numbers: dict[str, int] = {}
         # Two forms come first: padding and the null place. Neither string can be a word.
         self._forms: dict[str, int] = {"": PADDING_FORM, " ": NULL_FORM}
         self.forms: list[list[int]] = []
-        self.spans: list[list[tuple[int, int]]] = []
+        self.spans: list[Spans] = []
         self.starts: list[int] = []  # index of each text's first word among all words
         self._words = 0
 
     def number(self, text: str) -> int:
         number = self._numbers.setdefault(text, len(self.forms))
         if number == len(self.forms):
-            spans, forms = word_spans(text), self._forms
+            (spans,), forms = self._split([text]), self._forms
             self.spans.append(spans)
             self.forms.append([forms.setdefault(text[s:e], len(forms)) for s, e in spans])
             self.starts.append(self._words)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from readlet.encoding.cache import Stored
+from readlet.encoding.remembered import Remembered
 from readlet.encoding.rows import LONG_QUESTION, Ints, RowBuilder, Rows, ints
 from readlet.encoding.windows import Windows
 from readlet.errors import ReadletError
@@ -113,6 +114,7 @@ class SubwordEncoder:
         self.layout = layout
         self.windows = windows
         self.config = config  # of the network that the tokenizer belongs to
+        self._tokenised = Remembered(self._tokenise)
 
     @property
     def longest(self) -> int:
@@ -157,16 +159,29 @@ class SubwordEncoder:
     def _contexts(self, texts: list[str]) -> "_Contexts":
         found = _Contexts([], [], [], [])
         total = 0
+        for one in self._tokenised(texts):
+            found.token_parts.append(one.tokens)
+            found.offset_parts.append(one.offsets)
+            found.places.append(one.places)
+            found.starts.append(total)
+            total += len(one.offsets)
+        return found
+
+    def _tokenise(self, texts: list[str]) -> "list[_Context]":
+        found = []
         for chunk in _chunks(texts):
             encoded = self.tokenizer.encode_batch(_valid(chunk), add_special_tokens=False)
             for text, one in zip(chunk, encoded, strict=True):
                 offsets = trimmed(np.array(one.offsets, np.int32).reshape(-1, 2), text)  # (P, 2)
-                found.token_parts.append(ints(one.ids))
-                found.offset_parts.append(offsets)
-                found.places.append([(start, end) for start, end in offsets.tolist()])
-                found.starts.append(total)
-                total += len(offsets)
+                places = [(start, end) for start, end in offsets.tolist()]
+                found.append(_Context(ints(one.ids), offsets, places))
         return found
+
+
+class _Context(NamedTuple):
+    tokens: Ints  # (P,)
+    offsets: Ints  # (P, 2)
+    places: list[tuple[int, int]]  # the same
 
 
 class _Contexts(NamedTuple):

@@ -8,7 +8,12 @@ from readlet.formats import read_examples
 from readlet.serve.messages import PassageMessage
 
 _STATIC = Path(__file__).parent / "static"
-_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 _PASSAGES, _QUESTIONS = 8, 3
 
 

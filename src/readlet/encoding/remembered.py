@@ -1,0 +1,46 @@
+"""What was made of the last texts: a passage that is asked about again is not split again."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+Made = TypeVar("Made")
+CHARACTERS = 500_000
+"""Of all remembered texts: some 20 MB of places."""
+
+
+class Remembered(Generic[Made]):
+    """Results of `make` by text. The texts that were not used for longest are forgotten first."""
+
+    def __init__(
+        self, make: Callable[[list[str]], list[Made]], characters: int = CHARACTERS
+    ) -> None:
+        self._make = make
+        self._most = characters
+        self._made: dict[str, Made] = {}  # in the order of their last use
+        self._characters = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, texts: Sequence[str]) -> list[Made]:
+        """Results in order; `make` gets the new texts, each once."""
+        with self._lock:
+            found = {text: self._made[text] for text in texts if text in self._made}
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        if new:
+            found.update(zip(new, self._make(new), strict=True))
+        with self._lock:
+            for text, made in found.items():
+                self._put(text, made)
+        return [found[text] for text in texts]
+
+    def _put(self, text: str, made: Made) -> None:
+        if self._made.pop(text, None) is not None:
+            self._characters -= len(text)
+        if len(text) > self._most:
+            return
+        self._made[text] = made
+        self._characters += len(text)
+        while self._characters > self._most:
+            oldest = next(iter(self._made))
+            del self._made[oldest]
+            self._characters -= len(oldest)
