@@ -45,9 +45,7 @@ def test_pages_are_read_as_they_are_shown() -> None:
     assert html_text(page) == "The kettle\nIt was patented in 1891 & sold.\nTwice.\n1 < 2"
 
 
-@pytest.mark.parametrize(
-    "page", ["<head><title>T<body><p>Shown", "<p>Shown<script>hidden", "Shown"]
-)
+@pytest.mark.parametrize("page", ["<head><title>T<body>Shown", "<p>Shown<script>hidden", "Shown"])
 def test_pages_that_leave_tags_out(page: str) -> None:
     assert html_text(page) == "Shown"
 
@@ -78,7 +76,7 @@ def test_a_pdf_is_read_in_a_process_of_its_own() -> None:
 
 
 def test_a_pdf_that_takes_too_long_is_given_up() -> None:
-    with pytest.raises(ReadletError, match="within 0.01 s"):
+    with pytest.raises(ReadletError, match=r"within 0\.01 s"):
         document_text(made_pdf(WORDS), "pdf", seconds=0.01)
 
 
