@@ -48,6 +48,11 @@ READ_ONLY = {
         "overwrite",
     },
     "train": {"recipe", "changes", "column", "encoding", "resume", "fields", "kind"},
+    "serve": {
+        *("models", "host", "port", "api_key_file", "device", "max_body_mb", "max_passage"),
+        *("max_question", "max_text", "max_questions", "max_queue", "max_seconds"),
+        "batch_window_ms",
+    },
     "slim": {"reader", "max_mb", "words", "dev", "notice", "device"},
     "data": set[str](),
     "data check": {"files", "as_json", "list_all", "column", "encoding", "overwrite"},

@@ -79,6 +79,12 @@ def test_faults_are_one_line(
             assert done.err.count("\n") == 1
 
 
+def test_answers_are_sent_at_once() -> None:
+    """Without the protocol, asyncio lets the system gather small packets: 40 ms for an answer."""
+    with bound_socket("127.0.0.1", 0) as bound:
+        assert bound.proto == socket.IPPROTO_TCP
+
+
 def test_names_are_the_last_part_of_the_path(
     tmp_path: Path, random_reader: Callable[..., Any], trained_classifier: Callable[..., Any]
 ) -> None:

@@ -68,8 +68,10 @@ def check_host(host: str, key: str) -> None:
 def bound_socket(host: str, port: int) -> socket.socket:
     """A socket on this address, before the models are loaded; 0 is any free port."""
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = found[0]
+        # With the protocol: asyncio sends small answers at once only if it knows that this is TCP.
+        bound = socket.socket(family, kind, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except (OSError, UnicodeError, OverflowError) as error:
