@@ -40,6 +40,17 @@ def test_requests_that_come_at_once_are_computed_together(
     assert server.counters.value("readlet_batches_total", model="slow") == 1
 
 
+def test_long_passages_are_computed_one_by_one(start: Callable[..., Any], slow: Any) -> None:
+    """So a request that is out of time leaves most of them in the queue, where they are dropped."""
+    server = start({"slow": slow}, passage_characters=100, seconds=0.3)
+    passages = ["a" * 30, "b" * 30, "c" * 60, "d" * 100]
+    late = server.post("/answer", question=["Who?"] * 4, passage=passages)
+    assert late.status_code == 503
+    slow.may_go.set()
+    assert ask(server, "next").status_code == 200
+    assert [[p[0] for _, p in batch] for batch in slow.batches] == [["a", "b"], ["A"]]
+
+
 def test_other_settings_are_computed_apart(start: Callable[..., Any], slow: Any) -> None:
     server = start({"slow": slow}, window_seconds=0.5, together=3)
     slow.may_go.set()
@@ -98,7 +109,7 @@ def test_closing_refuses_what_waits() -> None:
         assert may_go.wait(10)
         return asked
 
-    batcher = Batcher("b", compute, Limits(together=1), Counters())
+    batcher = Batcher("b", compute, Limits(together=1), Counters(), lambda _: 1)
     (first,) = batcher.submit([1])
     assert entered.wait(10)
     (second,) = batcher.submit([2])

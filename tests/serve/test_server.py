@@ -79,6 +79,17 @@ def test_faults_are_one_line(
             assert done.err.count("\n") == 1
 
 
+def test_missing_libraries_are_named(
+    readlet: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    done = readlet("serve")
+    assert done.code == 2
+    assert re.fullmatch(
+        r"readlet: serve: fastapi is missing; .*pip install .*\[serve\].*\n", done.err
+    )
+
+
 def test_answers_are_sent_at_once() -> None:
     """Without the protocol, asyncio lets the system gather small packets: 40 ms for an answer."""
     with bound_socket("127.0.0.1", 0) as bound:

@@ -27,11 +27,13 @@ class Batcher(Generic[Asked, Found]):
         compute: Callable[[list[Asked]], list[Found]],
         limits: Limits,
         counters: Counters,
+        characters: Callable[[Asked], int],
     ) -> None:
         self._name = name
         self._compute = compute
         self._limits = limits
         self._counters = counters
+        self._characters = characters
         self._waiting: deque[tuple[Asked, Future[Found]]] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -85,8 +87,22 @@ class Batcher(Generic[Asked, Found]):
                 if left <= 0:
                     break
                 self._changed.wait(left)
-            count = min(len(self._waiting), self._limits.together)
-            return [self._waiting.popleft() for _ in range(count)]
+            return self._taken()
+
+    def _taken(self) -> list[tuple[Asked, Future[Found]]]:
+        """The first questions, with no more text than the longest passage has.
+
+        What is being computed cannot be stopped. So a request of many long passages does not keep
+        the model busy when it has run out of time: what it has left in the queue is cancelled.
+        """
+        taken: list[tuple[Asked, Future[Found]]] = []
+        room = self._limits.passage_characters
+        while self._waiting and len(taken) < self._limits.together:
+            room -= self._characters(self._waiting[0][0])
+            if taken and room < 0:
+                break
+            taken.append(self._waiting.popleft())
+        return taken
 
     def _run(self, batch: list[tuple[Asked, Future[Found]]]) -> None:
         try:

@@ -107,7 +107,7 @@ def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> S
         with alone:
             return answer_all(model, asked)
 
-    batcher = Batcher(name, answer, limits, counters)
+    batcher = Batcher(name, answer, limits, counters, lambda asked: len(asked.passage))
     if not isinstance(model, Reader) or not isinstance(model.scorer, LayeredScorer):
         return ServedReader(model, batcher, None)
     reader = model
@@ -118,7 +118,8 @@ def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> S
         with alone:
             return [inspect_answer(reader, question, passage) for question, passage in asked]
 
-    return ServedReader(model, batcher, Batcher(f"{name}: layers", inspect, limits, counters))
+    layers = Batcher(f"{name}: layers", inspect, limits, counters, lambda asked: len(asked[1]))
+    return ServedReader(model, batcher, layers)
 
 
 def _classifier(
@@ -127,7 +128,10 @@ def _classifier(
     def classify(texts: list[Text]) -> list[Classification]:
         return list(model.predict_batch(texts))
 
-    return ServedClassifier(model, Batcher(name, classify, limits, counters))
+    def characters(text: Text) -> int:
+        return len(text) if isinstance(text, str) else sum(map(len, text))
+
+    return ServedClassifier(model, Batcher(name, classify, limits, counters, characters))
 
 
 def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
