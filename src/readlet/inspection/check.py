@@ -14,7 +14,7 @@ from readlet.inspection.faults import (
     context_faults,
     example_faults,
 )
-from readlet.inspection.languages import guess_language
+from readlet.encoding.language_guess import guess_language
 from readlet.inspection.readable import ReadableItems
 from readlet.inspection.text_faults import TextFaults, text_key, whole_text
 from readlet.types import Example, Sentence
