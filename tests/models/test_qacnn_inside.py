@@ -116,7 +116,7 @@ def test_match_affects_the_scores_only_if_enabled(
     batch, tables = batch_of(*examples[:2])
     blind = FormTables.__new__(FormTables)
     nn.Module.__init__(blind)
-    for name in ("words", "characters"):
+    for name in ("words", "characters", "languages"):
         blind.register_buffer(name, getattr(tables, name))
     blind.register_buffer("keys", torch.zeros_like(tables.keys))
     with_match, without = build().eval(), build(match_features=False).eval()
