@@ -9,6 +9,10 @@ from readlet.encoding.multilingual_vectors import ANY, joined, read_multilingual
 from readlet.encoding.vectors import Matrix, concatenate_vectors
 from readlet.errors import ReadletError, bad_input
 
+# That of GloVe's vectors. Aligned vectors are of length 1, which is so little that positions would
+# outweigh the words in the network.
+_DEVIATION = 0.4
+
 
 def word_vectors(
     paths: list[Path], max_words: int, languages: tuple[str, ...]
@@ -16,7 +20,8 @@ def word_vectors(
     """Words, the frequent ones first, and their vectors, (words, width).
 
     Without languages, the vectors of several files are concatenated. With languages, the files
-    have vectors in one space: their words are put together, written behind their language.
+    have vectors in one space: their words are put together, written behind their language, and
+    the space is scaled.
     """
     if languages:
         return _in_one_space(paths, max_words, languages)
@@ -52,4 +57,5 @@ def _in_one_space(
     # By rank, so that a limit cuts off the rare words of every language.
     listed = sorted(chosen, key=chosen.__getitem__)[:max_words]
     places = [chosen[written] for written in listed]
-    return listed, np.stack([tables[number][2][row] for _, number, row in places])
+    found = np.stack([tables[number][2][row] for _, number, row in places])  # (words, width)
+    return listed, found * np.float32(_DEVIATION / max(float(found.std()), 1e-6))
