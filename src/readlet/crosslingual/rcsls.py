@@ -12,7 +12,7 @@ from readlet.crosslingual.neighbours import NEIGHBOURS, nearest
 from readlet.progress import track
 
 STEPS = 10
-RATE = 1.0
+RATE = 4.0
 COMPARED = 50_000
 """Frequent words of each language among which neighbours are sought while W is trained."""
 
