@@ -169,7 +169,7 @@ def fill(source: Tensor, target: Tensor) -> None:
     for start in range(0, len(source), BLOCK):
         rows = slice(start, start + BLOCK)
         plain = torch.randn(len(source[rows]), width) * scale + 0.5  # (block, width)
-        noisy = plain @ rotation + 0.9 * torch.randn_like(plain)  # (block, width)
+        noisy = plain @ rotation + 3 * torch.randn_like(plain)  # (block, width)
         source[rows], target[rows] = normalize(plain), normalize(noisy)
 
 

@@ -13,7 +13,7 @@ from readlet.progress import track
 
 STEPS = 10
 RATE = 4.0
-COMPARED = 50_000
+COMPARED = 20_000
 """Frequent words of each language among which neighbours are sought while W is trained."""
 
 
