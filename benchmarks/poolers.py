@@ -3,26 +3,38 @@
     readlet experiment run 003-table-1 --data FOLDER --out runs/003
     python benchmarks/poolers.py --runs runs/003 --out docs/results/poolers.png
 
-A panel for each task and metric. A dot is the mean over the seeds with its 95 % interval over
-texts, a cross the paper's figure; it is filled if it is significant over texts and over seeds.
-Needs matplotlib (the extra `plots`).
+The table has the mean difference over all batch sizes and seeds, with its 95 % interval, and a
+t-test over the pairs of runs with the same batch size and seed, corrected for the number of
+comparisons (Holm). In the plot, a panel for each task and metric: a dot is a batch size, with its
+interval over texts; a cross is the paper's figure; a bar is the mean of the table, dark if it is
+significant. Needs matplotlib (the extra `plots`).
 """
 
 import argparse
-from collections.abc import Sequence
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from readlet.errors import ReadletError
 from readlet.experiments.differences import Difference
+from readlet.experiments.grid import Grid
 from readlet.experiments.planning import plan
-from readlet.experiments.report import Report, build_report
+from readlet.experiments.report import build_report
 from readlet.experiments.runner import find_finished
+from readlet.experiments.store import FinishedRun
+from readlet.metrics.significance import holm, paired_t
 from readlet.metrics.tasks import LABELS
 
 TABLE = "003-table-1"
+CLS = "CLS"
 SIGNIFICANT = 0.05
 COLOURS = ("#2e6fb5", "#7a9e3f", "#b5442e")  # of the batch sizes
+PANELS_IN_A_ROW = 3
 
 
 class Place(NamedTuple):
@@ -34,7 +46,7 @@ class Place(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A pooler against CLS, by one metric, in points."""
+    """A pooler against CLS at one batch size, by one metric, in points."""
 
     place: Place
     found: Difference
@@ -44,13 +56,30 @@ class Gap(NamedTuple):
     def panel(self) -> tuple[str, str]:
         return self.place.task, self.found.metric
 
+
+@dataclass(frozen=True)
+class Overall:
+    """A pooler against CLS over all batch sizes and seeds, by one metric, in points."""
+
+    pooler: str
+    panel: tuple[str, str]  # task and metric
+    pairs: int
+    mean: float
+    low: float
+    high: float
+    p: float  # corrected for all comparisons
+
     @property
     def is_significant(self) -> bool:
-        p_values = (self.found.p_items, self.found.p_seeds)
-        return all(p is not None and p < SIGNIFICANT for p in p_values)
+        return self.p < SIGNIFICANT
 
 
-def gaps_of(runs: Path, *, small: bool) -> list[Gap]:
+class Comparison(NamedTuple):
+    gaps: list[Gap]
+    overall: list[Overall]
+
+
+def comparison_of(runs: Path, *, small: bool) -> Comparison:
     """All differences between finished rows; an error if a run is missing."""
     options = "--small" if small else "--data FOLDER"
     remedy = f"make them first: readlet experiment run {TABLE} {options} --out {runs}"
@@ -60,75 +89,129 @@ def gaps_of(runs: Path, *, small: bool) -> list[Gap]:
     finished = find_finished(grid, place).runs
     if len(finished) < len(grid.runs):
         raise ReadletError(f"{runs}: {len(finished)} of {len(grid.runs)} runs; {remedy}")
-    return gaps_in(build_report(grid, finished, {}))
-
-
-def gaps_in(report: Report) -> list[Gap]:
+    report = build_report(grid, finished, {})
     published = {row.name: row.paper for row in report.rows}
+    return Comparison(gaps_in(published, report.differences), overall_in(grid, finished))
+
+
+def gaps_in(
+    published: Mapping[str, Mapping[str, float]], differences: Sequence[Difference]
+) -> list[Gap]:
     made = []
-    for found in report.differences:
+    for found in differences:
+        place = Place(*found.row.split(" / "))
         ours, cls = (published[name].get(found.metric) for name in (found.row, found.against))
-        paper = None if ours is None or cls is None else ours - cls
-        made.append(Gap(Place(*found.row.split(" / ")), found, paper))
+        if _is_pooler(place.pooler):
+            made.append(Gap(place, found, None if ours is None or cls is None else ours - cls))
     return made
 
 
-def print_table(gaps: Sequence[Gap]) -> None:
-    print("| task | metric | pooler | batch | paper | here | 95 % interval | significant |")
-    print("| --- | --- | --- | --- | ---: | ---: | --- | --- |")
-    for gap in sorted(gaps, key=lambda gap: gap.panel):
-        place, found = gap.place, gap.found
-        paper = "" if gap.paper is None else f"{gap.paper:+.1f}"
-        interval = "" if found.low is None else f"{found.low:+.2f} to {found.high:+.2f}"
-        cells = (place.task, LABELS[found.metric], place.pooler, place.batch.removeprefix("batch "))
-        significant = "yes" if gap.is_significant else "no"
-        print(f"| {' | '.join(cells)} | {paper} | {found.mean:+.2f} | {interval} | {significant} |")
+def overall_in(grid: Grid, finished: Mapping[str, FinishedRun]) -> list[Overall]:
+    """Runs of a pooler and of CLS with the same task, batch size and seed are a pair."""
+    scores = {(run.row, run.seed): finished[run.key].result.scores for run in grid.runs}
+    pairs: dict[tuple[str, tuple[str, str]], list[tuple[float, float]]] = defaultdict(list)
+    for (row, seed), own in scores.items():
+        place = Place(*row.split(" / "))
+        cls = scores[" / ".join(place._replace(pooler=CLS)), seed]
+        for metric in set(grid.table.metrics) & set(own):
+            if _is_pooler(place.pooler):
+                pairs[place.pooler, (place.task, metric)].append((own[metric], cls[metric]))
+    return tested({key: pairs[key] for key in sorted(pairs, key=lambda key: key[1])})
 
 
-def print_summary(gaps: Sequence[Gap]) -> None:
+def tested(
+    pairs: Mapping[tuple[str, tuple[str, str]], Sequence[tuple[float, float]]],
+) -> list[Overall]:
+    from scipy.special import stdtrit
+
+    made = []
+    for (pooler, panel), listed in pairs.items():
+        own, cls = zip(*listed, strict=True)
+        differences = np.subtract(own, cls)
+        count, mean = len(differences), float(differences.mean())
+        error = float(differences.std(ddof=1)) / count**0.5 if count > 1 else 0.0
+        reach = error * float(stdtrit(count - 1, 0.975)) if count > 1 else 0.0
+        p = paired_t(own, cls)
+        bounds = (mean - reach, mean + reach)
+        made.append(Overall(pooler, panel, count, mean, *bounds, 1.0 if p is None else p))
+    corrected = holm([one.p for one in made])
+    return [replace(one, p=p) for one, p in zip(made, corrected, strict=True)]
+
+
+def _is_pooler(choice: str) -> bool:
+    """Not CLS itself, nor CLS with another loss."""
+    return choice.split(",")[0] != CLS
+
+
+def print_table(compared: Comparison) -> None:
+    print("| task | metric | pooler | paper | here | 95 % interval | p |")
+    print("| --- | --- | --- | ---: | ---: | --- | ---: |")
+    for one in compared.overall:
+        listed = [gap for gap in compared.gaps if (gap.place.pooler, gap.panel) == _key(one)]
+        known = [gap.paper for gap in listed if gap.paper is not None]
+        paper = f"{statistics.mean(known):+.2f}" if known else ""
+        task, metric = one.panel
+        found = f"{one.mean:+.2f} | {one.low:+.2f} to {one.high:+.2f} | {one.p:.3f}"
+        print(f"| {task} | {LABELS[metric]} | {one.pooler} | {paper} | {found} |")
+
+
+def print_summary(compared: Comparison) -> None:
     """How many differences are more than chance, and how many have the sign of the paper's."""
-    both = [gap for gap in gaps if gap.paper]
+    significant = sum(one.is_significant for one in compared.overall)
+    print(f"\n{significant} of {len(compared.overall)} differences are significant.")
+    both = [gap for gap in compared.gaps if gap.paper]
     same = sum((gap.paper or 0.0) * gap.found.mean > 0 for gap in both)
-    inside = sum(
-        gap.found.low is not None and gap.found.low <= 0 <= (gap.found.high or 0.0) for gap in gaps
-    )
-    significant = sum(gap.is_significant for gap in gaps)
-    print(f"\n{significant} of {len(gaps)} differences are significant; {inside} intervals have 0.")
     if both:
-        print(f"{same} of {len(both)} have the sign of the paper's.")
+        print(f"Of {len(both)} single rows, {same} have the sign of the paper's difference.")
 
 
-def draw(gaps: Sequence[Gap], out: Path) -> None:
+def draw(compared: Comparison, out: Path) -> None:
     from matplotlib.figure import Figure
 
-    panels = list(dict.fromkeys(gap.panel for gap in gaps))
+    gaps = compared.gaps
+    panels = list(dict.fromkeys(one.panel for one in compared.overall))
     poolers = list(dict.fromkeys(gap.place.pooler for gap in gaps))
     batches = list(dict.fromkeys(gap.place.batch for gap in gaps))
-    figure = Figure(figsize=(3.4 * len(panels) + 1, 0.9 * len(poolers) + 1.2), layout="constrained")
-    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axis, (task, metric) in zip(axes, panels, strict=True):
-        for gap in (gap for gap in gaps if gap.panel == (task, metric)):
+    columns = min(PANELS_IN_A_ROW, len(panels))
+    rows = -(-len(panels) // columns)
+    size = (3.4 * columns + 1, (0.62 * len(poolers) + 0.9) * rows + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, sharey=True, squeeze=False).flat
+    for axis, panel in zip(axes, panels, strict=False):
+        for one in (one for one in compared.overall if one.panel == panel):
+            height, dark = poolers.index(one.pooler), one.is_significant
+            shade = "#444444" if dark else "#dddddd"
+            axis.barh(height, one.high - one.low, 0.8, one.low, color=shade, alpha=0.45, zorder=0)
+            axis.plot([one.mean] * 2, [height - 0.4, height + 0.4], color="#444444", linewidth=1)
+        for gap in (gap for gap in gaps if gap.panel == panel):
             number = batches.index(gap.place.batch)
             height = poolers.index(gap.place.pooler) + 0.22 * (number - (len(batches) - 1) / 2)
             colour = COLOURS[number % len(COLOURS)]
             if gap.found.low is not None:
                 axis.plot([gap.found.low, gap.found.high], [height, height], color=colour)
-            fill = colour if gap.is_significant else "white"
-            axis.plot(gap.found.mean, height, "o", color=colour, markerfacecolor=fill, markersize=5)
+            axis.plot(gap.found.mean, height, "o", color=colour, markersize=4)
             if gap.paper is not None:
-                axis.plot(gap.paper, height, "x", color=colour, markersize=5, alpha=0.7)
+                axis.plot(gap.paper, height, "x", color=colour, markersize=5)
         axis.axvline(0, color="#555555", linewidth=0.8)
-        axis.set_title(f"{task}: {LABELS[metric]}", fontsize=10)
-        axis.set_xlabel("points above CLS")
+        axis.set_title(f"{panel[0]}: {LABELS[panel[1]]}", fontsize=10)
+        axis.set_xlabel("points above CLS", fontsize=9)
         axis.grid(axis="x", alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_yticks(range(len(poolers)), poolers)
-    axes[0].invert_yaxis()
+        axis.set_yticks(range(len(poolers)), poolers)
+        axis.set_ylim(len(poolers) - 0.4, -0.6)
+    for axis in list(axes)[len(panels) :]:
+        axis.set_visible(False)
     for number, batch in enumerate(batches):
-        axes[0].plot([], [], color=COLOURS[number % len(COLOURS)], label=batch)
-    axes[0].plot([], [], "x", color="#555555", label="the paper")
-    figure.legend(loc="outside lower center", ncols=len(batches) + 1, frameon=False, fontsize=9)
+        figure.axes[0].plot([], [], "o-", color=COLOURS[number % len(COLOURS)], label=batch)
+    figure.axes[0].plot([], [], "x", color="#555555", label="the paper")
+    figure.axes[0].barh(0, 0, color="#444444", alpha=0.45, label="all runs, significant")
+    figure.axes[0].barh(0, 0, color="#dddddd", alpha=0.45, label="all runs, not significant")
+    figure.legend(loc="outside lower center", ncols=6, frameon=False, fontsize=9)
     figure.savefig(out, dpi=110)
+
+
+def _key(one: Overall) -> tuple[str, tuple[str, str]]:
+    return one.pooler, one.panel
 
 
 def main() -> None:
@@ -140,12 +223,12 @@ def main() -> None:
     if not arguments.out.parent.is_dir():
         parser.exit(1, f"poolers: {arguments.out.parent}: no such folder; make it first\n")
     try:
-        gaps = gaps_of(arguments.runs, small=arguments.small)
+        compared = comparison_of(arguments.runs, small=arguments.small)
     except ReadletError as error:
         parser.exit(1, f"poolers: {error}\n")
-    print_table(gaps)
-    print_summary(gaps)
-    draw(gaps, arguments.out)
+    print_table(compared)
+    print_summary(compared)
+    draw(compared, arguments.out)
 
 
 if __name__ == "__main__":

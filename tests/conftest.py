@@ -16,7 +16,6 @@ import torch
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
-from torch import Tensor, nn
 
 from readlet.formats.fields import located
 from readlet.types import Example, Span
@@ -48,21 +47,6 @@ os.environ.setdefault("ACCELERATE_USE_CPU", "true")
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(7)
-
-
-@pytest.fixture
-def every_parameter_learns() -> Callable[[nn.Module, Tensor], None]:
-    """Check that a loss on `output` gives every parameter a finite, non-zero gradient."""
-
-    def check(module: nn.Module, output: Tensor) -> None:
-        # Random weights: a plain sum has no gradient through a softmax or a LayerNorm.
-        (output * torch.randn_like(output)).sum().backward()
-        for name, parameter in module.named_parameters():
-            assert parameter.grad is not None, name
-            assert torch.isfinite(parameter.grad).all(), name
-            assert parameter.grad.abs().sum() > 0, name
-
-    return check
 
 
 @pytest.fixture(scope="session")

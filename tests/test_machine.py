@@ -1,11 +1,12 @@
 """Free cores and memory, and the threads that commands use."""
 
 import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from readlet import machine
 from readlet.machine import Usage, free_cores, memory_bytes, usable_cores
@@ -44,33 +45,24 @@ def test_limits_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert (usable_cores(), memory_bytes()) == (3, 1 << 20)
 
 
-PROGRAM = """
-import sys, torch
-from readlet import machine
-from readlet.cli import main
-import readlet.cli.threads as threads
-threads.free_cores = lambda since: 1
-torch.set_num_threads(2)
-sys.argv = ["readlet", "ask", "Who?", sys.argv[1]]
-try: main()
-except SystemExit: pass
-print(torch.get_num_threads())
-"""
-
-
 @pytest.mark.parametrize(("chosen", "threads"), [("", 1), ("2", 2)])
 def test_a_command_uses_free_cores_unless_the_user_chooses(
-    tmp_path: Path, chosen: str, threads: int
+    tmp_path: Path,
+    readlet: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    chosen: str,
+    threads: int,
 ) -> None:
     (tmp_path / "p.txt").write_text("Ada lit the lamp.")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "p.txt")],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"OMP_NUM_THREADS": chosen},
-    )
-    assert done.stdout.splitlines()[-1] == str(threads)
+    monkeypatch.setattr("readlet.cli.threads.free_cores", lambda since: 1)
+    monkeypatch.setenv("OMP_NUM_THREADS", chosen)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        assert readlet("ask", "Who?", tmp_path / "p.txt").code == 0
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_processes_of_one_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,10 @@ from readlet.formats import read_examples, write_examples
 
 # The same commands on fewer questions and seeds: the test must be fast.
 SMALLER = {
-    "convert bundled:train --out mine.csv": "convert bundled:dev --out mine.csv",
-    "qacnn-ablation --small": "qacnn-ablation --small --seeds 1 --set data.share=0.2",
-    "train tiny": "train tiny --set data.share=0.2",
-    "train sst2": "train sst2 --set data.share=0.2",
+    "convert bundled:train --out mine.csv": "convert some.jsonl --out mine.csv",
+    "qacnn-ablation --small": "qacnn-ablation --small --seeds 1 --set data.share=0.1",
+    "train tiny": "train tiny --set data.share=0.1",
+    "train sst2": "train sst2 --set data.share=0.1",
     "train finetune": "train finetune --set data.share=0.2",
     "bundled bundled:test": "bundled few.jsonl",
 }
@@ -73,6 +73,7 @@ def test_every_command_runs(
         script = script.replace(given, smaller)
     monkeypatch.chdir(tmp_path)
     write_examples(Path("few.jsonl"), list(read_examples("bundled:test"))[:12])
+    write_examples(Path("some.jsonl"), list(read_examples("bundled:dev"))[::3])
     lines = script.replace("\\\n", "").splitlines()
     assert sum("| readlet " in line for line in lines) == piped
     for line in lines:

@@ -213,15 +213,15 @@ def test_texts_without_a_title_share_no_names() -> None:
 
 
 def test_squad_train(real_data: Path) -> None:
-    """A ninth of it: all of it takes nine times as long and shows no more."""
-    examples = list(islice(read_examples(real_data / "squad" / "train-v1.1.json.gz"), 10_000))
+    """The first articles: all of it takes many times as long and shows no more."""
+    examples = list(islice(read_examples(real_data / "squad" / "train-v1.1.json.gz"), 5_000))
     start = time.process_time()
-    result = alter_questions(examples, 3_000, 0)
-    assert time.process_time() - start < 7
+    result = alter_questions(examples, 1_500, 0)
+    assert time.process_time() - start < 4
     assert len(result.added) == result.wanted == len({new.id for new in result.added})
     for kind, part in MIX.items():
         # The data allows the fewest negations; names and numbers fill in.
-        assert len(result.kinds[kind]) / 3_000 == pytest.approx(part, abs=0.05)
+        assert len(result.kinds[kind]) / 1_500 == pytest.approx(part, abs=0.05)
     old_ids = {example.id: example for example in examples}
     kinds = {identity: kind for kind, ids in result.kinds.items() for identity in ids}
     for new in result.added:

@@ -321,13 +321,13 @@ def test_translations_in_one_file(real_data: Path, tmp_path: Path) -> None:
 
 
 def test_squad_train(real_data: Path, tmp_path: Path) -> None:
-    """A ninth of it: all of it takes nine times as long and shows no more."""
+    """The first articles: all of it takes many times as long and shows no more."""
     source, out = tmp_path / "part.json", tmp_path / "out.json"
     squad = read_examples(real_data / "squad" / "train-v1.1.json.gz")
-    write_examples(source, islice(squad, 10_000))
+    write_examples(source, islice(squad, 4_000))
     start = time.process_time()
     summary = add_unanswerable([str(source)], out, 0.33, 0, {}, altered=0)
-    assert time.process_time() - start < 7
+    assert time.process_time() - start < 3
     assert summary.added == summary.wanted
     old = {example.id: example for example in read_examples(source)}
     written = list(read_examples(out))  # which checks law 1

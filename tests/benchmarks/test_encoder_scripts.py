@@ -11,6 +11,7 @@ from readlet.formats import read_examples, write_examples
 from readlet.reading.reader import Reader
 
 FAST = ["training.epochs=1", "training.warmup_steps=2", "training.batch_size=32"]
+SHORT = ["data.max_context=80", "data.overlap=16"]
 
 
 @pytest.fixture
@@ -45,8 +46,8 @@ def test_teachers_that_have_not_seen_the_question(
         share=0.5,
         temperature=1.5,
         epochs=1,
-        teacher_changes=[*FAST, f"model.encoder={long_encoder}"],
-        student_changes=[*FAST, *small, "words.width=8", "words.min_count=1"],
+        teacher_changes=[*FAST, *SHORT, f"model.encoder={long_encoder}"],
+        student_changes=[*FAST, *SHORT, *small, "words.width=8", "words.min_count=1"],
     )
     assert found.keys() == {"exact", "f1", "teacher_seconds", "student_seconds"}
     recipe = Reader.load(tmp_path / "out" / "student").recipe
@@ -57,7 +58,7 @@ def test_teachers_that_have_not_seen_the_question(
 def test_rounds_of_hard_questions(
     load_script: Callable[[str], Any], squad: Path, tmp_path: Path, long_encoder: Path
 ) -> None:
-    changes = [*FAST, f"model.encoder={long_encoder}"]
+    changes = [*FAST, *SHORT, f"model.encoder={long_encoder}"]
     lines = load_script("hard_rounds").make(squad, tmp_path / "out", 1, changes)
     assert [line.split()[0] for line in lines] == ["round", "0", "1"]
     made = [list(read_examples(tmp_path / "out" / f"made-{number}.json.gz")) for number in (0, 1)]

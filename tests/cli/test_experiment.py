@@ -28,9 +28,10 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_table: str) -> str:
-    """Two rows, one seed, one epoch, and a range to search."""
+    """Two rows, one seed, one epoch, a quarter of the questions, and a range to search."""
     monkeypatch.chdir(tmp_path)
     text = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
+    text = text.replace("batch_size = 64", "batch_size = 16\ndata.share = 0.25")
     text = text.replace('"no match" = { model.match_features = false }', "")
     ranges = '"training.learning_rate" = { low = 1e-3, high = 1e-2, log = true }'
     (tmp_path / "quick.toml").write_text(f"{text}[search]\ntrials = 2\n[search.ranges]\n{ranges}\n")
@@ -161,39 +162,34 @@ def test_readers_of_finished_runs_cannot_be_kept(readlet: Run, table: str, tmp_p
     assert "no reader" not in readlet(*words, "--keep-readers").err
 
 
-def launch_two(*words: str) -> "subprocess.CompletedProcess[str]":
-    """`readlet experiment run WORDS...` in two processes."""
+def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) -> None:
+    """And report once that they cannot share that of another."""
+    odd = '"match" = {}\n"odd" = { training.batch_size = 15 }'
+    Path(table).write_text(Path(table).read_text().replace('"match" = {}', odd))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     launch = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]  # see test_train.py
     launch += ["--mixed_precision", "no", "--dynamo_backend", "no"]
-    launch += ["--main_process_port", str(port), "-m", "readlet", "experiment", "run"]
-    return subprocess.run(
-        [sys.executable, "-m", "accelerate.commands.launch", *launch, *words],
+    launch += ["--main_process_port", str(port), "-m", "readlet", "experiment", "run", table]
+    launch += ["--only", "width 12", "--only", "odd"]
+    launch += ["--set", "training.patience=1"]  # both processes load the best weights
+    done = subprocess.run(
+        [sys.executable, "-m", "accelerate.commands.launch", *launch],
         capture_output=True,
         text=True,
         check=False,
         timeout=180,
         env={**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
     )
-
-
-def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) -> None:
-    patient = ("--set", "training.patience=1")  # both processes load the best weights
-    done = launch_two(table, "--only", "width 12", *patient)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("1 of 1 done: ") == 1
+    assert done.stderr.count("1 of 2 done: width 12, seed 0: EM") == 1
     (result,) = (json.loads(p.read_text()) for p in tmp_path.glob("runs/quick/*/result.json"))
-    assert result["recipe"]["training"]["batch_size"] == 64
+    assert result["recipe"]["training"]["batch_size"] == 16
     assert result["steps"] == 5  # as many as with one process
-
-
-def test_failure_in_two_processes_is_reported_once(table: str) -> None:
-    done = launch_two(table, "--only", "width 12", "--set", "training.batch_size=63")
-    fault = "width 12, seed 0: 2 processes cannot share a batch of 63; change training.batch_size"
-    assert f"readlet: 1 of 1 runs failed; the first: {fault}\n" in done.stderr
-    assert done.stderr.count("readlet: 1 of 1 runs failed") == 1
+    fault = "odd, seed 0: 2 processes cannot share a batch of 15; change training.batch_size"
+    assert f"readlet: 1 of 2 runs failed; the first: {fault}\n" in done.stderr
+    assert done.stderr.count("readlet: 1 of 2 runs failed") == 1
+    assert done.returncode != 0
 
 
 @pytest.mark.parametrize(
@@ -270,16 +266,21 @@ def test_list(readlet: Run) -> None:
 
 @pytest.mark.parametrize("name", shipped_tables())
 def test_the_small_variant_of_every_table_runs(
-    readlet: Run, name: str, tmp_path: Path, long_encoder: Path
+    readlet: Run, name: str, tmp_path: Path, long_encoder: Path, few_questions: Path
 ) -> None:
     """Two rows of each are enough: all rows are validated before the first run."""
     small = load_table(name).smaller()
-    encoder = load_recipe(small.recipe).model.kind in ("encoder", "classifier")
     # The tables of encoders have rows that differ in their epochs only.
-    change = f"model.encoder={long_encoder}" if encoder else "training.epochs=1"
-    rows = [row.name for row in expand(small, changes=[change]).rows if not row.missing][:2]
+    short = [f"data.dev={few_questions}", "data.max_context=80", "data.overlap=16"]
+    changes = {
+        "qacnn": ["training.epochs=1", "data.share=0.2", *short],
+        "encoder": [f"model.encoder={long_encoder}", *short],
+        "classifier": [f"model.encoder={long_encoder}"],
+    }[load_recipe(small.recipe).model.kind]
+    rows = [row.name for row in expand(small, changes=changes).rows if not row.missing][:2]
     only = [word for row in rows for word in ("--only", row)]
-    words = ("--small", "--out", tmp_path, "--seeds", 1, "--set", change)
+    sets = [word for change in changes for word in ("--set", change)]
+    words = ("--small", "--out", tmp_path, "--seeds", 1, *sets)
     made = readlet("experiment", "run", name, *words, *only)
     assert made.code == 0, made.err
     assert f"{len(rows)} of {len(rows)} done" in made.err

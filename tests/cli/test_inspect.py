@@ -130,6 +130,7 @@ def test_the_bundled_reader(readlet: Run, passage: Path, tmp_path: Path) -> None
     assert f"saved {tmp_path / 'words.png'}" in done.out
 
 
+@pytest.mark.parametrize("reader", ["dot"], indirect=True)  # test_inspecting.py has all pictures
 def test_a_picture_beside_json(readlet: Run, reader: Path, passage: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "layers.svg"

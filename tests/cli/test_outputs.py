@@ -1,6 +1,7 @@
 """No command destroys what it did not make: a walk over all commands and their outputs."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -218,23 +219,8 @@ def test_every_option_is_known_here() -> None:
 class World:
     """Inputs of all kinds in one folder."""
 
-    def __init__(
-        self,
-        folder: Path,
-        random_reader: Build,
-        classifier: Classifier,
-        table: str,
-        small: list[str],
-    ) -> None:
+    def __init__(self, folder: Path, small: list[str]) -> None:
         self.folder = folder
-        lamp = "The lamp at Cape Wick was lit by Ada Brook in 1881."
-        oil = "Fishermen paid for the oil of the lamp at Cape Wick."
-        texts = {"1": ("Who lit it?", lamp), "2": ("Who paid?", oil)}
-        examples = [
-            Example(key, q, c, is_impossible=True, title="Cape Wick")
-            for key, (q, c) in texts.items()
-        ]
-        examples.append(Example("3", "Who?", lamp, (Span(33, "Ada Brook"),), title="Cape Wick"))
         self.names = {
             "DATA": folder / "data.jsonl",
             "MORE": folder / "more.jsonl",
@@ -252,6 +238,17 @@ class World:
             "ENGLISH": folder / "en.vec",
             "PAIRS": folder / "pairs.tsv",
         }
+        self.small = [word for change in small for word in ("--set", change)]
+
+    def write(self, random_reader: Build, classifier: Classifier, table: str) -> None:
+        lamp = "The lamp at Cape Wick was lit by Ada Brook in 1881."
+        oil = "Fishermen paid for the oil of the lamp at Cape Wick."
+        texts = {"1": ("Who lit it?", lamp), "2": ("Who paid?", oil)}
+        examples = [
+            Example(key, q, c, is_impossible=True, title="Cape Wick")
+            for key, (q, c) in texts.items()
+        ]
+        examples.append(Example("3", "Who?", lamp, (Span(33, "Ada Brook"),), title="Cape Wick"))
         write_examples(self["DATA"], examples)
         write_examples(self["MORE"], examples[:1])
         self["OTHER"].write_text('{"1": "", "2": "", "3": ""}')
@@ -264,7 +261,6 @@ class World:
         self["VECTORS"].write_text("faro 1 2\nmar 3 1\n")
         self["ENGLISH"].write_text("lamp 1 2\nsea 1 3\n")
         self["PAIRS"].write_text("faro lamp\nmar sea\n")
-        self.small = [word for change in small for word in ("--set", change)]
 
     def __getitem__(self, name: str) -> Path:
         first, _, rest = name.partition("/")
@@ -292,21 +288,32 @@ class World:
         return found
 
 
-@pytest.fixture
-def world(
-    tmp_path: Path,
+@pytest.fixture(scope="module")
+def inputs(
+    tmp_path_factory: pytest.TempPathFactory,
     random_reader: Build,
     trained_classifier: Callable[..., tuple[Path, Classifier]],
+    few_questions: Path,
     small_table: str,
-    small_training: list[str],
-) -> World:
+) -> Path:
+    """The folder that every world begins with."""
     table = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
     table = table.replace('"no match" = { model.match_features = false }', "")
     ranges = '"training.learning_rate" = { low = 1e-3, high = 1e-2, log = true }'
     table += f"[search]\ntrials = 1\n[search.ranges]\n{ranges}\n"
-    (tmp_path / "world").mkdir()
+    files = f'data.train = ["{few_questions}"]\ndata.dev = "{few_questions}"\ndata.max_context'
+    table = table.replace("data.max_context", files)
     _, classifier = trained_classifier()
-    return World(tmp_path / "world", random_reader, classifier, table, small_training)
+    folder = tmp_path_factory.mktemp("inputs")
+    World(folder, []).write(random_reader, classifier, table)
+    return folder
+
+
+@pytest.fixture
+def world(tmp_path: Path, inputs: Path, small_training: list[str], few_questions: Path) -> World:
+    shutil.copytree(inputs, tmp_path / "world")
+    files = [f'data.train=["{few_questions}"]', f"data.dev={few_questions}"]
+    return World(tmp_path / "world", [*small_training, *files])
 
 
 @pytest.fixture

@@ -90,9 +90,11 @@ def check_same_as_uninterrupted(folder: Path, changes: list[str], reference: Pat
     assert left == {path.name for path in reference.iterdir()}  # and no temporary files
 
 
-def test_killed_and_resumed(readlet: Run, tmp_path: Path, small_training: list[str]) -> None:
+def test_killed_and_resumed(
+    readlet: Run, tmp_path: Path, small_training: list[str], few_questions: Path
+) -> None:
     """Law 6 with SIGKILL in the middle of an epoch."""
-    folder, changes = tmp_path / "killed", [*small_training, *KILLED]
+    folder, changes = tmp_path / "killed", [*small_training, *KILLED, f"data.dev={few_questions}"]
 
     def is_between_checkpoints() -> bool:
         saved = checkpoints(folder)
@@ -110,9 +112,12 @@ def test_killed_and_resumed(readlet: Run, tmp_path: Path, small_training: list[s
     check_same_as_uninterrupted(folder, changes, tmp_path / "reference")
 
 
-def test_interrupted_and_resumed(readlet: Run, tmp_path: Path, small_training: list[str]) -> None:
+def test_interrupted_and_resumed(
+    readlet: Run, tmp_path: Path, small_training: list[str], few_questions: Path
+) -> None:
     """Ctrl-C: the step is finished, a checkpoint written, exit code 130."""
-    folder, changes = tmp_path / "interrupted", [*small_training, *INTERRUPTED]
+    folder = tmp_path / "interrupted"
+    changes = [*small_training, *INTERRUPTED, f"data.dev={few_questions}"]
     with started(folder, changes) as process:
         wait_for(process, lambda: any(line["step"] >= 9 for line in read_log(folder)))
         process.send_signal(signal.SIGINT)

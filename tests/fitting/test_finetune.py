@@ -1,7 +1,6 @@
 """Fine-tuning a reader: what it keeps of the reader it starts from, and what is reported."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +91,15 @@ def test_too_few_questions_to_calibrate_on(
 
 @pytest.mark.parametrize("given", [False, True])
 def test_refusals_are_those_of_the_start_unless_a_file_is_given(
-    random_reader: Build, short_corpus: Path, tmp_path: Path, given: bool
+    random_reader: Build,
+    short_corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: bool,
 ) -> None:
     """Of one kind of questions only: they would not do for the kinds that the start knows."""
-    examples = [
-        replace(e, id=f"{e.id}-{copy}", context=f"{e.context} Copy {copy}.")
-        for e in read_examples(short_corpus)
-        for copy in range(3)
-    ]
+    monkeypatch.setattr("readlet.reading.fit_calibration.MIN_QUESTIONS", 5)
+    examples = list(read_examples(short_corpus))
     write_examples(data := tmp_path / "data.jsonl", examples)
     reader = random_reader(*(e.context for e in examples), null=True)
     reader.calibration = KEPT

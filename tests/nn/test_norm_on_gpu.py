@@ -48,19 +48,23 @@ def with_gradient(
     return [out.detach(), gradient]
 
 
-@pytest.mark.parametrize("dtype", list(TOLERANCE))
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(
-    ("shape", "gamma"),
-    [
-        ((1, 2, 70, 16), 4.0),
-        ((1, 1, 200, 32), math.inf),
-        ((2, 3, 20, 8), 0.7),
-        ((1, 1, 65, 24), 3.0),
-        ((1, 1, 33, 3), 1.5),
-        ((1, 1, 33, 64), 8.0),
-    ],
-)
+# Every shape in every dtype and with and without a mask, and every dtype with both.
+SHAPES = [
+    ((1, 2, 70, 16), 4.0),
+    ((1, 1, 200, 32), math.inf),
+    ((2, 3, 20, 8), 0.7),
+    ((1, 1, 65, 24), 3.0),
+    ((1, 1, 33, 3), 1.5),
+    ((1, 1, 33, 64), 8.0),
+]
+CASES = [
+    (*case, (row + column) % 2 == 0, dtype)
+    for row, case in enumerate(SHAPES)
+    for column, dtype in enumerate(TOLERANCE)
+]
+
+
+@pytest.mark.parametrize(("shape", "gamma", "masked", "dtype"), CASES)
 def test_exact_in_value_and_gradient(
     shape: tuple[int, int, int, int], gamma: float, masked: bool, dtype: torch.dtype
 ) -> None:
@@ -143,7 +147,7 @@ def test_two_kept_keys_in_half_precision(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 16, 17])
 def test_padding_changes_nothing(count: int) -> None:
-    query = torch.randn(1, 1, 500, 16, device=DEVICE)
+    query = torch.randn(1, 1, 100, 16, device=DEVICE)
     key = torch.randn(1, 1, count, 16, device=DEVICE) + 2.0
     alone, _ = norm_on_gpu.rescaled_query(query, key, None, 4.0)
     padded = torch.full((1, 1, 1200, 16), torch.nan, device=DEVICE)

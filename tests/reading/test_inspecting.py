@@ -254,8 +254,10 @@ def test_the_baseline_has_no_scores() -> None:
         inspectable_reader("baseline")
 
 
-@pytest.mark.parametrize("mix", ["dot", "scalar", "encoder"])
-@pytest.mark.parametrize("suffix", [".png", ".svg"])
+@pytest.mark.parametrize(
+    ("mix", "suffix"),
+    [("dot", ".svg"), ("scalar", ".svg"), ("encoder", ".svg"), ("scalar", ".png")],
+)
 def test_pictures(encoder_reader: Build, tmp_path: Path, mix: str, suffix: str) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / f"picture{suffix}"
@@ -270,8 +272,9 @@ def test_pictures(encoder_reader: Build, tmp_path: Path, mix: str, suffix: str) 
         assert "[CLS]" in texts
         assert ("what each layer adds to the score" in texts) == (mix != "encoder")
         assert ("no sum over the layers" in texts) == (mix == "encoder")
-    save_picture(found, out)
-    assert out.read_bytes() == written
+    if mix == "scalar":  # once for each kind of file
+        save_picture(found, out)
+        assert out.read_bytes() == written
 
 
 def test_a_picture_of_words(random_reader: Build, tmp_path: Path) -> None:

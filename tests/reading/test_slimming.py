@@ -123,11 +123,11 @@ def size(reader: Reader, folder: Path) -> int:
 
 
 def test_as_many_words_as_fit(reader: Reader, tmp_path: Path) -> None:
-    """Every number of words is tried: sizes just at, below and above each of them."""
+    """Every number of words is tried: sizes at and just below each of them, and above all."""
     every = range(len(known_to(reader).frozen) + 1)
     sizes = [size(slim(reader, words), tmp_path / f"{words}") for words in every]
     assert sizes == sorted(sizes)
-    for limit in {s + more for s in sizes for more in (-1, 0, 1)} - {sizes[0] - 1}:
+    for limit in {*sizes, *(s - 1 for s in sizes[1:]), sizes[-1] + 1}:
         fitting = max(words for words in every if sizes[words] <= limit)
         assert len(known_to(slim_to(reader, limit)).frozen) == fitting, limit
     with pytest.raises(ReadletError, match=f"even without word vectors .* {sizes[0]:,}; allow"):

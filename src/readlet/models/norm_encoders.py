@@ -9,6 +9,7 @@ them. transformers does not save the name with a model: choose the attention aga
 
 import inspect
 import warnings
+from functools import cache
 from typing import Any, TypeVar
 
 import torch
@@ -127,6 +128,7 @@ def _without_choice(model: type) -> ReadletError:
     return ReadletError(f"{model.__name__} has a fixed attention implementation; {remedy}")
 
 
+@cache  # to find the source of a class, Python parses its whole file
 def _asks_for_attention(part: type) -> bool | None:
     """True: it uses the chosen attention; False: its own; None: it has no attention.
 
