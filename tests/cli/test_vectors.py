@@ -47,7 +47,7 @@ def test_align_check_and_merge(readlet: Run, files: Path) -> None:
 
 
 def test_json(readlet: Run, files: Path) -> None:
-    made = json.loads(readlet(*ALIGN, "--json").out)
+    made = json.loads(readlet(*ALIGN, "--method", "rcsls", "--json").out)
     assert (made["method"], made["shape"], made["pairs"]["in_neither"]) == ("rcsls", [4, 4], 1)
     checked = json.loads(readlet(*CHECK, "--json").out)
     assert checked["asked"] == 20

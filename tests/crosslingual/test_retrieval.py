@@ -67,6 +67,8 @@ def test_csls_is_exact_whatever_the_bounds(
 def test_csls_leaves_most_densities_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the bounds need all targets; the exact densities are those of likely ones."""
     monkeypatch.setattr(csls_module, "_SOME", 100)
+    monkeypatch.setattr(neighbours, "_QUERIES", 512)
+    monkeypatch.setattr(neighbours, "_ROWS", 1024)
     sources = crowded(400, 20)
     targets = normalize(torch.cat([sources[:50], torch.randn(2000, 20)]))
     computed = []

@@ -34,7 +34,7 @@ def align(
     method: Annotated[
         Literal["procrustes", "rcsls"],
         typer.Option(help="An orthogonal map, or one trained further for retrieval by CSLS."),
-    ] = "rcsls",
+    ] = "procrustes",
     max_words: MaxWords = 200_000,
     device: Device = "auto",
     overwrite: Overwrite = False,

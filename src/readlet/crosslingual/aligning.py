@@ -54,7 +54,7 @@ def align_files(
     dictionary: Path,
     out: Path,
     *,
-    method: Method = "rcsls",
+    method: Method = "procrustes",
     max_words: int = MAX_WORDS,
     device: str = "cpu",
     overwrite: bool = False,
