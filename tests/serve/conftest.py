@@ -25,13 +25,15 @@ class SlowReader:
     may_go: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, question: str, context: str, n_best: int = 5, **options: Any) -> Prediction:
-        (found,) = self.answer_batch([(question, context)], n_best, **options)
+        (found,) = self.answer_batch(
+            [{"question": question, "context": context}], n_best, **options
+        )
         return found
 
     def answer_batch(
         self, pairs: Iterable[Any], n_best: int = 5, **options: Any
     ) -> Iterator[Prediction]:
-        listed = list(pairs)
+        listed = [(pair["question"], pair["context"]) for pair in pairs]
         self.batches.append(listed)
         self.entered.release()
         assert self.may_go.wait(20)

@@ -145,6 +145,7 @@ def test_examples_of_the_schema_are_valid(server: Any) -> None:
             "leave one out",
         ),
         ("/answer", {"question": "a", "passage": PASSAGE, "n-best": 2}, 422, "n-best"),
+        ("/answer", {"question": "a", "passage": PASSAGE, "language": "../x"}, 422, "language"),
         ("/answer", {"question": "a", "passage": PASSAGE, "reader": "/etc"}, 404, "/readers"),
         ("/answer", {"question": "a", "passage": PASSAGE, "reader": "classes"}, 404, "/readers"),
         ("/answer", {"question": "a", "passage": "p" * 20_000}, 413, "20,000 bytes"),

@@ -1,27 +1,32 @@
 """What was made of the last texts: a passage that is asked about again is not split again."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
+Text = TypeVar("Text", bound=Hashable)  # a text, or a text with its language
 Made = TypeVar("Made")
 CHARACTERS = 500_000
 """Of all remembered texts: some 20 MB of places."""
 
 
-class Remembered(Generic[Made]):
+class Remembered(Generic[Text, Made]):
     """Results of `make` by text. The texts that were not used for longest are forgotten first."""
 
     def __init__(
-        self, make: Callable[[list[str]], list[Made]], characters: int = CHARACTERS
+        self,
+        make: Callable[[list[Text]], list[Made]],
+        length: Callable[[Text], int],
+        characters: int = CHARACTERS,
     ) -> None:
         self._make = make
+        self._length = length
         self._most = characters
-        self._made: dict[str, Made] = {}  # in the order of their last use
+        self._made: dict[Text, Made] = {}  # in the order of their last use
         self._characters = 0
         self._lock = threading.Lock()
 
-    def __call__(self, texts: Sequence[str]) -> list[Made]:
+    def __call__(self, texts: Sequence[Text]) -> list[Made]:
         """Results in order; `make` gets the new texts, each once."""
         with self._lock:
             found = {text: self._made[text] for text in texts if text in self._made}
@@ -33,14 +38,15 @@ class Remembered(Generic[Made]):
                 self._put(text, made)
         return [found[text] for text in texts]
 
-    def _put(self, text: str, made: Made) -> None:
-        if self._made.pop(text, None) is not None:
-            self._characters -= len(text)
-        if len(text) > self._most:
+    def _put(self, text: Text, made: Made) -> None:
+        if text in self._made:
+            del self._made[text]
+            self._characters -= self._length(text)
+        if self._length(text) > self._most:
             return
         self._made[text] = made
-        self._characters += len(text)
+        self._characters += self._length(text)
         while self._characters > self._most:
             oldest = next(iter(self._made))
             del self._made[oldest]
-            self._characters -= len(oldest)
+            self._characters -= self._length(oldest)

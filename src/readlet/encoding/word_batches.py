@@ -1,6 +1,7 @@
 """Batches of words: questions and contexts as indices into the batch's distinct forms."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -49,6 +50,7 @@ class FormTables(torch.nn.Module):
 
     words: Tensor
     characters: Tensor
+    languages: Tensor
     keys: Tensor
     # The model's vectors of the characters, (F, C): computed once for all batches at inference.
     character_vectors: Tensor | None = None
@@ -57,18 +59,17 @@ class FormTables(torch.nn.Module):
         super().__init__()
         self.register_buffer("words", torch.from_numpy(features.form_words))  # (F,)
         self.register_buffer("characters", torch.from_numpy(features.form_characters))  # (F, W)
+        self.register_buffer("languages", torch.from_numpy(features.form_languages))  # (F,)
         self.register_buffer("keys", torch.from_numpy(features.form_keys))  # (F,)
 
 
-def shapes(windows: Windows, *, null: bool) -> list[Shape]:
+def shapes(windows: Windows, *, null: bool, languages: Iterable[str] = ()) -> list[Shape]:
     """Lengths of context and question, smallest first; every row fits into the last one."""
     longest = _rounded(windows.max_context + null)
-    longest_question = _rounded(windows.max_question)
-    question = min(_QUESTION_LENGTH, longest_question)
+    usual, finer = _rounded(windows.max_question), _rounded(windows.longest_question(languages))
+    question = min(_QUESTION_LENGTH, usual)
     listed: list[Shape] = [(length, question) for length in _CONTEXT_LENGTHS if length < longest]
-    listed.append((longest, question))
-    if question < longest_question:
-        listed.append((longest, longest_question))
+    listed += [(longest, length) for length in sorted({question, usual, finer})]
     return listed
 
 

@@ -20,8 +20,10 @@ class WordEncoder:
     vocabulary: Vocabulary
     vectors: Matrix  # (rows, width) frozen vectors, zeros for words with trainable ones
     windows: Windows
-    split: Remembered[Spans] = field(
-        default_factory=lambda: Remembered(split_words), compare=False, repr=False
+    split: Remembered[tuple[str, str], Spans] = field(
+        default_factory=lambda: Remembered(split_words, lambda text: len(text[0])),
+        compare=False,
+        repr=False,
     )
 
     def encode(self, examples: Sequence[Example]) -> Features:

@@ -41,6 +41,10 @@ class AnswerRequest(Request):
         float | None,
         Field(ge=0, le=1, description="Refuse above this no-answer probability."),
     ] = None
+    language: Annotated[
+        str, Field(description="Of the passage, as a code such as es; empty: guessed.")
+    ] = ""
+    question_language: Annotated[str, Field(description="Of the question; empty: guessed.")] = ""
     always_answer: Annotated[
         bool, Field(description="The passage is taken to have an answer: never refuse.")
     ] = False

@@ -1,5 +1,7 @@
 """Requests to what is queued: lists are paired, and their sizes are checked."""
 
+from readlet.errors import ReadletError
+from readlet.reading.asked import check_languages
 from readlet.reading.classifier import Text
 from readlet.serve.limits import Limits
 from readlet.serve.messages import AnswerRequest, ClassifyRequest, LayersRequest
@@ -24,7 +26,12 @@ def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
     for question, passage in zip(questions, passages, strict=True):
         _check_question(question, passage, limits)
     settings = Settings(asked.n_best, asked.threshold, asked.always_answer)
-    return [Question(q, p, settings) for q, p in zip(questions, passages, strict=True)]
+    languages = (asked.language, asked.question_language)
+    try:
+        check_languages(*languages)
+    except ReadletError:
+        raise RefusedError(422, "language: unknown; give a code such as en or es") from None
+    return [Question(q, p, settings, *languages) for q, p in zip(questions, passages, strict=True)]
 
 
 def single_question(asked: LayersRequest, limits: Limits) -> tuple[str, str]:

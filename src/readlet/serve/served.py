@@ -32,6 +32,18 @@ class Question(NamedTuple):
     question: str
     passage: str
     settings: Settings
+    language: str = ""
+    question_language: str = ""
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """What a reader is asked."""
+        return {
+            "question": self.question,
+            "context": self.passage,
+            "language": self.language,
+            "question_language": self.question_language,
+        }
 
 
 @dataclass(frozen=True)
@@ -141,7 +153,7 @@ def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
         groups.setdefault(question.settings, []).append(number)
     found: dict[int, Prediction] = {}
     for settings, numbers in groups.items():
-        pairs = [(asked[number].question, asked[number].passage) for number in numbers]
+        pairs = [asked[number].asked for number in numbers]
         predictions = reader.answer_batch(
             pairs,
             settings.n_best,

@@ -1,6 +1,8 @@
 // One card for each reader: its answer in the passage, the other candidates, the layers.
 // Texts are always set as text, never as HTML.
 
+// A text from right to left must not reorder the words around it.
+const isolated = (text) => `\u2068${text}\u2069`;
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 export function element(name, { text, ...attributes } = {}, ...children) {
@@ -32,7 +34,7 @@ export class Card {
   get summary() {
     if (this.chosen < 0) return `${this.reader}: no answer here, ${percent(this.answer.no_answer)} sure`;
     const candidate = this.answer.n_best[this.chosen];
-    return `${this.reader}: ${candidate.text}, ${percent(candidate.score)} sure`;
+    return `${this.reader}: ${isolated(candidate.text)}, ${percent(candidate.score)} sure`;
   }
 
   choose(number) {
