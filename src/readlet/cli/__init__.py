@@ -20,6 +20,7 @@ from readlet.cli import (
     demo,
     evaluate,
     experiment,
+    export,
     inspect,
     predict,
     slim,
@@ -81,6 +82,7 @@ app.command(name="augment")(augment.augment)
 app.command(name="classify")(classify.classify)
 app.command(name="train")(train.train)
 app.command(name="slim")(slim.slim)
+app.command(name="export")(export.export)
 app.add_typer(data.app, name="data")
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(translators.app, name="translators")
