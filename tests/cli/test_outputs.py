@@ -49,6 +49,7 @@ READ_ONLY = {
     },
     "train": {"recipe", "changes", "column", "encoding", "resume", "fields", "kind"},
     "slim": {"reader", "max_mb", "words", "dev", "notice", "device"},
+    "export": {"reader", "onnx", "int8", "dev"},
     "data": set[str](),
     "data check": {"files", "as_json", "list_all", "column", "encoding", "overwrite"},
     "data show": {"file", "n", "identity", "column", "encoding"},
@@ -138,6 +139,12 @@ OUTPUTS = {
     ),
     ("train", "out"): Output(
         "train tiny --out OUT SMALL --set training.epochs=1 --set training.teacher=READER",
+        ("READER",),
+        is_folder=True,
+        runs_once=True,
+    ),
+    ("export", "out"): Output(
+        "export READER --onnx --out OUT --dev DATA",
         ("READER",),
         is_folder=True,
         runs_once=True,

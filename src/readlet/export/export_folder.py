@@ -148,10 +148,10 @@ def _items(model: TrainedModel, dev: str) -> Sequence[Any]:
 def _scored(model: TrainedModel, items: Sequence[Any]) -> dict[str, float]:
     """The scores of its task, in percent."""
     if isinstance(model, Reader):
-        found = predict(model, items)
-        predictions: list[Any] = [found[item.id] for item in items]
+        by_id = predict(model, items)
+        predictions: list[Any] = [by_id[item.id] for item in items]
     else:
         assert isinstance(model, Classifier)
         asked = model.predict_batch(asked_text(item) for item in items)
-        predictions = list(track(asked, len(items), model.name))
+        predictions = [found.label for found in track(asked, len(items), model.name)]
     return dict(model.task.score(items, predictions).summary)

@@ -28,7 +28,9 @@ def require_onnx(name: str) -> None:
 
 
 def trace(name: str, network: Network, example: Arrays, path: Path) -> None:
-    """Write the graph of the named model. `example` is any batch of at least two rows: one would be a constant.
+    """Write the graph of the named model.
+
+    `example` is any batch of at least two rows: a single one would be taken for a constant.
 
     By the tracer of TorchScript: for the small reader it takes seconds, and torch.export minutes.
     """

@@ -42,6 +42,8 @@ class OnnxGraph:
             options.log_severity_level = 4  # not errors: they are raised
             # Its plans are for one shape, and every batch may have another one.
             options.enable_mem_pattern = False
+            # To plan it takes seconds, quadratic in the operations; memory and speed are the same.
+            options.enable_mem_reuse = False
             try:
                 session = onnxruntime.InferenceSession(
                     str(path), options, providers=["CPUExecutionProvider"]

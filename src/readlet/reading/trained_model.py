@@ -145,10 +145,7 @@ def read_model(
         if family.task != wanted:
             fault = f"is a {_NAMES[family.task]}, not a {_NAMES[wanted]}"
             raise bad_input(path, "", fault, _COMMANDS[family.task])
-        if family.needs_torch or device != AUTO:
-            device = chosen_device(device)
-        else:
-            device = "cpu"
+        device = chosen_device(device) if family.needs_torch or device != AUTO else "cpu"
         scorer = family.load(path, recipe, config)
     calibration = read_json(path / "calibration.json")
     metrics = read_json(path / "metrics.json")
