@@ -12,7 +12,6 @@ from readlet.export.networks import Network, network_of
 from readlet.export.rounding import round_to_int8
 from readlet.export.tracing import require_onnx, trace
 from readlet.families.onnx_graph import GRAPH, OnnxGraph
-from readlet.families.onnx_inputs import SentenceInputs
 from readlet.families.onnx_scorer import (
     Exported,
     OnnxClassScorer,
@@ -20,6 +19,7 @@ from readlet.families.onnx_scorer import (
     OnnxSpanScorer,
     Precision,
 )
+from readlet.families.onnx_subwords import SentenceInputs
 from readlet.formats import read_questions
 from readlet.formats.labelled import read_labelled
 from readlet.formats.labels import class_numbers, label_values

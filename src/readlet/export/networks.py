@@ -11,7 +11,9 @@ from readlet.encoding.word_batches import FormTables, WordBatch
 from readlet.families.classifier_scorer import ClassifierScorer
 from readlet.families.encoder_scorer import EncoderScorer
 from readlet.families.family import Scorer
-from readlet.families.onnx_inputs import Inputs, SentenceInputs, SubwordInputs, WordInputs
+from readlet.families.onnx_inputs import Inputs
+from readlet.families.onnx_subwords import SentenceInputs, SubwordInputs
+from readlet.families.onnx_words import WordInputs
 from readlet.families.qacnn import QacnnScorer
 from readlet.models.span_scores import SpanLogits
 

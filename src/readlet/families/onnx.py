@@ -13,10 +13,7 @@ from readlet.families.onnx_scorer import (
     OnnxSpanScorer,
     Precision,
 )
-from readlet.recipe.classifier import ClassifierRecipe
-from readlet.recipe.encoder import EncoderRecipe
-from readlet.recipe.qacnn import QacnnRecipe
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe import Recipe, SpanData
 from readlet.storage.damage import damage_of
 
 
@@ -28,11 +25,14 @@ class OnnxReaderFamily(Family):
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> OnnxScorer:
         exported = _exported(folder, config)
         with damage_of(folder / "config.json"):
-            if not isinstance(recipe, (QacnnRecipe, EncoderRecipe)):
+            data = recipe.data
+            if not isinstance(data, SpanData):
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
         inputs = load_inputs(folder, recipe, null=exported.can_refuse)
-        graph = OnnxGraph.load(folder / GRAPH, exported.graph)
-        return OnnxSpanScorer(graph, inputs, exported, recipe.data.max_answer)
+        # The many small operations of a qacnn gain nothing by fusing them, which takes time.
+        fuse = recipe.model.kind != "qacnn"
+        graph = OnnxGraph.load(folder / GRAPH, exported.graph, fuse=fuse)
+        return OnnxSpanScorer(graph, inputs, exported, data.max_answer)
 
 
 class OnnxClassifierFamily(Family):
@@ -44,7 +44,7 @@ class OnnxClassifierFamily(Family):
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> OnnxScorer:
         exported = _exported(folder, config)
         with damage_of(folder / "config.json"):
-            if not isinstance(recipe, ClassifierRecipe):
+            if recipe.model.kind != "classifier":
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
         inputs = load_inputs(folder, recipe, null=False)
         return OnnxClassScorer(OnnxGraph.load(folder / GRAPH, exported.graph), inputs, exported)

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from readlet.encoding.batches import Arrays
 from readlet.encoding.rows import AnyRows, Ints, Rows
-from readlet.encoding.sentences import SentenceRows
 from readlet.errors import ReadletError, memory_reported
 from readlet.families.family import Floats, SpanScores
 from readlet.families.onnx_graph import OnnxGraph
 from readlet.families.onnx_inputs import Inputs
+
+if TYPE_CHECKING:
+    from readlet.encoding.sentences import SentenceRows
 
 Precision = Literal["float32", "int8"]
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
@@ -95,7 +97,7 @@ class OnnxClassScorer(OnnxScorer):
 
     architecture = "onnx-classifier"
 
-    def scores(self, rows: SentenceRows, batch_size: int) -> Iterator[tuple[Ints, Floats]]:
+    def scores(self, rows: "SentenceRows", batch_size: int) -> Iterator[tuple[Ints, Floats]]:
         for numbers, _, found in self.outputs(rows, batch_size):
             scores: Floats = found["scores"]  # (B, outputs)
             yield numbers, scores
