@@ -17,8 +17,8 @@ _EVERYWHERE = ("errors", "types", "terminal", "machine", "installing", "progress
 ROOMS = (
     *_EVERYWHERE,
     *("storage", "bundled", "formats", "encoding", "inspection", "translation"),
-    *("augment", "metrics", "recipe", "nn", "models", "training", "families", "reading"),
-    *("export", "fitting", "experiments", "cli"),
+    *("augment", "crosslingual", "metrics", "recipe", "nn", "models", "training"),
+    *("families", "reading", "export", "fitting", "experiments", "cli"),
 )
 """From left to right: a room imports from those before it. Files beside the rooms are rooms too."""
 _TOP = ("__init__", "__main__")  # the package's face: it may import from any room

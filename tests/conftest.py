@@ -172,6 +172,7 @@ def _example_lists(draw: DrawFn) -> list[Example]:
                 plausible_answers=tuple(draw(st.lists(_spans(context), max_size=2))),
                 title=draw(st.sampled_from(titles)),
                 language=draw(st.sampled_from(["", "en", "pt-BR"])),
+                question_language=draw(st.sampled_from(["", "", "es"])),
                 is_labelled=is_labelled,
             )
         )
@@ -224,9 +225,9 @@ def random_reader() -> Callable[..., Any]:
                 },
             }
         )
-        counts = Counter(word for text in texts for word in words(text))
+        counts = Counter(("", word) for text in texts for word in words(text))
         torch.manual_seed(seed)
-        listed = sorted(counts)[::2]  # every second word has a vector
+        listed = sorted(word for _, word in counts)[::2]  # every second word has a vector
         vectors = torch.randn(len(listed), 6).numpy()  # (words, 6)
         known = build_vocabulary(
             counts, listed, trainable_words=99, min_count=1, min_character_count=1, max_characters=8

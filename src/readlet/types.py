@@ -39,7 +39,9 @@ class Example:
     # Plausible but wrong answers (SQuAD 2.0 lists them for impossible questions).
     plausible_answers: tuple[Span, ...] = ()
     title: str = ""
+    # That of the context, and of the question unless it has one of its own; empty: not given.
     language: str = ""
+    question_language: str = ""
     # False: the data has no field for answers, which is another thing than an empty one.
     is_labelled: bool = True
 

@@ -59,6 +59,7 @@ def test_a_translation(augmented: Augment, english: list[Example]) -> None:
     assert made[:2] == english
     lamp, oil = made[2:]
     assert (lamp.id, lamp.language, lamp.title) == ("lamp-1-es", "es", "Cape Wick")
+    assert lamp.question_language == ""
     assert lamp.question == "Whoes lites thees lampes?"
     assert lamp.context.startswith("Thees lampes ates Capees Wickes wases lites byes Adaes Brookes")
     assert {answer.text for answer in lamp.answers} == {"Adaes Brookes", "Adaes Brookes ines 1881"}
@@ -74,6 +75,7 @@ def test_back_without_the_old_questions(augmented: Augment, english: list[Exampl
     made, tally, _ = augmented(english, plan)
     assert [example.id for example in made] == ["lamp-1-es-back", "lamp-2-es-back"]
     assert {example.language for example in made} == {"en"}
+    assert {example.question_language for example in made} == {""}  # that of their contexts
     assert [example.question for example in made] == [example.question for example in english]
     assert "has been lit by Ada Brook" in made[0].context
     assert Span(made[0].context.index("Ada"), "Ada Brook") in made[0].answers
@@ -85,8 +87,15 @@ def test_a_question_alone_keeps_its_context_and_answers(
 ) -> None:
     plan = Plan(to=("es",), fields=("question",))
     _, _, lamp, _ = augmented(english, plan)[0]
-    expected = replace(english[0], id="lamp-1-es", question="Whoes lites thees lampes?")
-    assert lamp == expected
+    asked = {"question": "Whoes lites thees lampes?", "question_language": "es"}
+    assert lamp == replace(english[0], id="lamp-1-es", **asked)
+
+
+def test_a_context_alone_keeps_its_question(augmented: Augment, english: list[Example]) -> None:
+    plan = Plan(to=("es",), fields=("context",), keep="all")
+    _, _, lamp, _ = augmented(english, plan)[0]
+    assert (lamp.question, lamp.language) == (english[0].question, "es")
+    assert lamp.question_language == "en"
 
 
 def test_copies_are_dropped_and_listed(augmented: Augment, english: list[Example]) -> None:

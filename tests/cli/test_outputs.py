@@ -71,6 +71,15 @@ READ_ONLY = {
     "translators": set[str](),
     "translators list": set[str](),
     "translators install": {"pairs", "index"},
+    "vectors": set[str](),
+    "vectors align": {
+        *("source", "target", "dictionary", "method", "max_words", "device", "overwrite"),
+        "as_json",
+    },
+    "vectors check": {
+        *("source", "target", "dictionary", "original", "max_words", "device", "as_json"),
+    },
+    "vectors merge": {"parts", "max_words", "overwrite", "as_json"},
 }
 # `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
 IN_PLACE = {("data check", "in_place")}
@@ -183,6 +192,16 @@ OUTPUTS = {
         is_folder=True,
         holds_others=True,
     ),
+    ("vectors align", "out"): Output(
+        "vectors align VECTORS ENGLISH --dictionary PAIRS --overwrite --out OUT",
+        ("VECTORS", "ENGLISH", "PAIRS"),
+        suffix=".vec",
+    ),
+    ("vectors merge", "out"): Output(
+        "vectors merge es=VECTORS en=ENGLISH --overwrite --out OUT",
+        ("VECTORS", "ENGLISH"),
+        suffix=".vec",
+    ),
 }
 FILES = [key for key, output in OUTPUTS.items() if not output.is_folder]
 FOLDERS = [key for key, output in OUTPUTS.items() if output.is_folder and not output.holds_others]
@@ -222,6 +241,9 @@ class World:
             "NEW": folder / "new.csv",
             "CACHE": folder / "translations.sqlite",
             "RUNS": folder / "runs",
+            "VECTORS": folder / "es.vec",
+            "ENGLISH": folder / "en.vec",
+            "PAIRS": folder / "pairs.tsv",
         }
         self.small = [word for change in small for word in ("--set", change)]
 
@@ -243,6 +265,9 @@ class World:
         random_reader(lamp).save(self["READER"])
         classifier.save(self["CLASSIFIER"])
         self["TEXTS"].write_text(f"text\tlabel\n{lamp}\told\n{oil}\tnew\n")
+        self["VECTORS"].write_text("faro 1 2\nmar 3 1\n")
+        self["ENGLISH"].write_text("lamp 1 2\nsea 1 3\n")
+        self["PAIRS"].write_text("faro lamp\nmar sea\n")
 
     def __getitem__(self, name: str) -> Path:
         first, _, rest = name.partition("/")

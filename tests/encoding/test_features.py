@@ -259,4 +259,41 @@ def test_features_are_restored_from_what_is_stored() -> None:
 
 def test_count_words_counts_each_text_once() -> None:
     examples = [Example(str(i), q, "The lamp the") for i, q in enumerate(["lamp", "oil"])]
-    assert count_words(examples) == Counter({"The": 1, "lamp": 2, "the": 1, "oil": 1})
+    expected = {("", "The"): 1, ("", "lamp"): 2, ("", "the"): 1, ("", "oil"): 1}
+    assert count_words(examples) == Counter(expected)
+
+
+SPEAKING = Vocabulary((), ("en:me", "es:me", "tr:ev"), "aem", 4, ("en", "es", "tr", "th"))
+
+
+def test_equal_words_of_two_languages_are_two_forms() -> None:
+    example = Example("a", "me", "me Me", language="es", question_language="en")
+    features = encode([example, Example("b", "me", "me", language="es")], SPEAKING, WIDE)
+    spanish, capital, english = features.forms[:3]
+    assert features.form_languages[[spanish, capital, english]].tolist() == [2, 2, 1]
+    assert features.form_words[spanish] != features.form_words[english] != UNKNOWN
+    assert len(set(features.form_keys[[spanish, capital, english]])) == 1  # they match
+    assert (features.form_languages[[PADDING_FORM, NULL_FORM]] == 0).all()
+    # The second question has the language of its context, so it is another text.
+    assert features.row_question[0, 0] != features.row_question[1, 0]
+    counted = count_words([example], SPEAKING.languages)
+    assert counted == Counter({("es", "me"): 1, ("es", "Me"): 1, ("en", "me"): 1})
+
+
+def test_turkish_answers_end_before_the_apostrophe() -> None:
+    context = "Ev Ankara'da."
+    example = Example("a", "Ev nerede?", context, (Span(3, "Ankara"),), language="tr")
+    (row,) = encode([example], SPEAKING, WIDE).row_label
+    assert row.tolist() == [1, 1]
+    assert CUT not in encode([example], SPEAKING, WIDE).notes
+    assert CUT in encode([example], KNOWN, WIDE).notes  # as in readers without languages
+
+
+def test_questions_without_spaces_may_have_more_words() -> None:
+    windows = Windows(50, 10, 5)
+    thai = Example("a", "ใครสร้างโรงสี", "1904", language="th")
+    assert 5 < len(words(thai.question)) <= windows.longest_question(["th"]) == 20
+    whole = encode([thai], SPEAKING, windows)
+    assert not whole.notes
+    assert whole.row_question[0, 1] == len(words(thai.question))
+    assert LONG_QUESTION in encode([thai], KNOWN, windows).notes

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readlet.encoding import vectors
-from readlet.encoding.vectors import concatenate_vectors, read_vectors
+from readlet.encoding.vectors import concatenate_vectors, read_vectors, write_vectors
 from readlet.errors import ReadletError
 
 GLOVE = "sea 0.5 -1 2e-1\nship 1 2 3\n"
@@ -71,6 +71,7 @@ def test_many_blocks_are_one_table(write: Write, monkeypatch: pytest.MonkeyPatch
         ("2 3\nsea 1 2 3\nship 1 2\n", "line 3", "2 numbers instead of 3"),
         ("2 3\nsea 1 2 3 4\nship 1 2 3 4\n", "line 2", "more than 3"),
         ("3 3\nsea 1 2 3\nship 1 2 3\n", "", "ends after 2 of 3 words"),
+        ("1 3\nsea 1 2 3\nship 1 2 3\n", "line 3", "says 1 words, but there are more"),
         ("sea 1 2 3\nship 1 2", "line 2", "2 numbers instead of 3"),  # the last line is cut
         ("sea 1 2 3\nship 1 - 3\n", "line 2", "'-' is not a number"),
         ("2 3\nsea 1 2 3\nship 1 2 x3\n", "line 3", "'x3' is not a number"),
@@ -149,3 +150,13 @@ def test_what_was_written_is_read(
     words, numbers = read_vectors(path, 100)
     assert words == list(table)
     np.testing.assert_array_equal(numbers, np.array(list(table.values()), np.float32))
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    numbers = np.array([[0.5, -1e-7, 3], [1 / 3, 2e30, 0]], np.float32)
+    path = tmp_path / "out.vec.gz"
+    write_vectors(path, ["mar", "New\u00a0York"], [numbers[:1], numbers[1:]])
+    words, found = read_vectors(path, 10)
+    assert words == ["mar", "New\u00a0York"]
+    np.testing.assert_allclose(found, numbers, rtol=5e-6)
+    assert gzip.decompress(path.read_bytes()).startswith(b"2 3\nmar 0.5 -1e-07 3\n")

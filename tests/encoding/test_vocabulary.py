@@ -33,7 +33,8 @@ def build(
         "min_character_count": 1,
         "max_characters": 5,
     } | o
-    return build_vocabulary(counts, list(words), **options)
+    forms = Counter({("", word): count for word, count in counts.items()})
+    return build_vocabulary(forms, list(words), **options)
 
 
 def test_words_with_a_vector_are_frozen_and_frequent_others_are_trainable() -> None:
@@ -144,3 +145,38 @@ def test_padding_and_unknown_are_not_words() -> None:
 @pytest.mark.parametrize(("word", "form"), [("Ada’s", "ada's"), ("ŒUF", "œuf"), ("x", "x")])
 def test_plain(word: str, form: str) -> None:
     assert plain(word) == form
+
+
+def test_words_are_looked_up_by_language() -> None:
+    counts = Counter({("en", "Me"): 5, ("es", "me"): 5, ("es", "Río"): 4, ("en", "río"): 2})
+    counts |= Counter({("", "río"): 3, ("es", "Ada"): 9, ("en", "rare"): 1})
+    known = build_vocabulary(
+        counts,
+        ["en:me", "es:me", "en:ada", "zorb"],
+        trainable_words=10,
+        min_count=2,
+        min_character_count=1,
+        max_characters=5,
+        languages=("en", "es"),
+    )
+    assert known.trainable == ("es:río", "río", "en:río")
+    first = known.trainable_rows
+    assert [known.word_number("Me", code) for code in ("en", "es")] == [first, first + 1]
+    assert known.word_number("me") == known.word_number("me", "fr") == first  # the first language
+    assert known.word_number("Ada", "es") == first + 2  # a name that only the other one has
+    assert known.word_number("zorb", "es") == known.word_number("zorb") == first + 3
+    numbers = [known.word_number("río", code) for code in ("es", "", "en")]
+    assert numbers == [SPECIAL_WORDS, SPECIAL_WORDS + 1, SPECIAL_WORDS + 2]
+    assert known.word_number("none", "es") == UNKNOWN
+    assert [known.language_number(code) for code in ("", "en", "es", "fr")] == [0, 1, 2, 0]
+    assert Vocabulary.from_json(known.to_json()) == known
+
+
+def test_a_vocabulary_without_languages_is_stored_as_before() -> None:
+    assert set(build().to_json()) == {"trainable", "frozen", "characters", "max_characters"}
+
+
+@pytest.mark.parametrize("languages", ["en", ["xx"], [3], 3])
+def test_damaged_languages(languages: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Vocabulary.from_json(build().to_json() | {"languages": languages})

@@ -311,3 +311,10 @@ def test_the_loss_of_guessing_is_that_of_the_longest_context() -> None:
     listed = [(64, 32), (100, 32), (100, 48)]
     batches = word_batches(features_of(0), listed, 4, null=False)
     assert batches.guessing == pytest.approx(-math.log(1 / 100) - math.log(1 / 100))
+
+
+def test_languages_without_spaces_have_a_shape_for_long_questions() -> None:
+    windows = Windows(400, 128, 50)
+    usual = shapes(windows, null=True)
+    assert shapes(windows, null=True, languages=("en", "es")) == usual
+    assert shapes(windows, null=True, languages=("en", "th")) == [*usual, (416, 208)]

@@ -41,6 +41,22 @@ def test_words_of_european_and_other_spaced_scripts(text: str, expected: str) ->
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        # An apostrophe begins a suffix of a name or a number.
+        ("Ankara'da, Atatürk’ün evi", "Ankara 'da , Atatürk ’ün evi"),
+        ("1923'te ABD'nin İstanbul'da", "1923 'te ABD 'nin İstanbul 'da"),
+        ("'tırnak' içinde 'Ada'nın'", "' tırnak ' içinde ' Ada 'nın '"),
+        ("2,5 km. U.S. 4.'sü", "2,5 km . U.S. 4 . ' sü"),
+    ],
+)
+def test_turkish_words_are_cut_before_an_apostrophe(text: str, expected: str) -> None:
+    spans = word_spans(text, "tr")
+    assert [text[start:end] for start, end in spans] == expected.split()
+    assert word_spans("don't", "en") == word_spans("don't")  # all other languages as before
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("東京は大きい。", ["東", "京", "は", "大", "き", "い", "。"]),
         ("北京2008年", ["北", "京", "2008", "年"]),
         ("ビール", ["ビー", "ル"]),  # the long-vowel sign belongs to its syllable
@@ -121,14 +137,17 @@ ASCII_WORDS = st.lists(
 @given(st.lists(ODD | ASCII_WORDS | st.text(max_size=3), max_size=12).map("".join))
 def test_splitting_at_spaces_gives_the_same_words(text: str) -> None:
     """Each engine reads its own parts; the general one alone finds the same words."""
-    assert word_spans(text) == [match.span(1) for match in room._ANY_SCRIPT.finditer(text)]
+    for language, engines in {"": room._USUAL, **room._BY_LANGUAGE}.items():
+        general = [match.span(1) for match in engines.any_script.finditer(text)]
+        assert word_spans(text, language) == general
 
 
 @given(SIMPLE_TEXT | ASCII_WORDS)
 def test_both_engines_agree_on_simple_text(text: str) -> None:
-    fast = [match.span(1) for match in room._SIMPLE.finditer(text)]
-    general = [match.span(1) for match in room._ANY_SCRIPT.finditer(text)]
-    assert fast == general
+    for engines in (room._USUAL, *room._BY_LANGUAGE.values()):
+        fast = [match.span(1) for match in engines.simple.finditer(text)]
+        general = [match.span(1) for match in engines.any_script.finditer(text)]
+        assert fast == general
 
 
 def brute_snap(spans: list[tuple[int, int]], start: int, end: int) -> TokenSpan | None:

@@ -46,7 +46,7 @@ def test_every_place_gets_the_vectors_of_its_form(
             word = int(tables.words[form])
             is_trainable = word < known.trainable_rows
             vector = embedding.trainable.weight[word] if is_trainable else embedding.frozen[word]
-            characters = embedding.characters(tables.characters[form])
+            characters = embedding.characters(tables.characters[form], tables.languages[form])
             is_word = i < batch.context.shape[1] and place != PADDING
             match = is_word and int(tables.keys[form]) in asked
             expected = torch.cat([vector, characters, torch.tensor([float(match)])])
@@ -117,7 +117,7 @@ def test_match_affects_the_scores_only_if_enabled(
     batch, tables = batch_of(*examples[:2])
     blind = FormTables.__new__(FormTables)
     nn.Module.__init__(blind)
-    for name in ("words", "characters"):
+    for name in ("words", "characters", "languages"):
         blind.register_buffer(name, getattr(tables, name))
     blind.register_buffer("keys", torch.zeros_like(tables.keys))
     with_match, without = build().eval(), build(match_features=False).eval()

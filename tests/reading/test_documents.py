@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from readlet.encoding.words import words
 from readlet.errors import ReadletError
+from readlet.reading.asked import as_pairs
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.bm25 import BM25
 from readlet.reading.document_pieces import MAX_WORDS, pieces
@@ -132,7 +133,7 @@ class Scripted:
         self.read: list[str] = []
 
     def answer_batch(self, pairs: Any, *_: Any, **__: Any) -> Any:
-        for _question, context in pairs:
+        for _question, context in as_pairs(pairs):
             self.read.append(context)
             place = re.search(r"0\.\d+", context)
             if place is None:

@@ -82,6 +82,19 @@ def test_size_of_the_model_of_the_paper() -> None:
     assert count_parameters(model) == pytest.approx(2.05e6, rel=0.01)
 
 
+@pytest.mark.parametrize("conditioning", ["none", "added", "film"])
+def test_size_of_the_multilingual_model(conditioning: str) -> None:
+    """Below 2 million parameters, with more characters than English and Spanish SQuAD has."""
+    recipe = load_recipe("qacnn-multilingual", [f"model.language_characters={conditioning}"])
+    rows, languages = 3 + recipe.words.trainable_words, len(recipe.words.languages)
+    with torch.device("meta"):
+        model = QACNN(recipe, torch.zeros(10, 100), rows, 600, languages=languages)
+    width = {"none": 0, "added": 200, "film": 2 * 128}[conditioning]
+    added = sum(p.numel() for name, p in model.named_parameters() if ".languages." in name)
+    assert added == (1 + languages) * width
+    assert 1.5e6 < count_parameters(model) < 2.0e6
+
+
 def test_recipe_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('\ufeffname = "mine"\r\n[training]\r\nepochs = 3\r\n', "utf-8")

@@ -27,6 +27,7 @@ MakeLoop = Callable[..., TrainingLoop]
 HARD = [
     *("training.epochs=3", "training.accumulate=2", "training.log_every=4"),
     *("training.checkpoint_every=5", "training.evaluate_every=0.5"),
+    *('words.languages=["en", "es"]', "model.language_characters=film"),
 ]
 
 
@@ -106,7 +107,7 @@ def test_resumes_as_if_it_had_not_stopped(
     step: int,
     resumed_from: int,
 ) -> None:
-    """Law 6, with dropout, stochastic depth and accumulated gradients."""
+    """Law 6, with all kinds of dropout, stochastic depth and accumulated gradients."""
     uninterrupted, expected = whole
     assert expected.steps == 24
 

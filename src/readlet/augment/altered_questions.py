@@ -17,7 +17,7 @@ from readlet.augment.numbers import Numbers
 from readlet.augment.opposites import replace_by_opposite
 from readlet.augment.passages import Passage, is_asked, read_passage
 from readlet.augment.pieces import Piece
-from readlet.inspection.languages import UNKNOWN
+from readlet.encoding.language_guess import UNKNOWN
 from readlet.types import Example, free_id
 
 NAME, NUMBER, OPPOSITE, NEGATION = "name", "number", "opposite", "negation"

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from readlet.inspection.languages import UNKNOWN, guess_language
+from readlet.encoding.language_guess import UNKNOWN, guess_language
 from readlet.types import Example
 
 Article = tuple[str, str]

@@ -138,7 +138,7 @@ def _restored(
     relocated = None if row["relocated"] is None else _relocated(row["relocated"])
     if row["question"] is None:
         return Translated(source, language, context, None, relocated, row["reason"])
-    new = new_question(source, row["question"], context, relocated, plan.language(language))
+    new = new_question(source, row["question"], context, relocated, plan, language)
     return Translated(source, language, context, new, relocated)
 
 

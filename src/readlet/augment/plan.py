@@ -65,6 +65,10 @@ class Plan:
         """The language of a new question: that of its context, which holds its answer."""
         return self.source if self.back or "context" not in self.fields else language
 
+    def question_language(self, language: str) -> str:
+        """The language that the text of a new question is in."""
+        return self.source if self.back or "question" not in self.fields else language
+
 
 def _check_choices(what: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:
     wrong = [name for name in given if name not in known]

@@ -88,15 +88,27 @@ def translated(example: Example, plan: Plan, language: str, translate: Translate
         losses.append(str(relocated.lost[0].reason))
     if losses:
         return Translated(example, language, context, None, relocated, losses[0])
-    new = new_question(example, question, context, relocated, plan.language(language))
+    new = new_question(example, question, context, relocated, plan, language)
     return Translated(example, language, context, new, relocated)
 
 
 def new_question(
-    source: Example, question: str, context: str, relocated: Relocated | None, language: str
+    source: Example,
+    question: str,
+    context: str,
+    relocated: Relocated | None,
+    plan: Plan,
+    to: str,
 ) -> Example:
     """The question with its translated texts, and with its answers if they were relocated."""
-    new = replace(source, question=question, context=context, language=language)
+    language, asked = plan.language(to), plan.question_language(to)
+    new = replace(
+        source,
+        question=question,
+        context=context,
+        language=language,
+        question_language="" if asked == language else asked,
+    )
     if relocated is None:
         return new
     return replace(

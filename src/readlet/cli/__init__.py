@@ -26,6 +26,7 @@ from readlet.cli import (
     slim,
     train,
     translators,
+    vectors,
 )
 from readlet.cli.streams import copy_of_output, discard_output, is_unread, prepare_streams
 from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
@@ -86,6 +87,7 @@ app.command(name="export")(export.export)
 app.add_typer(data.app, name="data")
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(translators.app, name="translators")
+app.add_typer(vectors.app, name="vectors")
 
 
 def _show_version(wanted: bool) -> None:

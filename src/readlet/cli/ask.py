@@ -12,7 +12,14 @@ from readlet.cli.answer_view import (
     show_found,
 )
 from readlet.cli.console import print_json
-from readlet.cli.options import AlwaysAnswer, Device, Encoding, Threshold
+from readlet.cli.options import (
+    AlwaysAnswer,
+    Device,
+    Encoding,
+    Language,
+    QuestionLanguage,
+    Threshold,
+)
 from readlet.cli.threads import use_free_cores
 from readlet.reading.asked import MAX_PASSAGES
 
@@ -45,6 +52,8 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     threshold: Threshold = None,
     always_answer: AlwaysAnswer = False,
+    language: Language = "",
+    question_language: QuestionLanguage = "",
     encoding: Encoding = "",
     device: Device = "auto",
 ) -> None:
@@ -71,6 +80,8 @@ def ask(
             max_passages=read,
             threshold=threshold,
             always_answer=always_answer,
+            language=language,
+            question_language=question_language,
         )
         if as_json:
             print_json(found_as_json(found[:shown]))
@@ -82,7 +93,13 @@ def ask(
         raise ReadletError("the question or the passage is empty; both need text")
     n_best = n_best or 1
     prediction = load_reader(reader, device=device).answer(
-        question, text, n_best, threshold=threshold, always_answer=always_answer
+        question,
+        text,
+        n_best,
+        threshold=threshold,
+        always_answer=always_answer,
+        language=language,
+        question_language=question_language,
     )
     if as_json:
         best = [asdict(candidate) for candidate in prediction.n_best[:n_best]]

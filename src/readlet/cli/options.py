@@ -28,6 +28,20 @@ ColumnPairs = Annotated[
         "--column", metavar="FIELD=NAME", help="Name of the column for a field; repeatable."
     ),
 ]
+Language = Annotated[
+    str,
+    typer.Option(
+        metavar="CODE",
+        help="Language of the passages, such as es, for readers with several languages.",
+        show_default="guessed",
+    ),
+]
+QuestionLanguage = Annotated[
+    str,
+    typer.Option(
+        metavar="CODE", help="Language of the question.", show_default="guessed, or the passage's"
+    ),
+]
 Encoding = Annotated[
     str,
     typer.Option(

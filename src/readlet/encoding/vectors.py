@@ -1,6 +1,6 @@
-"""Word vectors from text files: GloVe and fastText, plain or gzip."""
+"""Word vectors in text files: GloVe and fastText, plain or gzip."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.errors import bad_input
-from readlet.storage.files import text_lines
+from readlet.storage.files import atomic_text, text_lines
 
 Matrix = NDArray[np.float32]
 _BLOCK = 4096  # lines parsed at a time
@@ -16,6 +16,16 @@ _BLOCK = 4096  # lines parsed at a time
 
 def read_vectors(path: Path, max_words: int) -> tuple[list[str], Matrix]:
     """Words in the order of the file and their vectors, (words, width)."""
+    words: list[str] = []
+    blocks: list[Matrix] = []
+    for names, numbers in vector_blocks(path, max_words):
+        words += names
+        blocks.append(numbers)
+    return words, np.concatenate(blocks)
+
+
+def vector_blocks(path: Path, max_words: int) -> Iterator[tuple[list[str], Matrix]]:
+    """Some thousand words and their vectors at a time, for files larger than the memory."""
     lines = text_lines(path)
     first = next(lines)
     promised = _header(first)
@@ -26,20 +36,33 @@ def read_vectors(path: Path, max_words: int) -> tuple[list[str], Matrix]:
         width = promised[1]
     if width < 2:
         raise bad_input(path, "line 1", "not a word and its numbers", "give GloVe or fastText text")
-    words: list[str] = []
-    blocks: list[Matrix] = []
     line_number = 1 if promised is None else 2
+    read = 0
     for block in _blocks(islice(lines, max_words)):
-        names, numbers = _parse(path, block, width, line_number)
-        words += names
-        blocks.append(numbers)
+        yield _parse(path, block, width, line_number)
+        read += len(block)
         line_number += len(block)
-    if promised is not None and len(words) < min(promised[0], max_words):
-        fault = f"ends after {len(words)} of {promised[0]} words"
+        if promised is not None and read > promised[0]:
+            fault = f"the first line says {promised[0]} words, but there are more"
+            raise bad_input(path, f"line {promised[0] + 2}", fault, "correct the first line")
+    if promised is not None and read < min(promised[0], max_words):
+        fault = f"ends after {read} of {promised[0]} words"
         raise bad_input(path, "", fault, "copy or download it again")
-    if not words:
+    if not read:
         raise bad_input(path, "", "contains no words", "give GloVe or fastText text")
-    return words, np.concatenate(blocks)
+
+
+def write_vectors(path: Path, words: Sequence[str], blocks: Iterable[Matrix]) -> None:
+    """fastText text with six digits, of the vectors that the blocks hold together."""
+    names = iter(words)
+    with atomic_text(path) as out:
+        for number, block in enumerate(blocks):
+            width = block.shape[1]
+            if not number:
+                out.write(f"{len(words)} {width}\n")
+            line = "%s" + " %.6g" * width + "\n"
+            for vector in block.tolist():
+                out.write(line % (next(names), *vector))
 
 
 def concatenate_vectors(paths: list[Path], max_words: int) -> tuple[list[str], Matrix]:

@@ -1,7 +1,7 @@
 """Batches of words in NumPy: questions and contexts as indices into the batch's distinct forms."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,13 @@ _LENGTH_MULTIPLE = 16  # fused attention is slow at other lengths, and compiled 
 _FORM_SIZES = 3
 
 
-def shapes(windows: Windows, *, null: bool) -> list[Shape]:
+def shapes(windows: Windows, *, null: bool, languages: Iterable[str] = ()) -> list[Shape]:
     """Lengths of context and question, smallest first; every row fits into the last one."""
     longest = _rounded(windows.max_context + null)
-    longest_question = _rounded(windows.max_question)
-    question = min(_QUESTION_LENGTH, longest_question)
+    usual, finer = _rounded(windows.max_question), _rounded(windows.longest_question(languages))
+    question = min(_QUESTION_LENGTH, usual)
     listed: list[Shape] = [(length, question) for length in _CONTEXT_LENGTHS if length < longest]
-    listed.append((longest, question))
-    if question < longest_question:
-        listed.append((longest, longest_question))
+    listed += [(longest, length) for length in sorted({question, usual, finer})]
     return listed
 
 

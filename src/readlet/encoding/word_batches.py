@@ -35,6 +35,7 @@ class FormTables(torch.nn.Module):
 
     words: Tensor
     characters: Tensor
+    languages: Tensor
     keys: Tensor
     # The model's vectors of the characters, (F, C): computed once for all batches at inference.
     character_vectors: Tensor | None = None
@@ -43,6 +44,7 @@ class FormTables(torch.nn.Module):
         super().__init__()
         self.register_buffer("words", torch.from_numpy(features.form_words))  # (F,)
         self.register_buffer("characters", torch.from_numpy(features.form_characters))  # (F, W)
+        self.register_buffer("languages", torch.from_numpy(features.form_languages))  # (F,)
         self.register_buffer("keys", torch.from_numpy(features.form_keys))  # (F,)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import regex
@@ -12,7 +12,8 @@ _SINGLE = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 )
 _APOSTROPHE = "['’]"
-
+UNSPACED = frozenset(("bo", "ja", "km", "lo", "my", "th", "zh"))
+"""Languages in such scripts: their words are finer than those of other languages."""
 
 # Letters that the fast engine handles: Latin, Greek and Cyrillic, without marks and numerals.
 _EUROPEAN = "A-Za-zÀ-ÖØ-öø-ɏΆΈ-ΊΌΎ-ΡΣ-ώЀ-ҁҊ-ӿ"
@@ -20,13 +21,38 @@ _EUROPEAN = "A-Za-zÀ-ÖØ-öø-ɏΆΈ-ΊΌΎ-ΡΣ-ώЀ-ҁҊ-ӿ"
 _SIGNS = "–—‘’“”„‚«»‹›…¿¡€£¥§•"
 
 
-def _rules(first: str, letter: str, inside: str, marks: str, symbol: str) -> str:
-    """The rules as one pattern, given the patterns of a letter, a word's inside and a symbol.
-
-    Alternatives are tried in order: the first few match most of a text.
-    """
+def _clitics(letter: str, inside: str) -> str:
+    """Words with an apostrophe in most languages, those of unknown texts too."""
     clitic = rf"(?:[sSdDmM]|re|ve|ll|RE|VE|LL)(?!{inside})"
     negation = rf"[nN]{_APOSTROPHE}[tT](?!{inside})"
+    return rf"""
+    | [aA]ujourd{_APOSTROPHE}hui (?!{inside})                # one word, despite the apostrophe
+    | {letter}{inside}*? (?={negation})                      # do | n't
+    | {negation}
+    | {_APOSTROPHE}{clitic}                                  # Ada | 's
+    | {letter}{inside}*+ (?={_APOSTROPHE}{clitic})
+    | {letter}{inside}*+ {_APOSTROPHE} (?={letter})          # l' | eau   dell' | arte
+    """
+
+
+def _suffixes(letter: str, inside: str) -> str:
+    """In Turkish an apostrophe begins the suffix of a name or a number, and answers end there."""
+    return rf"| (?<={inside}){_APOSTROPHE}{letter}{inside}*+  # Ankara | 'da   1923 | 'te"
+
+
+class _Patterns(NamedTuple):
+    """What the engines differ in: a letter, the inside of a word, and so on."""
+
+    first: str
+    letter: str
+    inside: str
+    marks: str
+    symbol: str
+
+
+def _rules(patterns: _Patterns, apostrophes: Callable[[str, str], str]) -> str:
+    """The rules as one pattern. Alternatives are tried in order: the first few match most words."""
+    first, letter, inside, marks, symbol = patterns
     return rf"""
     (
       {first}
@@ -34,12 +60,7 @@ def _rules(first: str, letter: str, inside: str, marks: str, symbol: str) -> str
     | [0-9#*]\ufe0f?\u20e3                                   # a keycap emoji
     | [0-9]++ (?:[.,][0-9]++)*+ (?:(?:st|nd|rd|th|s)(?!{inside}))? {marks}  # 3  1,250.5  19th
     | (?:{letter}\.){{2,}}                                   # U.S.  z.B.
-    | [aA]ujourd{_APOSTROPHE}hui (?!{inside})                # one word, despite the apostrophe
-    | {letter}{inside}*? (?={negation})                      # do | n't
-    | {negation}
-    | {_APOSTROPHE}{clitic}                                  # Ada | 's
-    | {letter}{inside}*+ (?={_APOSTROPHE}{clitic})
-    | {letter}{inside}*+ {_APOSTROPHE} (?={letter})          # l' | eau   dell' | arte
+    {apostrophes(letter, inside)}
     | {letter}{inside}*+
     | {symbol}
     )
@@ -50,34 +71,44 @@ def _rules(first: str, letter: str, inside: str, marks: str, symbol: str) -> str
 # Two engines, one set of rules. The standard library's is fast but does not know scripts, so it
 # handles only text in the characters above. Its \s is ASCII: both engines treat \x1c to \x1f as
 # symbols, as Unicode does, not as white space.
-_SIMPLE = re.compile(
-    _rules(
-        first=rf"[{_EUROPEAN}]++ (?=[ ,;:)\]\n\"!?-])",  # a plain word
-        letter=f"[{_EUROPEAN}]",
-        inside=f"[{_EUROPEAN}0-9_]",
-        marks="",
-        symbol=r"\S",
-    ),
-    re.VERBOSE | re.ASCII,
+_SIMPLE = _Patterns(
+    first=rf"[{_EUROPEAN}]++ (?=[ ,;:)\]\n\"!?-])",  # a plain word
+    letter=f"[{_EUROPEAN}]",
+    inside=f"[{_EUROPEAN}0-9_]",
+    marks="",
+    symbol=r"\S",
 )
 _LETTER = rf"[\p{{L}}--[{_SINGLE}]]"
 # Zero-width joiners are part of Persian and Indic words.
 _INSIDE = rf"[[\p{{L}}\p{{M}}\p{{N}}_\u200c\u200d]--[{_SINGLE}]]"
-_ANY_SCRIPT = regex.compile(
-    _rules(
-        # One character of a script without spaces, or a plain word.
-        first=rf"[{_SINGLE}][\p{{M}}\p{{Lm}}]*+ | {_LETTER}{_INSIDE}*+ (?=[ ,])",
-        letter=_LETTER,
-        inside=_INSIDE,
-        marks=r"\p{M}*+",
-        # Digits of other scripts, or any other symbol. \X matches a whole emoji, and a mark with
-        # its base character; but it would also match the space after the few characters that
-        # combine with the following one (Prepend).
-        symbol=r"""\p{N}++ (?:[.,]\p{N}++)*+ \p{M}*+
-            | (?=\S)(?!\p{GCB=Prepend}++\s)\X | \S""",
-    ),
-    regex.VERBOSE | regex.VERSION1,
+_ANY_SCRIPT = _Patterns(
+    # One character of a script without spaces, or a plain word.
+    first=rf"[{_SINGLE}][\p{{M}}\p{{Lm}}]*+ | {_LETTER}{_INSIDE}*+ (?=[ ,])",
+    letter=_LETTER,
+    inside=_INSIDE,
+    marks=r"\p{M}*+",
+    # Digits of other scripts, or any other symbol. \X matches a whole emoji, and a mark with
+    # its base character; but it would also match the space after the few characters that
+    # combine with the following one (Prepend).
+    symbol=r"""\p{N}++ (?:[.,]\p{N}++)*+ \p{M}*+
+        | (?=\S)(?!\p{GCB=Prepend}++\s)\X | \S""",
 )
+
+
+class _Engines(NamedTuple):
+    simple: re.Pattern[str]
+    any_script: regex.Pattern[str]
+
+
+def _engines(apostrophes: Callable[[str, str], str]) -> _Engines:
+    return _Engines(
+        re.compile(_rules(_SIMPLE, apostrophes), re.VERBOSE | re.ASCII),
+        regex.compile(_rules(_ANY_SCRIPT, apostrophes), regex.VERBOSE | regex.VERSION1),
+    )
+
+
+_USUAL = _engines(_clitics)
+_BY_LANGUAGE = {"tr": _engines(_suffixes)}
 SENTENCE_ENDS = frozenset(".!?。！？…।؟۔")
 """Signs that end a sentence, in many scripts."""
 
@@ -93,17 +124,18 @@ class TokenSpan(NamedTuple):
     moved: bool
 
 
-def word_spans(text: str) -> list[tuple[int, int]]:
+def word_spans(text: str, language: str = "") -> list[tuple[int, int]]:
     """Half-open [start, end) of every word; between two words there is only white space."""
+    simple, any_script = _BY_LANGUAGE.get(language, _USUAL)
     if text.isascii():
-        return [match.span(1) for match in _SIMPLE.finditer(text)]
+        return [match.span(1) for match in simple.finditer(text)]
     spans: list[tuple[int, int]] = []
     done = 0
     for start, end in _other_scripts(text):
-        spans += [match.span(1) for match in _SIMPLE.finditer(text, done, start)]
-        spans += [match.span(1) for match in _ANY_SCRIPT.finditer(text, start, end)]
+        spans += [match.span(1) for match in simple.finditer(text, done, start)]
+        spans += [match.span(1) for match in any_script.finditer(text, start, end)]
         done = end
-    spans += [match.span(1) for match in _SIMPLE.finditer(text, done)]
+    spans += [match.span(1) for match in simple.finditer(text, done)]
     return spans
 
 

@@ -50,6 +50,7 @@ class _Tables(NamedTuple):
     words: Tensor  # (F,)
     characters: Tensor  # (F, W)
     keys: Tensor  # (F,)
+    languages: Tensor  # (F,)
     character_vectors: None = None  # no word is read twice within a batch
 
 
@@ -66,9 +67,10 @@ class _OfWords(nn.Module):
         words: Tensor,
         characters: Tensor,
         keys: Tensor,
+        languages: Tensor,
     ) -> tuple[Tensor, ...]:
         batch = WordBatch(**_no_rows(), forms=forms, context=context, question=question)
-        tables = cast(FormTables, _Tables(words, characters, keys))
+        tables = cast(FormTables, _Tables(words, characters, keys, languages))
         return _given(self.network(batch, tables))
 
 

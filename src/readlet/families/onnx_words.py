@@ -25,19 +25,21 @@ _WORDS = "vocabulary.json"
 class WordInputs(Inputs):
     encoder: WordEncoder
 
-    names = ("forms", "context", "question", "words", "characters", "keys")
+    names = ("forms", "context", "question", "words", "characters", "keys", "languages")
 
     def batches(self, rows: Features, batch_size: int) -> Batches[Arrays]:
         tables = {
             "words": rows.form_words,
             "characters": rows.form_characters,
             "keys": rows.form_keys,
-        }  # (F,), (F, W), (F,)
+            "languages": rows.form_languages,
+        }  # (F,), (F, W), (F,), (F,)
 
         def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
             return word_arrays(rows, self.null, shape, numbers, size) | tables
 
-        listed = shapes(self.encoder.windows, null=self.null)
+        languages = self.encoder.vocabulary.languages
+        listed = shapes(self.encoder.windows, null=self.null, languages=languages)
         return in_batches(rows, listed, batch_size, collate, null=self.null)
 
     def allowed(self, arrays: Arrays) -> NDArray[np.bool_]:

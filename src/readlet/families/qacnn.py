@@ -11,15 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from readlet.encoding.batches import Batches
+from readlet.encoding.batches import Batches, Shape
 from readlet.encoding.cache import Stored
 from readlet.encoding.features import Features, count_words
 from readlet.encoding.rows import Rows
-from readlet.encoding.vectors import Matrix, concatenate_vectors
+from readlet.encoding.vectors import Matrix
 from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
 from readlet.encoding.word_arrays import shapes
 from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
 from readlet.encoding.word_encoder import WordEncoder
+from readlet.encoding.word_vectors import word_vectors
 from readlet.families.compiling import compiles
 from readlet.families.family import Encoder, Scorer, SpanFamily, TrainableScorer
 from readlet.families.torch_scorer import (
@@ -68,9 +69,11 @@ class QacnnScorer(TorchScorer):
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[WordBatch]:
         assert isinstance(rows, Features)
         null = self.can_refuse
-        return word_batches(
-            rows, shapes(self.encoder.windows, null=null), batch_size, null=null, seed=seed
-        )
+        return word_batches(rows, self._shapes(), batch_size, null=null, seed=seed)
+
+    def _shapes(self) -> list[Shape]:
+        languages = self.encoder.vocabulary.languages
+        return shapes(self.encoder.windows, null=self.can_refuse, languages=languages)
 
     def over(self, rows: Rows) -> "_OverTables":
         assert isinstance(rows, Features)
@@ -100,6 +103,8 @@ class QacnnScorer(TorchScorer):
             f"- {len(known.frozen):,} words with frozen vectors, {len(known.trainable):,} with "
             f"trainable ones, {len(known.characters):,} characters"
         ]
+        if known.languages:
+            listed.append(f"- languages: {', '.join(known.languages)}")
         if self.stored == "float16":
             listed.append("- weights stored in half precision")
         return listed
@@ -142,16 +147,16 @@ class QacnnFamily(SpanFamily):
         words: list[str] = []
         matrix = None
         if settings.vectors:
-            words, matrix = concatenate_vectors(
-                [Path(v) for v in settings.vectors], settings.max_words
-            )
+            paths = [Path(name) for name in settings.vectors]
+            words, matrix = word_vectors(paths, settings.max_words, settings.languages)
         known = build_vocabulary(
-            count_words(examples),
+            count_words(examples, settings.languages),
             words,
             trainable_words=settings.trainable_words,
             min_count=settings.min_count,
             min_character_count=settings.min_character_count,
             max_characters=settings.max_characters,
+            languages=settings.languages,
         )
         width = settings.width if matrix is None else matrix.shape[1]
         return WordEncoder(known, frozen_table(known, matrix, width), _typed(recipe).data.windows)
@@ -169,7 +174,7 @@ class QacnnFamily(SpanFamily):
         assert isinstance(encoder, WordEncoder)
         known, typed = encoder.vocabulary, _typed(recipe)
         frozen = torch.from_numpy(encoder.vectors)  # (rows, width)
-        model = QACNN(typed, frozen, known.trainable_rows, known.character_count, null=can_refuse)
+        model = _network(typed, frozen, known, null=can_refuse)
         return _scorer(model, encoder, typed)
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> QacnnScorer:
@@ -243,11 +248,16 @@ def scorer_of(
         raise ValueError(f"{len(frozen)} words do not match {_WORDS}")
     frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
     _refuse_larger_network(typed, vocabulary, weights)
-    model = QACNN(typed, frozen, rows, vocabulary.character_count, null=null)
+    model = _network(typed, frozen, vocabulary, null=null)
     model.load_state_dict(weights | {_VECTORS: frozen})
     vectors: Matrix = model.embedding.frozen.numpy()  # (rows + words, width), the same memory
     encoder = WordEncoder(vocabulary, vectors, _typed(recipe).data.windows)
     return _scorer(model.eval(), encoder, typed, stored)
+
+
+def _network(recipe: QacnnRecipe, frozen: Tensor, known: Vocabulary, *, null: bool) -> QACNN:
+    rows, characters, languages = known.trainable_rows, known.character_count, len(known.languages)
+    return QACNN(recipe, frozen, rows, characters, languages=languages, null=null)
 
 
 def _refuse_larger_network(

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -14,7 +15,7 @@ from readlet.formats.labelled import require_one_kind
 from readlet.formats.labels import class_numbers, label_values
 from readlet.inspection.classes import class_balance, require_classes
 from readlet.recipe.classifier import ClassifierData
-from readlet.recipe.recipe import Data, Recipe
+from readlet.recipe.recipe import Data, Recipe, SpanData
 from readlet.types import Example, Sentence
 
 # More items change the second digit of the temperature at most, and cost memory.
@@ -57,7 +58,18 @@ class Questions:
         return True
 
     def read(self, data: Data, *paths: Path) -> list[Example]:
-        return read_questions(*paths, columns=data.named_columns, encoding=data.encoding)
+        assert isinstance(data, SpanData)
+        examples = read_questions(*paths, columns=data.named_columns, encoding=data.encoding)
+        if not data.language and not data.question_language:
+            return examples
+        return [
+            replace(
+                example,
+                language=example.language or data.language,
+                question_language=example.question_language or data.question_language,
+            )
+            for example in examples
+        ]
 
     def group(self, item: Example) -> str:
         return item.context

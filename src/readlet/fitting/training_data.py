@@ -16,7 +16,7 @@ from readlet.formats.sources import has_columns, training_file
 from readlet.formats.unique_ids import with_own_ids
 from readlet.reading.trained_model import TrainedModel
 from readlet.recipe.classifier import ClassifierData
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe import Recipe, SpanData
 from readlet.recipe.traits import SourceFile, fields_with, names_in
 
 
@@ -149,6 +149,9 @@ def prepare(
         settings["replayed"] = [example.id for example in train[-replayed:]]
     if recipe.data.columns or recipe.data.encoding:
         settings["files"] = (recipe.data.columns, recipe.data.encoding)
+    if isinstance(recipe.data, SpanData):
+        languages = {"context": recipe.data.language, "question": recipe.data.question_language}
+        settings |= {f"language of {text}": code for text, code in languages.items() if code}
     if start is None:
         settings["encoder"] = family.encoder_settings(recipe)
         key = cache_key([*trained_on, *files.others], settings, family.fit_encoder)

@@ -140,6 +140,7 @@ def write_csv(stream: TextIO, examples: Iterable[Example], delimiter: str = ",")
             "plausible_answers": json.dumps(plausible, ensure_ascii=False) if plausible else "",
             "title": example.title,
             "language": example.language,
+            "question_language": example.question_language,
         }
         writer.writerow([row[name] for name in names])
     if not names:

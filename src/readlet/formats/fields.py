@@ -91,13 +91,15 @@ def located(start: int, text: str, context: str) -> Span:
 
 
 def question_record(example: Example) -> dict[str, Any]:
-    """An example without its context, title and language."""
+    """An example without its context, and the title and language of that."""
     qa: dict[str, Any] = {"id": example.id, "question": example.question}
     if example.is_labelled:
         qa["answers"] = span_records(example.answers)
         qa["is_impossible"] = example.is_impossible
     if example.plausible_answers:
         qa["plausible_answers"] = span_records(example.plausible_answers)
+    if example.question_language:
+        qa["question_language"] = example.question_language
     return qa
 
 

@@ -11,7 +11,8 @@ from readlet.formats.squad import version_of
 from readlet.storage.files import text_chunks, text_lines
 
 _ANSWER = {"text", "answer_start"}
-_QUESTION = {"id", "question", "answers", "is_impossible", "plausible_answers"}
+_ASKED = {"id", "question", "question_language"}
+_QUESTION = _ASKED | {"answers", "is_impossible", "plausible_answers"}
 _ROW = _QUESTION | {"context", "title", "language"}
 _ARTICLE = {"title", "language", "paragraphs"}
 _PARAGRAPH = {"context", "qas"}

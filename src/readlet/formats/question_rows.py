@@ -97,6 +97,7 @@ class QuestionRows:
             else (),
             title=str(present.get("title", "")),
             language=str(present.get("language", "")),
+            question_language=str(present.get("question_language", "")),
             is_labelled=is_labelled,
         )
 

@@ -38,6 +38,7 @@ QUESTIONS = Schema(
         "plausible_answers",
         "title",
         "language",
+        "question_language",
     ),
     required=("question", "context"),
     other_names={

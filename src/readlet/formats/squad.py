@@ -83,6 +83,7 @@ def _example(
         plausible_answers=spans(path, place, qa.get("plausible_answers", []), context),
         title=title,
         language=language,
+        question_language=str(qa.get("question_language") or ""),
         is_labelled=is_labelled,
     )
 

@@ -14,6 +14,7 @@ HEADER = (
     "plausible_answers",
     "title",
     "language",
+    "question_language",
 )
 LABELS = ("answers", "is_impossible")
 """The columns that a table of unlabelled questions omits."""
@@ -28,8 +29,9 @@ def storable(examples: Iterable[Example], what: str) -> Iterator[Example]:
         if example.is_labelled != is_labelled:
             fault = f"{what} cannot store labelled and unlabelled questions in one file"
             raise ReadletError(f"question {example.id!r}: {fault}; write a .jsonl file")
-        texts = (example.id, example.question, example.context, example.title, example.language)
-        if not all(map(is_encodable, texts)):
+        texts = (example.id, example.question, example.context, example.title)
+        languages = (example.language, example.question_language)
+        if not all(map(is_encodable, (*texts, *languages))):
             fault = f"it has an unpaired surrogate, which {what} cannot store"
             remedy = "remove it with `readlet data check --fix`, or write a .jsonl file"
             raise ReadletError(f"question {example.id!r}: {fault}; {remedy}")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from readlet.encoding.language_guess import guess_language
 from readlet.encoding.words import word_spans
 from readlet.formats.columns import Columns
 from readlet.inspection.classes import ClassBalance
@@ -14,7 +15,6 @@ from readlet.inspection.faults import (
     context_faults,
     example_faults,
 )
-from readlet.inspection.languages import guess_language
 from readlet.inspection.readable import ReadableItems
 from readlet.inspection.text_faults import TextFaults, text_key, whole_text
 from readlet.types import Example, Sentence

@@ -11,6 +11,7 @@ from readlet.nn.attention import SelfAttention
 from readlet.nn.characters import CharacterConvolution, NoCharacters
 from readlet.nn.encoder_block import EncoderBlock, sublayer_count
 from readlet.nn.highway import Highway
+from readlet.nn.language_characters import AddedLanguage, FilmLanguage
 from readlet.nn.softmax import normalised
 from readlet.nn.trilinear import ContextQueryAttention
 from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
@@ -28,7 +29,12 @@ class Embedding(nn.Module):
     frozen: Tensor
 
     def __init__(
-        self, recipe: QacnnModel, frozen: Tensor, trainable_rows: int, character_count: int
+        self,
+        recipe: QacnnModel,
+        frozen: Tensor,
+        trainable_rows: int,
+        character_count: int,
+        languages: int,
     ) -> None:
         super().__init__()
         # `frozen` has zero rows for trainable words; `trainable` has no rows for frozen words.
@@ -36,15 +42,7 @@ class Embedding(nn.Module):
         self.trainable = nn.Embedding(trainable_rows, frozen.shape[1], padding_idx=0)
         nn.init.normal_(self.trainable.weight, std=0.1)
         nn.init.zeros_(self.trainable.weight[0])
-        self.characters: CharacterConvolution | NoCharacters = NoCharacters()
-        if recipe.character_filters:
-            self.characters = CharacterConvolution(
-                character_count,
-                recipe.character_width,
-                recipe.character_filters,
-                recipe.character_kernel,
-                recipe.character_dropout,
-            )
+        self.characters = _character_layer(recipe, character_count, languages)
         # One more feature of context words: whether they occur in the question. 0 in questions.
         self.match_features = recipe.match_features
         inputs = frozen.shape[1] + recipe.character_filters + recipe.match_features
@@ -70,6 +68,19 @@ class Embedding(nn.Module):
         return joined
 
 
+def _character_layer(
+    recipe: QacnnModel, characters: int, languages: int
+) -> CharacterConvolution | NoCharacters:
+    if not recipe.character_filters:
+        return NoCharacters()
+    width, filters = recipe.character_width, recipe.character_filters
+    sizes = characters, width, filters, recipe.character_kernel, recipe.character_dropout
+    if recipe.language_characters == "none":
+        return CharacterConvolution(*sizes)
+    layer = {"added": AddedLanguage, "film": FilmLanguage}[recipe.language_characters]
+    return layer(*sizes, languages=languages, language_dropout=recipe.language_dropout)
+
+
 class QACNN(nn.Module):
     """Question and context share the encoder; the model encoder runs three times (M0, M1, M2).
 
@@ -83,13 +94,14 @@ class QACNN(nn.Module):
         trainable_rows: int,
         character_count: int,
         *,
+        languages: int = 0,
         null: bool = False,
     ) -> None:
         super().__init__()
         sizes = recipe.model
         self.null = null
         self.loss_gamma = norm_gamma(recipe.loss, sizes.width)
-        self.embedding = Embedding(sizes, frozen, trainable_rows, character_count)
+        self.embedding = Embedding(sizes, frozen, trainable_rows, character_count, languages)
 
         def block(convolutions: int, kernel: int, number: int, of: int) -> EncoderBlock:
             sublayers = sublayer_count(convolutions)
@@ -186,14 +198,19 @@ class QACNN(nn.Module):
     def _character_vectors(self, forms: Tensor, tables: FormTables) -> Tensor:
         if tables.character_vectors is not None:
             return tables.character_vectors[forms]  # (U, C)
-        vectors: Tensor = self.embedding.characters(tables.characters[forms])  # (U, C)
+        vectors: Tensor = self.embedding.characters(
+            tables.characters[forms], tables.languages[forms]
+        )  # (U, C)
         return vectors
 
     @torch.inference_mode()
     def read_characters(self, tables: FormTables) -> None:
         """Compute the character vectors of every form once for all batches; inference only."""
-        parts = torch.split(tables.characters, _FORMS_AT_ONCE)  # of (<= 4096, W)
-        tables.character_vectors = torch.cat([self.embedding.characters(p) for p in parts])
+        words = torch.split(tables.characters, _FORMS_AT_ONCE)  # of (<= 4096, W)
+        languages = torch.split(tables.languages, _FORMS_AT_ONCE)  # of (<= 4096,)
+        tables.character_vectors = torch.cat(
+            [self.embedding.characters(*part) for part in zip(words, languages, strict=True)]
+        )  # (F, C)
 
     def _model_encoder(self, x: Tensor, keep: Tensor) -> Tensor:
         x = self.dropout(x)  # (B, Lc, D)

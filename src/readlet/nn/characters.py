@@ -33,21 +33,40 @@ class CharacterConvolution(nn.Module):
         )
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """ids (..., W), 0 is padding -> (..., filters); a word of only padding gives zeros."""
+    def forward(self, ids: Tensor, languages: Tensor) -> Tensor:
+        """ids (..., W), 0 is padding, languages (...) -> (..., filters).
+
+        A word of only padding gives zeros. Here, all languages are read alike.
+        """
         words = ids.reshape(-1, ids.shape[-1])  # (N, W)
-        embedded = self.dropout(self.embedding(words))  # (N, W, C)
+        padding = words == PADDING  # (N, W)
+        language = self.of_languages(languages.reshape(-1))  # (N, ...)
+        embedded = self.dropout(self.of_characters(words, padding, language))  # (N, W, C)
         # An image of height 1 in channels-last memory format: nothing is copied.
         image = embedded.transpose(1, 2).unsqueeze(2)  # (N, C, 1, W)
-        found = F.relu(self.convolution(image)).squeeze(2)  # (N, F, W)
+        filtered = self.convolution(image).squeeze(2)  # (N, F, W)
+        found = F.relu(self.of_filters(filtered, language))  # (N, F, W)
         # After ReLU no value is below zero, so zeros in the padding never change the maximum.
-        found = found.masked_fill((words == PADDING).unsqueeze(1), 0.0)  # (N, F, W)
+        found = found.masked_fill(padding.unsqueeze(1), 0.0)  # (N, F, W)
         return found.max(dim=-1).values.view(*ids.shape[:-1], found.shape[1])  # (..., F)
+
+    def of_languages(self, languages: Tensor) -> Tensor:
+        """Languages (N,) -> what the layer has learned about them (N, ...)."""
+        return languages
+
+    def of_characters(self, words: Tensor, padding: Tensor, language: Tensor) -> Tensor:
+        """Words (N, W) -> (N, W, C), zeros in the padding."""
+        embedded: Tensor = self.embedding(words)  # (N, W, C)
+        return embedded
+
+    def of_filters(self, filtered: Tensor, language: Tensor) -> Tensor:
+        """The filters' outputs (N, F, W), before ReLU -> (N, F, W)."""
+        return filtered
 
 
 class NoCharacters(nn.Module):
     """Replaces the convolution in a model that reads words only."""
 
-    def forward(self, characters: Tensor) -> Tensor:
-        """characters (U, W) -> (U, 0)."""
+    def forward(self, characters: Tensor, languages: Tensor) -> Tensor:
+        """characters (U, W), languages (U,) -> (U, 0)."""
         return torch.zeros(characters.shape[0], 0, device=characters.device)  # (U, 0)

@@ -3,10 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from readlet.encoding.languages import LANGUAGES
 from readlet.errors import ReadletError
+from readlet.types import Example
 
 Asked = tuple[str, str] | Mapping[str, Any]
-"""(question, context), or a dict with "question" and "context"; its other keys are ignored."""
+"""(question, context), or a dict with "question" and "context"; its other keys are ignored.
+
+Readers that distinguish languages also read "language", that of the context, and
+"question_language"; what is missing is guessed.
+"""
 
 MAX_PASSAGES = 10
 """Of many documents, the pieces that are read for a question by default.
@@ -17,20 +23,44 @@ The more pieces are read, the more often one of them seems to answer an unanswer
 _REMEDY = 'give pairs (question, context) or dicts with "question" and "context"'
 
 
-def as_pairs(asked: Iterable[Asked]) -> Iterator[tuple[str, str]]:
-    """Pairs (question, context), one at a time; anything else is an error."""
+def asked_of(example: Example) -> dict[str, str]:
+    """What a reader is asked about an example."""
+    return {
+        "question": example.question,
+        "context": example.context,
+        "language": example.language,
+        "question_language": example.question_language,
+    }
+
+
+def check_languages(*codes: str) -> None:
+    """Reject what is neither empty nor a code."""
+    for code in codes:
+        if code and code not in LANGUAGES:
+            raise ReadletError(f"language: {code!r:.40} is unknown; give a code such as en or es")
+
+
+def as_examples(asked: Iterable[Asked]) -> Iterator[Example]:
+    """Unlabelled questions, one at a time; anything but pairs and dicts is an error."""
     if isinstance(asked, (str, Mapping)) or not isinstance(asked, Iterable):
         raise ReadletError(f"answer_batch: a single {_kind(asked)}, not a list; {_REMEDY}")
     for number, item in enumerate(asked, 1):
-        yield _pair(item, f"item {number}")
+        yield _example(item, f"item {number}")
 
 
-def _pair(item: Any, place: str) -> tuple[str, str]:
+def as_pairs(asked: Iterable[Asked]) -> Iterator[tuple[str, str]]:
+    """Pairs (question, context), one at a time."""
+    return ((example.question, example.context) for example in as_examples(asked))
+
+
+def _example(item: Any, place: str) -> Example:
+    languages = ("", "")
     if isinstance(item, Mapping):
         missing = [key for key in ("question", "context") if key not in item]
         if missing:
             raise ReadletError(f"{place}: a dict without {missing[0]!r}; {_REMEDY}")
         question, context = item["question"], item["context"]
+        languages = str(item.get("language") or ""), str(item.get("question_language") or "")
     elif isinstance(item, (tuple, list)) and len(item) == 2:
         question, context = item
     else:
@@ -39,7 +69,8 @@ def _pair(item: Any, place: str) -> tuple[str, str]:
     for name, text in (("question", question), ("context", context)):
         if not isinstance(text, str):
             raise ReadletError(f"{place}: its {name} is a {_kind(text)}, not text; {_REMEDY}")
-    return question, context
+    language, question_language = languages
+    return Example("", question, context, language=language, question_language=question_language)
 
 
 def _kind(value: Any) -> str:

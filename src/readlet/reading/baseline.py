@@ -15,7 +15,7 @@ from unicodedata import normalize
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import SENTENCE_ENDS, word_spans
 from readlet.metrics.question_types import question_type
-from readlet.reading.asked import Asked, as_pairs
+from readlet.reading.asked import Asked, as_pairs, check_languages
 from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_threshold
 
 # If no sentence has this share of the question's weight, the baseline predicts "no answer".
@@ -84,8 +84,14 @@ class LexicalBaseline:
         *,
         threshold: float | None = None,
         always_answer: bool = False,
+        language: str = "",
+        question_language: str = "",
     ) -> Prediction:
-        """The answer to a question, with its offsets in the context, or a refusal."""
+        """The answer to a question, with its offsets in the context, or a refusal.
+
+        It reads all languages alike.
+        """
+        check_languages(language, question_language)
         check_n_best(n_best)
         check_threshold(threshold, always_answer)
         if self._last is None or self._last.text != context:

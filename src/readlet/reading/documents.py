@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from readlet.errors import ReadletError
-from readlet.reading.asked import MAX_PASSAGES
+from readlet.reading.asked import MAX_PASSAGES, asked_of, check_languages
 from readlet.reading.bm25 import BM25
 from readlet.reading.document_pieces import pieces
 from readlet.reading.reader_names import Answerer
-from readlet.types import N_BEST, Candidate, Prediction, check_threshold
+from readlet.types import N_BEST, Candidate, Example, Prediction, check_threshold
 
 Key = int | str
 Passages = Sequence[str] | Mapping[str, str]
@@ -74,12 +74,15 @@ class Documents:
         max_passages: int = MAX_PASSAGES,
         threshold: float | None = None,
         always_answer: bool = False,
+        language: str = "",
+        question_language: str = "",
     ) -> list[Found]:
         """Predictions of the `max_passages` most relevant pieces, best first.
 
         Answers come before refusals, each by the probability that it is right, then by relevance.
         An answer that a document gives twice is listed once. The reader refuses if the no-answer
-        probability of a piece is above `threshold`, and never with `always_answer`.
+        probability of a piece is above `threshold`, and never with `always_answer`. `language` is
+        that of the documents; it matters as in `Reader.answer`.
 
         Limits: an answer in a piece that is not read is not found; the first step compares words,
         so a question in other words, or in another language than the documents, may miss it. Each
@@ -87,12 +90,19 @@ class Documents:
         more often wrong than a single one of that height.
         """
         check_threshold(threshold, always_answer)
+        check_languages(language, question_language)
         if max_passages < 1:
             raise ReadletError(f"max_passages: {max_passages}; must be at least 1")
         relevance = self._index.scores(question)
         chosen = np.argsort(-relevance, kind="stable")[:max_passages].tolist()
         places = [self._places[number] for number in chosen]
-        asked = [(question, self._texts[p.document][p.start : p.end]) for p in places]
+        pieces = [self._texts[place.document][place.start : place.end] for place in places]
+        asked = [
+            asked_of(
+                Example("", question, text, language=language, question_language=question_language)
+            )
+            for text in pieces
+        ]
         # Never refuse, but not as if every piece had an answer: that would make all scores high.
         limit = 1.0 if always_answer else threshold
         predictions = reader.answer_batch(asked, n_best, threshold=limit)

@@ -16,6 +16,7 @@ from readlet.metrics.evaluation import Evaluation, evaluate
 from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
+from readlet.reading.asked import asked_of
 from readlet.reading.devices import AUTO
 from readlet.reading.prediction_files import has_rows, read_field
 from readlet.reading.reader import load_reader
@@ -145,8 +146,8 @@ def predict(
     always_answer: bool = False,
 ) -> dict[str, Prediction]:
     """The reader's prediction for every question, by id, with a progress bar."""
-    pairs = ((e.question, e.context) for e in examples)
-    answers = reader.answer_batch(pairs, threshold=threshold, always_answer=always_answer)
+    asked = map(asked_of, examples)
+    answers = reader.answer_batch(asked, threshold=threshold, always_answer=always_answer)
     predictions = track(answers, len(examples), reader.name)
     return {e.id: prediction for e, prediction in zip(examples, predictions, strict=True)}
 

@@ -10,6 +10,7 @@ from readlet.errors import bad_input
 from readlet.formats.columns import Columns
 from readlet.formats.writing import check_target
 from readlet.progress import track
+from readlet.reading.asked import asked_of
 from readlet.reading.devices import AUTO
 from readlet.reading.reader import Reader
 from readlet.reading.reader_names import BASELINE, BUNDLED, reader_folder
@@ -73,7 +74,7 @@ def judge_by(reader: Reader) -> Judge:
     """The reader's predictions, in batches, with a progress bar."""
 
     def judge(examples: Sequence[Example], label: str) -> Iterator[Prediction]:
-        pairs = ((example.question, example.context) for example in examples)
-        return track(reader.answer_batch(pairs, n_best=1), len(examples), label)
+        answers = reader.answer_batch(map(asked_of, examples), n_best=1)
+        return track(answers, len(examples), label)
 
     return judge

@@ -10,6 +10,7 @@ from readlet.errors import bad_input
 from readlet.formats import read
 from readlet.formats.columns import Columns
 from readlet.formats.sources import input_path
+from readlet.reading.asked import asked_of
 from readlet.reading.devices import AUTO
 from readlet.reading.prediction_files import (
     is_squad,
@@ -66,7 +67,7 @@ def predict_file(
     _check_outputs(data, reader, out, na_probs, unfinished, overwrite=overwrite)
     loaded = load_reader(reader, device=device, batch_size=batch_size)
     questions = partial(_questions, data, columns or {}, encoding)
-    found = survey(data, questions(), lambda e: (e.question, e.context), "questions")
+    found = survey(data, questions(), lambda e: asked_of(e).values(), "questions")
     task = {
         "readlet": version("readlet"),
         "reader": digest_of_model(reader),
@@ -84,7 +85,7 @@ def predict_file(
             found,
             data,
             questions(),
-            asked=lambda example: (example.question, example.context),
+            asked=asked_of,
             # At least as many candidates as elsewhere: the scores of some readers depend on it.
             predict=lambda asked: loaded.answer_batch(
                 asked, max(n_best, N_BEST), threshold=threshold, always_answer=always_answer

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from readlet.errors import bad_input
-from readlet.reading.asked import MAX_PASSAGES, Asked, as_pairs
+from readlet.reading.asked import MAX_PASSAGES, Asked, as_examples, asked_of, check_languages
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.reader_names import (
     BASELINE,
@@ -63,15 +63,23 @@ class Reader(TrainedModel):
         *,
         threshold: float | None = None,
         always_answer: bool = False,
+        language: str = "",
+        question_language: str = "",
     ) -> Prediction:
         """The answer to a question, with its offsets in the context, or a refusal.
 
         It refuses if the no-answer probability is above `threshold`, by default the reader's own;
         at 1 it never does. With `always_answer` the context is taken to have an answer: the
         no-answer probability is 0, and the scores are probabilities given that there is one.
+        A reader with several languages guesses that of the context and of the question unless
+        they are given, as codes such as "es".
         """
+        check_languages(language, question_language)
+        asked = Example(
+            "", question, context, language=language, question_language=question_language
+        )
         (prediction,) = self.answer_batch(
-            [(question, context)], n_best, threshold=threshold, always_answer=always_answer
+            [asked_of(asked)], n_best, threshold=threshold, always_answer=always_answer
         )
         return prediction
 
@@ -85,9 +93,10 @@ class Reader(TrainedModel):
     ) -> Iterator[Prediction]:
         """Predictions in the order of the pairs; any number of them in constant memory.
 
-        Pairs are (question, context), or dicts with "question" and "context". `threshold` and
-        `always_answer` decide about refusals as in `answer`. After the last one a warning reports
-        how many questions were too long to be read whole.
+        Pairs are (question, context), or dicts with "question" and "context", and "language" and
+        "question_language" where they are known. `threshold` and `always_answer` decide about
+        refusals as in `answer`. After the last one a warning reports how many questions were too
+        long to be read whole.
         """
         from readlet.encoding.rows import LONG_QUESTION
         from readlet.reading.predictor import Predictor
@@ -97,10 +106,9 @@ class Reader(TrainedModel):
         predictor = Predictor(
             self.scorer, self.calibration, self.rows_at_once, n_best, threshold, always_answer
         )
-        remaining = as_pairs(pairs)
+        remaining = as_examples(pairs)
         cut = 0
-        while chunk := list(islice(remaining, CHUNK)):
-            examples = [Example(str(i), q, c) for i, (q, c) in enumerate(chunk)]
+        while examples := list(islice(remaining, CHUNK)):
             rows = self.scorer.encoder.encode(examples)
             cut += len(rows.notes.get(LONG_QUESTION, ()))
             yield from predictor.predict(examples, rows)
@@ -116,6 +124,8 @@ class Reader(TrainedModel):
         max_passages: int = MAX_PASSAGES,
         threshold: float | None = None,
         always_answer: bool = False,
+        language: str = "",
+        question_language: str = "",
     ) -> "list[Found]":
         """The answers that many texts give to one question, best first, each with its text's key.
 
@@ -133,6 +143,8 @@ class Reader(TrainedModel):
             max_passages=max_passages,
             threshold=threshold,
             always_answer=always_answer,
+            language=language,
+            question_language=question_language,
         )
 
     @classmethod

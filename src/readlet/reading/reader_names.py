@@ -32,6 +32,8 @@ class Answerer(Protocol):
         *,
         threshold: float | None = None,
         always_answer: bool = False,
+        language: str = "",
+        question_language: str = "",
     ) -> Prediction: ...
 
     def answer_batch(

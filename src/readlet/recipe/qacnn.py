@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from readlet.encoding.languages import LANGUAGES
 from readlet.recipe.kinds import register_recipe
 from readlet.recipe.recipe import (
     Count,
@@ -19,13 +20,21 @@ from readlet.recipe.recipe import (
     SpanTraining,
 )
 from readlet.recipe.softmax import Attention, Loss, gamma_without_effect
-from readlet.recipe.traits import OnlyInTraining, SourceFile
+from readlet.recipe.traits import AddedLater, OnlyInTraining, SourceFile
 
 
 def _odd(value: int) -> int:
     if value % 2 == 0:
         raise ValueError("Input should be odd")
     return value
+
+
+def _checked_languages(codes: tuple[str, ...]) -> tuple[str, ...]:
+    if unknown := [code for code in codes if code not in LANGUAGES]:
+        raise ValueError(f"unknown language {unknown[0]!r:.40}; give codes such as en or es")
+    if len(set(codes)) < len(codes):
+        raise ValueError("a language is given twice")
+    return codes
 
 
 Odd = Annotated[int, Field(ge=1, le=31), AfterValidator(_odd)]
@@ -35,7 +44,8 @@ class Words(Section):
     """Which words and characters the reader knows."""
 
     vectors: Annotated[tuple[FileName, ...], SourceFile] = ()
-    """Files of word vectors (GloVe or fastText text format, also .gz); several are concatenated."""
+    """Files of word vectors (GloVe or fastText text format, also .gz); several are concatenated,
+    or put together if there are words.languages."""
     max_words: Positive = 200_000
     """Maximum number of words with a frozen vector; the first ones in the files are kept."""
     trainable_words: Count = 5_000
@@ -48,6 +58,9 @@ class Words(Section):
     """Maximum number of characters that are read of each word."""
     min_character_count: Positive = 5
     """Minimum count of a character in the training data; rarer ones are treated as unknown."""
+    languages: Annotated[tuple[str, ...], AfterValidator(_checked_languages), AddedLater(())] = ()
+    """Languages that the reader distinguishes, as codes such as es: words are looked up, and texts
+    split, by language; empty: all texts are read alike."""
 
 
 class QacnnModel(Model):
@@ -83,6 +96,9 @@ class QacnnModel(Model):
     """Inner size of the feed-forward sublayers."""
     match_features: bool = True
     """Add a feature that marks the context words that also occur in the question."""
+    language_characters: Annotated[Literal["none", "added", "film"], AddedLater("none")] = "none"
+    """How the word's language enters the character convolution: as a vector `added` to each
+    character's, or as a scale and shift of each filter (`film`); needs words.languages."""
     null_answer: bool = True
     """Add a position for "no answer"; used only if the training data has such questions."""
     dropout: Annotated[Share, OnlyInTraining] = 0.1
@@ -91,6 +107,8 @@ class QacnnModel(Model):
     """Dropout rate at the input of each layer of a block, in addition to that at its output."""
     character_dropout: Annotated[Share, OnlyInTraining] = 0.05
     """Dropout rate of characters."""
+    language_dropout: Annotated[Share, OnlyInTraining, AddedLater(0.1)] = 0.1
+    """Fraction of the words whose characters are read as of unknown language, in training."""
     last_survival: Annotated[float, Field(gt=0.0, le=1.0), OnlyInTraining] = 0.9
     """Stochastic depth: probability of keeping the last layer."""
 
@@ -107,4 +125,13 @@ class QacnnRecipe(Recipe):
     training: SpanTraining = SpanTraining()
 
     def without_effect_in_kind(self) -> list[tuple[str, str]]:
-        return gamma_without_effect(attention=self.attention, loss=self.loss)
+        found = gamma_without_effect(attention=self.attention, loss=self.loss)
+        if self.training.start:  # its network and its languages count
+            return found
+        model = self.model
+        conditioned = model.language_characters != "none"
+        if conditioned and not self.words.languages:
+            found.append(("model.language_characters", "there are no words.languages"))
+        if not conditioned and model.language_dropout != QacnnModel().language_dropout:
+            found.append(("model.language_dropout", 'model.language_characters is "none"'))
+        return found

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from readlet.encoding.languages import LANGUAGES
 from readlet.encoding.windows import Windows
 from readlet.formats.columns import Columns, parse_columns
 from readlet.recipe.traits import (
@@ -57,6 +58,12 @@ def _checked_folds(count: int) -> int:
 def _checked_encoding(name: str) -> str:
     check_encoding(name)
     return name
+
+
+def _checked_language(code: str) -> str:
+    if code and code not in LANGUAGES:
+        raise ValueError(f"unknown language {code!r:.40}; give a code such as en or es")
+    return code
 
 
 class Section(BaseModel):
@@ -151,6 +158,11 @@ class SpanData(Data):
     """Maximum length of a question, in tokens; a longer one is truncated."""
     max_answer: Annotated[int, Field(ge=1, le=512)] = 30
     """Maximum length of a predicted answer, in tokens."""
+    language: Annotated[str, AfterValidator(_checked_language), AddedLater("")] = ""
+    """Language of the contexts for which the data gives none, as a code such as es; empty: it is
+    guessed. Only readers with words.languages use it."""
+    question_language: Annotated[str, AfterValidator(_checked_language), AddedLater("")] = ""
+    """The same for questions; empty: guessed, or that of the context."""
 
     @property
     def windows(self) -> Windows:

@@ -1,0 +1,1 @@
+"""One vector space for several languages: alignment, retrieval, merged files."""

@@ -1,0 +1,73 @@
+"""The scripts about languages: XQuAD across two languages, and words that are spelled alike."""
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.types import Example, Span
+
+Load = Callable[[str], Any]
+
+ENGLISH = Example("1", "Who?", "Ada lit it.", (Span(0, "Ada"),), language="en")
+SPANISH = Example("1", "¿Quién?", "La encendió Ada.", (Span(12, "Ada"),), language="es")
+
+
+def test_questions_are_asked_about_other_passages(load_script: Load, tmp_path: Path) -> None:
+    script = load_script("languages")
+    for code, example in (("en", ENGLISH), ("es", SPANISH)):
+        answers = [{"text": "Ada", "answer_start": example.answers[0].start}]
+        qa = {"id": "1", "question": example.question, "answers": answers}
+        data = {"data": [{"paragraphs": [{"context": example.context, "qas": [qa]}]}]}
+        path = tmp_path / f"xquad.{code}.json.gz"
+        path.write_bytes(gzip.compress(json.dumps(data).encode()))
+    english, spanish, across = (listed[0] for listed in script.xquad_sets(tmp_path).values())
+    assert (english.question, english.context) == (ENGLISH.question, ENGLISH.context)
+    assert (spanish.language, spanish.question_language) == ("es", "es")
+    assert (across.question, across.context) == (ENGLISH.question, SPANISH.context)
+    assert (across.language, across.question_language) == ("es", "en")
+    assert across.answers == SPANISH.answers
+    with pytest.raises(ReadletError, match="the files have different questions"):
+        script.joined([ENGLISH], [])
+
+
+def test_the_tables_of_readers(load_script: Load) -> None:
+    script = load_script("languages")
+    low, high = np.zeros((40, 2)), np.ones((40, 2))
+    found = {
+        "baseline": {"English": [low, low], "Spanish": [high, low]},
+        "language added": {"English": [high, high], "Spanish": [high, low]},
+    }
+    lines = script.table(found)
+    assert lines[2] == "| baseline | 0.0 / 0.0 ± 0.0 | 50.0 / 50.0 ± 70.7 |"
+    better, same = script.differences(found, "baseline")[2:]
+    assert better == "| language added | English | +100.00 | +100.00 to +100.00 | 0.000 |"
+    assert same.endswith("| Spanish | +0.00 | +0.00 to +0.00 | 1.000 |")
+
+
+def test_no_runs(load_script: Load, tmp_path: Path) -> None:
+    with pytest.raises(ReadletError, match=r"no finished run; make them: .* --keep-readers"):
+        load_script("languages").readers_of(tmp_path, small=False, changes=[])
+
+
+def test_words_that_are_spelled_alike(load_script: Load) -> None:
+    script = load_script("shared_words")
+    words = script.Words.of(["The animal saw Ada. Ada and 12 others saw the animal."])
+    assert words.forms == Counter(
+        {"the": 2, "animal": 2, "saw": 2, "ada": 2, "and": 1, "others": 1}
+    )
+    assert words.names == set()  # half of the time at the beginning of a sentence
+    assert script.Words.of(["We saw Ada."]).names == {"ada"}
+    first = Counter({"animal": 9, "nation": 5, "saw": 1, "lamp": 1})
+    second = Counter({"animal": 6, "natural": 2, "vio": 1, "el": 1})
+    found = script.likeness(first, second)
+    assert found.forms == found.frequent == 1 / 4
+    assert found.running == 6 / 10
+    assert found.beginnings == pytest.approx(2 / 4)  # ani nat saw lam, ani nat vio
+    assert found.endings == pytest.approx(1 / 4)  # mal ion saw amp, mal ral vio

@@ -1,0 +1,107 @@
+"""`readlet vectors` from the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from readlet.crosslingual.table import MAX_WORDS
+from readlet.encoding.vectors import write_vectors
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    numbers = torch.randn(40, 4)
+    write_vectors(Path("es.vec"), [f"s{n}" for n in range(40)], [numbers.numpy()])
+    write_vectors(Path("en.vec"), [f"t{n}" for n in range(40)], [numbers.flip(1).numpy()])
+    Path("train.tsv").write_text("".join(f"s{n}\tt{n}\n" for n in range(20)) + "nil\tnil\n")
+    Path("test.tsv").write_text("".join(f"s{n}\tt{n}\n" for n in range(20, 40)) + "s1\tnil\n")
+    return tmp_path
+
+
+ALIGN = "vectors align es.vec en.vec --dictionary train.tsv --out al.vec --device cpu".split()
+CHECK = "vectors check al.vec en.vec --dictionary test.tsv --device cpu".split()
+
+
+def test_align_check_and_merge(readlet: Run, files: Path) -> None:
+    done = readlet(*ALIGN, "--method", "procrustes")
+    assert (done.code, done.err) == (0, "")
+    assert "Dictionary: 20 of 21 pairs have vectors." in done.out
+    assert "not in either file: 1" in done.out
+    assert "Wrote al.vec: 40 words." in done.out
+    done = readlet(*CHECK, "--original", "es.vec")
+    assert "not in the target: 1" in done.out
+    assert [line.split() for line in done.out.splitlines() if "100.0%" in line] == [
+        ["nearest", "neighbour", "100.0%", "100.0%"],
+        ["CSLS", "100.0%", "100.0%"],
+    ]
+    assert "changed by 0.0000 on average" in done.out
+    done = readlet("vectors", "merge", "es=al.vec", "en=en.vec", "--out", "all.vec.gz")
+    assert done.out.splitlines()[-1] == "Wrote all.vec.gz: 80 words (es 40, en 40)."
+
+
+def test_json(readlet: Run, files: Path) -> None:
+    made = json.loads(readlet(*ALIGN, "--method", "rcsls", "--json").out)
+    assert (made["method"], made["shape"], made["pairs"]["in_neither"]) == ("rcsls", [4, 4], 1)
+    checked = json.loads(readlet(*CHECK, "--json").out)
+    assert checked["asked"] == 20
+    assert checked["precision"]["csls"]["1"] > 0.9
+    assert checked["changed_cosines"] is None
+    merged = json.loads(
+        readlet("vectors", "merge", "es=al.vec", "en=en.vec", "--out", "m.vec", "--json").out
+    )
+    assert {code: values["words"] for code, values in merged.items()} == {"es": 40, "en": 40}
+
+
+def test_few_pairs_are_reported(readlet: Run, files: Path) -> None:
+    Path("train.tsv").write_text("s1 t1\ns2 t2\ns3 t3\n")
+    done = readlet(*ALIGN)
+    assert done.code == 0
+    assert "Only 3 pairs for 4 dimensions: 1 dimensions of the map are arbitrary" in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("es.vec", "40 4\ns1 1 2 3 4\n", "es.vec: ends after 1 of 40 words"),
+        ("es.vec", "1 4\ns1 1 2 3 4\ns2 1 2 3 4\n", "es.vec: line 3: the first line says 1 words"),
+        ("es.vec", "2 3\ns1 1 2 3 4\ns2 1 2 3 4\n", "es.vec: line 2: more than 3 numbers"),
+        ("en.vec", "t1 1 inf 3 4\n", "en.vec: line 1: a number is not finite"),
+        ("train.tsv", "s1\n", "train.tsv: line 1: 1 words instead of a word and its translation"),
+        ("train.tsv", "t1 s1\n", "train.tsv: none of its 1 pairs has a vector in both files"),
+    ],
+)
+def test_bad_files(readlet: Run, files: Path, name: str, text: str, message: str) -> None:
+    Path(name).write_text(text)
+    done = readlet(*ALIGN)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"readlet: {message}")
+    assert not Path("al.vec").exists()
+
+
+def test_repeated_words_are_counted(readlet: Run, files: Path) -> None:
+    with Path("es.vec").open("a") as file:
+        file.write("s1 1 2 3 4\n")
+    Path("es.vec").write_text(Path("es.vec").read_text().split("\n", 1)[1])  # without its header
+    assert "es.vec: 40 words, width 4; 1 repeated words left out" in readlet(*ALIGN).out
+
+
+def test_languages_are_known(readlet: Run, files: Path) -> None:
+    done = readlet("vectors", "merge", "xx=es.vec", "--out", "m.vec")
+    assert done.code == 2
+    assert done.err == (
+        "readlet: xx=es.vec: unknown language 'xx'; "
+        "give a code of two letters such as en, es or fr\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["align", "check", "merge"])
+def test_as_many_words_are_read_as_by_the_functions(readlet: Run, command: str) -> None:
+    assert f"[default: {MAX_WORDS}]" in " ".join(readlet("vectors", command, "--help").out.split())
