@@ -1,21 +1,27 @@
-"""Latency and throughput of the small reader on a CPU, against two limits.
+"""Latency and throughput of the small reader on a CPU, with torch and exported to ONNX.
 
     python benchmarks/cpu_latency.py [--data dev-v1.1.json.gz] [--reader FOLDER]
 
-In batches: at least 40 questions per second. One question at a time: under 60 ms. By default the
-`qacnn` recipe is timed with random weights, at the same cost, on the bundled questions. The exit
-code is 1 if a limit is missed.
+With torch, in batches: at least 40 questions per second; one question at a time: under 60 ms. The
+exported form: one question at a time under 30 ms, and a cold `readlet ask` in at most a quarter of
+its time with torch. By default the `qacnn` recipe is timed with random weights, at the same cost,
+on the bundled questions. The exit code is 1 if a limit is missed.
 """
 
 import argparse
+import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
 from readlet.errors import ReadletError
+from readlet.export.export_folder import export_folder
 from readlet.families import trainable_family
 from readlet.formats import read_examples
 from readlet.reading.calibration import Calibration
@@ -25,6 +31,9 @@ from readlet.types import Example
 
 QUESTIONS_PER_SECOND = 40.0
 SECONDS_FOR_ONE = 0.060
+EXPORTED_SECONDS_FOR_ONE = 0.030
+COLD_SHARE = 0.25
+COLD_STARTS = 5
 VECTOR_WIDTH = 150
 
 
@@ -57,6 +66,20 @@ def single_seconds(reader: Reader, examples: Sequence[Example]) -> float:
     return statistics.median(times)
 
 
+def cold_seconds(reader: Path, example: Example, folder: Path) -> float:
+    """`readlet ask` in a process of its own: the fastest of several."""
+    (folder / "passage.txt").write_text(example.context, "utf-8")
+    words = ["ask", example.question, str(folder / "passage.txt"), "--reader", str(reader)]
+    times = []
+    for _ in range(COLD_STARTS):
+        began = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "readlet", *words], check=True, stdout=subprocess.DEVNULL
+        )
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default="bundled:test", help="questions to answer")
@@ -65,19 +88,38 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # onnxruntime, and cold starts
     everything = list(read_examples(arguments.data))
     # Spread over the whole file: neighbouring questions share a context, and thus its length.
     step = max(1, len(everything) // arguments.questions)
     examples = everything[::step][: arguments.questions]
     given = arguments.reader
     reader = Reader.load(given, device="cpu") if given else untrained(examples)
-    reader.answer(examples[0].question, examples[0].context)  # warm-up
-    rate = batch_rate(reader, examples, repetitions=3)
-    one = single_seconds(reader, examples[:60])
     print(f"{reader.scorer.parameters:,} parameters, {arguments.threads} threads")
-    print(f"in batches: {rate:7.1f} questions/s, {rate / QUESTIONS_PER_SECOND:.2f} x the limit")
-    print(f"one by one: {1000 * one:7.1f} ms, {SECONDS_FOR_ONE / one:.2f} x as fast as the limit")
-    sys.exit(int(rate < QUESTIONS_PER_SECOND or one > SECONDS_FOR_ONE))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        reader.save(folder / "torch")
+        export_folder(str(folder / "torch"), folder / "onnx")
+        forms = {"torch": reader, "onnx": Reader.load(folder / "onnx")}
+        rate, one, cold = {}, {}, {}
+        for form, loaded in forms.items():
+            loaded.answer(examples[0].question, examples[0].context)  # warm-up
+            rate[form] = batch_rate(loaded, examples, repetitions=3)
+            one[form] = single_seconds(loaded, examples[:60])
+            cold[form] = cold_seconds(folder / form, examples[0], folder)
+            speeds = f"{rate[form]:7.1f} questions/s, one in {1000 * one[form]:6.1f} ms"
+            print(f"{form:5}: {speeds}, cold `readlet ask` {cold[form]:.2f} s")
+    faster = f"{rate['onnx'] / rate['torch']:.2f} x as many questions/s"
+    share = cold["onnx"] / cold["torch"]
+    print(f"onnx against torch: {faster}, {one['torch'] / one['onnx']:.2f} x as fast for one")
+    print(f"cold start: {share:.2f} of the time with torch, at most {COLD_SHARE} is wanted")
+    missed = [
+        rate["torch"] < QUESTIONS_PER_SECOND,
+        one["torch"] > SECONDS_FOR_ONE,
+        one["onnx"] > EXPORTED_SECONDS_FOR_ONE,
+        share > COLD_SHARE,
+    ]
+    sys.exit(int(any(missed)))
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ READ_ONLY = {
         "batch_window_ms",
     },
     "slim": {"reader", "max_mb", "words", "dev", "notice", "device"},
+    "export": {"reader", "onnx", "int8", "dev"},
     "data": set[str](),
     "data check": {"files", "as_json", "list_all", "column", "encoding", "overwrite"},
     "data show": {"file", "n", "identity", "column", "encoding"},
@@ -152,6 +153,12 @@ OUTPUTS = {
     ),
     ("train", "out"): Output(
         "train tiny --out OUT SMALL --set training.epochs=1 --set training.teacher=READER",
+        ("READER",),
+        is_folder=True,
+        runs_once=True,
+    ),
+    ("export", "out"): Output(
+        "export READER --onnx --out OUT --dev DATA",
         ("READER",),
         is_folder=True,
         runs_once=True,

@@ -14,7 +14,8 @@ from readlet.encoding.features import NULL_FORM, PADDING_FORM, Features, encode
 from readlet.encoding.rows import NO_LABEL
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.windows import Windows
-from readlet.encoding.word_batches import PADDING, FormTables, WordBatch, shapes, word_batches
+from readlet.encoding.word_arrays import PADDING, shapes
+from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
 from readlet.encoding.words import word_spans
 from readlet.types import Example, Span
 

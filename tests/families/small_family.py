@@ -14,8 +14,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from readlet.encoding.batches import Batches, RowBatch, Shape, padded, row_tensors
+from readlet.encoding.batches import Batches, Shape, padded
 from readlet.encoding.cache import Stored
+from readlet.encoding.row_batches import RowBatch, row_tensors
 from readlet.encoding.rows import Ints, RowBuilder, Rows, ints
 from readlet.encoding.windows import Windows
 from readlet.families import register_family

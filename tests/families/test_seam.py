@@ -138,7 +138,7 @@ def test_every_command_accepts_it(
     assert asked.code == 0, asked.err
     slim = readlet("slim", folder, "--out", tmp_path / "slim")
     assert slim.code == 2
-    assert "a reader of kind 'pieces' cannot be slimmed; give one of" in slim.err
+    assert "this reader of kind 'pieces' cannot be slimmed; give one of" in slim.err
 
 
 def test_it_is_compared_with_another_kind_in_a_table(

@@ -10,7 +10,8 @@ from torch import nn
 from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.windows import Windows
-from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
+from readlet.encoding.word_arrays import shapes
+from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
 from readlet.models.qacnn import QACNN
 from readlet.models.span_scores import SpanLogits
 from readlet.recipe.qacnn import QacnnModel, QacnnRecipe

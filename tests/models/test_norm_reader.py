@@ -11,7 +11,8 @@ from torch import nn
 from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.windows import Windows
-from readlet.encoding.word_batches import FormTables, shapes, word_batches
+from readlet.encoding.word_arrays import shapes
+from readlet.encoding.word_batches import FormTables, word_batches
 from readlet.fitting.train import train_reader
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLearner

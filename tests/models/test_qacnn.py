@@ -12,7 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from readlet.encoding.features import PADDING_FORM, encode
 from readlet.encoding.windows import Windows
-from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
+from readlet.encoding.word_arrays import shapes
+from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import span_loss
 from readlet.nn.parameters import count_parameters

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from readlet.encoding.features import encode
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.windows import Windows
-from readlet.encoding.word_batches import PADDING, FormTables, WordBatch, shapes, word_batches
+from readlet.encoding.word_arrays import PADDING, shapes
+from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
 from readlet.models.qacnn import QACNN
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example

@@ -20,6 +20,7 @@ from readlet.cli import (
     demo,
     evaluate,
     experiment,
+    export,
     inspect,
     predict,
     serve,
@@ -84,6 +85,7 @@ app.command(name="classify")(classify.classify)
 app.command(name="train")(train.train)
 app.command(name="serve")(serve.serve)
 app.command(name="slim")(slim.slim)
+app.command(name="export")(export.export)
 app.add_typer(data.app, name="data")
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(translators.app, name="translators")

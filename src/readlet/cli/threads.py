@@ -9,6 +9,7 @@ import os
 
 from readlet.machine import Usage, free_cores
 from readlet.reading.reader_names import BASELINE
+from readlet.reading.trained_model import needs_torch
 
 _BEGAN = Usage.now()  # when the command is loaded: the import of torch gives time to measure
 _CHOSEN_BY_USER = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -17,6 +18,9 @@ _CHOSEN_BY_USER = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 def use_free_cores(reader: str) -> None:
     """Set the number of threads for this reader, unless the user has."""
     if reader == BASELINE or any(os.environ.get(name) for name in _CHOSEN_BY_USER):
+        return
+    if not needs_torch(reader):  # onnxruntime gets the number when a graph is loaded
+        os.environ[_CHOSEN_BY_USER[0]] = str(free_cores(_BEGAN))
         return
     import torch
 

@@ -1,57 +1,17 @@
 """Rows to batches of a few fixed shapes: compiled steps are reused and padding stays small."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from readlet.encoding.rows import NO_LABEL, AnyRows, Ints
+from readlet.encoding.rows import Ints
 
 Shape = tuple[int, ...]
 """Padded lengths of a batch, one for each dimension that varies."""
-
-
-@dataclass(frozen=True)
-class RowBatch:
-    """Some rows as tensors; a model adds its own inputs. Filler rows have weight 0 and row -1."""
-
-    rows: Tensor  # (B,) row numbers
-    labels: Tensor  # (B, 2) first and last place of the answer; (B,) class or value; -1: none
-    weight: Tensor  # (B,) share in the loss; the weights of a whole batch sum to 1
-
-    def to(self, device: torch.device) -> Self:
-        tensors = vars(self)
-        if device.type == "cuda":  # a copy from pageable memory would block on the previous step
-            tensors = {name: t.pin_memory() for name, t in tensors.items()}
-        moved = {name: t.to(device, non_blocking=True) for name, t in tensors.items()}
-        return replace(self, **moved)
-
-    def part(self, index: int, parts: int) -> Self:
-        """Every `parts`-th row: the share of one of several processes.
-
-        Gradients are averaged over the processes, so the weights are multiplied by their number.
-        """
-        rows = {name: t[index::parts] for name, t in vars(self).items()}
-        return replace(self, **rows | {"weight": rows["weight"] * parts})
-
-
-def row_tensors(rows: AnyRows, numbers: Ints, size: int) -> dict[str, Tensor]:
-    """The fields of a `RowBatch` of `size` rows, of which the last ones may be fillers."""
-    count = len(numbers)
-    known = rows.row_label[numbers]  # (count, ...)
-    dtype = np.int64 if known.dtype.kind == "i" else np.float32
-    labels = np.full((size, *known.shape[1:]), NO_LABEL, dtype)  # (B, ...)
-    labels[:count] = known
-    weight = np.zeros(size, np.float32)  # (B,)
-    weight[:count] = 1.0 / count
-    listed = np.full(size, -1, np.int64)  # (B,)
-    listed[:count] = numbers
-    arrays = {"rows": listed, "labels": labels, "weight": weight}
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+Arrays = dict[str, NDArray[Any]]
+"""The inputs of a model by name."""
 
 
 def padded(values: NDArray[Any], pieces: Ints, shape: tuple[int, int]) -> NDArray[Any]:
@@ -89,6 +49,7 @@ class Batches(Generic[Batch]):
         self._shapes = list(shapes)
         self._collate = collate
         self._trainable = trainable
+        self._lengths = lengths
         self._seed = seed
         fits = np.stack([(lengths <= np.array(s)).all(axis=1) for s in shapes])  # (shapes, rows)
         self._shape_of_row: NDArray[np.int64] = np.argmax(fits, axis=0)  # (rows,)
@@ -103,6 +64,10 @@ class Batches(Generic[Batch]):
     def in_order(self) -> list[tuple[Shape, Ints]]:
         """All rows, for prediction; long ones first, so that memory runs out at once or never."""
         return self._cut(np.arange(len(self._shape_of_row), dtype=np.int32))[::-1]
+
+    def least_shape(self, rows: Ints) -> Shape:
+        """The least padding for these rows, for a model to which every shape is the same."""
+        return tuple(self._lengths[rows].max(axis=0).clip(min=1).tolist())
 
     def make(self, shape: Shape, rows: Ints, *, filled: bool = True) -> Batch:
         """A batch of the full size; not `filled`, of these rows only, where no shape is reused."""

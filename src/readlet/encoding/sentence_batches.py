@@ -1,22 +1,16 @@
-"""Batches of texts and pairs of texts for a classifier."""
+"""Batches of texts and pairs of texts as tensors, for a classifier."""
 
-import math
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from readlet.encoding.batches import Batches, RowBatch, Shape, row_tensors
-from readlet.encoding.rows import NO_LABEL, Ints
+from readlet.encoding.batches import Batches, Shape
+from readlet.encoding.row_batches import RowBatch, as_tensors, row_tensors
+from readlet.encoding.rows import Ints
+from readlet.encoding.sentence_arrays import in_batches, sentence_arrays
 from readlet.encoding.sentences import SentenceEncoder, SentenceRows
-from readlet.encoding.subword_batches import joined
 from readlet.encoding.subwords import Layout
-
-# Padded lengths, few because each is captured or compiled anew: most sentences of GLUE have at
-# most 48 tokens, most pairs at most 96.
-_LENGTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048)
 
 
 @dataclass(frozen=True)
@@ -32,30 +26,12 @@ def sentence_batches(
     rows: SentenceRows, encoder: SentenceEncoder, batch_size: int, *, seed: int = 0
 ) -> Batches[SentenceBatch]:
     """Batches of a few lengths; every row fits into the longest one."""
-    layout, labels = encoder.layout, encoder.labels
-    lengths = rows.row_text[:, 1:] + rows.row_second[:, 1:] + layout.special  # (rows, 1)
-    labelled = rows.row_label != NO_LABEL  # (rows,)
-    if labels.kind == "numbers":
-        labelled = np.ones(len(rows), np.bool_)  # any value is a label
-    return Batches(
-        lengths,
-        [(length,) for length in (*(n for n in _LENGTHS if n < encoder.longest), encoder.longest)],
-        batch_size,
-        partial(_collate, rows, layout),
-        trainable=np.flatnonzero(labelled).astype(np.int32),
-        # The variance of standardised values is 1.
-        guessing=math.log(labels.outputs) if labels.kind == "classes" else 1.0,
-        seed=seed,
-    )
+    collate = partial(_collate, rows, encoder.layout)
+    return in_batches(rows, encoder, batch_size, collate, seed=seed)
 
 
 def _collate(
     rows: SentenceRows, layout: Layout, shape: Shape, numbers: Ints, size: int
 ) -> SentenceBatch:
-    (width,) = shape
-    texts, seconds = rows.row_text[numbers], rows.row_second[numbers]  # (rows, 2) each
-    tables = joined(rows.tokens, texts, seconds, layout, (size, width))
-    return SentenceBatch(
-        **row_tensors(rows, numbers, size),
-        **{name: torch.from_numpy(table) for name, table in tables.items()},
-    )
+    arrays = sentence_arrays(rows, layout, shape, numbers, size)
+    return SentenceBatch(**row_tensors(rows, numbers, size), **as_tensors(arrays))

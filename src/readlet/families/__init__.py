@@ -25,10 +25,24 @@ def _classifier() -> Family:
     return ClassifierFamily()
 
 
+def _onnx_reader() -> Family:
+    from readlet.families.onnx import OnnxReaderFamily
+
+    return OnnxReaderFamily()
+
+
+def _onnx_classifier() -> Family:
+    from readlet.families.onnx import OnnxClassifierFamily
+
+    return OnnxClassifierFamily()
+
+
 _FAMILIES: dict[str, Callable[[], Family]] = {
     "qacnn": _qacnn,
     "encoder": _encoder,
     "classifier": _classifier,
+    "onnx": _onnx_reader,
+    "onnx-classifier": _onnx_classifier,
 }
 
 

@@ -12,7 +12,8 @@ from readlet.errors import ReadletError
 from readlet.families.classifier_scorer import ClassifierScorer, make_scorer, scorer_with
 from readlet.families.family import ClassFamily
 from readlet.families.pretrained import PretrainedFamily, require_own_tokenizer
-from readlet.families.pretrained_parts import CONFIG, load_parts
+from readlet.families.pretrained_parts import load_parts
+from readlet.families.tokenizer_files import CONFIG, labels_of
 from readlet.families.torch_scorer import WEIGHTS, stored_as
 from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.recipe import Recipe
@@ -72,9 +73,7 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
             stored = stored_as(config)
         parts = load_parts(folder)
         with damage_of(folder / CONFIG):
-            labels, pairs = Labels.from_json(parts.more["labels"]), parts.more["pairs"]
-            if labels.kind != recipe.data.labels or not isinstance(pairs, bool):
-                raise ValueError(f"labels: {labels.kind!r}, pairs: {pairs!r:.40}")
+            labels, pairs = labels_of(parts.more, recipe)
         with damage_of(folder / WEIGHTS):
             length = recipe.data.max_length
             encoder = SentenceEncoder(

@@ -196,6 +196,8 @@ class Family(ABC):
     """One kind of model. To answer with its readers, loading is all it takes."""
 
     task: ClassVar[TaskName] = "spans"
+    needs_torch: ClassVar[bool] = True
+    """Otherwise its models compute on the CPU only."""
 
     @abstractmethod
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> Scorer:

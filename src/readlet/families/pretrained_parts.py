@@ -2,21 +2,25 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from tokenizers import Tokenizer
 from torch import nn
 
-from readlet.encoding.subwords import Layout, check_vocabulary, layout_from
+from readlet.encoding.subwords import Layout
+from readlet.families.tokenizer_files import (
+    CONFIG,
+    TokenizerOfNetwork,
+    load_tokenizer,
+    save_tokenizer,
+)
 from readlet.families.torch_scorer import WEIGHTS, StoredAs
 from readlet.models.norm_encoders import use_norm_attention
 from readlet.models.pretrained_encoder import PretrainedEncoder, check_shapes, shapes_of
 from readlet.recipe.encoder import FineTuning
 from readlet.recipe.softmax import Attention, norm_gamma
 from readlet.storage.damage import damage_of
-from readlet.storage.files import write_text
-from readlet.storage.json_files import read_json, write_json
 from readlet.storage.tensors import (
     detached,
     in_precision,
@@ -26,16 +30,7 @@ from readlet.storage.tensors import (
 )
 from readlet.training.optimiser import ParameterGroup, grouped
 
-CONFIG, TOKENIZER = "encoder.json", "tokenizer.json"
 _NETWORK = "encoder.network."  # the names of its weights begin with it
-
-
-class TokenizerOfNetwork(Protocol):
-    """An encoder of texts for a pretrained network."""
-
-    tokenizer: Tokenizer
-    layout: Layout
-    config: dict[str, Any]
 
 
 class StoredParts(NamedTuple):
@@ -55,27 +50,19 @@ def save_parts(
     dtype = torch.float16 if stored == "float16" else torch.float32
     weights = in_precision(dtype, detached(dict(module.state_dict())))
     save_tensors(folder / WEIGHTS, weights)
-    write_text(folder / TOKENIZER, encoder.tokenizer.to_str(pretty=True))
-    layout = encoder.layout._asdict()
-    write_json(folder / CONFIG, {"config": encoder.config, "layout": layout} | more)
-    return [WEIGHTS, TOKENIZER, CONFIG]
+    return [WEIGHTS, *save_tokenizer(folder, encoder, **more)]
 
 
 def load_parts(folder: Path) -> StoredParts:
     """Read them; `damage_of` reports damaged files."""
-    with damage_of(folder / TOKENIZER):
-        tokenizer = _tokenizer_from((folder / TOKENIZER).read_text("utf-8"))
+    tokenizer, layout, config, more = load_tokenizer(folder)
     with damage_of(folder / CONFIG):
-        values = read_json(folder / CONFIG)
-        layout = layout_from(values["layout"])
-        config = dict(values["config"])
-        check_vocabulary(tokenizer, layout, config)
         shapes = shapes_of(config)
     with damage_of(folder / WEIGHTS):
         weights = load_tensors(folder / WEIGHTS)
         refuse_non_finite(weights)
         check_shapes(shapes, _of_network(weights))
-    return StoredParts(tokenizer, layout, config, weights, values)
+    return StoredParts(tokenizer, layout, config, weights, more)
 
 
 def layer_groups(
@@ -119,10 +106,3 @@ def _of_network(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         for name, weight in weights.items()
         if name.startswith(_NETWORK)
     }
-
-
-def _tokenizer_from(text: str) -> Tokenizer:
-    try:
-        return Tokenizer.from_str(text)
-    except Exception as error:  # the Rust library raises plain exceptions
-        raise ValueError(str(error)) from None

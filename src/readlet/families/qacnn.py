@@ -17,7 +17,8 @@ from readlet.encoding.features import Features, count_words
 from readlet.encoding.rows import Rows
 from readlet.encoding.vectors import Matrix
 from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
-from readlet.encoding.word_batches import FormTables, WordBatch, shapes, word_batches
+from readlet.encoding.word_arrays import shapes
+from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
 from readlet.encoding.word_encoder import WordEncoder
 from readlet.encoding.word_vectors import word_vectors
 from readlet.families.compiling import compiles

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from readlet.encoding.batches import Batches, RowBatch
+from readlet.encoding.batches import Batches
+from readlet.encoding.row_batches import RowBatch
 from readlet.encoding.rows import AnyRows, Ints, Rows
 from readlet.errors import bad_input, memory_reported
 from readlet.families.eager import eagerly

@@ -68,7 +68,7 @@ class EncoderReader(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Scores whose softmax is the NormSoftmax of the given ones."""
         both = torch.cat([null, places], dim=1)  # (B, 1 + T, 2)
-        first = torch.full_like(allowed[:, :1], self.null)  # (B, 1)
+        first = (torch.ones_like if self.null else torch.zeros_like)(allowed[:, :1])  # (B, 1)
         keep = torch.cat([first, allowed], dim=1).unsqueeze(-1)  # (B, 1 + T, 1)
         scaled = normalised(both, keep, 1, gamma)  # (B, 1 + T, 2)
         return scaled[:, 1:], scaled[:, :1]

@@ -4,7 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.encoding.word_batches import PADDING, FormTables, WordBatch
+from readlet.encoding.word_arrays import PADDING
+from readlet.encoding.word_batches import FormTables, WordBatch
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.attention import SelfAttention
 from readlet.nn.characters import CharacterConvolution, NoCharacters

@@ -69,4 +69,4 @@ class NoCharacters(nn.Module):
 
     def forward(self, characters: Tensor, languages: Tensor) -> Tensor:
         """characters (U, W), languages (U,) -> (U, 0)."""
-        return torch.zeros(len(characters), 0, device=characters.device)  # (U, 0)
+        return torch.zeros(characters.shape[0], 0, device=characters.device)  # (U, 0)

@@ -92,16 +92,17 @@ class MSwapPooler(Pooler):
             raise ReadletError(f"{fault}; choose another pooler")
 
     def pool(self, states: Tensor, keep: Tensor) -> Tensor:
-        pairs = _first(states, keep).view(len(states), -1, 2)  # (B, H / 2, 2)
+        pairs = _first(states, keep).view(states.shape[0], -1, 2)  # (B, H / 2, 2)
         return (pairs.softmax(dim=-1) * pairs).relu().flatten(1)  # (B, H)
 
 
 class SwapPooler(Pooler):
     def pool(self, states: Tensor, keep: Tensor) -> Tensor:
         # Windows are counted from the first token, so tokens come before padding.
-        order = (~keep).byte().argsort(dim=1, stable=True)  # (B, T)
-        tokens = states.gather(1, order.unsqueeze(-1).expand_as(states))  # (B, T, H)
         rows, length, width = states.shape
+        place = torch.arange(length, device=keep.device)  # (T,)
+        order = torch.where(keep, place, place + length).argsort(dim=1)  # (B, T)
+        tokens = states.gather(1, order.unsqueeze(-1).expand_as(states))  # (B, T, H)
         missing = -length % _WINDOW
         filled = F.pad(keep.gather(1, order), (0, missing))  # (B, W * 4)
         inside = filled.view(rows, -1, _WINDOW)  # (B, W, 4)

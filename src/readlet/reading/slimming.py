@@ -104,8 +104,8 @@ def slim_to(reader: Model, limit: int) -> Model:
 
 def _slimmable(reader: TrainedModel) -> Slimmable:
     if not isinstance(reader.scorer, Slimmable):
-        fault = f"a reader of kind {reader.recipe.model.kind!r} cannot be slimmed"
-        remedy = "give one of kind 'qacnn', 'encoder' or 'classifier'"
+        fault = f"this reader of kind {reader.recipe.model.kind!r} cannot be slimmed"
+        remedy = "give one of kind 'qacnn', 'encoder' or 'classifier' that is not exported"
         raise bad_input(reader.name, "", fault, remedy)
     return reader.scorer
 

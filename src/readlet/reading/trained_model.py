@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from readlet.errors import ReadletError, bad_input
-from readlet.reading.devices import chosen_device
+from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.reader_names import (
     BUNDLED,
     reader_files,
@@ -128,7 +128,6 @@ def read_model(
 
     if batch_size < 0:
         raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
-    device = chosen_device(device)
     path = reader_folder(folder)
     if folder == BUNDLED:
         warn_of_same_named_folder(BUNDLED)
@@ -146,6 +145,7 @@ def read_model(
         if family.task != wanted:
             fault = f"is a {_NAMES[family.task]}, not a {_NAMES[wanted]}"
             raise bad_input(path, "", fault, _COMMANDS[family.task])
+        device = chosen_device(device) if family.needs_torch or device != AUTO else "cpu"
         scorer = family.load(path, recipe, config)
     calibration = read_json(path / "calibration.json")
     metrics = read_json(path / "metrics.json")
@@ -168,6 +168,18 @@ def stored_task(name: str) -> "TaskName | None":
         return family_of(architecture).task if isinstance(architecture, str) else None
     except ReadletError:
         return None
+
+
+def needs_torch(name: str) -> bool:
+    """Whether the model in a folder, or the `bundled` one, computes with torch."""
+    from readlet.families import family_of
+    from readlet.storage.json_files import own_json
+
+    architecture = (own_json(reader_folder(name) / "config.json") or {}).get("architecture")
+    try:
+        return not isinstance(architecture, str) or family_of(architecture).needs_torch
+    except ReadletError:
+        return True
 
 
 def default_batch_size(device: str) -> int:

@@ -1,0 +1,63 @@
+"""The families of exported models, for readers and for classifiers. Neither imports torch."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+from readlet.families.family import Family
+from readlet.families.onnx_graph import GRAPH, OnnxGraph
+from readlet.families.onnx_inputs import load_inputs
+from readlet.families.onnx_scorer import (
+    Exported,
+    OnnxClassScorer,
+    OnnxScorer,
+    OnnxSpanScorer,
+    Precision,
+)
+from readlet.recipe.recipe import Recipe, SpanData
+from readlet.storage.damage import damage_of
+
+
+class OnnxReaderFamily(Family):
+    """Loads exported readers."""
+
+    needs_torch = False
+
+    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> OnnxScorer:
+        exported = _exported(folder, config)
+        with damage_of(folder / "config.json"):
+            data = recipe.data
+            if not isinstance(data, SpanData):
+                raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
+        inputs = load_inputs(folder, recipe, null=exported.can_refuse)
+        # The many small operations of a qacnn gain nothing by fusing them, which takes time.
+        fuse = recipe.model.kind != "qacnn"
+        graph = OnnxGraph.load(folder / GRAPH, exported.graph, fuse=fuse)
+        return OnnxSpanScorer(graph, inputs, exported, data.max_answer)
+
+
+class OnnxClassifierFamily(Family):
+    """Loads exported classifiers."""
+
+    task = "classes"
+    needs_torch = False
+
+    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> OnnxScorer:
+        exported = _exported(folder, config)
+        with damage_of(folder / "config.json"):
+            if recipe.model.kind != "classifier":
+                raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
+        inputs = load_inputs(folder, recipe, null=False)
+        return OnnxClassScorer(OnnxGraph.load(folder / GRAPH, exported.graph), inputs, exported)
+
+
+def _exported(folder: Path, config: dict[str, Any]) -> Exported:
+    with damage_of(folder / "config.json"):
+        stored = config["exported"]
+        found = Exported(**stored | {"facts": tuple(stored["facts"])})
+        kinds = {"graph": str, "parameters": int, "can_refuse": bool}
+        wrong = [name for name, kind in kinds.items() if type(stored[name]) is not kind]
+        if wrong or found.precision not in get_args(Precision):
+            raise ValueError(f"exported: {stored!r:.80}")
+        if not all(isinstance(fact, str) for fact in found.facts):
+            raise ValueError("exported: a fact is no text")
+        return found

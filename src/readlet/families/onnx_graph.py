@@ -1,0 +1,88 @@
+"""A graph of ONNX, run by onnxruntime on the CPU: arrays by name in, arrays by name out."""
+
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from readlet.encoding.batches import Arrays
+from readlet.errors import bad_input, is_out_of_memory
+from readlet.installing import install_extra
+from readlet.machine import usable_cores
+from readlet.storage.damage import damage_of
+
+GRAPH = "model.onnx"
+_AGAIN = "export the model again"
+
+
+@dataclass(frozen=True)
+class OnnxGraph:
+    """A loaded graph. It is not kept in memory a second time: `copy_to` copies its file."""
+
+    path: Path
+    digest: str  # SHA-256 of the file
+    session: Any
+
+    @classmethod
+    def load(cls, path: Path, digest: str | None = None, *, fuse: bool = True) -> "OnnxGraph":
+        """`digest`: what the file must have; a changed number would go unnoticed otherwise.
+
+        `fuse`: let onnxruntime look for operations that it has in one.
+        """
+        try:
+            import onnxruntime
+        except ImportError:
+            fault = "needs onnxruntime, which is not installed"
+            raise bad_input(path, "", fault, install_extra("onnx")) from None
+        with damage_of(path):
+            found = _digest_of(path)
+            if digest is not None and found != digest:
+                raise ValueError("it is not the graph that was exported to this folder")
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = _threads()
+            options.log_severity_level = 4  # not errors: they are raised
+            # Its plans are for one shape, and every batch may have another one.
+            options.enable_mem_pattern = False
+            # To plan it takes seconds, quadratic in the operations; memory and speed are the same.
+            options.enable_mem_reuse = False
+            if not fuse:
+                level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+                options.graph_optimization_level = level
+            try:
+                session = onnxruntime.InferenceSession(
+                    str(path), options, providers=["CPUExecutionProvider"]
+                )
+            except Exception as error:  # its classes have no common base
+                raise ValueError(str(error)) from None
+        return cls(path, found, session)
+
+    def run(self, arrays: Arrays) -> Arrays:
+        """All outputs, of the inputs that the graph asks for."""
+        try:
+            given = {wanted.name: arrays[wanted.name] for wanted in self.session.get_inputs()}
+            values = self.session.run(None, given)
+        except Exception as error:  # as above
+            if is_out_of_memory(error):
+                raise MemoryError(str(error)) from None
+            reason = " ".join(str(error).split())
+            raise bad_input(self.path, "", f"cannot be run ({reason:.120})", _AGAIN) from None
+        names = [output.name for output in self.session.get_outputs()]
+        return dict(zip(names, values, strict=True))
+
+    def copy_to(self, folder: Path) -> str:
+        """Copy the file to a folder, and return its name."""
+        shutil.copyfile(self.path, folder / GRAPH)
+        return GRAPH
+
+
+def _threads() -> int:
+    """As many as torch would take: the user's choice, or all cores."""
+    chosen = os.environ.get("OMP_NUM_THREADS", "")
+    return int(chosen) if chosen.isdecimal() and int(chosen) else usable_cores()
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,73 @@
+"""The subwords that an exported graph reads, of questions or of texts; its tokenizer on disk."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from readlet.encoding.batches import Arrays, Batches, Shape
+from readlet.encoding.pretrained import check_length
+from readlet.encoding.rows import Ints
+from readlet.encoding.sentence_arrays import in_batches as sentences_in_batches
+from readlet.encoding.sentence_arrays import sentence_arrays
+from readlet.encoding.sentences import SentenceEncoder, SentenceRows
+from readlet.encoding.subword_arrays import in_batches as subwords_in_batches
+from readlet.encoding.subword_arrays import subword_arrays
+from readlet.encoding.subwords import SubwordEncoder, SubwordRows
+from readlet.families.onnx_inputs import Inputs
+from readlet.families.tokenizer_files import CONFIG, labels_of, load_tokenizer, save_tokenizer
+from readlet.recipe.classifier import ClassifierRecipe
+from readlet.recipe.encoder import EncoderRecipe
+from readlet.recipe.recipe import Recipe
+from readlet.storage.damage import damage_of
+
+
+@dataclass(frozen=True)
+class SubwordInputs(Inputs):
+    encoder: SubwordEncoder
+
+    names = ("tokens", "types", "keep", "first", "allowed")
+
+    def batches(self, rows: SubwordRows, batch_size: int) -> Batches[Arrays]:
+        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
+            return subword_arrays(rows, self.encoder.layout, shape, numbers, size)
+
+        return subwords_in_batches(rows, self.encoder, batch_size, collate, null=self.null)
+
+    def save(self, folder: Path) -> list[str]:
+        return save_tokenizer(folder, self.encoder)
+
+
+@dataclass(frozen=True)
+class SentenceInputs(Inputs):
+    encoder: SentenceEncoder
+
+    names = ("tokens", "types", "keep")
+
+    def batches(self, rows: SentenceRows, batch_size: int) -> Batches[Arrays]:
+        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
+            return sentence_arrays(rows, self.encoder.layout, shape, numbers, size)
+
+        return sentences_in_batches(rows, self.encoder, batch_size, collate)
+
+    def save(self, folder: Path) -> list[str]:
+        labels = {"labels": asdict(self.encoder.labels), "pairs": self.encoder.pairs}
+        return save_tokenizer(folder, self.encoder, **labels)
+
+
+def load_subwords(folder: Path, recipe: Recipe, *, null: bool) -> SubwordInputs | SentenceInputs:
+    stored = load_tokenizer(folder)
+    if isinstance(recipe, EncoderRecipe):
+        subwords = SubwordEncoder(
+            stored.tokenizer, stored.layout, recipe.data.windows, stored.config
+        )
+        check_length(subwords.longest, stored.config, recipe.model.encoder)
+        return SubwordInputs(subwords, null)
+    with damage_of(folder / CONFIG):
+        if not isinstance(recipe, ClassifierRecipe):
+            raise ValueError(f"a recipe of kind {recipe.model.kind!r}")
+        labels, pairs = labels_of(stored.more, recipe)
+        length = recipe.data.max_length
+        sentences = SentenceEncoder(
+            stored.tokenizer, stored.layout, stored.config, labels, length, pairs=pairs
+        )
+        check_length(sentences.longest, stored.config, recipe.model.encoder)
+    return SentenceInputs(sentences, null)

@@ -1,0 +1,60 @@
+"""The words that an exported graph reads, and its vocabulary on disk."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from readlet.encoding.batches import Arrays, Batches, Shape
+from readlet.encoding.features import Features
+from readlet.encoding.rows import Ints
+from readlet.encoding.vocabulary import Vocabulary
+from readlet.encoding.word_arrays import PADDING, in_batches, shapes, word_arrays
+from readlet.encoding.word_encoder import WordEncoder
+from readlet.families.onnx_inputs import Inputs
+from readlet.recipe.qacnn import QacnnRecipe
+from readlet.recipe.recipe import Recipe
+from readlet.storage.damage import damage_of
+from readlet.storage.json_files import read_json, write_json
+
+_WORDS = "vocabulary.json"
+
+
+@dataclass(frozen=True)
+class WordInputs(Inputs):
+    encoder: WordEncoder
+
+    names = ("forms", "context", "question", "words", "characters", "keys", "languages")
+
+    def batches(self, rows: Features, batch_size: int) -> Batches[Arrays]:
+        tables = {
+            "words": rows.form_words,
+            "characters": rows.form_characters,
+            "keys": rows.form_keys,
+            "languages": rows.form_languages,
+        }  # (F,), (F, W), (F,), (F,)
+
+        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
+            return word_arrays(rows, self.null, shape, numbers, size) | tables
+
+        languages = self.encoder.vocabulary.languages
+        listed = shapes(self.encoder.windows, null=self.null, languages=languages)
+        return in_batches(rows, listed, batch_size, collate, null=self.null)
+
+    def allowed(self, arrays: Arrays) -> NDArray[np.bool_]:
+        words = arrays["context"][:, int(self.null) :]  # (B, Lc - null)
+        kept: NDArray[np.bool_] = words != PADDING  # (B, Lc - null)
+        return kept
+
+    def save(self, folder: Path) -> list[str]:
+        write_json(folder / _WORDS, self.encoder.vocabulary.to_json())
+        return [_WORDS]
+
+
+def load_words(folder: Path, recipe: Recipe, *, null: bool) -> WordInputs:
+    assert isinstance(recipe, QacnnRecipe)
+    with damage_of(folder / _WORDS):
+        known = Vocabulary.from_json(read_json(folder / _WORDS))
+    nothing = np.zeros((0, 0), np.float32)  # the vectors are in the graph
+    return WordInputs(WordEncoder(known, nothing, recipe.data.windows), null)

@@ -1,0 +1,284 @@
+"""Exported models: the same scores as torch, whatever the shapes; readable without torch."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from readlet.errors import ReadletError
+from readlet.export.export_folder import export_folder
+from readlet.families.onnx_graph import OnnxGraph
+from readlet.families.onnx_scorer import OnnxSpanScorer
+from readlet.reading.calibration import Calibration
+from readlet.reading.class_calibration import ClassCalibration
+from readlet.reading.classifier import Classifier
+from readlet.reading.reader import Reader
+from readlet.types import Example
+
+Make = Callable[..., Any]
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
+PAIRS = [
+    ("Who lit the lamp?", LAMP),
+    ("Who?", "Ada."),
+    ("Who paid?", " ".join([LAMP] * 6)),  # several windows
+    ("When was the lamp at Cape Wick lit by Ada Brook?", LAMP),
+    ("Who?", " \n "),
+]
+
+
+@pytest.fixture(scope="module")
+def small(random_reader: Make, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A small reader, and its exported form."""
+    folder = tmp_path_factory.mktemp("small")
+    reader = random_reader(LAMP, null=True)
+    reader.notice = "Lamps by Ada."
+    reader.calibration = Calibration(temperature=2.0, no_answer_threshold=0.9)
+    reader.save(folder / "torch")
+    export_folder(str(folder / "torch"), folder / "onnx")
+    return folder / "torch", folder / "onnx"
+
+
+def assert_same_answers(folder: Path, exported: Path) -> None:
+    with_torch, without = Reader.load(folder, device="cpu"), Reader.load(exported)
+    assert isinstance(without.scorer, OnnxSpanScorer)
+    for size in (1, 2, 32):
+        with_torch.batch_size = without.batch_size = size
+        found = zip(with_torch.answer_batch(PAIRS), without.answer_batch(PAIRS), strict=True)
+        for expected, given in found:
+            assert (given.text, given.start, given.end) == (
+                expected.text,
+                expected.start,
+                expected.end,
+            )
+            assert given.score == pytest.approx(expected.score, abs=1e-4)
+            assert given.no_answer == pytest.approx(expected.no_answer, abs=1e-4)
+
+
+def test_small_reader(small: tuple[Path, Path]) -> None:
+    folder, exported = small
+    assert_same_answers(folder, exported)
+    loaded = Reader.load(exported)
+    assert loaded.calibration.temperature == 2.0
+    assert loaded.notice == "Lamps by Ada."
+    assert loaded.scorer.parameters == Reader.load(folder, device="cpu").scorer.parameters
+    card = (exported / "README.md").read_text("utf-8")
+    assert "exported to ONNX, in float32" in card
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": {"character_filters": 0}},
+        {"attention": {"softmax": "norm"}, "loss": {"softmax": "norm"}},
+    ],
+    ids=["words only", "NormSoftmax"],
+)
+def test_other_small_readers(random_reader: Make, tmp_path: Path, changes: dict[str, Any]) -> None:
+    from readlet.families.qacnn import QacnnFamily
+
+    plain = random_reader(LAMP)
+    values = plain.recipe.model_dump()
+    for section, fields in changes.items():
+        values[section] |= fields
+    recipe = type(plain.recipe).model_validate(values)
+    scorer = QacnnFamily().build(recipe, plain.scorer.encoder, can_refuse=False)
+    Reader(scorer, recipe, Calibration()).save(tmp_path / "torch")
+    export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
+    assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
+
+
+def test_windows_longer_than_the_table_of_positions(random_reader: Make, tmp_path: Path) -> None:
+    """The table grows for long rows; a graph has it as it was when it was traced."""
+    reader = random_reader(LAMP, null=True, max_context=600, overlap=8)
+    reader.save(tmp_path / "torch")
+    export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
+    text = " ".join([LAMP] * 40)
+    expected = Reader.load(tmp_path / "torch", device="cpu").answer("Who paid?", text)
+    assert Reader.load(tmp_path / "onnx").answer("Who paid?", text).text == expected.text
+
+
+@pytest.mark.parametrize("mix", ["last", "scalar", "scalar-softmax", "dot", "weighted", "encoder"])
+def test_every_mix(random_encoder_reader: Make, tmp_path: Path, mix: str) -> None:
+    random_encoder_reader(mix).save(tmp_path / "torch")
+    export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
+    assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
+
+
+def test_norm_softmax_in_an_encoder(random_encoder_reader: Make, tmp_path: Path) -> None:
+    from readlet.families.encoder import EncoderFamily
+
+    plain = random_encoder_reader()
+    norm = {"attention": {"softmax": "norm"}, "loss": {"softmax": "norm"}}
+    recipe = type(plain.recipe).model_validate(plain.recipe.model_dump() | norm)
+    scorer = EncoderFamily().build(recipe, plain.scorer.encoder, can_refuse=True)
+    Reader(scorer, recipe, Calibration()).save(tmp_path / "torch")
+    export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
+    assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
+
+
+@pytest.fixture(scope="module")
+def classifier(tiny_encoder: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from readlet.families.classifier import ClassifierFamily
+    from readlet.formats.labelled import read_labelled
+    from readlet.nn.pooling import POOLERS
+    from readlet.recipe.classifier import ClassifierRecipe
+
+    recipe = ClassifierRecipe.model_validate(
+        {
+            "name": "tiny-classifier",
+            "data": {"train": ["bundled:reviews-train"], "max_length": 48},
+            "model": {"encoder": str(tiny_encoder()), "pooler": POOLERS, "mix": "weighted"},
+        }
+    )
+    torch.manual_seed(3)
+    family = ClassifierFamily()
+    encoder = family.fit_encoder(recipe, read_labelled("bundled:reviews-train"))
+    folder = tmp_path_factory.mktemp("classifier")
+    Classifier(family.build(recipe, encoder), recipe, ClassCalibration()).save(folder)
+    return folder
+
+
+def test_classifier_with_every_pooler(classifier: Path, tmp_path: Path, readlet: Make) -> None:
+    done = readlet(
+        *("export", classifier, "--onnx", "--int8", "--dev", "bundled:reviews-dev"),
+        *("--out", tmp_path / "int8"),
+    )
+    assert done.code == 0, done.err
+    assert "accuracy" in done.out.lower()
+    export_folder(str(classifier), tmp_path / "onnx")
+    texts = ["A fine lamp.", "x", " ".join([LAMP] * 4)]
+    expected = list(Classifier.load(classifier, device="cpu").predict_batch(texts))
+    for given, wanted in zip(
+        Classifier.load(tmp_path / "onnx").predict_batch(texts), expected, strict=True
+    ):
+        assert given.probabilities == pytest.approx(wanted.probabilities, abs=1e-4)
+    assert readlet("ask", "Who?", __file__, "--reader", tmp_path / "onnx").code == 2
+
+
+def test_rounded_to_int8(small: tuple[Path, Path], tmp_path: Path, readlet: Make) -> None:
+    folder, exported = small
+    refused = readlet("export", folder, "--onnx", "--int8", "--out", tmp_path / "out")
+    assert refused.code == 2
+    assert refused.err == ("readlet: --int8: its loss must be measured; give data with --dev\n")
+    assert not (tmp_path / "out").exists()
+    dev = ("--dev", "bundled:dev")
+    done = readlet("export", folder, "--onnx", "--int8", *dev, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert [line.split(":")[0] for line in lines[-2:]] == ["change of EM", "change of F1"]
+    rounded, whole = Reader.load(tmp_path / "out"), Reader.load(exported)
+    assert rounded.metrics["dev_source"] == "bundled:dev"
+    rows = whole.scorer.encoder.encode([Example("1", *PAIRS[0])])
+    ((_, a),), ((_, b),) = (list(r.scorer.scores(rows, 1)) for r in (rounded, whole))
+    assert 0 < np.abs(a.start - b.start).max() < 0.5
+
+
+def test_other_scores_are_refused(
+    small: tuple[Path, Path], tmp_path: Path, readlet: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = OnnxGraph.run
+
+    def wrong(self: OnnxGraph, arrays: Any) -> Any:
+        found = run(self, arrays)
+        return found | {"end": found["end"] + np.float32(1e-3)}
+
+    monkeypatch.setattr(OnnxGraph, "run", wrong)
+    done = readlet("export", small[0], "--onnx", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "its graph has other scores than torch: they differ by 0.001" in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_exported(small: tuple[Path, Path], tmp_path: Path, readlet: Make) -> None:
+    def fault(*words: object) -> str:
+        done = readlet("export", *words, "--out", tmp_path / "out")
+        assert done.code == 2
+        assert not (tmp_path / "out").exists()
+        (line,) = done.err.splitlines()
+        return str(line)
+
+    assert "is exported already" in fault(small[1], "--onnx")
+    assert "has no network to export" in fault("baseline", "--onnx")
+    assert "no reader there" in fault(tmp_path / "nowhere", "--onnx")
+    assert "give --onnx" in fault(small[0])
+    slim = readlet("slim", small[1], "--out", tmp_path / "out")
+    assert "cannot be slimmed" in slim.err
+
+
+def damage_graph(folder: Path) -> None:
+    whole = bytearray((folder / "model.onnx").read_bytes())
+    whole[len(whole) // 2] ^= 1
+    (folder / "model.onnx").write_bytes(whole)
+
+
+def truncate_words(folder: Path) -> None:
+    (folder / "vocabulary.json").write_text("{")
+
+
+def change_config(folder: Path, **changes: Any) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config["exported"] |= changes
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    ("damage", "names"),
+    [
+        (damage_graph, "model.onnx: is damaged"),
+        (lambda folder: (folder / "model.onnx").unlink(), "model.onnx: is damaged"),
+        (truncate_words, "vocabulary.json"),
+        (lambda folder: change_config(folder, precision="int3"), "config.json: is damaged"),
+        (lambda folder: change_config(folder, facts=None), "config.json: is damaged"),
+        (lambda folder: (folder / "config.json").unlink(), "no reader there"),
+        (lambda folder: (folder / "config.json").write_text("{}"), "config.json: format None"),
+    ],
+)
+def test_damage(
+    small: tuple[Path, Path], tmp_path: Path, readlet: Make, damage: Make, names: str
+) -> None:
+    shutil.copytree(small[1], tmp_path / "copy")
+    (tmp_path / "lamp.txt").write_text(LAMP)
+    damage(tmp_path / "copy")
+    done = readlet("ask", "Who?", tmp_path / "lamp.txt", "--reader", tmp_path / "copy")
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert names in line
+
+
+def test_saved_again(small: tuple[Path, Path], tmp_path: Path) -> None:
+    """Law 5, and a folder in its own place."""
+    loaded = Reader.load(small[1])
+    loaded.save(tmp_path / "copy")
+    again = Reader.load(tmp_path / "copy")
+    again.save(tmp_path / "copy")
+    assert again.answer(*PAIRS[0]) == loaded.answer(*PAIRS[0])
+
+
+def test_it_computes_on_the_cpu(small: tuple[Path, Path]) -> None:
+    with pytest.raises(ReadletError, match="device 'cuda'"):
+        Reader.load(small[1], device="cuda")
+
+
+def test_answers_need_no_torch(small: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "lamp.txt").write_text(LAMP)
+    command = ["readlet", "ask", "Who?", str(tmp_path / "lamp.txt"), "--reader", str(small[1])]
+    program = (
+        "import sys; from readlet.cli import main\n"
+        f"sys.argv = {command}\n"
+        "try: main()\n"
+        "except SystemExit as ending: print(ending.code)\n"
+        "print([name in sys.modules for name in ('onnxruntime', 'torch', 'transformers')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-2:] == ["0", "[True, False, False]"]
