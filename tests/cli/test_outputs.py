@@ -28,7 +28,7 @@ READ_ONLY = {
     "demo": set[str](),
     "ask": {
         *("question", "passages", "reader", "n_best", "read", "as_json", "threshold"),
-        *("always_answer", "device", "encoding"),
+        *("always_answer", "device", "encoding", "language", "question_language"),
     },
     "inspect": {"reader", "question", "passage", "overwrite", "as_json", "encoding", "device"},
     "evaluate": {
