@@ -15,14 +15,14 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder of the exported model.")],
     onnx: Annotated[bool, typer.Option("--onnx", help="Export to ONNX.")] = False,
     int8: Annotated[
-        bool, typer.Option("--int8", help="Round its matrices to 8 bits: smaller and faster.")
+        bool, typer.Option("--int8", help="Round its matrices to 8 bits: a smaller file.")
     ] = False,
     dev: Annotated[
         str,
         typer.Option(metavar="DATA", help="Score the model before and after; --int8 needs it."),
     ] = "",
 ) -> None:
-    """Write a model that runs without torch: it starts faster, and on a CPU it is faster.
+    """Write a model that runs without torch, so that it starts faster.
 
     Its scores are compared with those of torch first. All commands read its folder.
     """

@@ -1,7 +1,7 @@
 """A graph with the weights of its matrix products rounded to int8.
 
 What is multiplied with them is rounded while the graph runs, so no data is needed for it. Word
-vectors and convolutions stay as they are: the former are looked up, the latter would get slower.
+vectors and convolutions stay as they are.
 """
 
 import logging

@@ -41,7 +41,7 @@ def load_inputs(folder: Path, recipe: Recipe, *, null: bool) -> Inputs:
         from readlet.families.onnx_words import load_words
 
         return load_words(folder, recipe, null=null)
-    # Tokenizers and their recipes take a third of the time to start: not for words.
+    # Tokenizers take time to import, and words need none.
     from readlet.families.onnx_subwords import load_subwords
 
     return load_subwords(folder, recipe, null=null)
