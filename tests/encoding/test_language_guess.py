@@ -83,3 +83,8 @@ def test_names_do_not_decide() -> None:
 def test_letters_may_be_combining_characters() -> None:
     assert guess_language(normalize("NFD", QUESTIONS["tr"])) == "tr"
     assert guess_language(normalize("NFD", QUESTIONS["vi"])) == "vi"
+
+
+def test_a_single_letter_is_not_french() -> None:
+    assert guess_language("Keeper C of Cape Wick arrived in 1882.") == "?"
+    assert guess_language("C'est d'ici.") == "fr"

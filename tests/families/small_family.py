@@ -57,8 +57,7 @@ class PieceEncoder:
         for number, example in enumerate(examples):
             first = len(offsets)
             for text in (example.context, example.question):
-                spans = [match.span() for match in re.finditer(r"\S+", text)]
-                offsets += spans
+                offsets += (spans := [match.span() for match in re.finditer(r"\S+", text)])
                 pieces += [self._number(text[start:end]) for start, end in spans]
             middle = len(offsets) - len(spans)
             added = rows.add(number, example, offsets[first:middle], first)

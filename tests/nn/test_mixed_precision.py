@@ -42,7 +42,7 @@ def block() -> EncoderBlock:
         ),
         (
             lambda: CharacterConvolution(9, D, D, 5, dropout=0.0),
-            lambda: (torch.randint(0, 9, (B, L, 6)),),
+            lambda: (torch.randint(0, 9, (B, L, 6)), torch.zeros(B, L, dtype=torch.long)),
         ),
     ],
     ids=["encoder block", "highway", "trilinear", "characters"],

@@ -31,6 +31,7 @@ _FOREIGN = {
 _LETTER = regex.compile(r"\p{L}")
 _WORD = regex.compile(r"[\p{L}\p{M}]++(?:-[\p{L}\p{M}]++)*+|[¿¡]")
 _WITH_APOSTROPHE = regex.compile(r"[\p{L}\p{M}]++'[\p{L}\p{M}]++")
+_ELIDED = frozenset("cdjlmnst")  # words of French and Italian, before an apostrophe only
 _SAMPLE = 1000  # characters: a list of names may precede the first common words
 # A word of one language alone counts 1, one of n languages 1/n; a rarer letter counts half of that.
 _LETTER_WEIGHT = 0.5
@@ -57,7 +58,10 @@ def _by_words(sample: str) -> str:
     weights: defaultdict[str, float] = defaultdict(float)
     # Each word once: a name that a text repeats is no more evidence than one that it does not.
     for word in {*_WORD.findall(sample), *_WITH_APOSTROPHE.findall(sample)}:
-        if codes := LANGUAGES_OF_WORD.get(word):
+        codes = LANGUAGES_OF_WORD.get(word, ())
+        if word in _ELIDED and f"{word}'" not in sample:
+            codes = tuple(code for code in codes if code not in ("fr", "it"))
+        if codes:
             for code in codes:
                 weights[code] += 1.0 / len(codes)
         elif not word.isascii():

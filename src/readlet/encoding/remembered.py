@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Text = TypeVar("Text", bound=Hashable)  # a text, or a text with its language
 Made = TypeVar("Made")
@@ -37,6 +37,10 @@ class Remembered(Generic[Text, Made]):
             for text, made in found.items():
                 self._put(text, made)
         return [found[text] for text in texts]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy begins empty: it has a lock and an encoder of its own."""
+        return Remembered, (self._make, self._length, self._most)
 
     def _put(self, text: Text, made: Made) -> None:
         if text in self._made:

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from readlet.families.family import Family
 from readlet.families.onnx_graph import GRAPH, OnnxGraph
-from readlet.families.onnx_inputs import load_inputs
+from readlet.families.onnx_inputs import Inputs
 from readlet.families.onnx_scorer import (
     Exported,
     OnnxClassScorer,
@@ -28,7 +28,7 @@ class OnnxReaderFamily(Family):
             data = recipe.data
             if not isinstance(data, SpanData):
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-        inputs = load_inputs(folder, recipe, null=exported.can_refuse)
+        inputs = _load_inputs(folder, recipe, null=exported.can_refuse)
         # The many small operations of a qacnn gain nothing by fusing them, which takes time.
         fuse = recipe.model.kind != "qacnn"
         graph = OnnxGraph.load(folder / GRAPH, exported.graph, fuse=fuse)
@@ -46,7 +46,7 @@ class OnnxClassifierFamily(Family):
         with damage_of(folder / "config.json"):
             if recipe.model.kind != "classifier":
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-        inputs = load_inputs(folder, recipe, null=False)
+        inputs = _load_inputs(folder, recipe, null=False)
         return OnnxClassScorer(OnnxGraph.load(folder / GRAPH, exported.graph), inputs, exported)
 
 
@@ -61,3 +61,15 @@ def _exported(folder: Path, config: dict[str, Any]) -> Exported:
         if not all(isinstance(fact, str) for fact in found.facts):
             raise ValueError("exported: a fact is no text")
         return found
+
+
+def _load_inputs(folder: Path, recipe: Recipe, *, null: bool) -> Inputs:
+    """The inputs that `save` wrote; `damage_of` reports damaged files."""
+    if recipe.model.kind == "qacnn":
+        from readlet.families.onnx_words import load_words
+
+        return load_words(folder, recipe, null=null)
+    # Tokenizers take time to import, and words need none.
+    from readlet.families.onnx_subwords import load_subwords
+
+    return load_subwords(folder, recipe, null=null)

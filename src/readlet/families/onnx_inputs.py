@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.encoding.batches import Arrays, Batches
-from readlet.recipe.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -33,15 +32,3 @@ class Inputs(ABC):
     @abstractmethod
     def save(self, folder: Path) -> list[str]:
         """Write the files of the encoder and return their names."""
-
-
-def load_inputs(folder: Path, recipe: Recipe, *, null: bool) -> Inputs:
-    """The inputs that `save` wrote; `damage_of` reports damaged files."""
-    if recipe.model.kind == "qacnn":
-        from readlet.families.onnx_words import load_words
-
-        return load_words(folder, recipe, null=null)
-    # Tokenizers take time to import, and words need none.
-    from readlet.families.onnx_subwords import load_subwords
-
-    return load_subwords(folder, recipe, null=null)

@@ -5,6 +5,7 @@ import ipaddress
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,8 +117,10 @@ def serve(
     _say_where(bound, [*served.readers, *served.classifiers], key)
     server = uvicorn.Server(config)
     try:
-        asyncio.run(server.serve(sockets=[bound]))
-    except KeyboardInterrupt:  # the usual way to end it; the server has finished its requests
+        # Ctrl-C is the usual way to end it. The server finishes its requests, then raises the
+        # signal again; the interrupt may come too late for asyncio to pass it on.
+        with suppress(KeyboardInterrupt):
+            asyncio.run(server.serve(sockets=[bound]))
         say("readlet: stopped")
     finally:
         served.close()
