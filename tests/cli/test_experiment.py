@@ -229,13 +229,13 @@ def test_several_rows(readlet: Run, table: str, words: list[str]) -> None:
     assert "0 of 2 runs done" in planned.out
 
 
-@pytest.mark.parametrize("name", [n for n in shipped_tables() if load_table(n).missing])
-def test_a_table_with_a_missing_part_is_shown(readlet: Run, name: str) -> None:
-    planned = readlet("experiment", "run", name, "--dry-run")
+def test_a_table_with_a_missing_part_is_shown(readlet: Run, table: str) -> None:
+    Path(table).write_text(f'missing = "a part"\n{Path(table).read_text("utf-8")}', "utf-8")
+    planned = readlet("experiment", "run", table, "--dry-run")
     assert planned.code == 0, planned.err
-    for row in expand(load_table(name)).rows:
+    for row in expand(load_table(table)).rows:
         assert f"{row.name} " in planned.out
-    assert planned.out.splitlines()[-1] == f"(1) needs {load_table(name).missing}"
+    assert planned.out.splitlines()[-1] == "(1) needs a part"
 
 
 def test_missing_parts_are_listed_once_below_the_grid(
