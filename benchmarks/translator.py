@@ -217,7 +217,7 @@ def save(model: Any, numbers: dict[str, int], folder: Path) -> None:
     """As MarianTokenizer and MarianMTModel load it, in half precision."""
     model.half().cpu().save_pretrained(folder)
     (folder / "vocab.json").write_text(json.dumps(numbers, ensure_ascii=False), "utf-8")
-    kind = {"tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "xx"}
+    kind = {"tokenizer_class": "MarianTokenizer"}
     (folder / "tokenizer_config.json").write_text(json.dumps(kind), "utf-8")
 
 

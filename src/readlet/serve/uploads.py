@@ -7,6 +7,8 @@ from readlet.reading.document_text import DocumentKind, document_text
 from readlet.serve.limits import Limits
 from readlet.serve.refusals import RefusedError
 
+_MOST_WAITING = 8
+
 
 class Uploads:
     """Reading a file takes time and memory, so only a few wait."""
@@ -37,6 +39,3 @@ class Uploads:
         if len(text) > most:
             raise ReadletError(f"the file has {len(text):,} characters; at most {most:,}")
         return text
-
-
-_MOST_WAITING = 8
