@@ -27,6 +27,9 @@ class Calibration(BaseModel):
     """Added to that: log-odds of "no answer" when both have the same score."""
     no_answer_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     """Above this no-answer probability the reader predicts "no answer"."""
+    impossible_share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.5
+    """The share of impossible questions for which the no-answer probability holds: that of the
+    questions on which it was fitted, unless it was moved."""
     questions: Annotated[int, Field(ge=0)] = 0
     """Held-out questions on which it was fitted."""
     error_before: float | None = None
@@ -45,6 +48,19 @@ class Calibration(BaseModel):
     @property
     def has_fitted_refusals(self) -> bool:
         return (self.no_answer_slope, self.no_answer_bias) != (1.0, 0.0)
+
+    def assuming(self, impossible_share: float) -> "Calibration":
+        """The same evidence where another share of the questions is impossible (Bayes' rule).
+
+        The threshold stays: it compares the probability that a refusal is right with the score
+        that an answer can expect, whatever the share.
+        """
+        shift = logit(impossible_share) - logit(self.impossible_share)
+        moved = {
+            "no_answer_bias": self.no_answer_bias + shift,
+            "impossible_share": impossible_share,
+        }
+        return self.model_copy(update=moved)
 
     def no_answer(self, lead: float) -> float:
         """The probability of "no answer" when its score exceeds the best answer's by `lead`."""

@@ -96,7 +96,12 @@ def _with_refusals(
     if min(sum(impossible), len(examples) - sum(impossible)) < MIN_QUESTIONS:
         return base
     slope, bias = fit_no_answer([logit(p.no_answer) for p in predictions], impossible)
-    fitted = base.model_copy(update={"no_answer_slope": slope, "no_answer_bias": bias})
+    refusals = {
+        "no_answer_slope": slope,
+        "no_answer_bias": bias,
+        "impossible_share": sum(impossible) / len(impossible),
+    }
+    fitted = base.model_copy(update=refusals)
     pairs = list(zip(examples, predictions, strict=True))
     answers = {example.id: prediction.text for example, prediction in pairs}
     na_probs = {e.id: _no_answer(fitted, p) for e, p in pairs}
