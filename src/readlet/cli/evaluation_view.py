@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from readlet.reading.evaluate_several import SeveralEvaluations
 
 _MISSING_SHOWN = 5
-_NAME_SHOWN = 24  # characters of a file name in a table of 80 columns
+_NAME_SHOWN = 22  # characters of a file name in a table of 80 columns
 _CONFUSION_SHOWN, _MISTAKES_SHOWN = 8, 10  # classes in a table, and pairs of classes in a list
 
 
@@ -54,10 +54,11 @@ def show_evaluation(evaluation: Evaluation) -> None:
 
 
 def show_several(several: "SeveralEvaluations") -> None:
-    """A row for each file with 95% intervals, and the F1 of both kinds of questions."""
+    """A row for each file with 95% intervals; the F1 of questions with and without an answer."""
     table = Table(box=None)
-    for name in ("", SPANS.noun, "EM", "95%", "F1", "95%", "with answer", "without"):
-        table.add_column(name, justify="right" if name else "left", overflow="fold")
+    table.add_column("", no_wrap=True)
+    for name in (SPANS.noun, "EM", "95%", "F1", "95%", "with", "without"):
+        table.add_column(name, justify="right")
     for name, evaluation in {**several.parts, "together": several.together}.items():
         official = evaluation.official
         cells = [f"{official['total']:,}"]
@@ -68,6 +69,7 @@ def show_several(several: "SeveralEvaluations") -> None:
         cells += ["" if value is None else f"{value:.1f}" for value in kinds]
         table.add_row(Text(_short(name)), *cells)
     console.print(table)
+    console.print("with, without: F1 of the questions with an answer, and of those without")
 
 
 def _short(name: str) -> str:
