@@ -66,9 +66,9 @@ def draw(found: dict[float, Cost], own: float, out: Path) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "readlet"
     figure, axis = plt.subplots(figsize=(6.4, 4), layout="constrained")
     for values, label, colour, style in (
-        ([cost.f1 for cost in found.values()], "F1, questions with an answer", "#0072b2", "-"),
-        ([cost.refused for cost in found.values()], "of these, refused", "#d55e00", "--"),
-        ([cost.answered for cost in found.values()], "without: answered", "#444444", ":"),
+        ([cost.f1 for cost in found.values()], "with an answer: F1", "#0072b2", "-"),
+        ([cost.refused for cost in found.values()], "with an answer: refused", "#d55e00", "--"),
+        ([cost.answered for cost in found.values()], "without one: answered", "#444444", ":"),
     ):
         axis.plot(list(found), values, style, color=colour, label=label, linewidth=2)
     axis.axvline(own, color="#999999", linewidth=1)
