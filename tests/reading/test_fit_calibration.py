@@ -139,7 +139,7 @@ def test_documents_are_refused_as_often_as_passages(random_reader: Build) -> Non
         predictions = replace(predictor, calibration=calibration).predict(asked, of)
         return float(np.mean([p.no_answer for p in predictions]))
 
-    documents = in_documents(short, short, 10)
+    documents = in_documents(short, short)
     # The best of many windows leads over "no answer" more easily, unless that is corrected.
     assert doubt(documents, 0.0) < doubt(short, 0.0) - 0.02
     assert doubt(documents, factor) == pytest.approx(doubt(short, factor), abs=1e-3)
@@ -147,13 +147,13 @@ def test_documents_are_refused_as_often_as_passages(random_reader: Build) -> Non
 
 def test_a_document_has_passages_of_other_articles() -> None:
     examples = [Example(str(n), "w1", f"passage {n}", title=f"t{n // 2}") for n in range(8)]
-    for example, document in zip(examples, in_documents(examples, examples, 4), strict=True):
+    for example, document in zip(examples, in_documents(examples, examples, [4]), strict=True):
         texts = document.context.split("\n\n")
         assert example.context in texts
         assert len(set(texts)) == 4
         neighbour = examples[int(example.id) ^ 1].context  # of the same article
         assert neighbour not in texts
-    (short,) = in_documents(examples[:1], examples[:2], 4)
+    (short,) = in_documents(examples[:1], examples[:2], [4])
     assert short.context == "passage 0"  # there is no other article
 
 

@@ -8,6 +8,7 @@ with exponential tails, it would grow with log n: hence the form of the term.
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from readlet.reading.predictor import Predictor
 from readlet.types import Example
 
 _DOCUMENTS = 200  # questions
-_PARAGRAPHS = 10
+PARAGRAPHS = (3, 10, 30)  # of the documents, in turn: the factor must suit all lengths
 _MOST = 3.0  # a larger term would mean that nothing in a long text is believed
 
 
@@ -32,7 +33,7 @@ def fit_windows(predictor: Predictor, examples: Sequence[Example], fitted: Calib
     """
     step = max(1, len(examples) // _DOCUMENTS)
     chosen = list(examples[::step])
-    documents = in_documents(chosen, examples, _PARAGRAPHS)
+    documents = in_documents(chosen, examples)
     alone, inside = (_odds(predictor, asked, fitted) for asked in (chosen, documents))
     more = np.log(inside.windows / alone.windows)  # (questions,)
     wanted = float(np.mean(_logistic(alone.values)))
@@ -64,7 +65,9 @@ def _logistic(x: Doubles) -> Doubles:
 
 
 def in_documents(
-    examples: Sequence[Example], others: Sequence[Example], paragraphs: int
+    examples: Sequence[Example],
+    others: Sequence[Example],
+    paragraphs: Sequence[int] = PARAGRAPHS,
 ) -> list[Example]:
     """The questions about longer texts: the passage stands among passages of other articles.
 
@@ -73,13 +76,13 @@ def in_documents(
     passages = sorted({(example.title, example.context) for example in others})
     draw = random.Random(0)
     made = []
-    for example in examples:
+    for example, count in zip(examples, cycle(paragraphs), strict=False):
         around = [
             text
             for title, text in passages
             if (title != example.title or not title) and text != example.context
         ]
-        texts = draw.sample(around, min(paragraphs - 1, len(around)))
+        texts = draw.sample(around, min(count - 1, len(around)))
         texts.insert(draw.randrange(len(texts) + 1), example.context)
         made.append(replace(example, context="\n\n".join(texts)))
     return made

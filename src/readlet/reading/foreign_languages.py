@@ -16,30 +16,28 @@ class ForeignLanguages:
 
     def __init__(self, known: Sequence[str]) -> None:
         self._known = frozenset(known)
-        self._guessed: dict[str, str] = {}
 
     def of(self, example: Example) -> str:
         """The language of passage or question if it is given or guessed, and not known; or "".
 
-        A question is too short to guess by: only a given language of it counts.
+        The guess is that of both texts: the few common words of a table may seem to be of any
+        language, and those of the question usually decide.
         """
         if not self._known:
             return ""
-        passage = language_code(example.language) or self._guess(example.context)
+        passage = language_code(example.language) or _guess(example)
         asked = language_code(example.question_language)
         return next((code for code in (passage, asked) if code and code not in self._known), "")
-
-    def _guess(self, context: str) -> str:
-        if context not in self._guessed:
-            guess = guess_language(context)
-            # Only the last one: the questions about a passage usually follow each other.
-            self._guessed = {context: "" if guess == UNKNOWN else guess}
-        return self._guessed[context]
 
     def message(self, language: str, count: int) -> str:
         known = ", ".join(sorted(self._known))
         where = f"{count:,} × passage or question in {language}"
         return f"{where}: the reader was trained on {known} only; do not rely on its answers there"
+
+
+def _guess(example: Example) -> str:
+    guess = guess_language(f"{example.question}\n{example.context}")
+    return "" if guess == UNKNOWN else guess
 
 
 def languages_of(examples: Iterable[Example]) -> tuple[str, ...]:
