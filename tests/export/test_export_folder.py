@@ -268,17 +268,53 @@ def test_it_computes_on_the_cpu(small: tuple[Path, Path]) -> None:
         Reader.load(small[1], device="cuda")
 
 
-def test_answers_need_no_torch(small: tuple[Path, Path], tmp_path: Path) -> None:
+def test_nothing_needs_torch(
+    small: tuple[Path, Path], classifier: Path, random_encoder_reader: Make, tmp_path: Path
+) -> None:
+    """Asking and serving exported readers of both kinds and a classifier, in one process."""
+    pytest.importorskip("fastapi.testclient")
+    random_encoder_reader("last").save(tmp_path / "torch")
+    export_folder(str(tmp_path / "torch"), tmp_path / "encoder")
+    export_folder(str(classifier), tmp_path / "classifier")
     (tmp_path / "lamp.txt").write_text(LAMP)
-    command = ["readlet", "ask", "Who?", str(tmp_path / "lamp.txt"), "--reader", str(small[1])]
-    program = (
-        "import sys; from readlet.cli import main\n"
-        f"sys.argv = {command}\n"
-        "try: main()\n"
-        "except SystemExit as ending: print(ending.code)\n"
-        "print([name in sys.modules for name in ('onnxruntime', 'torch', 'transformers')])"
-    )
+    folders = [str(small[1]), str(tmp_path / "encoder"), str(tmp_path / "classifier")]
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _WITHOUT_TORCH, str(tmp_path / "lamp.txt"), *folders],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.splitlines()[-2:] == ["0", "[True, False, False]"]
+    *asked, small_answer, encoder_answer, label, loaded = done.stdout.splitlines()[-6:]
+    assert asked == ["0", "0"]
+    for folder, answer in zip(folders, (small_answer, encoder_answer), strict=False):
+        assert json.loads(answer)["text"] == Reader.load(folder).answer(*PAIRS[0], 1, threshold=1).text
+    assert json.loads(label)["label"] == Classifier.load(folders[2]).predict("A fine lamp.").label
+    assert loaded == "[True, True, False, False]"
+
+
+_WITHOUT_TORCH = """
+import contextlib, io, json, sys
+from readlet.cli import main
+passage, *folders = sys.argv[1:]
+for folder in folders[:2]:
+    sys.argv = ["readlet", "ask", "Who?", passage, "--reader", folder]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()): main()
+    except SystemExit as ending: print(ending.code)
+from fastapi.testclient import TestClient
+from readlet.serve.app import make_app
+from readlet.serve.limits import Limits
+from readlet.serve.monitoring import Counters
+from readlet.serve.served import load_models, serve_models
+counters = Counters()
+models = serve_models(load_models(folders, "auto"), Limits(), counters)
+with TestClient(make_app(models, Limits(), counters, key="", hosts=None)) as client:
+    question = {"question": "Who lit the lamp?", "passage": open(passage).read(), "threshold": 1}
+    for name in models.readers:
+        (found,) = client.post("/answer", json=question | {"reader": name}).json()["answers"]
+        print(json.dumps(found))
+    (found,) = client.post("/classify", json={"text": "A fine lamp."}).json()["predictions"]
+    print(json.dumps(found))
+models.close()
+print([name in sys.modules for name in ("fastapi", "onnxruntime", "torch", "transformers")])
+"""
