@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
 from readlet.families.onnx_graph import OnnxGraph
 from readlet.families.onnx_scorer import OnnxSpanScorer
 from readlet.reading.calibration import Calibration
-from readlet.reading.class_calibration import ClassCalibration
 from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
 from readlet.types import Example
@@ -125,38 +123,18 @@ def test_norm_softmax_in_an_encoder(random_encoder_reader: Make, tmp_path: Path)
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
 
 
-@pytest.fixture(scope="module")
-def classifier(tiny_encoder: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from readlet.families.classifier import ClassifierFamily
-    from readlet.formats.labelled import read_labelled
-    from readlet.nn.pooling import POOLERS
-    from readlet.recipe.classifier import ClassifierRecipe
-
-    recipe = ClassifierRecipe.model_validate(
-        {
-            "name": "tiny-classifier",
-            "data": {"train": ["bundled:reviews-train"], "max_length": 48},
-            "model": {"encoder": str(tiny_encoder()), "pooler": POOLERS, "mix": "weighted"},
-        }
-    )
-    torch.manual_seed(3)
-    family = ClassifierFamily()
-    encoder = family.fit_encoder(recipe, read_labelled("bundled:reviews-train"))
-    folder = tmp_path_factory.mktemp("classifier")
-    Classifier(family.build(recipe, encoder), recipe, ClassCalibration()).save(folder)
-    return folder
-
-
-def test_classifier_with_every_pooler(classifier: Path, tmp_path: Path, readlet: Make) -> None:
+def test_classifier_with_every_pooler(
+    random_classifier: Path, tmp_path: Path, readlet: Make
+) -> None:
     done = readlet(
-        *("export", classifier, "--onnx", "--int8", "--dev", "bundled:reviews-dev"),
+        *("export", random_classifier, "--onnx", "--int8", "--dev", "bundled:reviews-dev"),
         *("--out", tmp_path / "int8"),
     )
     assert done.code == 0, done.err
     assert "accuracy" in done.out.lower()
-    export_folder(str(classifier), tmp_path / "onnx")
+    export_folder(str(random_classifier), tmp_path / "onnx")
     texts = ["A fine lamp.", "x", " ".join([LAMP] * 4)]
-    expected = list(Classifier.load(classifier, device="cpu").predict_batch(texts))
+    expected = list(Classifier.load(random_classifier, device="cpu").predict_batch(texts))
     for given, wanted in zip(
         Classifier.load(tmp_path / "onnx").predict_batch(texts), expected, strict=True
     ):
@@ -269,13 +247,13 @@ def test_it_computes_on_the_cpu(small: tuple[Path, Path]) -> None:
 
 
 def test_nothing_needs_torch(
-    small: tuple[Path, Path], classifier: Path, random_encoder_reader: Make, tmp_path: Path
+    small: tuple[Path, Path], random_classifier: Path, random_encoder_reader: Make, tmp_path: Path
 ) -> None:
     """Asking and serving exported readers of both kinds and a classifier, in one process."""
     pytest.importorskip("fastapi.testclient")
     random_encoder_reader("last").save(tmp_path / "torch")
     export_folder(str(tmp_path / "torch"), tmp_path / "encoder")
-    export_folder(str(classifier), tmp_path / "classifier")
+    export_folder(str(random_classifier), tmp_path / "classifier")
     (tmp_path / "lamp.txt").write_text(LAMP)
     folders = [str(small[1]), str(tmp_path / "encoder"), str(tmp_path / "classifier")]
     done = subprocess.run(
@@ -287,7 +265,9 @@ def test_nothing_needs_torch(
     *asked, small_answer, encoder_answer, label, loaded = done.stdout.splitlines()[-6:]
     assert asked == ["0", "0"]
     for folder, answer in zip(folders, (small_answer, encoder_answer), strict=False):
-        assert json.loads(answer)["text"] == Reader.load(folder).answer(*PAIRS[0], 1, threshold=1).text
+        assert (
+            json.loads(answer)["text"] == Reader.load(folder).answer(*PAIRS[0], 1, threshold=1).text
+        )
     assert json.loads(label)["label"] == Classifier.load(folders[2]).predict("A fine lamp.").label
     assert loaded == "[True, True, False, False]"
 
