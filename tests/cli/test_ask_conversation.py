@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -155,6 +155,34 @@ def _until(master: int, *wanted: str) -> str:
         if re.search(".*".join(map(re.escape, wanted)), seen, re.DOTALL):
             return seen
     raise AssertionError(f"no {wanted} in {seen!r}")
+
+
+def test_an_answer_can_be_cancelled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a terminal the conversation goes on; in a pipe nobody could continue it."""
+    from readlet.cli.conversation import converse
+
+    class Slow:
+        asked: ClassVar[list[str]] = []
+
+        def answer(self, question: str, shown: int | None = None) -> Any:
+            self.asked.append(question)
+            raise KeyboardInterrupt
+
+        def show_passage(self) -> None: ...
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal("Who?\nWhen?\n"))
+    converse(Slow(), None, as_json=False)
+    assert Slow.asked == ["Who?", "When?"]
+    assert capsys.readouterr().out.count("cancelled") == 2
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Who?\n"))
+    with pytest.raises(KeyboardInterrupt):
+        converse(Slow(), None, as_json=False)
 
 
 def test_an_interrupt_that_was_handled_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
