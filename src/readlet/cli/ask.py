@@ -10,6 +10,7 @@ from readlet.cli.options import (
     AlwaysAnswer,
     Device,
     Encoding,
+    ImpossibleShare,
     Language,
     QuestionLanguage,
     Threshold,
@@ -59,6 +60,7 @@ def ask(
         bool, typer.Option("--json", help="Print one JSON object for each question.")
     ] = False,
     threshold: Threshold = None,
+    impossible_share: ImpossibleShare = None,
     always_answer: AlwaysAnswer = False,
     language: Language = "",
     question_language: QuestionLanguage = "",
@@ -78,6 +80,7 @@ def ask(
         raise ReadletError("-: questions come from standard input; give the passage as a file")
     settings = {
         "threshold": threshold,
+        "impossible_share": impossible_share,
         "always_answer": always_answer,
         "language": language,
         "question_language": question_language,
