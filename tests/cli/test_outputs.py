@@ -27,7 +27,16 @@ READ_ONLY = {
     "readlet": {"version", "debug"},
     "demo": set[str](),
     "ask": {
-        *("question", "passages", "reader", "n_best", "read", "as_json", "threshold"),
+        *(
+            "question",
+            "passages",
+            "interactive",
+            "reader",
+            "n_best",
+            "read",
+            "as_json",
+            "threshold",
+        ),
         *("always_answer", "language", "question_language", "device", "encoding"),
         "impossible_share",
     },

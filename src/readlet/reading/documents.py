@@ -62,6 +62,10 @@ class Documents:
         return self._texts[passage]
 
     @property
+    def names(self) -> list[Key]:
+        return list(self._texts)
+
+    @property
     def pieces(self) -> int:
         return len(self._places)
 
