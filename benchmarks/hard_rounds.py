@@ -39,7 +39,7 @@ def make(squad: Path, out: Path, rounds: int, changes: Sequence[str]) -> list[st
     for number in range(rounds + 1):
         made, reader = out / f"made-{number}.json.gz", out / f"reader-{number}"
         if not made.exists():
-            _make_questions(train, made, out / f"reader-{number - 1}" if number else None)
+            make_questions(train, made, out / f"reader-{number - 1}" if number else None)
         if not (reader / "config.json").is_file():
             files = [str(made), *[str(real)] * TIMES_REAL]
             data = [f"data.train={files}", f"data.calibration={held}", f"data.dev={held}"]
@@ -52,7 +52,7 @@ def make(squad: Path, out: Path, rounds: int, changes: Sequence[str]) -> list[st
     return lines
 
 
-def _make_questions(train: Path, out: Path, reader: Path | None) -> Summary:
+def make_questions(train: Path, out: Path, reader: Path | None) -> Summary:
     if reader is None:
         return add_unanswerable([str(train)], out, SHARE, 0, {})
     return add_hard_unanswerable(str(reader), [str(train)], out, SHARE, 0, {})

@@ -65,3 +65,38 @@ def test_rounds_of_hard_questions(
     assert all(any(not example.answers for example in examples) for examples in made)
     train = Reader.load(tmp_path / "out" / "reader-1").recipe.data.train
     assert [Path(name).name for name in train] == ["made-1.json.gz"] + ["rest-train.json.gz"] * 3
+
+
+def test_a_reader_for_passages_of_any_kind(
+    load_script: Callable[[str], Any],
+    squad: Path,
+    tmp_path: Path,
+    long_encoder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script, out = load_script("general_reader"), tmp_path / "out"
+    monkeypatch.setattr(script, "FOLDS", 2)
+    monkeypatch.setattr(script, "TIMES_KINDS", 1)
+    few = script.calibration_questions
+    monkeypatch.setattr(script, "calibration_questions", lambda held: few(held)[:80])
+    changes = [*SHORT, f"model.encoder={long_encoder}", "data.share=0.2"]
+    faster = ("training.epochs=1", "training.batch_size=64")
+    for name in ("TAUGHT", "SECOND_STAGE"):
+        monkeypatch.setattr(script, name, (*getattr(script, name), *faster))
+    finished = script.make(squad, out, [*changes, *FAST])
+    made = Reader.load(finished)
+    assert made.scorer.stored == "int8"
+    assert made.calibration.impossible_share == 0.2
+    second = Reader.load(out / "second").recipe
+    assert [Path(name).name for name in second.data.train] == [
+        "rest-train.json.gz",
+        "bundled:kinds-train",
+    ]
+    assert Path(second.training.start).name == "taught"
+    assert second.training.learning_rate == 6e-5
+    before = (finished / "config.json").read_bytes()
+    assert script.make(squad, out, [*changes, *FAST]) == finished  # nothing is trained again
+    assert (finished / "config.json").read_bytes() == before
+    heading, *rows = script.lines(finished, squad)
+    assert heading.split() == ["EM", "F1", "answerable", "area"]
+    assert [row[:16].strip() for row in rows] == ["default", "share 0.5", "always answering"]
