@@ -4,6 +4,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
 
+# Without kept bytecode, each of the many processes of the tests would compile torch again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test bench clean
 
 demo: $(VENV)/installed
