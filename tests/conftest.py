@@ -375,6 +375,12 @@ def encoder_folders() -> Any:
 
 
 @pytest.fixture(scope="session")
+def forked() -> Any:
+    """The module that starts processes of `readlet` with torch imported."""
+    return _module_beside("forked.py")
+
+
+@pytest.fixture(scope="session")
 def translation_models() -> Any:
     """The module that writes small CTranslate2 models: they swap the case of every letter."""
     return _module_beside("translation_models.py")
