@@ -45,8 +45,9 @@ os.environ.setdefault("ACCELERATE_USE_CPU", "true")
 
 
 @pytest.fixture(autouse=True)
-def _seed() -> None:
+def _same_start() -> None:
     torch.manual_seed(7)
+    torch.set_num_threads(1)  # a script under test may have chosen more
 
 
 @pytest.fixture(scope="session")
