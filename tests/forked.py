@@ -1,6 +1,6 @@
 """Processes of `readlet` that start with torch imported: a server imports it once and forks them.
 
-They are real processes, with signals, streams and exit codes of their own, three seconds sooner.
+They are real processes, with signals, streams and exit codes of their own, and start at once.
 """
 
 import multiprocessing
