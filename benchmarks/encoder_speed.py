@@ -115,6 +115,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=100, help="steps per window")
+    parser.add_argument("--choices", nargs="+", help="only these mixes or poolers")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         parser.exit(1, "encoder_speed: needs a GPU\n")
@@ -126,10 +127,11 @@ def main() -> None:
         f"training.batch_size={arguments.batch}",
     ]
     usual = load_recipe(arguments.recipe, changes)
-    field, choices = _CHOICES[usual.model.kind]
+    field, known = _CHOICES[usual.model.kind]
+    choices = arguments.choices or known
     data = prepare(usual)
     peer = measured(plain, usual, data, steps=arguments.steps)
-    print(f"plain eager loop, {choices[0]}: {peer.rows:.0f} rows/s, {peer.memory:.0f} MiB")
+    print(f"plain eager loop, {known[0]}: {peer.rows:.0f} rows/s, {peer.memory:.0f} MiB")
     print(f"{field:<15} {'rows/s':>9} {'x plain':>8} {'step':>6} {'MiB':>7} {'memory':>7} warm-up")
     first = None
     for choice in choices:

@@ -1,12 +1,12 @@
-"""Readers of the table `000-languages` on XQuAD: English, Spanish, and across the two.
+"""Readers of the table `000-table-2` on XQuAD: English, Spanish, and across the two.
 
-    readlet experiment run 000-languages --data FOLDER --out runs/languages --keep-readers
+    readlet experiment run 000-table-2 --data FOLDER --out runs/languages --keep-readers
     python benchmarks/languages.py --runs runs/languages --xquad XQUAD
 
 XQuAD has the same questions in every language, so questions of one file are asked about the
 passages of another. A cell is the mean over the seeds, with the deviation of F1. Below the table:
-each row against the baseline, with a 95 % interval over questions and the p-value of a permutation
-test over questions.
+the comparisons of the table file, with a 95 % interval over questions and the p-value of a
+permutation test over questions.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.types import Example
 
-TABLE = "000-languages"
+TABLE = "000-table-2"
 Scores = NDArray[np.float64]  # (questions, 2) exact match and F1 of each question, 0 to 1
 
 
@@ -67,8 +67,14 @@ def scores_of(reader: Reader, examples: Sequence[Example]) -> Scores:
     return np.stack([scored.exact, scored.f1], axis=1)  # (questions, 2)
 
 
-def readers_of(runs: Path, *, small: bool, changes: Sequence[str]) -> dict[str, list[Path]]:
-    """The folders of the kept readers of every finished row, one for each seed."""
+Pairs = list[tuple[str, str]]
+
+
+def readers_of(
+    runs: Path, *, small: bool, changes: Sequence[str]
+) -> tuple[dict[str, list[Path]], Pairs]:
+    """The folders of the kept readers of every finished row, one for each seed, and which rows are
+    compared."""
     options = "--small" if small else "--data FOLDER"
     remedy = f"make them: readlet experiment run {TABLE} {options} --out {runs} --keep-readers"
     if not any(runs.glob("*/result.json")):
@@ -86,7 +92,7 @@ def readers_of(runs: Path, *, small: bool, changes: Sequence[str]) -> dict[str, 
             found.setdefault(run.row, []).append(folder)
     if not found:
         raise ReadletError(f"{runs}: no finished run of this table; give the same --set")
-    return found
+    return found, [pair for pair in grid.comparisons if {*pair} <= found.keys()]
 
 
 def measured(
@@ -117,20 +123,19 @@ def table(found: Mapping[str, Mapping[str, Sequence[Scores]]]) -> list[str]:
     return lines
 
 
-def differences(found: Mapping[str, Mapping[str, Sequence[Scores]]], baseline: str) -> list[str]:
-    """F1 of each row less that of the baseline, question by question, mean over the seeds."""
-    lines = ["| F1 against the baseline | test set | difference | 95 % interval | p |"]
-    lines.append("|---|---|---:|---|---:|")
-    for row, by_set in found.items():
-        if row == baseline:
-            continue
-        for name, seeds in by_set.items():
+def differences(found: Mapping[str, Mapping[str, Sequence[Scores]]], pairs: Pairs) -> list[str]:
+    """F1 of one row less that of another, question by question, mean over the seeds."""
+    lines = ["| F1 of | against | test set | difference | 95 % interval | p |"]
+    lines.append("|---|---|---|---:|---|---:|")
+    for row, against in pairs:
+        for name, seeds in found[row].items():
             own = np.mean([scores[:, 1] for scores in seeds], axis=0)  # (questions,)
-            other = np.mean([scores[:, 1] for scores in found[baseline][name]], axis=0)
+            other = np.mean([scores[:, 1] for scores in found[against][name]], axis=0)
             low, high = bootstrap_interval(own - other)
             p = paired_permutation(own, other)
             gap = 100 * float((own - other).mean())
-            lines.append(f"| {row} | {name} | {gap:+.2f} | {low:+.2f} to {high:+.2f} | {p:.3f} |")
+            interval = f"{low:+.2f} to {high:+.2f}"
+            lines.append(f"| {row} | {against} | {name} | {gap:+.2f} | {interval} | {p:.3f} |")
     return lines
 
 
@@ -142,13 +147,12 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="as in `experiment run`")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
-    readers = readers_of(options.runs, small=options.small, changes=options.set)
+    readers, pairs = readers_of(options.runs, small=options.small, changes=options.set)
     found = measured(readers, xquad_sets(options.xquad), options.device)
     print("\n".join(table(found)))
-    baseline = "baseline"
-    if baseline in found and len(found) > 1:
+    if pairs:
         print()
-        print("\n".join(differences(found, baseline)))
+        print("\n".join(differences(found, pairs)))
 
 
 if __name__ == "__main__":

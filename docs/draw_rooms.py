@@ -18,7 +18,7 @@ ROOMS = (
     *_EVERYWHERE,
     *("storage", "bundled", "formats", "encoding", "inspection", "translation"),
     *("augment", "crosslingual", "metrics", "recipe", "nn", "models", "training"),
-    *("families", "reading", "export", "fitting", "experiments", "serve", "cli"),
+    *("families", "reading", "compat", "export", "fitting", "experiments", "serve", "cli"),
 )
 """From left to right: a room imports from those before it. Files beside the rooms are rooms too."""
 _TOP = ("__init__", "__main__")  # the package's face: it may import from any room

@@ -263,3 +263,30 @@ def trained_classifier(
         return made[what, *changes]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def random_classifier(
+    tiny_encoder: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The folder of a tiny classifier with every pooler and random weights."""
+    from readlet.families.classifier import ClassifierFamily
+    from readlet.formats.labelled import read_labelled
+    from readlet.nn.pooling import POOLERS
+    from readlet.reading.class_calibration import ClassCalibration
+    from readlet.reading.classifier import Classifier
+    from readlet.recipe.classifier import ClassifierRecipe
+
+    recipe = ClassifierRecipe.model_validate(
+        {
+            "name": "tiny-classifier",
+            "data": {"train": ["bundled:reviews-train"], "max_length": 48},
+            "model": {"encoder": str(tiny_encoder()), "pooler": POOLERS, "mix": "weighted"},
+        }
+    )
+    torch.manual_seed(3)
+    family = ClassifierFamily()
+    encoder = family.fit_encoder(recipe, read_labelled("bundled:reviews-train"))
+    folder = tmp_path_factory.mktemp("classifier")
+    Classifier(family.build(recipe, encoder), recipe, ClassCalibration()).save(folder)
+    return folder

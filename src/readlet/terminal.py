@@ -59,6 +59,11 @@ def was_interrupted() -> bool:
     return bool(_received)
 
 
+def forget_interrupt() -> None:
+    """Ctrl-C has cancelled a part of the work, and the command goes on."""
+    _received.clear()
+
+
 def _interrupted(number: int, frame: FrameType | None) -> None:
     _received.append(number)
     # Modules that are half loaded may swallow an exception, and then fail later or go on. Nothing

@@ -88,6 +88,8 @@ class Prediction:
     # The reader predicts that the passage has no answer.
     refused: bool
     n_best: tuple[Candidate, ...] = field(default=())
+    # The language of the passage or question, if the reader was not trained on it.
+    unknown_language: str = ""
 
     @classmethod
     def choose(
@@ -130,6 +132,14 @@ class Classification:
     value: float | None = None  # None for a class
 
 
+def check_refusals(
+    threshold: float | None, impossible_share: float | None, always_answer: bool
+) -> None:
+    """Reject wishes about refusals that are out of range or contradict each other."""
+    check_threshold(threshold, always_answer)
+    check_impossible_share(impossible_share, always_answer)
+
+
 def check_threshold(threshold: float | None, always_answer: bool) -> None:
     """Reject a threshold that is no probability, or that would have no effect."""
     if threshold is None:
@@ -139,6 +149,18 @@ def check_threshold(threshold: float | None, always_answer: bool) -> None:
     is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
     if not is_number or not 0.0 <= threshold <= 1.0:
         raise ReadletError(f"threshold: {threshold!r:.40}; give a number from 0 to 1")
+
+
+def check_impossible_share(share: float | None, always_answer: bool) -> None:
+    """Reject a share at which nothing, or everything, would be refused whatever the passage."""
+    if share is None:
+        return
+    if always_answer:
+        raise ReadletError("impossible-share: not together with always-answer; leave one out")
+    is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
+    if not is_number or not 0.0 < share < 1.0:
+        remedy = "give a number between 0 and 1, or always-answer for none"
+        raise ReadletError(f"impossible-share: {share!r:.40}; {remedy}")
 
 
 def check_n_best(n_best: int) -> None:

@@ -2,16 +2,27 @@ from collections import Counter
 
 import pytest
 
-from readlet.bundled import SPLITS, corpus
+from readlet.bundled import KINDS, SPLITS, corpus
 from readlet.errors import ReadletError
 from readlet.formats import read_examples
 from readlet.inspection.check import check
 from readlet.types import Example
 
+_KINDS = set("table list note legal technical news review long science dialogue".split())
+
+
+def _topic(title: str) -> str:
+    return title.rpartition(": ")[2].casefold()
+
 
 @pytest.fixture(scope="module")
 def splits() -> dict[str, list[Example]]:
     return {split: list(read_examples(corpus(split))) for split in SPLITS}
+
+
+@pytest.fixture(scope="module")
+def kinds() -> dict[str, list[Example]]:
+    return {split: list(read_examples(corpus(split))) for split in KINDS}
 
 
 def test_size(splits: dict[str, list[Example]]) -> None:
@@ -27,11 +38,14 @@ def test_a_quarter_has_no_answer(splits: dict[str, list[Example]]) -> None:
         assert share == pytest.approx(0.25, abs=0.02)
 
 
-def test_passages_never_cross_splits(splits: dict[str, list[Example]]) -> None:
-    seen = Counter(
-        context for examples in splits.values() for context in {e.context for e in examples}
-    )
-    assert set(seen.values()) == {1}
+def test_passages_never_cross_splits(
+    splits: dict[str, list[Example]], kinds: dict[str, list[Example]]
+) -> None:
+    files = [*splits.values(), *kinds.values()]
+    contexts = Counter(context for file in files for context in {e.context for e in file})
+    topics = Counter(topic for file in files for topic in {_topic(e.title) for e in file})
+    ids = Counter(example.id for file in files for example in file)
+    assert set(contexts.values()) == set(topics.values()) == set(ids.values()) == {1}
 
 
 def test_languages_in_every_split(splits: dict[str, list[Example]]) -> None:
@@ -39,8 +53,10 @@ def test_languages_in_every_split(splits: dict[str, list[Example]]) -> None:
         assert {example.language for example in examples} >= {"en", "es", "fr", "de"}
 
 
-def test_offsets_are_exact(splits: dict[str, list[Example]]) -> None:
-    for examples in splits.values():
+def test_offsets_are_exact(
+    splits: dict[str, list[Example]], kinds: dict[str, list[Example]]
+) -> None:
+    for examples in (*splits.values(), *kinds.values()):
         for example in examples:
             for answer in (*example.answers, *example.plausible_answers):
                 assert example.context[answer.start : answer.end] == answer.text != ""
@@ -53,9 +69,36 @@ def test_several_golds_where_scores_are_made(splits: dict[str, list[Example]]) -
 
 
 def test_nothing_is_wrong() -> None:
-    report = check([str(corpus(split)) for split in SPLITS], {})
+    report = check([str(corpus(split)) for split in (*SPLITS, *KINDS)], {})
     assert [f for file in report.files for f in file.findings if f.fault.is_wrong] == []
     assert all(file.questions > 0 for file in report.files)
+
+
+def test_size_of_kinds(kinds: dict[str, list[Example]]) -> None:
+    assert {e.language for examples in kinds.values() for e in examples} == {"en"}
+    for split, passages, questions in (("kinds-train", 110, 1000), ("kinds-dev", 30, 300)):
+        assert len({example.context for example in kinds[split]}) >= passages
+        assert len(kinds[split]) >= questions
+
+
+def test_every_kind_has_its_share(kinds: dict[str, list[Example]]) -> None:
+    for examples in kinds.values():
+        passages = Counter(title.partition(": ")[0] for title in {e.title for e in examples})
+        assert set(passages) == _KINDS
+        assert min(passages.values()) > passages.total() / len(_KINDS) * 0.8
+
+
+def test_a_third_of_each_kind_has_no_answer(kinds: dict[str, list[Example]]) -> None:
+    for examples in kinds.values():
+        for kind in _KINDS:
+            flags = [e.is_impossible for e in examples if e.title.startswith(f"{kind}: ")]
+            assert sum(flags) / len(flags) == pytest.approx(1 / 3, abs=0.04)
+
+
+def test_kinds_have_answers_and_refusals_in_each_passage(kinds: dict[str, list[Example]]) -> None:
+    for examples in kinds.values():
+        seen = {(example.context, example.is_impossible) for example in examples}
+        assert len(seen) == 2 * len({example.context for example in examples})
 
 
 def test_unknown_split() -> None:

@@ -69,8 +69,8 @@ def test_passage_from_standard_input(readlet_process: Run) -> None:
 @pytest.mark.parametrize(
     ("question", "content", "message"),
     [
-        (" ", b"Some text.", "the question or the passage is empty"),
-        ("Who?", b" \n", "the question or the passage is empty"),
+        (" ", b"Some text.", "the question is empty"),
+        ("Who?", b" \n", "passage.txt: has no text; give another file"),
         ("Who?", b"", "the file is empty"),
         ("Who?", b"caf\xe9", "byte 3: not UTF-8 text"),
     ],
@@ -93,7 +93,8 @@ def test_invalid_utf8_on_standard_input(readlet_process: Run, tmp_path: Path) ->
         done = readlet_process("ask", "Who?", "-", stdin=stream)
     assert done.code == 2
     fault = "standard input: byte 3: not UTF-8 text"
-    remedy = "name its encoding with --encoding NAME, or save it as UTF-8"
+    option = "--encoding NAME (in experiments: data.encoding)"
+    remedy = f"name its encoding with {option}, or save it as UTF-8"
     assert done.err == f"readlet: {fault}; {remedy}\n"
 
 

@@ -84,7 +84,7 @@ def test_files_that_cannot_be_read_are_reported_and_skipped(readlet: Run, folder
     assert (done.code, done.json()["text"]) == (0, "Ada Brook")
     assert done.err.splitlines() == [
         f"readlet: 5 skipped: {folder}/a-latin.txt: byte 3: not UTF-8 text; "
-        f"{folder}/b-empty.txt: the file is empty; {folder}/c-blank.txt: the file is empty; "
+        f"{folder}/b-empty.txt: the file is empty; {folder}/c-blank.txt: has no text; "
         "and 2 more",
         "readlet: 2 files of other types skipped",
     ]
@@ -104,7 +104,7 @@ def test_files_that_cannot_be_read_are_reported_and_skipped(readlet: Run, folder
 def test_bad_paths(readlet: Run, folder: Path, words: tuple[str, ...], message: str) -> None:
     (folder.parent / "empty").mkdir()
     (folder.parent / "others").mkdir()
-    (folder.parent / "others" / "a.pdf").write_bytes(b"x")
+    (folder.parent / "others" / "a.png").write_bytes(b"x")
     places = {name: folder.parent / name for name in ("empty", "others")} | {"folder": folder}
     done = readlet("ask", QUESTION, *(word.format(**places) for word in words), *BASELINE)
     assert (done.code, done.out) == (2, "")

@@ -224,3 +224,50 @@ def test_bad_options_are_reported_before_prediction(
     assert done.code == 2
     assert message in done.err
     assert len(done.err.splitlines()) == 1  # no progress output
+
+
+def test_several_files(readlet: Run, tmp_path: Path, data: Path, sound: list[Example]) -> None:
+    write_examples(tmp_path / "other.json", sound[:2])
+    done = readlet("evaluate", "baseline", data, tmp_path / "other.json")
+    assert done.code == 0
+    rows = [line.split() for line in done.out.splitlines()]
+    assert [(row[0][-10:], row[1]) for row in rows[1:4]] == [
+        (str(data)[-10:], "3"),
+        ("other.json", "2"),
+        ("together", "5"),
+    ]
+    listed = readlet("evaluate", "baseline", data, tmp_path / "other.json", "--json").json()
+    assert [row["total"] for row in listed["files"]] == [3, 2]
+    for words, message in (
+        (("--plot", "p.svg"), "2 data files: these options are for one file; omit --plot"),
+        (("--predictions", data), "give READER DATA"),
+    ):
+        done = readlet("evaluate", "baseline", data, tmp_path / "other.json", *words)
+        assert (done.code, message in done.err) == (2, True)
+
+
+def test_share_and_language(
+    readlet: Run,
+    tmp_path: Path,
+    sound: list[Example],
+    bundle: Callable[..., Path],
+    random_reader: Callable[..., Any],
+) -> None:
+    bundle(replace(random_reader(*(e.context for e in sound), null=True), languages=("en",)))
+    data, out = tmp_path / "plain.json", tmp_path / "out.jsonl"
+    write_examples(data, [replace(example, language="") for example in sound])
+    shares = ("--impossible-share", "0.999")
+    scored = readlet("evaluate", "bundled", data, *shares, "--language", "de", "--json")
+    assert "3 × passage or question in de: the reader was trained on en only" in scored.err
+    assert scored.json()["HasAns_f1"] == 0.0
+    made = readlet("predict", "bundled", data, *shares, "--language", "de", "--out", out)
+    assert "3 of them refusals, 3 in a language that the reader was not trained on" in made.out
+    assert {json.loads(line)["unknown_language"] for line in out.read_text().splitlines()} == {"de"}
+    for words, message in (
+        (("evaluate", data, "--predictions", out, *shares), "name a reader"),
+        (("evaluate", data, "--predictions", out, "--language", "de"), "name a reader"),
+        (("evaluate", "bundled", data, "--language", "klingon"), "give a code such as en"),
+        (("predict", "bundled", data, "--language", "klingon", "--out", "x.json"), "give a code"),
+    ):
+        done = readlet(*words)
+        assert (done.code, message in done.err) == (2, True)

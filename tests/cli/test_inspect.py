@@ -149,8 +149,8 @@ def test_a_picture_beside_json(readlet: Run, reader: Path, passage: Path, tmp_pa
         (("none", "Who?", "PASSAGE"), "none: no reader there; give a reader's folder"),
         (("baseline", "Who?", "PASSAGE"), "baseline: has no scores to inspect; give a trained"),
         (("bundled", "Who?", "none.txt"), "none.txt: no such file; check the path"),
-        (("bundled", " ", "PASSAGE"), "the question or the passage is empty; both need text"),
-        (("bundled", "Who?", "BLANK"), "the question or the passage is empty; both need text"),
+        (("bundled", " ", "PASSAGE"), "the question is empty; it needs text"),
+        (("bundled", "Who?", "BLANK"), "has no text; give another file"),
         (("bundled", "Who?", "EMPTY"), "the file is empty; check how it was created"),
         (("bundled", "Who?", "PASSAGE", "--device", "tpu"), "device 'tpu': not available"),
         (

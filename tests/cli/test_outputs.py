@@ -27,17 +27,29 @@ READ_ONLY = {
     "readlet": {"version", "debug"},
     "demo": set[str](),
     "ask": {
-        *("question", "passages", "reader", "n_best", "read", "as_json", "threshold"),
+        *(
+            "question",
+            "passages",
+            "interactive",
+            "reader",
+            "n_best",
+            "read",
+            "as_json",
+            "threshold",
+        ),
         *("always_answer", "language", "question_language", "device", "encoding"),
+        "impossible_share",
     },
     "inspect": {"reader", "question", "passage", "overwrite", "as_json", "encoding", "device"},
     "evaluate": {
         *("targets", "predictions", "always_answer", "na_probs", "threshold", "against"),
         *("rules", "allow_missing", "as_json", "column", "encoding", "device", "overwrite"),
+        *("impossible_share", "language", "question_language"),
     },
     "predict": {
         *("reader", "data", "n_best", "threshold", "always_answer", "column", "encoding"),
-        *("device", "batch_size", "overwrite"),
+        *("device", "batch_size", "overwrite", "impossible_share", "language"),
+        "question_language",
     },
     "augment": {
         *("files", "to", "source", "back", "fields", "preset", "keep", "share", "seed", "merge"),

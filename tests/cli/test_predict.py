@@ -20,6 +20,8 @@ Run = Callable[..., Any]
 
 KILN = "The old kiln stands in Hollow Lane. Ada Brook built it in 1881."
 FIELDS = ["id", "question", "text", "start", "end", "score", "no_answer", "refused"]
+FIELDS.append("unknown_language")
+TEXTS = ("id", "question", "text", "unknown_language")
 
 
 @pytest.fixture
@@ -41,10 +43,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     if ".jsonl" in path.name:
         return [json.loads(line) for line in text.splitlines()]
     rows: list[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
-    return [
-        {k: v if k in ("id", "question", "text") else json.loads(v) for k, v in row.items()}
-        for row in rows
-    ]
+    return [{k: v if k in TEXTS else json.loads(v) for k, v in row.items()} for row in rows]
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.jsonl", "p.csv.gz", "p.jsonl.gz"])

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
 from readlet.families.onnx_graph import OnnxGraph
 from readlet.families.onnx_scorer import OnnxSpanScorer
 from readlet.reading.calibration import Calibration
-from readlet.reading.class_calibration import ClassCalibration
 from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
 from readlet.types import Example
@@ -125,38 +123,18 @@ def test_norm_softmax_in_an_encoder(random_encoder_reader: Make, tmp_path: Path)
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
 
 
-@pytest.fixture(scope="module")
-def classifier(tiny_encoder: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from readlet.families.classifier import ClassifierFamily
-    from readlet.formats.labelled import read_labelled
-    from readlet.nn.pooling import POOLERS
-    from readlet.recipe.classifier import ClassifierRecipe
-
-    recipe = ClassifierRecipe.model_validate(
-        {
-            "name": "tiny-classifier",
-            "data": {"train": ["bundled:reviews-train"], "max_length": 48},
-            "model": {"encoder": str(tiny_encoder()), "pooler": POOLERS, "mix": "weighted"},
-        }
-    )
-    torch.manual_seed(3)
-    family = ClassifierFamily()
-    encoder = family.fit_encoder(recipe, read_labelled("bundled:reviews-train"))
-    folder = tmp_path_factory.mktemp("classifier")
-    Classifier(family.build(recipe, encoder), recipe, ClassCalibration()).save(folder)
-    return folder
-
-
-def test_classifier_with_every_pooler(classifier: Path, tmp_path: Path, readlet: Make) -> None:
+def test_classifier_with_every_pooler(
+    random_classifier: Path, tmp_path: Path, readlet: Make
+) -> None:
     done = readlet(
-        *("export", classifier, "--onnx", "--int8", "--dev", "bundled:reviews-dev"),
+        *("export", random_classifier, "--onnx", "--int8", "--dev", "bundled:reviews-dev"),
         *("--out", tmp_path / "int8"),
     )
     assert done.code == 0, done.err
     assert "accuracy" in done.out.lower()
-    export_folder(str(classifier), tmp_path / "onnx")
+    export_folder(str(random_classifier), tmp_path / "onnx")
     texts = ["A fine lamp.", "x", " ".join([LAMP] * 4)]
-    expected = list(Classifier.load(classifier, device="cpu").predict_batch(texts))
+    expected = list(Classifier.load(random_classifier, device="cpu").predict_batch(texts))
     for given, wanted in zip(
         Classifier.load(tmp_path / "onnx").predict_batch(texts), expected, strict=True
     ):
@@ -268,17 +246,55 @@ def test_it_computes_on_the_cpu(small: tuple[Path, Path]) -> None:
         Reader.load(small[1], device="cuda")
 
 
-def test_answers_need_no_torch(small: tuple[Path, Path], tmp_path: Path) -> None:
+def test_nothing_needs_torch(
+    small: tuple[Path, Path], random_classifier: Path, random_encoder_reader: Make, tmp_path: Path
+) -> None:
+    """Asking and serving exported readers of both kinds and a classifier, in one process."""
+    pytest.importorskip("fastapi.testclient")
+    random_encoder_reader("last").save(tmp_path / "torch")
+    export_folder(str(tmp_path / "torch"), tmp_path / "encoder")
+    export_folder(str(random_classifier), tmp_path / "classifier")
     (tmp_path / "lamp.txt").write_text(LAMP)
-    command = ["readlet", "ask", "Who?", str(tmp_path / "lamp.txt"), "--reader", str(small[1])]
-    program = (
-        "import sys; from readlet.cli import main\n"
-        f"sys.argv = {command}\n"
-        "try: main()\n"
-        "except SystemExit as ending: print(ending.code)\n"
-        "print([name in sys.modules for name in ('onnxruntime', 'torch', 'transformers')])"
-    )
+    folders = [str(small[1]), str(tmp_path / "encoder"), str(tmp_path / "classifier")]
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _WITHOUT_TORCH, str(tmp_path / "lamp.txt"), *folders],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.splitlines()[-2:] == ["0", "[True, False, False]"]
+    *asked, small_answer, encoder_answer, label, loaded = done.stdout.splitlines()[-6:]
+    assert asked == ["0", "0"]
+    for folder, answer in zip(folders, (small_answer, encoder_answer), strict=False):
+        assert (
+            json.loads(answer)["text"] == Reader.load(folder).answer(*PAIRS[0], 1, threshold=1).text
+        )
+    assert json.loads(label)["label"] == Classifier.load(folders[2]).predict("A fine lamp.").label
+    assert loaded == "[True, True, False, False]"
+
+
+_WITHOUT_TORCH = """
+import contextlib, io, json, sys
+from readlet.cli import main
+passage, *folders = sys.argv[1:]
+for folder in folders[:2]:
+    sys.argv = ["readlet", "ask", "Who?", passage, "--reader", folder]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()): main()
+    except SystemExit as ending: print(ending.code)
+from fastapi.testclient import TestClient
+from readlet.serve.app import make_app
+from readlet.serve.limits import Limits
+from readlet.serve.monitoring import Counters
+from readlet.serve.served import load_models, serve_models
+counters = Counters()
+models = serve_models(load_models(folders, "auto"), Limits(), counters)
+with TestClient(make_app(models, Limits(), counters, key="", hosts=None)) as client:
+    question = {"question": "Who lit the lamp?", "passage": open(passage).read(), "threshold": 1}
+    for name in models.readers:
+        (found,) = client.post("/answer", json=question | {"reader": name}).json()["answers"]
+        print(json.dumps(found))
+    (found,) = client.post("/classify", json={"text": "A fine lamp."}).json()["predictions"]
+    print(json.dumps(found))
+models.close()
+print([name in sys.modules for name in ("fastapi", "onnxruntime", "torch", "transformers")])
+"""

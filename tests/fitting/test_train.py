@@ -100,6 +100,8 @@ def test_loaded_reader_answers_as_the_trained_one(
     assert all(torch.equal(tensor, other[name]) for name, tensor in state.items())
     assert (loaded.recipe, loaded.metrics) == (reader.recipe, reader.metrics)
     assert loaded.scorer.can_refuse
+    assert loaded.languages == reader.languages
+    assert set(reader.languages) == {e.language for e in seen}
     pairs = [(example.question, example.context) for example in seen[:8]]
     predictions = list(loaded.answer_batch(pairs))
     assert predictions == list(reader.answer_batch(pairs))

@@ -143,6 +143,30 @@ def test_separable_and_misleading_leads_stay_finite() -> None:
     assert 0 < wrong[0] < 0.01  # a larger lead never makes it less likely
 
 
+@given(st.floats(-8, 8), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
+def test_another_share_is_bayes_rule(lead: float, fitted_on: float, share: float) -> None:
+    fitted = Calibration(no_answer_slope=0.7, no_answer_bias=0.2, impossible_share=fitted_on)
+    before = fitted.no_answer(lead)
+    # How likely this lead is of each kind of question, up to a common factor.
+    of_impossible, of_answerable = before / fitted_on, (1 - before) / (1 - fitted_on)
+    joint = share * of_impossible
+    expected = joint / (joint + (1 - share) * of_answerable)
+    moved = fitted.assuming(share)
+    assert moved.no_answer(lead) == pytest.approx(expected)
+    assert moved.impossible_share == share
+    assert moved.no_answer_threshold == fitted.no_answer_threshold
+    assert moved.assuming(fitted_on).no_answer(lead) == pytest.approx(before)
+
+
+@given(st.floats(-8, 8), st.integers(1, 1000))
+def test_further_windows_add_doubt(lead: float, windows: int) -> None:
+    fitted = Calibration(no_answer_slope=0.3, no_answer_windows=0.5)
+    odds = fitted.no_answer(lead, windows) / (1 - fitted.no_answer(lead, windows))
+    alone = fitted.no_answer(lead) / (1 - fitted.no_answer(lead))
+    assert odds == pytest.approx(alone * math.sqrt(windows))
+    assert Calibration().no_answer(lead, windows) == Calibration().no_answer(lead)
+
+
 @given(st.floats(-30, 30), st.floats(0.01, 5), st.floats(-20, 20))
 def test_no_answer_is_the_logistic_of_the_lead(lead: float, slope: float, bias: float) -> None:
     fitted = Calibration(no_answer_slope=slope, no_answer_bias=bias)

@@ -19,6 +19,7 @@ from readlet.reading.fit_calibration import (
     MIN_QUESTIONS,
     calibrate,
 )
+from readlet.reading.fit_windows import fit_windows, in_documents
 from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader
 from readlet.types import Example, Span
@@ -117,6 +118,43 @@ def test_the_threshold_gives_the_best_f1(random_reader: Build) -> None:
     )
     assert below == pytest.approx(above)
     assert below > 0
+
+
+def test_it_notes_the_share_of_impossible_questions(random_reader: Build) -> None:
+    predictor, examples, rows = setting(random_reader, null=True)
+    impossible = sum(not example.answers for example in examples)
+    fitted = calibrate(predictor, examples, rows)
+    assert fitted.impossible_share == pytest.approx(impossible / len(examples))
+
+
+def test_documents_are_refused_as_often_as_passages(random_reader: Build) -> None:
+    predictor, examples, rows = setting(random_reader, null=True)
+    counts = np.bincount(rows.row_example, minlength=len(examples)).tolist()
+    short = [e for e, windows in zip(examples, counts, strict=True) if windows == 1]
+    factor = fit_windows(predictor, short, Calibration())
+
+    def doubt(asked: list[Example], of_windows: float) -> float:
+        calibration = Calibration(no_answer_windows=of_windows)
+        of = predictor.scorer.encoder.encode(asked)
+        predictions = replace(predictor, calibration=calibration).predict(asked, of)
+        return float(np.mean([p.no_answer for p in predictions]))
+
+    documents = in_documents(short, short)
+    # The best of many windows leads over "no answer" more easily, unless that is corrected.
+    assert doubt(documents, 0.0) < doubt(short, 0.0) - 0.02
+    assert doubt(documents, factor) == pytest.approx(doubt(short, factor), abs=1e-3)
+
+
+def test_a_document_has_passages_of_other_articles() -> None:
+    examples = [Example(str(n), "w1", f"passage {n}", title=f"t{n // 2}") for n in range(8)]
+    for example, document in zip(examples, in_documents(examples, examples, [4]), strict=True):
+        texts = document.context.split("\n\n")
+        assert example.context in texts
+        assert len(set(texts)) == 4
+        neighbour = examples[int(example.id) ^ 1].context  # of the same article
+        assert neighbour not in texts
+    (short,) = in_documents(examples[:1], examples[:2], [4])
+    assert short.context == "passage 0"  # there is no other article
 
 
 def test_the_calibration_before_does_not_matter(random_reader: Build) -> None:

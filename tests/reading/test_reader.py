@@ -527,3 +527,43 @@ def test_combining_accents_change_no_answer(refusing: Reader) -> None:
     assert (apart.score, apart.no_answer) == (whole.score, whole.no_answer)
     assert normalize("NFC", apart.text) == whole.text
     check_properties(normalize("NFD", LAMP), apart)
+
+
+def test_the_expected_share_of_impossible_questions_moves_all_probabilities(
+    random_reader: Build,
+) -> None:
+    reader = random_reader(LAMP, null=True)
+    found = [
+        reader.answer("Who lit the lamp?", LAMP, impossible_share=share)
+        for share in (0.1, 0.5, 0.9)
+    ]
+    assert found[1] == reader.answer("Who lit the lamp?", LAMP)  # uncalibrated: an even prior
+    doubts = [prediction.no_answer for prediction in found]
+    assert doubts == sorted(doubts)
+    assert doubts[0] < doubts[2]
+    for one in found:
+        # Given that there is an answer, nothing has changed.
+        shares = [candidate.score / (1 - one.no_answer) for candidate in one.n_best]
+        usual = [candidate.score / (1 - doubts[1]) for candidate in found[1].n_best]
+        assert shares == pytest.approx(usual)
+        assert one.refused == (one.no_answer > reader.no_answer_threshold)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"impossible_share": 0.0}, "impossible-share: 0.0; give a number between 0 and 1"),
+        ({"impossible_share": 1.0}, "between 0 and 1"),
+        ({"impossible_share": float("nan")}, "between 0 and 1"),
+        ({"impossible_share": True}, "between 0 and 1"),
+        ({"impossible_share": 0.2, "always_answer": True}, "not together with always-answer"),
+    ],
+)
+def test_bad_shares(random_reader: Build, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ReadletError, match=message):
+        random_reader(LAMP, null=True).answer("Who?", LAMP, **options)
+
+
+def test_a_reader_that_never_refuses_has_no_share_to_move(random_reader: Build) -> None:
+    with pytest.raises(ReadletError, match="never refuses; leave it out"):
+        random_reader(LAMP).answer("Who?", LAMP, impossible_share=0.2)

@@ -180,6 +180,32 @@ def test_an_encoder_reader_is_rounded_and_is_otherwise_the_same(
         assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
 
 
+def test_an_encoder_reader_in_eight_bits(random_encoder_reader: Build, tmp_path: Path) -> None:
+    reader = random_encoder_reader("dot")
+    reader.save(tmp_path / "whole")
+    found = slim_folder(str(tmp_path / "whole"), tmp_path / "slim", int8=True)
+    assert (found.stored_before, found.stored) == ("float32", "int8")
+    loaded = Reader.load(tmp_path / "slim")
+    assert "eight bits" in (tmp_path / "slim" / "README.md").read_text("utf-8")
+    made = slim(reader, stored="int8")
+    assert list(loaded.answer_batch(PAIRS)) == list(made.answer_batch(PAIRS))
+    loaded.save(tmp_path / "again")
+    for folder in ("slim", "again"):
+        stored = load_file(tmp_path / folder / "model.safetensors")
+        assert {str(t.dtype) for t in stored.values() if t.ndim == 2} == {"torch.int8"}
+    names = ("slim/model.safetensors", "again/model.safetensors")
+    first, second = ((tmp_path / name).read_bytes() for name in names)
+    assert first == second
+
+
+def test_a_reader_with_word_vectors_is_not_stored_in_eight_bits(
+    reader: Reader, tmp_path: Path
+) -> None:
+    reader.save(tmp_path / "whole")
+    with pytest.raises(ReadletError, match="--int8: a reader of kind 'qacnn' is not stored in"):
+        slim_folder(str(tmp_path / "whole"), tmp_path / "slim", int8=True)
+
+
 def test_rounding_an_encoder_reader_matters(random_encoder_reader: Build) -> None:
     reader = random_encoder_reader()
     assert list(slim(reader).answer_batch(PAIRS)) != list(reader.answer_batch(PAIRS))

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -71,6 +71,23 @@ def test_refusals_can_be_set(server: Any) -> None:
     assert refused(threshold=0.0)[0]
     assert not refused(threshold=1.0)[0]
     assert refused(always_answer=True) == (False, 0.0)
+    assert refused(impossible_share=0.01)[1] < refused()[1] < refused(impossible_share=0.99)[1]
+    for wrong in (
+        {"impossible_share": 0.2, "reader": "baseline"},
+        {"impossible_share": 0.2, "always_answer": True},
+        {"impossible_share": 1.0},
+    ):
+        got = server.post("/answer", question=QUESTION, passage=PASSAGE, **wrong)
+        assert got.status_code == 422
+        assert "impossible_share" in got.json()["reason"]
+
+
+def test_an_unknown_language_is_named(start: Callable[..., Any], models: dict[str, Any]) -> None:
+    server = start({"english": replace(models["tiny"], languages=("en",))})
+    got = server.post("/answer", question="Wer?", passage=PASSAGE, language="de")
+    assert got.json()["answers"][0]["unknown_language"] == "de"
+    got = server.post("/answer", question=QUESTION, passage=PASSAGE)
+    assert got.json()["answers"][0]["unknown_language"] == ""
 
 
 def test_offsets_count_code_points(server: Any) -> None:

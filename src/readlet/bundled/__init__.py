@@ -6,8 +6,15 @@ from readlet.errors import ReadletError
 
 SPLITS = ("train", "dev", "test")
 """Of the bundled questions."""
+KINDS = ("kinds-train", "kinds-dev")
+"""English questions on passages of other kinds: tables, lists, notes, contracts, manuals, reviews.
+
+An article's title begins with the kind of its passage, as in "table: Ferry timetable".
+"""
 REVIEWS = ("reviews-train", "reviews-dev")
 """Short made-up reviews with the labels good and bad, to try classifiers with."""
+NAMES = (*SPLITS, *KINDS, *REVIEWS)
+"""Everything that `corpus` finds."""
 _READER = Path(__file__).parent / "reader"
 
 
@@ -16,10 +23,9 @@ def corpus(split: str) -> Path:
 
     Splits share no passages, and no reviews.
     """
-    if split not in (*SPLITS, *REVIEWS):
-        known = (*SPLITS, *REVIEWS)
-        raise ReadletError(f"no split {split!r} in the bundled corpus; use one of {known}")
-    suffix = "json" if split in SPLITS else "tsv"
+    if split not in NAMES:
+        raise ReadletError(f"no split {split!r} in the bundled corpus; use one of {NAMES}")
+    suffix = "tsv" if split in REVIEWS else "json"
     return Path(__file__).parent / "corpus" / f"{split}.{suffix}"
 
 

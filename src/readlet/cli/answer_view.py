@@ -9,32 +9,53 @@ from rich.text import Text
 
 from readlet.cli.console import FEW, console, highlighted
 from readlet.terminal import say
-from readlet.types import Prediction
+from readlet.types import Candidate, Prediction
 
 if TYPE_CHECKING:
     from readlet.reading.document_files import DocumentFiles
-    from readlet.reading.documents import Documents, Found
+    from readlet.reading.documents import Documents, Found, Key
 
-# At most this many characters of a text are printed: a screen or two of a passage, and of a
-# document less, since a list follows it.
-_OF_PASSAGE, _OF_DOCUMENT = 4000, 1500
+# At most this many characters of a text are printed: a screen or two of a passage, of a document
+# less, since a list follows it, and around an answer in a conversation a few lines.
+_OF_PASSAGE, _OF_DOCUMENT, _AROUND_ANSWER = 4000, 1500, 500
 
 
 def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 1) -> None:
     """Print the passage with the answer highlighted, then the answer with its confidence."""
-    place = [(prediction.start, prediction.end)] if not prediction.refused else []
-    console.print(_marked(text, place, _OF_PASSAGE))
+    show_passage(text, prediction)
     console.print()
-    show_prediction(question, prediction)
-    for rank, candidate in enumerate(prediction.n_best[:n_best] if n_best > 1 else (), 1):
+    show_question(question)
+    show_prediction(prediction)
+    if n_best > 1:
+        show_candidates(prediction.n_best[:n_best])
+    console.print()
+
+
+def show_passage(text: str, prediction: Prediction | None) -> None:
+    """Print the passage, or a part of a long one, with the answer highlighted if there is one."""
+    place = [(prediction.start, prediction.end)] if prediction and not prediction.refused else []
+    console.print(_marked(text, place, _OF_PASSAGE))
+
+
+def show_around(text: str, prediction: Prediction) -> None:
+    """Print the lines around the answer; nothing where the reader refuses."""
+    if not prediction.refused:
+        place = (prediction.start, prediction.end)
+        console.print(_marked(text, [place], _AROUND_ANSWER))
+
+
+def show_candidates(candidates: Sequence[Candidate]) -> None:
+    for rank, candidate in enumerate(candidates, 1):
         shown = f"{escape(candidate.text)}  [dim]at {candidate.start}[/dim]"
         console.print(f"  {rank}. {candidate.score:.2f}  {shown}")
-    console.print()
 
 
-def show_prediction(question: str, prediction: Prediction) -> None:
-    """Print the question, then the answer or the refusal with its probability."""
+def show_question(question: str) -> None:
     console.print(f"[bold]Q[/bold] {escape(question)}")
+
+
+def show_prediction(prediction: Prediction) -> None:
+    """Print the answer or the refusal with its probability."""
     if not prediction.refused:
         details = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
         console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({details})[/dim]")
@@ -53,27 +74,44 @@ def show_found(
     top = found[0]
     if not top.prediction.refused:
         place = (top.prediction.start, top.prediction.end)
-        console.print(str(top.passage), style="bold", markup=False, soft_wrap=True)
+        show_name(top.passage)
         console.print(_marked(documents[top.passage], [place], _OF_DOCUMENT))
-    console.print(f"\n[bold]Q[/bold] {escape(question)}")
-    if not top.prediction.refused:
-        details = f"{top.passage} at {place[0]}-{place[1]}, confidence {top.prediction.score:.2f}"
-        answer = escape(top.prediction.text)
+    console.print()
+    show_question(question)
+    show_best(top)
+    if len(found) > 1:
+        show_list(found)
+    counts = f"read {pieces_read:,} of {documents.pieces:,} pieces of {len(documents):,} documents"
+    console.print(f"\n{counts}", style="dim")
+
+
+def show_name(document: "Key") -> None:
+    console.print(str(document), style="bold", markup=False, soft_wrap=True)
+
+
+def show_best(top: "Found") -> None:
+    """Print the answer with its document, or the refusal."""
+    best = top.prediction
+    if not best.refused:
+        details = f"{top.passage} at {best.start}-{best.end}, confidence {best.score:.2f}"
+        answer = escape(best.text)
     else:
-        details = f"probability {top.prediction.no_answer:.2f}"
+        details = f"probability {best.no_answer:.2f}"
         answer = "no answer in these documents"
         if top.best:
             details += f"; best candidate: {top.best.text}, {top.passage}"
     console.print(f"[bold]A[/bold] {answer}  [dim]({escape(details)})[/dim]", soft_wrap=True)
-    for rank, one in enumerate(found if len(found) > 1 else (), 1):
+
+
+def show_list(found: "Sequence[Found]") -> None:
+    """Print the best answer of each document with its place and score."""
+    for rank, one in enumerate(found, 1):
         if one.best is None:
             continue
         refused = "" if not one.prediction.refused else ", refused"
         where = escape(f"{one.passage} at {one.best.start}-{one.best.end}{refused}")
         line = f"  {rank}. {one.best.score:.2f}  {escape(one.best.text)}  [dim]{where}[/dim]"
         console.print(line, soft_wrap=True)  # so that the path can be copied
-    counts = f"read {pieces_read:,} of {documents.pieces:,} pieces of {len(documents):,} documents"
-    console.print(f"\n{counts}", style="dim")
 
 
 def found_as_json(found: "Sequence[Found]") -> dict[str, Any]:

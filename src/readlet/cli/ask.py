@@ -1,21 +1,16 @@
-"""`readlet ask`: one question about a passage or many documents."""
+"""`readlet ask`: questions about a passage or many documents."""
 
-from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from readlet.cli.answer_view import (
-    found_as_json,
-    report_skipped,
-    show_answer,
-    show_found,
-)
+from readlet.cli.answer_view import report_skipped
 from readlet.cli.console import print_json
 from readlet.cli.options import (
     AlwaysAnswer,
     Device,
     Encoding,
+    ImpossibleShare,
     Language,
     QuestionLanguage,
     Threshold,
@@ -23,19 +18,31 @@ from readlet.cli.options import (
 from readlet.cli.threads import use_free_cores
 from readlet.reading.asked import MAX_PASSAGES
 
-_ANSWERS_OF_DOCUMENTS = 3  # that are shown by default: another document may be the right one
+if TYPE_CHECKING:
+    from readlet.cli.asking import Asked
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    question: Annotated[
+        str, typer.Argument(help="The question, in quotes. With -i this is a passage, too.")
+    ],
     passages: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="PASSAGE...",
-            help="A text file, or - for standard input. Several files, or a folder with .txt and "
-            ".md files: the most relevant pieces are read, and the document is named.",
+            show_default=False,
+            help="A file (.txt, .md, .html or .pdf), or - for standard input. Several files, or a "
+            "folder of them: the most relevant pieces are read, and the document is named.",
         ),
-    ],
+    ] = None,
+    interactive: Annotated[
+        bool,
+        typer.Option(
+            "--interactive",
+            "-i",
+            help="Ask several questions: in the terminal, or one on each line of standard input.",
+        ),
+    ] = False,
     reader: Annotated[
         str, typer.Option(help="The reader to use: a folder, `bundled` or `baseline`.")
     ] = "bundled",
@@ -49,60 +56,65 @@ def ask(
             min=1, metavar="N", help="Of several documents, read the N most relevant pieces."
         ),
     ] = MAX_PASSAGES,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each question.")
+    ] = False,
     threshold: Threshold = None,
+    impossible_share: ImpossibleShare = None,
     always_answer: AlwaysAnswer = False,
     language: Language = "",
     question_language: QuestionLanguage = "",
     encoding: Encoding = "",
     device: Device = "auto",
 ) -> None:
-    """Answer a question about a passage or many documents, or report that there is no answer."""
+    """Answer questions about a passage or many documents, or report that there is no answer."""
+    from readlet.errors import ReadletError
+    from readlet.reading.document_files import STANDARD_INPUT
+
+    given = [question] * interactive + (passages or [])
+    if not given:
+        raise ReadletError("no passage; give a file, a folder, or - for standard input")
+    if not interactive and not question.strip():
+        raise ReadletError("the question is empty; it needs text")
+    if interactive and STANDARD_INPUT in given:
+        raise ReadletError("-: questions come from standard input; give the passage as a file")
+    settings = {
+        "threshold": threshold,
+        "impossible_share": impossible_share,
+        "always_answer": always_answer,
+        "language": language,
+        "question_language": question_language,
+    }
+    use_free_cores(reader)
+    asked = _asked(given, encoding, reader, device, read, settings)
+    if interactive:
+        from readlet.cli.conversation import converse
+
+        converse(asked, n_best, as_json=as_json)
+        return
+    answered = asked.answer(question, n_best)
+    if as_json:
+        print_json(answered.as_json(n_best))
+    else:
+        answered.show(n_best)
+
+
+def _asked(
+    paths: list[str], encoding: str, reader: str, device: str, read: int, settings: dict[str, Any]
+) -> "Asked":
+    from readlet.cli.asking import ManyDocuments, OnePassage
     from readlet.errors import ReadletError
     from readlet.reading.document_files import is_one_document, read_document, read_documents
     from readlet.reading.documents import Documents
     from readlet.reading.reader import load_reader
 
-    use_free_cores(reader)
-    if not is_one_document(passages):
-        if not question.strip():
-            raise ReadletError("the question is empty; it needs text")
-        files = read_documents(passages, encoding)
-        report_skipped(files)
-        loaded = load_reader(reader, device=device)
-        documents = Documents(files.texts)
-        shown = n_best or _ANSWERS_OF_DOCUMENTS
-        if not documents.pieces:
-            raise ReadletError("the documents contain no words; give text")
-        found = documents.answer(
-            loaded,
-            question,
-            max_passages=read,
-            threshold=threshold,
-            always_answer=always_answer,
-            language=language,
-            question_language=question_language,
-        )
-        if as_json:
-            print_json(found_as_json(found[:shown]))
-        else:
-            show_found(question, documents, found[:shown], min(read, documents.pieces))
-        return
-    text = read_document(passages[0], encoding)
-    if not question.strip() or not text.strip():
-        raise ReadletError("the question or the passage is empty; both need text")
-    n_best = n_best or 1
-    prediction = load_reader(reader, device=device).answer(
-        question,
-        text,
-        n_best,
-        threshold=threshold,
-        always_answer=always_answer,
-        language=language,
-        question_language=question_language,
-    )
-    if as_json:
-        best = [asdict(candidate) for candidate in prediction.n_best[:n_best]]
-        print_json(asdict(prediction) | {"n_best": best})
-    else:
-        show_answer(question, text, prediction, n_best)
+    if is_one_document(paths):
+        text = read_document(paths[0], encoding)
+        return OnePassage(load_reader(reader, device=device), text, settings)
+    files = read_documents(paths, encoding)
+    report_skipped(files)
+    loaded = load_reader(reader, device=device)
+    documents = Documents(files.texts)
+    if not documents.pieces:
+        raise ReadletError("the documents contain no words; give text")
+    return ManyDocuments(loaded, documents, read, settings)

@@ -6,7 +6,17 @@ from typing import Annotated, Literal
 import typer
 
 from readlet.cli.console import print_json
-from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Overwrite, Threshold
+from readlet.cli.options import (
+    AlwaysAnswer,
+    ColumnPairs,
+    Device,
+    Encoding,
+    ImpossibleShare,
+    Language,
+    Overwrite,
+    QuestionLanguage,
+    Threshold,
+)
 from readlet.cli.threads import use_free_cores
 
 
@@ -14,9 +24,9 @@ def evaluate_command(
     targets: Annotated[
         list[str],
         typer.Argument(
-            metavar="[READER] DATA",
-            help="A reader (a folder, `bundled` or `baseline`) or a classifier, and a data file. "
-            "With --predictions: only the data file.",
+            metavar="[READER] DATA...",
+            help="A reader (a folder, `bundled` or `baseline`) or a classifier, and a data file; "
+            "of several files, one table. With --predictions: only the data file.",
         ),
     ],
     predictions: Annotated[
@@ -31,6 +41,7 @@ def evaluate_command(
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
     threshold: Threshold = None,
+    impossible_share: ImpossibleShare = None,
     against: Annotated[
         Path | None,
         typer.Option(
@@ -56,6 +67,8 @@ def evaluate_command(
         bool, typer.Option(help="Exit with 0 even if predictions are missing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    language: Language = "",
+    question_language: QuestionLanguage = "",
     column: ColumnPairs = [],  # noqa: B006  typer copies it
     encoding: Encoding = "",
     device: Device = "auto",
@@ -63,20 +76,51 @@ def evaluate_command(
     """Score a reader, a classifier, or a file of predictions, exactly as the official scripts do.
 
     GLUE files are scored by the metrics of their task, a classifier by those of its recipe.
-    Exit code 1: predictions are missing.
+    A reader on several files: a row for each, and one for all questions together; --json has the
+    whole report of each. Exit code 1: predictions are missing.
     """
-    from readlet.cli.evaluation_view import show_classes, show_evaluation
+    from readlet.cli.evaluation_view import show_classes, show_evaluation, show_several
     from readlet.errors import ReadletError
     from readlet.formats.columns import parse_columns
     from readlet.formats.labelled import content_of
     from readlet.formats.sources import task_of
     from readlet.reading.evaluate_files import evaluate_questions
+    from readlet.reading.evaluate_several import evaluate_several
     from readlet.reading.evaluate_texts import evaluate_classifier, evaluate_sentences
     from readlet.reading.trained_model import stored_task
 
-    reader = targets[0] if len(targets) == 2 else None
-    if len(targets) > 2 or (reader is None) == (predictions is None):
+    reader = targets[0] if len(targets) > 1 else None
+    if (reader is None) == (predictions is None):
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
+    if reader is not None and len(targets) > 2:
+        of_one = {
+            "--na-probs": na_probs is not None,
+            "--against": against is not None,
+            "--save-predictions": save is not None,
+            "--plot": plot is not None,
+        }
+        _refuse(f"{len(targets) - 1} data files", "these options are for one file", of_one)
+        if stored_task(reader) == "classes":
+            raise ReadletError(f"{reader}: a classifier; give one data file at a time")
+        use_free_cores(reader)
+        several = evaluate_several(
+            reader,
+            targets[1:],
+            threshold=threshold,
+            impossible_share=impossible_share,
+            always_answer=always_answer,
+            rules=rules,
+            language=language,
+            question_language=question_language,
+            columns=parse_columns(column),
+            encoding=encoding,
+            device=device,
+        )
+        if as_json:
+            print_json(several.as_json())
+        else:
+            show_several(several)
+        return
     if save is not None and reader is None:
         raise ReadletError("--save-predictions needs a reader; give READER DATA")
     data, columns = targets[-1], parse_columns(column)
@@ -85,6 +129,8 @@ def evaluate_command(
         "--always-answer": always_answer,
         "--na-probs": na_probs is not None,
         "--threshold": threshold is not None,
+        "--impossible-share": impossible_share is not None,
+        "--language": bool(language or question_language),
         "--rules": rules is not None,
     }
     if reader is not None:
@@ -117,6 +163,7 @@ def evaluate_command(
         evaluation = evaluate_questions(
             data,
             reader=reader,
+            impossible_share=impossible_share,
             always_answer=always_answer,
             predictions=predictions,
             na_probs=na_probs,
@@ -126,6 +173,8 @@ def evaluate_command(
             save=save,
             plot=plot,
             overwrite=overwrite,
+            language=language,
+            question_language=question_language,
             columns=columns,
             encoding=encoding,
             device=device,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -13,7 +14,11 @@ from readlet.metrics.evaluation import Evaluation
 from readlet.metrics.span_task import SPANS
 from readlet.metrics.task import Task
 
+if TYPE_CHECKING:
+    from readlet.reading.evaluate_several import SeveralEvaluations
+
 _MISSING_SHOWN = 5
+_NAME_SHOWN = 22  # characters of a file name in a table of 80 columns
 _CONFUSION_SHOWN, _MISTAKES_SHOWN = 8, 10  # classes in a table, and pairs of classes in a list
 
 
@@ -46,6 +51,30 @@ def show_evaluation(evaluation: Evaluation) -> None:
     if evaluation.against is not None:
         _show_comparison(SPANS, evaluation.against)
     _show_missing(evaluation.missing)
+
+
+def show_several(several: "SeveralEvaluations") -> None:
+    """A row for each file with 95% intervals; the F1 of questions with and without an answer."""
+    table = Table(box=None)
+    table.add_column("", no_wrap=True)
+    for name in (SPANS.noun, "EM", "95%", "F1", "95%", "with", "without"):
+        table.add_column(name, justify="right")
+    for name, evaluation in {**several.parts, "together": several.together}.items():
+        official = evaluation.official
+        cells = [f"{official['total']:,}"]
+        for metric in SPANS.headline:
+            low, high = evaluation.intervals[metric]
+            cells += [f"{official[metric]:.1f}", f"{low:.1f}–{high:.1f}"]
+        kinds = (official.get(f"{kind}_f1") for kind in ("HasAns", "NoAns"))
+        cells += ["" if value is None else f"{value:.1f}" for value in kinds]
+        table.add_row(Text(_short(name)), *cells)
+    console.print(table)
+    console.print("with, without: F1 of the questions with an answer, and of those without")
+
+
+def _short(name: str) -> str:
+    """The end of a path tells files apart."""
+    return name if len(name) <= _NAME_SHOWN else f"…{name[1 - _NAME_SHOWN :]}"
 
 
 def show_classes(evaluation: ClassEvaluation) -> None:

@@ -41,8 +41,8 @@ def inspect(
         inputs = [Path(passage), *([reader_folder(reader)] if reader != BASELINE else [])]
         check_picture(save, inputs, overwrite=overwrite)
     text = read_document(passage, encoding)
-    if not question.strip() or not text.strip():
-        raise ReadletError("the question or the passage is empty; both need text")
+    if not question.strip():
+        raise ReadletError("the question is empty; it needs text")
     use_free_cores(reader)
     found = inspect_answer(inspectable_reader(reader, device=device), question, text)
     if as_json:

@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from readlet.cli.answer_view import show_prediction
+from readlet.cli.answer_view import show_prediction, show_question
 from readlet.cli.console import console
 from readlet.families.family import Floats
 from readlet.reading.inspecting import END, START, Inspection
@@ -28,7 +28,8 @@ _NAMES = ("start", "end")
 
 def show_inspection(found: Inspection) -> None:
     """Print the answer, then where its scores come from."""
-    show_prediction(found.question, found.prediction)
+    show_question(found.question)
+    show_prediction(found.prediction)
     if found.layers is None:
         _show_places(found)
     else:

@@ -18,6 +18,15 @@ Threshold = Annotated[
         show_default="the reader's own",
     ),
 ]
+ImpossibleShare = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Share of the questions that you expect to have no answer, such as 0.5: moves the "
+        "no-answer probability.",
+        show_default="that of the reader's calibration",
+    ),
+]
 AlwaysAnswer = Annotated[
     bool, typer.Option(help="Every passage is taken to have an answer: never refuse.")
 ]
@@ -32,7 +41,7 @@ Language = Annotated[
     str,
     typer.Option(
         metavar="CODE",
-        help="Language of the passages, such as es, for readers with several languages.",
+        help="Language of the passages, such as es, where the data names none.",
         show_default="guessed",
     ),
 ]

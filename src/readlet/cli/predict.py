@@ -6,7 +6,17 @@ from typing import Annotated
 import typer
 
 from readlet.cli.console import console
-from readlet.cli.options import AlwaysAnswer, ColumnPairs, Device, Encoding, Overwrite, Threshold
+from readlet.cli.options import (
+    AlwaysAnswer,
+    ColumnPairs,
+    Device,
+    Encoding,
+    ImpossibleShare,
+    Language,
+    Overwrite,
+    QuestionLanguage,
+    Threshold,
+)
 from readlet.cli.threads import use_free_cores
 
 
@@ -30,7 +40,10 @@ def predict(
         int, typer.Option(min=0, help="Also write so many best answers for each question.")
     ] = 0,
     threshold: Threshold = None,
+    impossible_share: ImpossibleShare = None,
     always_answer: AlwaysAnswer = False,
+    language: Language = "",
+    question_language: QuestionLanguage = "",
     column: ColumnPairs = [],  # noqa: B006  typer copies it
     encoding: Encoding = "",
     device: Device = "auto",
@@ -55,7 +68,10 @@ def predict(
         na_probs=na_probs,
         n_best=n_best,
         threshold=threshold,
+        impossible_share=impossible_share,
         always_answer=always_answer,
+        language=language,
+        question_language=question_language,
         columns=parse_columns(column),
         encoding=encoding,
         device=device,
@@ -63,4 +79,6 @@ def predict(
         overwrite=overwrite,
     )
     line = f"{out}: {made.questions:,} predictions, {made.refused:,} of them refusals"
+    if made.unknown_language:
+        line += f", {made.unknown_language:,} in a language that the reader was not trained on"
     console.print(line, markup=False, soft_wrap=True)  # so that the path can be copied

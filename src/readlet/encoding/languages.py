@@ -1,6 +1,7 @@
 """The languages that a text or a vector may be in: two-letter codes of ISO 639-1."""
 
 from pathlib import Path
+from typing import Any
 
 from readlet.errors import bad_input
 
@@ -21,3 +22,10 @@ def check_language(code: str, source: str | Path, place: str = "") -> None:
     if code not in LANGUAGES:
         remedy = "give a code of two letters such as en, es or fr"
         raise bad_input(source, place, f"unknown language {code!r:.40}", remedy)
+
+
+def checked_codes(codes: Any) -> tuple[str, ...]:
+    """Stored codes; anything else is a ValueError."""
+    if not isinstance(codes, list) or not all(code in LANGUAGES for code in codes):
+        raise ValueError(f"languages: {codes!r:.40} is no list of codes")
+    return tuple(codes)

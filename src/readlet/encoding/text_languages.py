@@ -23,7 +23,7 @@ class TextLanguages:
         """Context and question, each with its language."""
         if not self._known:
             return (example.context, ANY), (example.question, ANY)
-        given, asked = _code(example.language), _code(example.question_language)
+        given, asked = language_code(example.language), language_code(example.question_language)
         context = self._known_one(given or self._guess(example.context))
         question = self._known_one(asked or self._guess(example.question))
         if not asked and not question:
@@ -39,7 +39,7 @@ class TextLanguages:
         return language if language in self._known else ANY
 
 
-def _code(language: str) -> str:
+def language_code(language: str) -> str:
     """The code in what the data says, without region or script: es for es-MX. Empty if none."""
     code = language.strip().lower().replace("_", "-").split("-")[0]
     return code if code in LANGUAGES else ""

@@ -13,12 +13,14 @@ from readlet.encoding.sentence_batches import SentenceBatch, sentence_batches
 from readlet.encoding.sentences import SentenceEncoder, SentenceRows
 from readlet.families.family import Floats
 from readlet.families.pretrained_parts import (
+    STORED_FACTS,
     encoder_fact,
     layer_groups,
     save_parts,
+    slim_weights,
     with_attention,
 )
-from readlet.families.torch_scorer import ModuleScorer, StoredAs, in_half_precision
+from readlet.families.torch_scorer import ModuleScorer, StoredAs
 from readlet.models.classifier import ClassLearner, SentenceClassifier
 from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder
 from readlet.nn.layer_mix import make_layer_mix
@@ -39,7 +41,7 @@ class ClassifierScorer(ModuleScorer):
     module: SentenceClassifier
     encoder: SentenceEncoder
     recipe: ClassifierRecipe
-    # The dtype of the weights on disk. For float16 they must be rounded already (`slimmed` does
+    # The dtype of the weights on disk. Unless float32, they must be rounded already (`slimmed` does
     # that), or the loaded classifier would differ from the saved one.
     stored: StoredAs = "float32"
 
@@ -86,14 +88,12 @@ class ClassifierScorer(ModuleScorer):
             more = len(labels.classes) - _SHOWN
             rest = f" and {more} more" if more > 0 else ""
             listed.append(f"- {len(labels.classes)} classes: {names}{rest}")
-        if self.stored == "float16":
-            listed.append("- weights stored in half precision")
-        return listed
+        return listed + STORED_FACTS[self.stored]
 
-    def slimmed(self) -> "ClassifierScorer":
-        """A copy with all weights rounded to half precision; it computes in float32."""
-        weights = in_half_precision(dict(self.module.state_dict()))
-        return scorer_with(weights, self.recipe, self.encoder, stored="float16")
+    def slimmed(self, stored: StoredAs = "float16") -> "ClassifierScorer":
+        """A copy with rounded weights; it computes in float32."""
+        weights = slim_weights(self.module, stored)
+        return scorer_with(weights, self.recipe, self.encoder, stored=stored)
 
 
 def make_scorer(
@@ -125,7 +125,7 @@ def scorer_with(
     *,
     stored: StoredAs,
 ) -> ClassifierScorer:
-    """The model with these weights, which may be in half precision."""
+    """The model with these weights, which may be rounded."""
     network = build_encoder(encoder.config, recipe.model.dropout)
     scorer = make_scorer(recipe, encoder, network, stored=stored)
     scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})

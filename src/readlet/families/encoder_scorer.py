@@ -14,12 +14,14 @@ from readlet.encoding.subwords import SubwordEncoder, SubwordRows
 from readlet.families.eager import eagerly
 from readlet.families.family import LayerView
 from readlet.families.pretrained_parts import (
+    STORED_FACTS,
     encoder_fact,
     layer_groups,
     save_parts,
+    slim_weights,
     with_attention,
 )
-from readlet.families.torch_scorer import StoredAs, TorchScorer, in_half_precision
+from readlet.families.torch_scorer import StoredAs, TorchScorer
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder
 from readlet.nn.layer_mix import make_layer_mix
@@ -36,7 +38,7 @@ class EncoderScorer(TorchScorer):
     module: EncoderReader
     encoder: SubwordEncoder
     recipe: EncoderRecipe
-    # The dtype of the weights on disk. For float16 they must be rounded already (`slimmed` does
+    # The dtype of the weights on disk. Unless float32, they must be rounded already (`slimmed` does
     # that), or the loaded reader would differ from the saved one.
     stored: StoredAs = "float32"
 
@@ -85,15 +87,13 @@ class EncoderScorer(TorchScorer):
         model = self.recipe.model
         named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
         listed = [f"- {named}; mix of layers: {model.mix}"]
-        if self.stored == "float16":
-            listed.append("- weights stored in half precision")
-        return listed
+        return listed + STORED_FACTS[self.stored]
 
-    def slimmed(self) -> "EncoderScorer":
-        """A copy with all weights rounded to half precision; it computes in float32."""
-        weights = in_half_precision(dict(self.module.state_dict()))
+    def slimmed(self, stored: StoredAs = "float16") -> "EncoderScorer":
+        """A copy with rounded weights; it computes in float32."""
+        weights = slim_weights(self.module, stored)
         return scorer_with(
-            weights, self.recipe, self.encoder, can_refuse=self.can_refuse, stored="float16"
+            weights, self.recipe, self.encoder, can_refuse=self.can_refuse, stored=stored
         )
 
 
@@ -126,7 +126,7 @@ def scorer_with(
     can_refuse: bool,
     stored: StoredAs,
 ) -> EncoderScorer:
-    """The model with these weights, which may be in half precision."""
+    """The model with these weights, which may be rounded."""
     network = build_encoder(encoder.config, recipe.model.dropout)
     scorer = make_scorer(recipe, encoder, network, can_refuse=can_refuse, stored=stored)
     scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})

@@ -9,13 +9,14 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from readlet.encoding.subwords import Layout
+from readlet.families.int8_weights import from_int8, to_int8
 from readlet.families.tokenizer_files import (
     CONFIG,
     TokenizerOfNetwork,
     load_tokenizer,
     save_tokenizer,
 )
-from readlet.families.torch_scorer import WEIGHTS, StoredAs
+from readlet.families.torch_scorer import WEIGHTS, StoredAs, in_half_precision
 from readlet.models.norm_encoders import use_norm_attention
 from readlet.models.pretrained_encoder import PretrainedEncoder, check_shapes, shapes_of
 from readlet.recipe.encoder import FineTuning
@@ -47,10 +48,28 @@ def save_parts(
     folder: Path, module: nn.Module, encoder: TokenizerOfNetwork, stored: StoredAs, **more: Any
 ) -> list[str]:
     """Write weights, tokenizer and configuration; return the names of the files."""
-    dtype = torch.float16 if stored == "float16" else torch.float32
-    weights = in_precision(dtype, detached(dict(module.state_dict())))
-    save_tensors(folder / WEIGHTS, weights)
+    save_tensors(folder / WEIGHTS, _on_disk(dict(module.state_dict()), stored))
     return [WEIGHTS, *save_tokenizer(folder, encoder, **more)]
+
+
+def _on_disk(weights: dict[str, torch.Tensor], stored: StoredAs) -> dict[str, torch.Tensor]:
+    if stored == "int8":
+        return to_int8(detached(weights))
+    return in_precision(torch.float16 if stored == "float16" else torch.float32, detached(weights))
+
+
+def slim_weights(module: nn.Module, stored: StoredAs) -> dict[str, torch.Tensor]:
+    """Its weights, rounded as they are on disk."""
+    weights = dict(module.state_dict())
+    half = in_half_precision(weights)  # refuses what is too large
+    return from_int8(to_int8(detached(weights))) if stored == "int8" else half
+
+
+STORED_FACTS: dict[StoredAs, list[str]] = {
+    "float32": [],
+    "float16": ["- weights stored in half precision"],
+    "int8": ["- weights stored in eight bits, and in half precision what is not a matrix"],
+}
 
 
 def load_parts(folder: Path) -> StoredParts:
@@ -59,7 +78,7 @@ def load_parts(folder: Path) -> StoredParts:
     with damage_of(folder / CONFIG):
         shapes = shapes_of(config)
     with damage_of(folder / WEIGHTS):
-        weights = load_tensors(folder / WEIGHTS)
+        weights = from_int8(load_tensors(folder / WEIGHTS))
         refuse_non_finite(weights)
         check_shapes(shapes, _of_network(weights))
     return StoredParts(tokenizer, layout, config, weights, more)

@@ -32,8 +32,8 @@ from readlet.storage.tensors import (
 from readlet.training.optimiser import ParameterGroup, one_group
 
 WEIGHTS = "model.safetensors"
-StoredAs = Literal["float32", "float16"]
-"""The dtype of the weights on disk."""
+StoredAs = Literal["float32", "float16", "int8"]
+"""The dtype of the weights on disk; int8: that of matrices (`int8_weights.py`)."""
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -14,6 +13,7 @@ from readlet.formats import read_labelled, read_questions
 from readlet.formats.labelled import require_one_kind
 from readlet.formats.labels import class_numbers, label_values
 from readlet.inspection.classes import class_balance, require_classes
+from readlet.reading.asked import in_languages
 from readlet.recipe.classifier import ClassifierData
 from readlet.recipe.recipe import Data, Recipe, SpanData
 from readlet.types import Example, Sentence
@@ -60,16 +60,8 @@ class Questions:
     def read(self, data: Data, *paths: Path) -> list[Example]:
         assert isinstance(data, SpanData)
         examples = read_questions(*paths, columns=data.named_columns, encoding=data.encoding)
-        if not data.language and not data.question_language:
-            return examples
-        return [
-            replace(
-                example,
-                language=example.language or data.language,
-                question_language=example.question_language or data.question_language,
-            )
-            for example in examples
-        ]
+        languages = (data.language, data.question_language)
+        return [in_languages(example, *languages) for example in examples]
 
     def group(self, item: Example) -> str:
         return item.context

@@ -20,6 +20,7 @@ from readlet.models.span_loss import Teacher
 from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.reading.calibration import UNCALIBRATED, Calibration
 from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
+from readlet.reading.foreign_languages import languages_of
 from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe, SpanTraining
@@ -44,6 +45,7 @@ class SpanEvaluator:
     calibration: Calibration = UNCALIBRATED  # that of the start reader, if there is one
     # Fitted on questions of one kind, refusals would fail on the kinds that the start reader knows.
     keeps_refusals: bool = False
+    languages: tuple[str, ...] = ()  # those of the training passages
 
     @property
     def task(self) -> Task:
@@ -94,7 +96,7 @@ class SpanEvaluator:
     ) -> Reader:
         if "start" in metrics:
             metrics = metrics | {"keeps_refusals": self.keeps_refusals}
-        return Reader(self.scorer, recipe, calibration, metrics, notice)
+        return Reader(self.scorer, recipe, calibration, metrics, notice, languages=self.languages)
 
 
 @dataclass
@@ -179,7 +181,16 @@ class SpanObjective:
             self.recipe.training.track_softmax,
             UNCALIBRATED if start is None else start.calibration,
             keeps_refusals=start is not None and keeps_refusals(self.recipe, start),
+            languages=_languages(data, start),
         )
+
+
+def _languages(data: TrainingData, start: Reader | None) -> tuple[str, ...]:
+    """Those of the training passages and of the start; none if the start does not know its own."""
+    if start is not None and not start.languages:
+        return ()
+    before = () if start is None else start.languages
+    return tuple(dict.fromkeys((*before, *languages_of(data.train.examples))))
 
 
 def has_impossible(data: TrainingData) -> bool:

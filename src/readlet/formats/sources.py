@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from readlet.bundled import REVIEWS, SPLITS, corpus
+from readlet.bundled import NAMES, corpus
 from readlet.errors import bad_input
 from readlet.formats.detect import detect, head_of
 from readlet.formats.glue import Task, glue_task
@@ -60,4 +60,4 @@ def task_of(source: str | Path, *, encoding: str = "") -> Task | None:
 
 def encoding_of(path: Path, encoding: str) -> str:
     """The given encoding; the bundled corpus keeps its own."""
-    return "" if path in map(corpus, (*SPLITS, *REVIEWS)) else encoding
+    return "" if path in map(corpus, NAMES) else encoding

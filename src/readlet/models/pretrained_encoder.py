@@ -202,7 +202,7 @@ def _read_pretrained(
     folder, typed = encoder_folder(name), _config(json.loads(config), dropout)
     try:
         # Weights that are missing are drawn: what follows must not depend on whether they were.
-        with _quiet(), torch.random.fork_rng(devices=[]):
+        with quiet(), torch.random.fork_rng(devices=[]):
             network, report = AutoModel.from_pretrained(
                 folder,
                 config=typed,
@@ -276,7 +276,7 @@ def _config(config: dict[str, Any], dropout: float | None) -> Any:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without transformers' report of unused weights, such as those of the pretraining head.
 
     Nor its progress bar, which loading from a local folder does not need.

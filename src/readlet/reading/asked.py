@@ -1,6 +1,7 @@
 """What readers are asked: pairs of texts, or dicts as Hugging Face users write them."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from readlet.encoding.languages import LANGUAGES
@@ -31,6 +32,17 @@ def asked_of(example: Example) -> dict[str, str]:
         "language": example.language,
         "question_language": example.question_language,
     }
+
+
+def in_languages(example: Example, language: str, question_language: str) -> Example:
+    """The example in these languages, where its data does not name others."""
+    if not language and not question_language:
+        return example
+    return replace(
+        example,
+        language=example.language or language,
+        question_language=example.question_language or question_language,
+    )
 
 
 def check_languages(*codes: str) -> None:

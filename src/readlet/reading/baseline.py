@@ -14,9 +14,10 @@ from unicodedata import normalize
 
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import SENTENCE_ENDS, word_spans
+from readlet.errors import ReadletError
 from readlet.metrics.question_types import question_type
 from readlet.reading.asked import Asked, as_pairs, check_languages
-from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_threshold
+from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_refusals
 
 # If no sentence has this share of the question's weight, the baseline predicts "no answer".
 # Low on purpose: a higher threshold gains points only by refusing nearly every question.
@@ -72,6 +73,7 @@ class LexicalBaseline:
 
     name = "baseline"
     no_answer_threshold = 1.0 - MIN_COVERAGE
+    moves_refusals = False
 
     def __init__(self) -> None:
         self._last: _Passage | None = None
@@ -83,6 +85,7 @@ class LexicalBaseline:
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
+        impossible_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
@@ -93,7 +96,10 @@ class LexicalBaseline:
         """
         check_languages(language, question_language)
         check_n_best(n_best)
-        check_threshold(threshold, always_answer)
+        check_refusals(threshold, impossible_share, always_answer)
+        if impossible_share is not None:
+            fault = "the baseline has no calibrated probabilities"
+            raise ReadletError(f"impossible-share: {fault}; leave it out, or set the threshold")
         if self._last is None or self._last.text != context:
             self._last = _read(context)
         candidates, coverage = _answers(question, self._last, n_best)
@@ -107,12 +113,18 @@ class LexicalBaseline:
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
+        impossible_share: float | None = None,
         always_answer: bool = False,
     ) -> Iterator[Prediction]:
         """Predictions in order, one at a time: any number of questions fits in memory."""
         for question, context in as_pairs(pairs):
             yield self.answer(
-                question, context, n_best, threshold=threshold, always_answer=always_answer
+                question,
+                context,
+                n_best,
+                threshold=threshold,
+                impossible_share=impossible_share,
+                always_answer=always_answer,
             )
 
 

@@ -25,8 +25,14 @@ class Calibration(BaseModel):
     """Factor of the lead that "no answer" has over the best answer, as log-odds."""
     no_answer_bias: Annotated[float, Field(ge=-1e3, le=1e3)] = 0.0
     """Added to that: log-odds of "no answer" when both have the same score."""
+    no_answer_windows: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
+    """Factor of the log of the number of windows, also added: each further one is another chance
+    of a plausible wrong answer."""
     no_answer_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     """Above this no-answer probability the reader predicts "no answer"."""
+    impossible_share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.5
+    """The share of impossible questions for which the no-answer probability holds: that of the
+    questions on which it was fitted, unless it was moved."""
     questions: Annotated[int, Field(ge=0)] = 0
     """Held-out questions on which it was fitted."""
     error_before: float | None = None
@@ -46,9 +52,26 @@ class Calibration(BaseModel):
     def has_fitted_refusals(self) -> bool:
         return (self.no_answer_slope, self.no_answer_bias) != (1.0, 0.0)
 
-    def no_answer(self, lead: float) -> float:
-        """The probability of "no answer" when its score exceeds the best answer's by `lead`."""
+    def assuming(self, impossible_share: float) -> "Calibration":
+        """The same evidence where another share of the questions is impossible (Bayes' rule).
+
+        The threshold stays: it compares the probability that a refusal is right with the score
+        that an answer can expect, whatever the share.
+        """
+        shift = logit(impossible_share) - logit(self.impossible_share)
+        moved = {
+            "no_answer_bias": self.no_answer_bias + shift,
+            "impossible_share": impossible_share,
+        }
+        return self.model_copy(update=moved)
+
+    def no_answer(self, lead: float, windows: int = 1) -> float:
+        """The probability of "no answer" when its score exceeds the best answer's by `lead`.
+
+        The best of so many windows, that is.
+        """
         x = self.no_answer_slope * lead + self.no_answer_bias
+        x += self.no_answer_windows * math.log(windows)
         return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
 
 
@@ -80,8 +103,12 @@ def logit(probability: float) -> float:
     return math.log(inside) - math.log1p(-inside)
 
 
-def fit_no_answer(leads: Sequence[float], impossible: Sequence[bool]) -> tuple[float, float]:
+def fit_no_answer(
+    leads: Sequence[float], impossible: Sequence[bool], added: Doubles | float = 0.0
+) -> tuple[float, float]:
     """Slope and bias (Platt 1999) with which leads best predict which questions are impossible.
+
+    `added` are log-odds that are known already, of each question or of all.
 
     A reader trained on easy impossible questions has too small a lead on hard ones: it may rank
     them well, and yet never reach a probability of a half without this fit.
@@ -95,7 +122,7 @@ def fit_no_answer(leads: Sequence[float], impossible: Sequence[bool]) -> tuple[f
     truth = np.where(impossible, high, low)
 
     def log_loss(parameters: Doubles) -> float:
-        logits = parameters[0] * x + parameters[1]
+        logits = parameters[0] * x + parameters[1] + added  # (questions,)
         return float(np.mean(np.logaddexp(0.0, logits) - truth * logits))
 
     found = minimize(log_loss, (1.0, 0.0), bounds=((_MIN_SLOPE, None), (None, None)))

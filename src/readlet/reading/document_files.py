@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from readlet.errors import ReadletError, bad_input
-from readlet.storage.encodings import check_encoding, encoding_of
-from readlet.storage.files import text_chunks
+from readlet.progress import track
+from readlet.reading.document_text import KINDS, document_text, kind_of
+from readlet.storage.encodings import check_encoding
+from readlet.storage.files import open_bytes
 
-SUFFIXES = (".txt", ".md")  # of the files that are read in a folder
 STANDARD_INPUT = "-"
 
 
@@ -31,18 +32,15 @@ def is_one_document(paths: Sequence[str]) -> bool:
 
 
 def read_document(path: str, encoding: str = "") -> str:
-    """The text of a file, or of standard input for `-`."""
-    if path != STANDARD_INPUT:
-        return "".join(text_chunks(Path(path), encoding))
+    """The text of a file, or of standard input for `-`; see `document_text` for its kinds."""
     check_encoding(encoding)
-    data = sys.stdin.buffer.read()
-    chosen = encoding_of(data, encoding)
-    try:
-        return data.decode(chosen).removeprefix("\ufeff")
-    except UnicodeError as error:
-        place, fault = f"byte {getattr(error, 'start', 0)}", f"not {chosen.upper()} text"
-        remedy = "name its encoding with --encoding NAME, or save it as UTF-8"
-        raise bad_input("standard input", place, fault, remedy) from None
+    if path == STANDARD_INPUT:
+        data, source = sys.stdin.buffer.read(), "standard input"
+    else:
+        source = path
+        with open_bytes(Path(path)) as stream:
+            data = stream.read()
+    return document_text(data, kind_of(path, data), source=source, encoding=encoding)
 
 
 def read_documents(paths: Iterable[str], encoding: str = "") -> DocumentFiles:
@@ -53,25 +51,17 @@ def read_documents(paths: Iterable[str], encoding: str = "") -> DocumentFiles:
     """
     check_encoding(encoding)
     read = DocumentFiles()
-    seen: set[str] = set()
+    named: dict[str, str] = {}  # by real path
     for path in paths:
         if path != STANDARD_INPUT and not os.path.lexists(path):
             raise bad_input(path, "", "no such file or folder", "check the path")
         for name in _files_of(path, read):
-            if (real := os.path.realpath(name) if name != STANDARD_INPUT else name) in seen:
-                continue
-            seen.add(real)
-            try:
-                text = read_document(name, encoding)
-            except ReadletError as error:
-                read.unreadable.append(str(error).rpartition("; ")[0])
-                continue
-            if "\0" in text:
-                read.unreadable.append(f"{name}: not text")
-            elif not text.strip():
-                read.unreadable.append(f"{name}: the file is empty")
-            else:
-                read.texts[name] = text
+            named.setdefault(os.path.realpath(name) if name != STANDARD_INPUT else name, name)
+    for name in track(named.values(), len(named), "reading"):
+        try:
+            read.texts[name] = read_document(name, encoding)
+        except ReadletError as error:
+            read.unreadable.append(str(error).rpartition("; ")[0])
     if not read.texts:
         raise _nothing(read)
     return read
@@ -89,14 +79,14 @@ def _files_of(path: str, read: DocumentFiles) -> Iterator[str]:
     for folder, inside, names in os.walk(path, onerror=note):
         inside[:] = sorted(name for name in inside if not name.startswith("."))
         for name in sorted(name for name in names if not name.startswith(".")):
-            if name.lower().endswith(SUFFIXES):
+            if name.lower().endswith(tuple(KINDS)):
                 yield os.path.join(folder, name)
             else:
                 read.others += 1
 
 
 def _nothing(read: DocumentFiles) -> ReadletError:
-    remedy = f"give text files, or a folder with files that end in {' or '.join(SUFFIXES)}"
+    remedy = f"give text files, or a folder with files that end in {', '.join(KINDS)}"
     fault = "no text to read"
     if read.unreadable:
         fault += f" ({read.unreadable[0]})"

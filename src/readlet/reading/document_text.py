@@ -1,13 +1,25 @@
 """The text of a document: plain text, HTML or PDF, from its bytes."""
 
+import io
 from html.parser import HTMLParser
+from pathlib import Path, PurePath
 from typing import Literal
 
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, bad_input
 from readlet.reading.pdf_text import pdf_text
-from readlet.storage.encodings import encoding_of
+from readlet.storage.encodings import encoding_of, likely_utf16
+from readlet.storage.files import decoded_chunks
 
 DocumentKind = Literal["text", "html", "pdf"]
+KINDS: dict[str, DocumentKind] = {
+    ".txt": "text",
+    ".md": "text",
+    ".html": "html",
+    ".htm": "html",
+    ".pdf": "pdf",
+}
+"""By the ending of the file's name."""
+_PDF = b"%PDF-"  # how one begins
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "head"})
 _BLOCKS = frozenset(
     "address article aside blockquote br dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 "
@@ -15,20 +27,36 @@ _BLOCKS = frozenset(
 )
 
 
-def document_text(data: bytes, kind: DocumentKind, *, seconds: float = 30.0) -> str:
-    """The text; an error of one line for a file that has none. A PDF gets so many seconds."""
+def kind_of(name: str, data: bytes) -> DocumentKind:
+    """The kind of a file; a PDF may have any name, or come from standard input."""
+    return "pdf" if data.startswith(_PDF) else KINDS.get(PurePath(name).suffix.lower(), "text")
+
+
+def document_text(
+    data: bytes,
+    kind: DocumentKind,
+    *,
+    source: str | Path = "the file",
+    encoding: str | None = None,
+    seconds: float = 30.0,
+) -> str:
+    """The text; an error of one line for a file that has none. A PDF gets so many seconds.
+
+    `encoding` is None where the user cannot name one.
+    """
     if kind == "pdf":
-        return _not_empty(pdf_text(data, seconds=seconds))
-    if b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ReadletError("the file is no text; give plain text, HTML or PDF")
-    chosen = encoding_of(data, "")
-    try:
-        text = data.decode(chosen).removeprefix("\ufeff")
-    except UnicodeError as error:
-        place = getattr(error, "start", 0)
-        fault = f"byte {place}: not {chosen.upper()} text"
-        raise ReadletError(f"{fault}; save it as UTF-8") from None
-    return _not_empty(html_text(text) if kind == "html" else text)
+        try:
+            return pdf_text(data, seconds=seconds)
+        except ReadletError as error:
+            raise ReadletError(f"{source}: {error}") from None
+    is_wide = encoding_of(data, encoding or "").startswith(("utf-16", "utf-32"))
+    if b"\0" in data and not is_wide and not likely_utf16(data):
+        raise bad_input(source, "", "is no text", "give plain text, HTML or PDF")
+    text = "".join(decoded_chunks(io.BytesIO(data), source, encoding))
+    shown = html_text(text) if kind == "html" else text
+    if not shown.strip():
+        raise bad_input(source, "", "has no text", "give another file")
+    return shown
 
 
 def html_text(page: str) -> str:
@@ -65,9 +93,3 @@ class _Shown(HTMLParser):
     def _break(self, tag: str) -> None:
         if tag in _BLOCKS:
             self.parts.append("\n")
-
-
-def _not_empty(text: str) -> str:
-    if not text.strip():
-        raise ReadletError("the file has no text; give another one")
-    return text

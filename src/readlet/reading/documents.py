@@ -10,7 +10,7 @@ from readlet.reading.asked import MAX_PASSAGES, asked_of, check_languages
 from readlet.reading.bm25 import BM25
 from readlet.reading.document_pieces import pieces
 from readlet.reading.reader_names import Answerer
-from readlet.types import N_BEST, Candidate, Example, Prediction, check_threshold
+from readlet.types import N_BEST, Candidate, Example, Prediction, check_refusals
 
 Key = int | str
 Passages = Sequence[str] | Mapping[str, str]
@@ -62,6 +62,10 @@ class Documents:
         return self._texts[passage]
 
     @property
+    def names(self) -> list[Key]:
+        return list(self._texts)
+
+    @property
     def pieces(self) -> int:
         return len(self._places)
 
@@ -73,6 +77,7 @@ class Documents:
         n_best: int = N_BEST,
         max_passages: int = MAX_PASSAGES,
         threshold: float | None = None,
+        impossible_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
@@ -81,15 +86,15 @@ class Documents:
 
         Answers come before refusals, each by the probability that it is right, then by relevance.
         An answer that a document gives twice is listed once. The reader refuses if the no-answer
-        probability of a piece is above `threshold`, and never with `always_answer`. `language` is
-        that of the documents; it matters as in `Reader.answer`.
+        probability of a piece is above `threshold`, and never with `always_answer`.
+        `impossible_share` and `language`, that of the documents, matter as in `Reader.answer`.
 
         Limits: an answer in a piece that is not read is not found; the first step compares words,
         so a question in other words, or in another language than the documents, may miss it. Each
         piece is read on its own: its scores do not know of the others, and the highest of many is
         more often wrong than a single one of that height.
         """
-        check_threshold(threshold, always_answer)
+        check_refusals(threshold, impossible_share, always_answer)
         check_languages(language, question_language)
         if max_passages < 1:
             raise ReadletError(f"max_passages: {max_passages}; must be at least 1")
@@ -105,7 +110,9 @@ class Documents:
         ]
         # Never refuse, but not as if every piece had an answer: that would make all scores high.
         limit = 1.0 if always_answer else threshold
-        predictions = reader.answer_batch(asked, n_best, threshold=limit)
+        predictions = reader.answer_batch(
+            asked, n_best, threshold=limit, impossible_share=impossible_share
+        )
         found = [
             Found(place.document, _shifted(prediction, place.start), float(relevance[number]))
             for number, place, prediction in zip(chosen, places, predictions, strict=True)

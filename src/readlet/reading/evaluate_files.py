@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,14 +16,14 @@ from readlet.metrics.evaluation import Evaluation, evaluate
 from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
-from readlet.reading.asked import asked_of
+from readlet.reading.asked import asked_of, check_languages, in_languages
 from readlet.reading.devices import AUTO
 from readlet.reading.prediction_files import has_rows, read_field
 from readlet.reading.reader import load_reader
 from readlet.reading.reader_names import BASELINE, Answerer, reader_folder
 from readlet.storage.files import atomic_text, text_chunks, write_text
 from readlet.storage.outputs import check_file
-from readlet.types import Example, Prediction, check_threshold
+from readlet.types import Example, Prediction, check_impossible_share, check_threshold
 
 T = TypeVar("T")
 
@@ -43,6 +43,7 @@ def evaluate_questions(
     data: str,
     *,
     reader: str | None = None,
+    impossible_share: float | None = None,
     always_answer: bool = False,
     predictions: Path | None = None,
     na_probs: Path | None = None,
@@ -52,6 +53,8 @@ def evaluate_questions(
     save: Path | None = None,
     plot: Path | None = None,
     overwrite: bool = False,
+    language: str = "",
+    question_language: str = "",
     columns: Columns | None = None,
     encoding: str = "",
     device: str = AUTO,
@@ -59,10 +62,16 @@ def evaluate_questions(
     """Score a reader, or a file of predictions, on the questions of a file.
 
     Questions with a no-answer probability above `threshold` are refused; by default that is the
-    reader's own threshold. With `always_answer` the reader never refuses. `save` is a file for
-    its predictions, `plot` one for the plot of its reliability.
+    reader's own threshold. `impossible_share` is the expected share of questions without an
+    answer. With `always_answer` the reader never refuses. `save` is a file for its predictions,
+    `plot` one for the plot of its reliability.
     """
-    _check_refusals(reader, threshold, na_probs, always_answer=always_answer)
+    _check_refusals(
+        reader, threshold, na_probs, impossible_share=impossible_share, always_answer=always_answer
+    )
+    check_languages(language, question_language)
+    if reader is None and (language or question_language):
+        raise ReadletError("--language: not with a file of predictions; name a reader instead")
     if plot is not None and reader is None:
         raise ReadletError("--plot: not with a file of predictions; name a reader instead")
     given_files = (input_path(data), predictions, na_probs, against)
@@ -72,7 +81,10 @@ def evaluate_questions(
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     other = read_predictions(against) if against else None
-    as_read = list(read_examples(data, columns or {}, encoding=encoding))
+    as_read = [
+        in_languages(example, language, question_language)
+        for example in read_examples(data, columns or {}, encoding=encoding)
+    ]
     examples = with_own_ids(as_read)
     numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
     if reader is None and not any(number in given for number in numbers):
@@ -90,7 +102,13 @@ def evaluate_questions(
     if reader is not None:
         loaded = load_reader(reader, device=device)
         never = None if always_answer else 1.0
-        predicted = predict(loaded, examples, threshold=never, always_answer=always_answer)
+        predicted = predict(
+            loaded,
+            examples,
+            threshold=never,
+            impossible_share=impossible_share,
+            always_answer=always_answer,
+        )
         given = {key: p.text for key, p in predicted.items()}
         if probabilities is None and not always_answer:
             probabilities = {key: p.no_answer for key, p in predicted.items()}
@@ -98,9 +116,7 @@ def evaluate_questions(
                 # Applied at the end, so that the best threshold is sought among all answers.
                 limit = loaded.no_answer_threshold
         refused = {key for key, value in (probabilities or {}).items() if value > limit}
-        confidences = {
-            key: p.no_answer if key in refused else p.score for key, p in predicted.items()
-        }
+        confidences = confidences_of(predicted, refused)
         if save is not None:
             write_predictions(save, {k: "" if k in refused else v for k, v in given.items()})
     evaluation = evaluate(
@@ -117,10 +133,24 @@ def evaluate_questions(
     return evaluation
 
 
+def confidences_of(predicted: Mapping[str, Prediction], refused: Set[str]) -> dict[str, float]:
+    """The probability that each prediction is right, answer or refusal."""
+    return {key: p.no_answer if key in refused else p.score for key, p in predicted.items()}
+
+
 def _check_refusals(
-    reader: str | None, threshold: float | None, na_probs: Path | None, *, always_answer: bool
+    reader: str | None,
+    threshold: float | None,
+    na_probs: Path | None,
+    *,
+    impossible_share: float | None,
+    always_answer: bool,
 ) -> None:
     """Reject options about refusals that contradict each other, or that would have no effect."""
+    if impossible_share is not None and (reader is None or na_probs is not None):
+        remedy = "name a reader" if reader is None else "leave out --na-probs"
+        raise ReadletError(f"--impossible-share: moves a reader's own probabilities; {remedy}")
+    check_impossible_share(impossible_share, always_answer)
     if always_answer and reader is None:
         raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
     if always_answer and na_probs is not None:
@@ -143,11 +173,17 @@ def predict(
     examples: Sequence[Example],
     *,
     threshold: float | None = None,
+    impossible_share: float | None = None,
     always_answer: bool = False,
 ) -> dict[str, Prediction]:
     """The reader's prediction for every question, by id, with a progress bar."""
     asked = map(asked_of, examples)
-    answers = reader.answer_batch(asked, threshold=threshold, always_answer=always_answer)
+    answers = reader.answer_batch(
+        asked,
+        threshold=threshold,
+        impossible_share=impossible_share,
+        always_answer=always_answer,
+    )
     predictions = track(answers, len(examples), reader.name)
     return {e.id: prediction for e, prediction in zip(examples, predictions, strict=True)}
 

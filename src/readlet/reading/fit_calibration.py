@@ -14,11 +14,13 @@ from readlet.metrics.squad import best_thresholds, exact_match, score_questions
 from readlet.reading.calibration import (
     UNCALIBRATED,
     Calibration,
+    Doubles,
     fit_no_answer,
     fit_temperature,
     logit,
 )
 from readlet.reading.decoding import spans_in_order
+from readlet.reading.fit_windows import fit_windows, windows_of
 from readlet.reading.masked import NOTHING, log_sums
 from readlet.reading.predictor import Predictor, log_total
 from readlet.types import Example, Prediction
@@ -62,9 +64,10 @@ def calibrate(
     temperature = fit_temperature(shares, [correct[i] for i in answerable])
     fitted = default.model_copy(update={"temperature": temperature, "questions": len(examples)})
     if refusals and predictor.scorer.can_refuse:
-        fitted = _with_refusals(fitted, examples, predictions)
+        fitted = _with_refusals(fitted, predictor, examples, predictions, rows)
+    counts = windows_of(rows, len(examples))
     after = [
-        (1.0 - _no_answer(fitted, predictions[n])) * evidence[n].share(temperature)
+        (1.0 - _no_answer(fitted, predictions[n], int(counts[n]))) * evidence[n].share(temperature)
         for n in answered
     ]
     errors = {
@@ -80,13 +83,17 @@ def _is_right(prediction: Prediction, example: Example) -> float:
     return max((exact_match(prediction.text, gold.text) for gold in example.answers), default=0.0)
 
 
-def _no_answer(fitted: Calibration, prediction: Prediction) -> float:
+def _no_answer(fitted: Calibration, prediction: Prediction, windows: int) -> float:
     """The fitted no-answer probability of a prediction that was made with the defaults."""
-    return fitted.no_answer(logit(prediction.no_answer)) if prediction.no_answer else 0.0
+    return fitted.no_answer(logit(prediction.no_answer), windows) if prediction.no_answer else 0.0
 
 
 def _with_refusals(
-    base: Calibration, examples: Sequence[Example], predictions: Sequence[Prediction]
+    base: Calibration,
+    predictor: Predictor,
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    rows: Rows,
 ) -> Calibration:
     """Fit the no-answer probability, and the threshold for refusals with the best F1.
 
@@ -95,17 +102,35 @@ def _with_refusals(
     impossible = [not example.answers for example in examples]
     if min(sum(impossible), len(examples) - sum(impossible)) < MIN_QUESTIONS:
         return base
-    slope, bias = fit_no_answer([logit(p.no_answer) for p in predictions], impossible)
-    fitted = base.model_copy(update={"no_answer_slope": slope, "no_answer_bias": bias})
+    leads, counts = [logit(p.no_answer) for p in predictions], windows_of(rows, len(examples))
+    fitted = _fitted(base, leads, impossible, 0.0)
+    factor = fit_windows(predictor, examples, fitted)
+    added = factor * np.log(counts)  # (questions,)
+    fitted = _fitted(base, leads, impossible, added)
+    fitted = fitted.model_copy(update={"no_answer_windows": factor})
     pairs = list(zip(examples, predictions, strict=True))
     answers = {example.id: prediction.text for example, prediction in pairs}
-    na_probs = {e.id: _no_answer(fitted, p) for e, p in pairs}
+    na_probs = {
+        e.id: _no_answer(fitted, p, n) for (e, p), n in zip(pairs, counts.tolist(), strict=True)
+    }
     best = best_thresholds(score_questions(examples, answers, "2.0"), na_probs)
     # This is the probability of the last question that is answered: a similar question may be
     # slightly above it. The middle of the gap to the first refused question is as good here.
     last = best["best_f1_thresh"]
     refused = min((p for p in na_probs.values() if p > last), default=1.0)
     return fitted.model_copy(update={"no_answer_threshold": (last + refused) / 2})
+
+
+def _fitted(
+    base: Calibration, leads: Sequence[float], impossible: Sequence[bool], added: Doubles | float
+) -> Calibration:
+    slope, bias = fit_no_answer(leads, impossible, added)
+    refusals = {
+        "no_answer_slope": slope,
+        "no_answer_bias": bias,
+        "impossible_share": sum(impossible) / len(impossible),
+    }
+    return base.model_copy(update=refusals)
 
 
 class _Evidence(NamedTuple):

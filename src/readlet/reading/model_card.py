@@ -105,6 +105,8 @@ def reader_parts(reader: "Reader") -> CardParts:
         area = reader.metrics["refusal_area"]
         below.append(f"Refusals have an area under the ROC curve of {area:.3f}.")
     introduction = f"Finds the answer to a question inside a passage{ending}"
+    if reader.languages:
+        introduction += f" Trained on passages in: {', '.join(reader.languages)}."
     return CardParts("a small reader", introduction, below, _reader_calibration(reader))
 
 
@@ -117,10 +119,13 @@ def _reader_calibration(reader: "Reader") -> str:
         measured += f". No-answer probability and threshold are the defaults: {TOO_FEW_OF_A_KIND}"
     elif fitted.questions and reader.metrics.get("keeps_refusals"):
         measured += ". No-answer probability and threshold are those of the reader it started from"
+    share = ""
+    if fitted.has_fitted_refusals:
+        share = f" Probabilities hold where {fitted.impossible_share:.0%} have no answer."
     return (
         f"{_fit(reader, fitted.questions, TOO_FEW)}: temperature {fitted.temperature:.3f}, "
         f"no-answer threshold {fitted.no_answer_threshold:.3f}; expected calibration error "
-        f"{measured}."
+        f"{measured}.{share}"
     )
 
 

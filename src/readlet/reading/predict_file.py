@@ -10,7 +10,7 @@ from readlet.errors import bad_input
 from readlet.formats import read
 from readlet.formats.columns import Columns
 from readlet.formats.sources import input_path
-from readlet.reading.asked import asked_of
+from readlet.reading.asked import asked_of, check_languages, in_languages
 from readlet.reading.devices import AUTO
 from readlet.reading.prediction_files import (
     is_squad,
@@ -24,15 +24,16 @@ from readlet.reading.reader_names import BASELINE, reader_folder
 from readlet.reading.streamed import digest_of_model, partial_of, predict_remaining, survey
 from readlet.storage.outputs import check_file
 from readlet.storage.partial_lines import partial_lines
-from readlet.types import N_BEST, Example, check_n_best, check_threshold
+from readlet.types import N_BEST, Example, check_n_best, check_refusals
 
 
 @dataclass(frozen=True)
 class PredictedFile:
-    """The number of questions, and of those that the reader refused to answer."""
+    """The number of questions, and of those that the reader refused to answer or cannot read."""
 
     questions: int
     refused: int
+    unknown_language: int  # in a language that the reader was not trained on
 
 
 def predict_file(
@@ -45,7 +46,10 @@ def predict_file(
     columns: Columns | None = None,
     encoding: str = "",
     threshold: float | None = None,
+    impossible_share: float | None = None,
     always_answer: bool = False,
+    language: str = "",
+    question_language: str = "",
     device: str = AUTO,
     batch_size: int = 0,
     overwrite: bool = False,
@@ -57,7 +61,8 @@ def predict_file(
     next to the output, `OUT.partial`; if the process is killed, the same call continues there, and
     the output has the same bytes. It appears only when it is complete.
     """
-    check_threshold(threshold, always_answer)
+    check_refusals(threshold, impossible_share, always_answer)
+    check_languages(language, question_language)
     if n_best:
         check_n_best(n_best)
     if n_best and is_squad(out):
@@ -66,7 +71,8 @@ def predict_file(
     unfinished = partial_of(out)
     _check_outputs(data, reader, out, na_probs, unfinished, overwrite=overwrite)
     loaded = load_reader(reader, device=device, batch_size=batch_size)
-    questions = partial(_questions, data, columns or {}, encoding)
+    languages = (language, question_language)
+    questions = partial(_questions, data, columns or {}, encoding, languages)
     found = survey(data, questions(), lambda e: asked_of(e).values(), "questions")
     task = {
         "readlet": version("readlet"),
@@ -74,6 +80,7 @@ def predict_file(
         "data": found.digest,
         "n_best": n_best,
         "threshold": threshold,
+        "impossible_share": impossible_share,
         "always_answer": always_answer,
         # They change the last digits of scores.
         "device": loaded.device if isinstance(loaded, Reader) else "cpu",
@@ -88,7 +95,11 @@ def predict_file(
             asked=asked_of,
             # At least as many candidates as elsewhere: the scores of some readers depend on it.
             predict=lambda asked: loaded.answer_batch(
-                asked, max(n_best, N_BEST), threshold=threshold, always_answer=always_answer
+                asked,
+                max(n_best, N_BEST),
+                threshold=threshold,
+                impossible_share=impossible_share,
+                always_answer=always_answer,
             ),
             record=lambda identity, e, made: record_of(identity, e.question, made, n_best),
             name=loaded.name,
@@ -97,7 +108,11 @@ def predict_file(
         if na_probs is not None:
             write_na_probs(na_probs, lines.records())
         write_records(out, lines.records())
-        return PredictedFile(found.total, sum(record["refused"] for record in lines.records()))
+        refused = unknown = 0
+        for record in lines.records():
+            refused += record["refused"]
+            unknown += bool(record["unknown_language"])
+        return PredictedFile(found.total, refused, unknown)
 
 
 def _check_outputs(
@@ -123,8 +138,10 @@ def _check_outputs(
         raise bad_input(na_probs, "", "is also --out", "give another file for --na-probs")
 
 
-def _questions(data: str, columns: Columns, encoding: str) -> Iterator[Example]:
+def _questions(
+    data: str, columns: Columns, encoding: str, languages: tuple[str, str]
+) -> Iterator[Example]:
     for item in read(data, columns, encoding=encoding):
         if not isinstance(item, Example):
             raise bad_input(data, "", "contains texts, not questions", "give question data")
-        yield item
+        yield in_languages(item, *languages)

@@ -106,7 +106,8 @@ class Predictor:
         if self.always_answer or not nulls:
             return 0.0
         # A question has no answer only if no window has one: the lowest null score decides.
-        return self.calibration.no_answer(min(nulls) - next(iter(best.values())).score)
+        lead = min(nulls) - next(iter(best.values())).score
+        return self.calibration.no_answer(lead, len(nulls))
 
 
 def best_spans(

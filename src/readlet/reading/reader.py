@@ -1,13 +1,15 @@
 """Reader: load, answer, save. The one object that most users need."""
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from readlet.errors import bad_input
+from readlet.encoding.languages import checked_codes
+from readlet.errors import ReadletError, bad_input
 from readlet.reading.asked import MAX_PASSAGES, Asked, as_examples, asked_of, check_languages
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.reader_names import (
@@ -17,7 +19,7 @@ from readlet.reading.reader_names import (
     warn_of_same_named_folder,
 )
 from readlet.reading.trained_model import TrainedModel, read_model
-from readlet.types import N_BEST, Example, Prediction, check_n_best, check_threshold
+from readlet.types import N_BEST, Example, Prediction, check_n_best, check_refusals
 
 if TYPE_CHECKING:
     from readlet.families.family import SpanScorer
@@ -38,6 +40,11 @@ class Reader(TrainedModel):
 
     scorer: "SpanScorer"
     calibration: "Calibration"
+    # Those of the passages it was trained on, as codes; empty: not known.
+    languages: tuple[str, ...] = ()
+
+    def config(self) -> dict[str, Any]:
+        return super().config() | {"languages": list(self.languages)}
 
     @property
     def task(self) -> "Task":
@@ -55,6 +62,11 @@ class Reader(TrainedModel):
         """Above this no-answer probability the reader refuses to answer."""
         return self.calibration.no_answer_threshold
 
+    @property
+    def moves_refusals(self) -> bool:
+        """Whether `impossible_share` moves its no-answer probability: whether it has one."""
+        return self.scorer.can_refuse
+
     def answer(
         self,
         question: str,
@@ -62,6 +74,7 @@ class Reader(TrainedModel):
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
+        impossible_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
@@ -69,17 +82,24 @@ class Reader(TrainedModel):
         """The answer to a question, with its offsets in the context, or a refusal.
 
         It refuses if the no-answer probability is above `threshold`, by default the reader's own;
-        at 1 it never does. With `always_answer` the context is taken to have an answer: the
-        no-answer probability is 0, and the scores are probabilities given that there is one.
+        at 1 it never does. `impossible_share` is the share of your questions that you expect to
+        have no answer: all probabilities are then those for such questions. With `always_answer`
+        the context is taken to have an answer: the no-answer probability is 0, and the scores are
+        probabilities given that there is one.
         A reader with several languages guesses that of the context and of the question unless
-        they are given, as codes such as "es".
+        they are given, as codes such as "es". If the reader was not trained on that language, a
+        warning says so, and `unknown_language` of the prediction.
         """
         check_languages(language, question_language)
         asked = Example(
             "", question, context, language=language, question_language=question_language
         )
         (prediction,) = self.answer_batch(
-            [asked_of(asked)], n_best, threshold=threshold, always_answer=always_answer
+            [asked_of(asked)],
+            n_best,
+            threshold=threshold,
+            impossible_share=impossible_share,
+            always_answer=always_answer,
         )
         return prediction
 
@@ -89,31 +109,52 @@ class Reader(TrainedModel):
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
+        impossible_share: float | None = None,
         always_answer: bool = False,
     ) -> Iterator[Prediction]:
         """Predictions in the order of the pairs; any number of them in constant memory.
 
         Pairs are (question, context), or dicts with "question" and "context", and "language" and
-        "question_language" where they are known. `threshold` and `always_answer` decide about
-        refusals as in `answer`. After the last one a warning reports how many questions were too
-        long to be read whole.
+        "question_language" where they are known. `threshold`, `impossible_share` and
+        `always_answer` decide about refusals as in `answer`. After the last one warnings report
+        how many questions were too long to be read whole, or in a language that the reader was not
+        trained on.
         """
         from readlet.encoding.rows import LONG_QUESTION
+        from readlet.reading.foreign_languages import ForeignLanguages
         from readlet.reading.predictor import Predictor
 
         check_n_best(n_best)
-        check_threshold(threshold, always_answer)
+        check_refusals(threshold, impossible_share, always_answer)
+        calibration = self._calibration_for(impossible_share)
         predictor = Predictor(
-            self.scorer, self.calibration, self.rows_at_once, n_best, threshold, always_answer
+            self.scorer, calibration, self.rows_at_once, n_best, threshold, always_answer
         )
         remaining = as_examples(pairs)
-        cut = 0
+        cut, foreign, counts = 0, ForeignLanguages(self.languages), Counter[str]()
         while examples := list(islice(remaining, CHUNK)):
             rows = self.scorer.encoder.encode(examples)
             cut += len(rows.notes.get(LONG_QUESTION, ()))
-            yield from predictor.predict(examples, rows)
+            for example, prediction in zip(
+                examples, predictor.predict(examples, rows), strict=True
+            ):
+                if language := foreign.of(example):
+                    counts[language] += 1
+                    yield replace(prediction, unknown_language=language)
+                else:
+                    yield prediction
         if cut:
             warnings.warn(f"{cut:,} × {LONG_QUESTION}", stacklevel=2)
+        for language, count in counts.most_common():
+            warnings.warn(foreign.message(language, count), stacklevel=2)
+
+    def _calibration_for(self, impossible_share: float | None) -> "Calibration":
+        if impossible_share is None:
+            return self.calibration
+        if not self.moves_refusals:
+            fault = f"{self.name} was trained on answerable questions and never refuses"
+            raise ReadletError(f"impossible-share: {fault}; leave it out")
+        return self.calibration.assuming(impossible_share)
 
     def answer_any(
         self,
@@ -123,6 +164,7 @@ class Reader(TrainedModel):
         *,
         max_passages: int = MAX_PASSAGES,
         threshold: float | None = None,
+        impossible_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
@@ -142,6 +184,7 @@ class Reader(TrainedModel):
             n_best=n_best,
             max_passages=max_passages,
             threshold=threshold,
+            impossible_share=impossible_share,
             always_answer=always_answer,
             language=language,
             question_language=question_language,
@@ -163,6 +206,8 @@ class Reader(TrainedModel):
         found = read_model(folder, "spans", device=device, batch_size=batch_size)
         with damage_of(found.path / "calibration.json"):
             calibration = Calibration.from_json(found.calibration)
+        with damage_of(found.path / "config.json"):
+            languages = checked_codes(found.config.get("languages", []))
         return cls(
             found.scorer,
             found.recipe,
@@ -171,6 +216,7 @@ class Reader(TrainedModel):
             found.notice,
             found.device,
             batch_size,
+            languages,
         )
 
 

@@ -24,6 +24,11 @@ class Answerer(Protocol):
     @property
     def no_answer_threshold(self) -> float: ...
 
+    @property
+    def moves_refusals(self) -> bool:
+        """Whether `impossible_share` moves its no-answer probability; it is refused elsewhere."""
+        ...
+
     def answer(
         self,
         question: str,
@@ -31,6 +36,7 @@ class Answerer(Protocol):
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
+        impossible_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
@@ -42,6 +48,7 @@ class Answerer(Protocol):
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
+        impossible_share: float | None = None,
         always_answer: bool = False,
     ) -> Iterator[Prediction]: ...
 

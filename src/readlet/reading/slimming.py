@@ -1,4 +1,4 @@
-"""A smaller copy of a reader or classifier: in half precision, with the most frequent words."""
+"""A smaller copy of a reader or classifier: rounded weights, the most frequent words."""
 
 import math
 import tempfile
@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from readlet.errors import ReadletError, bad_input
 from readlet.families.family import Scorer
+from readlet.families.torch_scorer import StoredAs
 from readlet.formats import read_questions
 from readlet.formats.sources import input_path
 from readlet.metrics.squad import rules_of, score_questions, summary
@@ -49,17 +50,20 @@ class Slimmed:
 
 @runtime_checkable
 class Slimmable(Protocol):
-    """A scorer that can be rounded to half precision."""
+    """A scorer whose weights can be rounded."""
 
     @property
     def stored(self) -> str: ...
 
-    def slimmed(self) -> Scorer: ...
+    def slimmed(self, stored: StoredAs = "float16") -> Scorer: ...
 
 
 @runtime_checkable
-class WithWords(Slimmable, Protocol):
+class WithWords(Protocol):
     """One with word vectors, of which the slim copy can keep only the most frequent."""
+
+    @property
+    def stored(self) -> str: ...
 
     @property
     def words(self) -> int: ...
@@ -69,29 +73,34 @@ class WithWords(Slimmable, Protocol):
     def slimmed(self, words: int | None = None) -> Scorer: ...
 
 
-def slim(reader: Model, words: int | None = None) -> Model:
-    """Round all weights to half precision; keep the vectors of the most frequent words, or all."""
+def slim(reader: Model, words: int | None = None, *, stored: StoredAs = "float16") -> Model:
+    """Round all weights; keep the vectors of the most frequent words, or all."""
     scorer, metrics = reader.scorer, reader.metrics
+    made: Scorer
     if isinstance(scorer, WithWords):
+        _refuse_int8(reader, stored)
         made = scorer.slimmed(words)
         metrics = metrics | {"slimmed_from": metrics.get("slimmed_from", scorer.words)}
     else:
         _refuse_words(reader, words)
-        made = _slimmable(reader).slimmed()
+        made = _slimmable(reader).slimmed(stored)
     source = metrics.get("dev_source", "").removesuffix(_BEFORE)
     renamed = {"dev_source": source + _BEFORE} if source else {}
     return replace(reader, scorer=made, metrics=metrics | renamed)
 
 
-def slim_to(reader: Model, limit: int) -> Model:
+def slim_to(reader: Model, limit: int, *, stored: StoredAs = "float16") -> Model:
     """The slim reader in a folder of at most `limit` bytes, with as many words as fit."""
     scorer = reader.scorer
-    made = slim(reader, 0 if isinstance(scorer, WithWords) else None)
+    made = slim(reader, 0 if isinstance(scorer, WithWords) else None, stored=stored)
     least = _bytes_when_saved(made)
     if least > limit:
-        form = "without word vectors" if isinstance(scorer, WithWords) else "in half precision"
+        precision = "in eight bits" if stored == "int8" else "in half precision"
+        form = "without word vectors" if isinstance(scorer, WithWords) else precision
         fault = f"even {form} the reader takes {least:,}"
-        raise bad_input(f"{limit:,} bytes", "", fault, "allow more")
+        can_be_smaller = not isinstance(scorer, WithWords) and stored != "int8"
+        remedy = "allow more, or give --int8" if can_be_smaller else "allow more"
+        raise bad_input(f"{limit:,} bytes", "", fault, remedy)
     if not isinstance(scorer, WithWords):
         return made
     # The costs are lower bounds: some numbers in the files get more digits. So the first number of
@@ -100,6 +109,12 @@ def slim_to(reader: Model, limit: int) -> Model:
     while _bytes_when_saved(made := slim(reader, words)) > limit:
         words -= 1
     return made
+
+
+def _refuse_int8(reader: TrainedModel, stored: StoredAs) -> None:
+    if stored == "int8" and isinstance(reader.scorer, WithWords):
+        fault = f"a reader of kind {reader.recipe.model.kind!r} is not stored in eight bits"
+        raise bad_input(reader.name, "--int8", fault, "leave it out")
 
 
 def _slimmable(reader: TrainedModel) -> Slimmable:
@@ -122,11 +137,12 @@ def slim_folder(
     *,
     words: int | None = None,
     max_megabytes: float | None = None,
+    int8: bool = False,
     dev: str = "",
     notice: Path | None = None,
     device: str = AUTO,
 ) -> Slimmed:
-    """Write a slim copy of a reader, in half precision.
+    """Write a slim copy of a reader, in half precision or with matrices in eight bits.
 
     A reader with word vectors keeps those of so many words, or as many as fit; for any other one,
     `max_megabytes` is a limit that is checked. With `dev`, the copy is scored again on these
@@ -149,7 +165,9 @@ def slim_folder(
     given = (Classifier.load if is_classifier else load_reader)(name, device="cpu")
     if not isinstance(given, TrainedModel):
         raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
+    stored: StoredAs = "int8" if int8 else "float16"
     _refuse_words(given, words)
+    _refuse_int8(given, stored)
     before = _slimmable(given)
     if words is None and max_megabytes is None and isinstance(before, WithWords):
         max_megabytes = MAX_MEGABYTES
@@ -158,9 +176,10 @@ def slim_folder(
     if dev and not examples:
         raise bad_input(dev, "", "contains no questions", "give data with questions")
     if max_megabytes is not None:
-        made = slim_to(reader, int(max_megabytes * MEGABYTE) - _RESERVED_FOR_SCORES * bool(dev))
+        limit = int(max_megabytes * MEGABYTE) - _RESERVED_FOR_SCORES * bool(dev)
+        made = slim_to(reader, limit, stored=stored)
     else:
-        made = slim(reader, words)
+        made = slim(reader, words, stored=stored)
     if examples:
         made = replace(made, device=scored_on)
         assert isinstance(made, Reader)

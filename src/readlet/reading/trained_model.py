@@ -67,6 +67,10 @@ class TrainedModel(ABC):
     def task(self) -> "Task":
         """How its predictions are scored."""
 
+    def config(self) -> dict[str, Any]:
+        """What `config.json` says besides format, architecture, files and recipe."""
+        return self.scorer.config()
+
     @abstractmethod
     def card_parts(self) -> "CardParts":
         """The parts of its model card that depend on the task."""
@@ -98,7 +102,7 @@ class TrainedModel(ABC):
             write_text(draft / "README.md", model_card(self))
             config = {"format": FORMAT, "architecture": self.recipe.model.kind, "files": files}
             recipe = {"recipe": self.recipe.model_dump()}
-            write_json(draft / "config.json", config | self.scorer.config() | recipe)
+            write_json(draft / "config.json", config | self.config() | recipe)
 
         replace_reader(folder, write)
 
@@ -108,6 +112,7 @@ class StoredModel(NamedTuple):
 
     scorer: Any
     recipe: "Recipe"
+    config: dict[str, Any]
     calibration: dict[str, Any]
     metrics: dict[str, Any]
     notice: str
@@ -155,7 +160,7 @@ def read_model(
     if (path / "NOTICE.md").exists():
         with damage_of(path / "NOTICE.md"):
             notice = (path / "NOTICE.md").read_text("utf-8")
-    return StoredModel(scorer, recipe, calibration, metrics, notice, path, device)
+    return StoredModel(scorer, recipe, config, calibration, metrics, notice, path, device)
 
 
 def stored_task(name: str) -> "TaskName | None":

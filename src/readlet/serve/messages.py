@@ -41,6 +41,10 @@ class AnswerRequest(Request):
         float | None,
         Field(ge=0, le=1, description="Refuse above this no-answer probability."),
     ] = None
+    impossible_share: Annotated[
+        float | None,
+        Field(gt=0, lt=1, description="Share of the questions expected to have no answer."),
+    ] = None
     language: Annotated[
         str, Field(description="Of the passage, as a code such as es; empty: guessed.")
     ] = ""
@@ -63,6 +67,9 @@ class AnswerMessage(CandidateMessage):
     no_answer: Annotated[float, Field(description="Probability that there is no answer.")]
     refused: bool
     n_best: list[CandidateMessage]
+    unknown_language: Annotated[
+        str, Field(description="Of passage or question, if the reader was not trained on it.")
+    ] = ""
 
 
 class AnswerResponse(BaseModel):

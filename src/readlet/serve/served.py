@@ -25,6 +25,7 @@ class Settings(NamedTuple):
 
     n_best: int
     threshold: float | None
+    impossible_share: float | None
     always_answer: bool
 
 
@@ -158,6 +159,7 @@ def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
             pairs,
             settings.n_best,
             threshold=settings.threshold,
+            impossible_share=settings.impossible_share,
             always_answer=settings.always_answer,
         )
         found.update(zip(numbers, predictions, strict=True))

@@ -57,38 +57,47 @@ def text_chunks(path: Path, encoding: str | None = None) -> Iterator[str]:
     user cannot name an encoding: the error then suggests another remedy.
     """
     check_encoding(encoding or "")
+    with open_bytes(path) as stream:
+        yield from decoded_chunks(stream, path, encoding)
+
+
+def decoded_chunks(
+    stream: io.BufferedIOBase, source: str | Path, encoding: str | None = None
+) -> Iterator[str]:
+    """The text of bytes that come from a file, a client or standard input, as in `text_chunks`."""
     consumed = 0  # bytes decoded so far
     empty = True
-    with open_bytes(path) as stream:
+    data = stream.read(CHUNK)
+    chosen = encoding_of(data, encoding or "")
+    if chosen == "utf-8" and (likely := likely_utf16(data)):
+        raise _not_text(source, 0, chosen, likely, encoding)
+    if encoding and not chosen.startswith("utf") and is_utf8(data):
+        warnings.warn(f"{source}: looks like UTF-8, but is read as {encoding}", stacklevel=2)
+    decoder = codecs.getincrementaldecoder(chosen)()
+    while True:
+        pending = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(data, final=not data)
+        except UnicodeError as error:
+            at = error.start if isinstance(error, UnicodeDecodeError) else 0
+            likely = likely_encoding(data, at) if data and chosen == "utf-8" else ""
+            raise _not_text(source, consumed + at, chosen, likely, encoding) from None
+        consumed += pending + len(data) - len(decoder.getstate()[0])
+        if empty and text:
+            text = text.removeprefix("\ufeff")
+            empty = not text  # a byte order mark alone is not text
+        if text:
+            yield text
+        if not data:
+            break
         data = stream.read(CHUNK)
-        chosen = encoding_of(data, encoding or "")
-        if chosen == "utf-8" and (likely := likely_utf16(data)):
-            raise _not_text(path, 0, chosen, likely, encoding)
-        if encoding and not chosen.startswith("utf") and is_utf8(data):
-            warnings.warn(f"{path}: looks like UTF-8, but is read as {encoding}", stacklevel=2)
-        decoder = codecs.getincrementaldecoder(chosen)()
-        while True:
-            pending = len(decoder.getstate()[0])
-            try:
-                text = decoder.decode(data, final=not data)
-            except UnicodeError as error:
-                at = error.start if isinstance(error, UnicodeDecodeError) else 0
-                likely = likely_encoding(data, at) if data and chosen == "utf-8" else ""
-                raise _not_text(path, consumed + at, chosen, likely, encoding) from None
-            consumed += pending + len(data) - len(decoder.getstate()[0])
-            if empty and text:
-                text = text.removeprefix("\ufeff")
-                empty = not text  # a byte order mark alone is not text
-            if text:
-                yield text
-            if not data:
-                break
-            data = stream.read(CHUNK)
     if empty:
-        raise bad_input(path, "", "the file is empty", "check how it was created")
+        raise bad_input(source, "", "the file is empty", "check how it was created")
 
 
-def _not_text(path: Path, at: int, chosen: str, likely: str, encoding: str | None) -> ReadletError:
+def _not_text(
+    source: str | Path, at: int, chosen: str, likely: str, encoding: str | None
+) -> ReadletError:
     fault = f"not {chosen.upper()} text" + (f", looks like {likely}" if likely else "")
     if encoding is None:
         remedy = "save it as UTF-8"
@@ -97,7 +106,7 @@ def _not_text(path: Path, at: int, chosen: str, likely: str, encoding: str | Non
     else:
         option = f"--encoding {likely or 'NAME'} (in experiments: data.encoding)"
         remedy = f"name its encoding with {option}, or save it as UTF-8"
-    return input_error(EncodingError, path, f"byte {at}", fault, remedy)
+    return input_error(EncodingError, source, f"byte {at}", fault, remedy)
 
 
 def text_lines(path: Path, encoding: str | None = None) -> Iterator[str]:

@@ -27,6 +27,10 @@ export class Card {
     this.list = element("ol", { class: "candidates", "aria-label": "Candidates" });
     this.buttons = answer.n_best.map((candidate, number) => this.#candidate(candidate, number));
     this.element = element("article", { "aria-label": reader }, element("h2", { text: reader }));
+    if (answer.unknown_language) {
+      const text = `Not trained on this language (${answer.unknown_language}): do not rely on its answers.`;
+      this.element.append(element("p", { class: "hint", text }));
+    }
     this.element.append(this.line, this.sure, this.passage, this.list);
     this.show();
   }

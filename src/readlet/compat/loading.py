@@ -1,0 +1,42 @@
+"""Span models of transformers and their tokenizers, from a folder or the hub."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+
+from readlet.encoding.pretrained import encoder_folder, load_tokenizer
+from readlet.errors import ReadletError, bad_input
+from readlet.models.pretrained_encoder import quiet
+
+
+def load_tokenizer_of(tokenizer: Any) -> Any:
+    """A fast tokenizer, by folder or name, or as it is given."""
+    if isinstance(tokenizer, (str, Path)):
+        return load_tokenizer(str(tokenizer))
+    if not getattr(tokenizer, "is_fast", False):
+        remedy = "give a fast tokenizer"
+        raise ReadletError(f"tokenizer: has no offsets, so answers cannot be located; {remedy}")
+    return tokenizer
+
+
+def load_span_model(name: str) -> Any:
+    """The model in float32; an error if it has no trained span head."""
+    from transformers import AutoModelForQuestionAnswering
+
+    folder = encoder_folder(name)
+    try:
+        with quiet():
+            model, report = AutoModelForQuestionAnswering.from_pretrained(
+                folder, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
+        fault = f"no model for question answering can be loaded ({reason})"
+        remedy = "give a folder that AutoModelForQuestionAnswering loads, or a reader of Readlet"
+        raise bad_input(name, "", fault, remedy) from None
+    if report["missing_keys"]:
+        fault = f"its weights lack {min(report['missing_keys'])}: it was not trained to answer"
+        raise bad_input(name, "", fault, "give a model fine-tuned for question answering")
+    return model

@@ -1,0 +1,122 @@
+"""`pipeline("question-answering")`, which transformers had until 5.2."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from readlet.compat.calls import pairs_of
+from readlet.compat.options import Options
+from readlet.errors import ReadletError
+from readlet.reading.devices import AUTO, chosen_device
+from readlet.reading.reader_names import BASELINE, BUNDLED
+from readlet.storage.json_files import read_json
+
+if TYPE_CHECKING:
+    from readlet.compat.answering import Answer, Answering
+
+TASK = "question-answering"
+
+
+class QuestionAnsweringPipeline:
+    """Answers questions; made by `pipeline`."""
+
+    task = TASK
+
+    def __init__(self, answering: "Answering", options: Options) -> None:
+        self._answering = answering
+        self._options = options
+
+    def __call__(
+        self, *asked: Any, question: Any = None, context: Any = None, **options: Any
+    ) -> "Answer | list[Any] | Iterator[Any]":
+        """Answers to one question or several.
+
+        `question` and `context` are texts, a list of questions and a text, or two lists. Options:
+        `top_k`, `max_answer_len`, `handle_impossible_answer`, `doc_stride`, `max_seq_len`,
+        `align_to_words`; `max_question_len` and `padding` are accepted and change nothing.
+
+        The result for a question is a dict with `score`, `start`, `end` and `answer`, or a list
+        of them unless there is exactly one. Several questions give a list of results, an iterator
+        of questions an iterator of results.
+        """
+        chosen = self._options.changed(options)
+        pairs = pairs_of(asked, question, context)
+        results = self._results(iter(pairs), chosen)
+        if not isinstance(pairs, list):
+            return results
+        found = list(results)
+        return found[0] if len(found) == 1 else found
+
+    def _results(self, pairs: Iterator[Any], options: Options) -> Iterator[Any]:
+        while some := list(islice(pairs, self._answering.at_once)):
+            for answers in self._answering.answers(some, options):
+                yield answers[0] if len(answers) == 1 else answers
+
+
+def pipeline(
+    task: str,
+    model: Any = None,
+    tokenizer: Any = None,
+    *,
+    device: Any = None,
+    batch_size: int = 8,
+    **options: Any,
+) -> QuestionAnsweringPipeline:
+    """The question-answering pipeline of transformers 5.2, with its arguments and results.
+
+    `model` is a folder or a name on the hub of a model with a span head, such a model itself (then
+    with its `tokenizer`), or a reader of Readlet; by default the bundled one. `device` is a name,
+    a `torch.device` or a number: -1 is the CPU. `options` are defaults for the calls.
+    """
+    if task != TASK:
+        remedy = f'give "{TASK}"; for other tasks use transformers.pipeline'
+        raise ReadletError(f"task {task!r:.60}: not in readlet.compat; {remedy}")
+    if type(batch_size) is not int or batch_size < 1:
+        raise ReadletError(f"batch_size: {batch_size!r:.40}; give a number from 1")
+    chosen = Options().changed(options)
+    name = BUNDLED if model is None else model
+    if isinstance(name, (str, Path)) and _is_reader(name):
+        if tokenizer is not None:
+            raise ReadletError("tokenizer: a reader of Readlet has its own; leave it out")
+        answering = _reader(str(name), _device(device), batch_size)
+    else:
+        answering = _span_model(name, tokenizer, _device(device), batch_size)
+    return QuestionAnsweringPipeline(answering, chosen)
+
+
+def _device(device: Any) -> str:
+    if device is None:
+        return AUTO
+    if isinstance(device, int):
+        return "cpu" if device < 0 else f"cuda:{device}"
+    return str(device)
+
+
+def _is_reader(name: str | Path) -> bool:
+    """Whether this is a reader of Readlet: those of transformers say what type of model it is."""
+    if name in (BUNDLED, BASELINE):
+        return True
+    config = Path(name).expanduser() / "config.json"
+    return config.is_file() and "model_type" not in read_json(config)
+
+
+def _reader(name: str, device: str, batch_size: int) -> "Answering":
+    from readlet.compat.answering import ReaderAnswering
+    from readlet.reading.reader import load_reader
+
+    return ReaderAnswering(load_reader(name, device=device), batch_size)
+
+
+def _span_model(model: Any, tokenizer: Any, device: str, batch_size: int) -> "Answering":
+    from readlet.compat.loading import load_span_model, load_tokenizer_of
+    from readlet.compat.span_models import SpanModelAnswering
+
+    if isinstance(model, (str, Path)):
+        used = load_tokenizer_of(model if tokenizer is None else tokenizer)
+        model = load_span_model(str(model))
+    elif tokenizer is None:
+        raise ReadletError("tokenizer: not given; a model that is loaded already needs its own")
+    else:
+        used = load_tokenizer_of(tokenizer)
+    return SpanModelAnswering(model, used, chosen_device(device), batch_size)

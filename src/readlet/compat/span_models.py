@@ -1,0 +1,157 @@
+"""Span models of transformers: a question is asked of every window, and the answers are joined.
+
+Scores are those that the removed pipeline gave: a product of two softmaxes over a window, added up
+over the spans of one text.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from readlet.compat.answering import Answer, no_answer, ranked
+from readlet.compat.calls import Pairs
+from readlet.compat.options import MOST_OVERLAP, MOST_TOKENS, Options
+from readlet.errors import ReadletError
+from readlet.families.family import Floats
+from readlet.reading.decoding import spans_in_order
+from readlet.reading.masked import log_sums
+
+_LONGEST_ANSWER = 15  # in tokens, by default
+
+
+class Window(NamedTuple):
+    """Question and window of the context, joined by the tokenizer."""
+
+    inputs: dict[str, list[int]]  # of the model, by name
+    encoding: Any  # from tokens to words and characters
+    allowed: NDArray[np.bool_]  # (T,) the tokens of the context
+    is_null: NDArray[np.bool_]  # (T,) the CLS token, the place of "no answer"
+
+
+class Scored(NamedTuple):
+    window: Window
+    start: Floats  # (T,)
+    end: Floats  # (T,)
+
+
+@dataclass
+class SpanModelAnswering:
+    """A model that scores every token as a start and as an end, and its tokenizer."""
+
+    model: Any
+    tokenizer: Any
+    device: str
+    at_once: int
+
+    def __post_init__(self) -> None:
+        # Some tokenizers pad on the left; their models read the context first.
+        self._context_side = 1 if self.tokenizer.padding_side == "right" else 0
+        self.model.to(self.device).eval()
+
+    def answers(self, asked: Pairs, options: Options) -> Iterator[list[Answer]]:
+        windows = [self._windows(question, context, options) for question, context in asked]
+        scored = self._scored([window for of_one in windows for window in of_one])
+        for (_, context), of_one in zip(asked, windows, strict=True):
+            yield self._joined(context, list(islice(scored, len(of_one))), options)
+
+    def _windows(self, question: str, context: str, options: Options) -> list[Window]:
+        longest = options.max_seq_len or min(self.tokenizer.model_max_length, MOST_TOKENS)
+        overlap = options.doc_stride
+        if overlap is None:
+            overlap = min(longest // 2, MOST_OVERLAP)
+        if overlap > longest:
+            raise ReadletError(f"doc_stride: {overlap}, above max_seq_len: {longest}; lower it")
+        texts = (question, context) if self._context_side else (context, question)
+        try:
+            encoded = self.tokenizer(
+                *texts,
+                truncation="only_second" if self._context_side else "only_first",
+                max_length=longest,
+                stride=overlap,
+                return_overflowing_tokens=True,
+                return_token_type_ids=True,
+            )
+        except BaseException as error:  # the Rust library panics, which is no Exception
+            if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
+                raise
+            fault = f"the question leaves no room for the context in {longest} tokens"
+            remedy = "raise max_seq_len, lower doc_stride, or shorten the question"
+            raise ReadletError(f"{fault} with an overlap of {overlap}; {remedy}") from None
+        names = self.tokenizer.model_input_names
+        windows = []
+        for number, encoding in enumerate(encoded.encodings):
+            sides = [side == self._context_side for side in encoding.sequence_ids]
+            tokens = np.array(encoded["input_ids"][number])  # (T,)
+            windows.append(
+                Window(
+                    {name: encoded[name][number] for name in names},
+                    encoding,
+                    np.array(sides, np.bool_),  # (T,)
+                    tokens == self.tokenizer.cls_token_id,  # (T,)
+                )
+            )
+        return windows
+
+    def _scored(self, windows: list[Window]) -> Iterator[Scored]:
+        pads = self.tokenizer.pad_token is not None
+        size = self.at_once if pads else 1
+        for first in range(0, len(windows), size):
+            batch = windows[first : first + size]
+            inputs: dict[str, Any] = {}
+            if pads:
+                given = [window.inputs for window in batch]
+                inputs |= self.tokenizer.pad(given, return_tensors="pt")  # (B, T) each
+            else:
+                inputs |= {n: torch.tensor([v]) for n, v in batch[0].inputs.items()}  # (1, T)
+            with torch.inference_mode():
+                output = self.model(**{name: v.to(self.device) for name, v in inputs.items()})
+            starts, ends = (
+                output[name].float().cpu().numpy()  # (B, T)
+                for name in ("start_logits", "end_logits")
+            )
+            for window, start, end in zip(batch, starts, ends, strict=True):
+                kept = len(window.allowed)
+                inside = slice(kept) if self._context_side else slice(-kept, None)
+                yield Scored(window, start[inside], end[inside])
+
+    def _joined(self, context: str, windows: list[Scored], options: Options) -> list[Answer]:
+        """The answers of all windows. Spans of one text, in any case, are one answer."""
+        align = options.align_to_words is not False
+        # More spans than answers, since several may become the same words.
+        most = 2 * options.top_k + 10 if align else options.top_k
+        found: dict[str, Answer] = {}
+        impossible = math.inf
+        for window, start, end in windows:
+            counted = (window.allowed | window.is_null)[None]  # (1, T)
+            start, end = (s - float(log_sums(s[None], counted)[0]) for s in (start, end))  # (T,)
+            null = np.flatnonzero(window.is_null)[:1]  # (1,) or (0,)
+            impossible = min(impossible, float(np.exp(start[null] + end[null]).sum()))
+            longest = options.max_answer_len or _LONGEST_ANSWER
+            spans = spans_in_order(start, end, window.allowed, longest)
+            for score, first, last in islice(spans, most):
+                begin, stop = self._characters(window.encoding, first, last, align)
+                text = context[begin:stop]
+                answer = found.setdefault(
+                    text.lower(), Answer(score=0.0, start=begin, end=stop, answer=text)
+                )
+                answer["score"] += math.exp(score)
+        answers = list(found.values())
+        if options.handle_impossible_answer:
+            answers.append(no_answer(impossible))
+        return ranked(answers, options)
+
+    def _characters(self, encoding: Any, first: int, last: int, align: bool) -> tuple[int, int]:
+        """The characters of a span of tokens, of their whole words if they are aligned."""
+        if align:
+            words = encoding.token_to_word(first), encoding.token_to_word(last)
+            if None not in words:
+                begin = encoding.word_to_chars(words[0], self._context_side)
+                stop = encoding.word_to_chars(words[1], self._context_side)
+                return begin[0], stop[1]
+        return encoding.offsets[first][0], encoding.offsets[last][1]

@@ -1,0 +1,75 @@
+"""Requests generated from the OpenAPI schema: every answer is one that the schema lists."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from readlet.reading.baseline import LexicalBaseline
+from readlet.reading.classifier import Classifier
+
+schemathesis = pytest.importorskip("schemathesis")
+GET = ("/readers", "/passages", "/health", "/metrics")
+# Requests of each kind, valid and invalid; a PDF takes a process.
+POST = {"/answer": 40, "/classify": 40, "/layers": 40, "/text": 8}
+
+
+@pytest.fixture(scope="module")
+def served(
+    start: Callable[..., Any],
+    random_encoder_reader: Callable[..., Any],
+    random_classifier: Path,
+) -> Any:
+    models = {"layered": random_encoder_reader(), "plain": LexicalBaseline()}
+    return start(
+        models | {"classes": Classifier.load(random_classifier, device="cpu")},
+        body_bytes=20_000,
+        questions=4,
+    )
+
+
+@pytest.fixture(scope="module")
+def schema(served: Any) -> Any:
+    return schemathesis.openapi.from_asgi("/openapi.json", served.client.app)
+
+
+def test_all_paths_are_in_the_schema(schema: Any) -> None:
+    found = {operation.ok().path for operation in schema.get_all_operations()}
+    assert found == {*GET, *POST}
+
+
+@pytest.mark.parametrize("path", [*GET, *POST])
+def test_answers_are_as_described(schema: Any, path: str) -> None:
+    """No error of the server, a status of the schema, and the body that it describes."""
+    from schemathesis import GenerationMode
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks as of_openapi
+
+    checks = (
+        not_a_server_error,
+        of_openapi.status_code_conformance,
+        of_openapi.content_type_conformance,
+        of_openapi.response_schema_conformance,
+    )
+    statuses: set[int] = set()
+    for mode in GenerationMode if path in POST else [GenerationMode.POSITIVE]:
+        operation = schema[path]["POST" if path in POST else "GET"]
+
+        @seed(1)
+        @settings(
+            max_examples=POST.get(path, 1),
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def ask(case: Any) -> None:
+            response = case.call()
+            case.validate_response(response, checks=checks)
+            statuses.add(response.status_code)
+
+        ask()
+    expected = {200, 422} if path in POST else {200}
+    assert expected <= statuses
