@@ -4,6 +4,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
 
+# Without kept bytecode, each of the many processes of the tests would compile torch again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test bench clean
 
 demo: $(VENV)/installed
@@ -12,12 +15,14 @@ demo: $(VENV)/installed
 	@echo "To have readlet on the PATH of this shell: source $(VENV)/bin/activate"
 	@echo "or from any folder: export PATH=\"$(CURDIR)/$(VENV)/bin:\$$PATH\""
 
-# Tests run against the installed package, so a file missing from the wheel is found here.
+# Tests run against the installed package, so a file missing from the wheel is found here. Types
+# are checked beside them, since mypy uses one core only; what it found is printed at the end.
 test: $(VENV)/installed-dev
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy
-	$(PY) -m pytest -n 2 --dist worksteal
+	$(PY) -m mypy > $(VENV)/types.txt & \
+	  $(PY) -m pytest -n 2 --dist worksteal; tests=$$?; \
+	  wait $$!; types=$$?; cat $(VENV)/types.txt; exit $$((tests || types))
 
 bench: $(VENV)/installed-dev
 	$(PY) benchmarks/rates.py

@@ -142,13 +142,13 @@ def test_a_refusal_shows_the_best_candidate(
     assert "no answer here  (probability 0.70)" in done.out
 
 
-def test_a_truncated_question_is_reported(
-    readlet_process: Run, passage: Path, bundle: Callable[..., Path]
-) -> None:
-    question = "Tell me please " * 30 + "who built it?"
-    done = readlet_process("ask", question, passage)
-    assert done.code == 0
-    assert done.err.splitlines() == ["readlet: 1 × long question: only its beginning is read"]
+def test_a_truncated_question_is_reported(forked: Any, passage: Path, tmp_path: Path) -> None:
+    question, err = "Tell me please " * 30 + "who built it?", tmp_path / "err.txt"
+    with forked.forked_readlet("ask", question, passage, err=err) as process:
+        process.join(60)
+        assert process.exitcode == 0
+    message = "readlet: 1 × long question: only its beginning is read"
+    assert err.read_text("utf-8").splitlines() == [message]
 
 
 def test_thresholds(readlet: Run, passage: Path, tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
 """`readlet augment`: options, bad input, interruption and several processes, with real engines."""
 
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -252,17 +249,15 @@ def _wait_for_translations(cache: Path) -> int:
     raise AssertionError("nothing was translated")
 
 
-def test_killed_and_continued(readlet: Run, apertium: Any, data: Path, tmp_path: Path) -> None:
+def test_killed_and_continued(
+    readlet: Run, forked: Any, apertium: Any, data: Path, tmp_path: Path
+) -> None:
     """SIGKILL on the way back: the same command makes the same file, with what was stored."""
     out, cache = tmp_path / "out.json", tmp_path / "c.sqlite"
     words = ["augment", str(data), "--to", "es", "--back"]
     begun = [*words, "--cache", str(cache), "--out", str(out)]
-    process = subprocess.Popen([sys.executable, "-m", "readlet", *begun])
-    try:
+    with forked.forked_readlet(*begun):
         stored = _wait_for_translations(cache)
-    finally:
-        process.kill()
-        process.wait()
     assert not out.exists()
     assert readlet(*begun).code == 0
     assert _size(cache) > stored
@@ -273,29 +268,35 @@ def test_killed_and_continued(readlet: Run, apertium: Any, data: Path, tmp_path:
 
 
 def test_two_processes_of_which_one_is_killed(
-    readlet: Run, apertium: Any, data: Path, tmp_path: Path
+    readlet: Run, forked: Any, apertium: Any, data: Path, tmp_path: Path
 ) -> None:
-    """As `accelerate launch` starts them. It ends both; started again, they continue."""
+    """`accelerate launch` then ends the other one too; started again, they continue."""
     out, cache = tmp_path / "out.json", tmp_path / "c.sqlite"
     words = ["augment", str(data), "--to", "es", "--back"]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    launch = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]  # see test_train.py
-    launch += ["--mixed_precision", "no", "--dynamo_backend", "no"]
-    launch += ["--main_process_port", str(port), "-m", "readlet", *words]
-    launch += ["--cache", str(cache), "--out", str(out)]
-    command = [sys.executable, "-m", "accelerate.commands.launch", *launch]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment) as process:
+    begun = [*words, "--cache", str(cache), "--out", str(out)]
+    printed = [tmp_path / "first.txt", tmp_path / "second.txt"]
+
+    @contextmanager
+    def started() -> Iterator[list[BaseProcess]]:
+        with ExitStack() as stack:
+            yield [
+                stack.enter_context(forked.forked_readlet(*begun, environment=rank, out=path))
+                for rank, path in zip(forked.two_ranks(), printed, strict=True)
+            ]
+
+    with started() as (first, second):
         _wait_for_translations(cache)
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        os.kill(int(children[-1]), signal.SIGKILL)
-    assert process.returncode != 0
+        second.kill()
+        second.join()
+        first.terminate()
+        first.join(60)
+        assert first.exitcode
     assert not out.exists()
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Wrote ") == 1
+    with started() as processes:
+        for process in processes:
+            process.join(100)
+            assert process.exitcode == 0
+    assert "".join(path.read_text() for path in printed).count("Wrote ") == 1
     alone = tmp_path / "alone.json"
     assert readlet(*words, "--cache", tmp_path / "a.sqlite", "--out", alone).code == 0
     assert out.read_bytes() == alone.read_bytes()

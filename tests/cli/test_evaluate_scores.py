@@ -1,9 +1,6 @@
 """Output of `readlet evaluate`: scores, saved predictions and errors."""
 
 import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,9 @@ TEST = str(corpus("test"))
 SQUAD_DEV = Path(__file__).parents[3] / "shared" / "data" / "squad" / "dev-v1.1.json.gz"
 SST2 = "sentence\tlabel\ngood\t1\nbad\t0\n"
 
+Run = Callable[..., Any]
 Write = Callable[[str, Any], str]
+Line = Callable[..., str]
 
 
 @pytest.fixture
@@ -37,12 +36,6 @@ def write(tmp_path: Path) -> Write:
 
 def evaluate(*words: str) -> Result:
     return CliRunner().invoke(app, ["evaluate", *words])
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process, for its exit code and standard error."""
-    command = [sys.executable, "-m", "readlet", "evaluate", *words]
-    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
 
 
 def golds() -> dict[str, str]:
@@ -128,17 +121,19 @@ def test_rules_can_be_chosen(write: Write) -> None:
     assert (f1_by("1.1"), f1_by("2.0")) == (0.0, 100.0)
 
 
-def test_missing_predictions_are_listed_and_change_the_exit_code(write: Write) -> None:
+def test_missing_predictions_are_listed_and_change_the_exit_code(
+    readlet: Run, write: Write
+) -> None:
     absent = list(golds())[2:9]
     some = write("p.json", {key: text for key, text in golds().items() if key not in absent})
-    as_json = run("--predictions", some, TEST, "--json")
-    assert as_json.returncode == 1
-    shown = json.loads(as_json.stdout)
+    as_json = readlet("evaluate", "--predictions", some, TEST, "--json")
+    assert as_json.code == 1
+    shown = as_json.json()
     assert shown["missing"] == absent
     assert shown["exact"] == pytest.approx(100.0 * (1 - len(absent) / len(golds())))
-    allowed = run("--predictions", some, TEST, "--json", "--allow-missing")
-    assert allowed.returncode == 0
-    assert allowed.stdout == as_json.stdout
+    allowed = readlet("evaluate", "--predictions", some, TEST, "--json", "--allow-missing")
+    assert allowed.code == 0
+    assert allowed.out == as_json.out
 
 
 def test_the_baseline_and_its_saved_predictions_score_the_same(tmp_path: Path) -> None:
@@ -187,14 +182,19 @@ def test_glue_predictions_are_compared(write: Write) -> None:
     assert "other predictions: Matthews correlation +200.00 (-100.00 there), p = 0.0" in shown
 
 
-def error_line(*words: str) -> str:
+@pytest.fixture
+def error_line(readlet: Run) -> Callable[..., str]:
     """The single line on standard error for invalid input."""
-    done = run(*words)
-    assert done.returncode == 2, done
-    assert done.stdout == ""
-    assert done.stderr.startswith("readlet: ")
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
+
+    def line(*words: str) -> str:
+        done = readlet("evaluate", *words)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("readlet: ")
+        assert done.err.count("\n") == 1, done.err
+        printed: str = done.err
+        return printed
+
+    return line
 
 
 @pytest.mark.parametrize(
@@ -202,11 +202,11 @@ def error_line(*words: str) -> str:
     [("{", "line 1, column 2"), ("", "empty"), ({"marie-curie-12": None}, "is None")],
     ids=["not JSON", "empty", "not a text"],
 )
-def test_bad_predictions(write: Write, content: Any, expected: str) -> None:
+def test_bad_predictions(error_line: Line, write: Write, content: Any, expected: str) -> None:
     assert expected in error_line("--predictions", write("p.json", content), TEST)
 
 
-def test_bad_probabilities(write: Write) -> None:
+def test_bad_probabilities(error_line: Line, write: Write) -> None:
     answers = write("p.json", golds())
     na_probs = dict.fromkeys(golds(), 0.5)
     first, second = list(golds())[:2]
@@ -218,7 +218,7 @@ def test_bad_probabilities(write: Write) -> None:
     assert f"missing for 1 questions, the first is {second!r}" in shown
 
 
-def test_other_bad_input(write: Write, tmp_path: Path) -> None:
+def test_other_bad_input(error_line: Line, write: Write, tmp_path: Path) -> None:
     glue = write("dev.tsv", SST2)
     assert "a GLUE file; give --predictions" in error_line("baseline", glue)
     assert "give READER DATA" in error_line("baseline", TEST, TEST)
@@ -227,21 +227,19 @@ def test_other_bad_input(write: Write, tmp_path: Path) -> None:
     assert "its folder does not exist" in error_line("baseline", TEST, "--save-predictions", into)
 
 
-def test_debug_shows_the_traceback(write: Write) -> None:
-    done = run("--predictions", write("p.json", []), TEST, "--debug")
-    assert done.returncode != 0
-    assert "Traceback" in done.stderr
+def test_debug_shows_the_traceback(readlet_process: Run, write: Write) -> None:
+    done = readlet_process("evaluate", "--predictions", write("p.json", []), TEST, "--debug")
+    assert done.code != 0
+    assert "Traceback" in done.err
 
 
 @pytest.mark.skipif(not SQUAD_DEV.exists(), reason="the SQuAD 1.1 dev set is not here")
-def test_the_whole_dev_set(write: Write) -> None:
+def test_the_whole_dev_set(readlet: Run, write: Write) -> None:
     last_golds = {e.id: e.answers[-1].text for e in read_examples(SQUAD_DEV)}
     predictions = write("p.json", last_golds)
-    start = time.perf_counter()
-    done = run("--predictions", predictions, str(SQUAD_DEV), "--json")
-    print(f"the command took {time.perf_counter() - start:.2f} s, start and reading included")
-    shown = json.loads(done.stdout)
-    assert done.returncode == 0
+    done = readlet("evaluate", "--predictions", predictions, SQUAD_DEV, "--json")
+    shown = done.json()
+    assert done.code == 0
     assert (shown["exact"], shown["total"]) == (100.0, len(last_golds))
     # One gold is a full stop, which normalises to empty text: by the 1.1 rules its F1 is 0.
     assert shown["f1"] == pytest.approx(100.0 * (1 - 1 / len(last_golds)))

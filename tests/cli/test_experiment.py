@@ -1,11 +1,7 @@
 """`readlet experiment` from the command line."""
 
 import json
-import os
 import shutil
-import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -162,34 +158,29 @@ def test_readers_of_finished_runs_cannot_be_kept(readlet: Run, table: str, tmp_p
     assert "no reader" not in readlet(*words, "--keep-readers").err
 
 
-def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path) -> None:
+def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path, forked: Any) -> None:
     """And report once that they cannot share that of another."""
     odd = '"match" = {}\n"odd" = { training.batch_size = 15 }'
     Path(table).write_text(Path(table).read_text().replace('"match" = {}', odd))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    launch = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]  # see test_train.py
-    launch += ["--mixed_precision", "no", "--dynamo_backend", "no"]
-    launch += ["--main_process_port", str(port), "-m", "readlet", "experiment", "run", table]
-    launch += ["--only", "width 12", "--only", "odd"]
-    launch += ["--set", "training.patience=1"]  # both processes load the best weights
-    done = subprocess.run(
-        [sys.executable, "-m", "accelerate.commands.launch", *launch],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
-    )
-    assert done.stderr.count("1 of 2 done: width 12, seed 0: EM") == 1
+    words = ["experiment", "run", table, "--only", "width 12", "--only", "odd"]
+    words += ["--set", "training.patience=1"]  # both processes load the best weights
+    errors = [tmp_path / "first.txt", tmp_path / "second.txt"]
+    first, second = forked.two_ranks()
+    with (
+        forked.forked_readlet(*words, environment=first, err=errors[0]) as one,
+        forked.forked_readlet(*words, environment=second, err=errors[1]) as other,
+    ):
+        for process in (one, other):
+            process.join(180)
+            assert process.exitcode
+    err = "".join(path.read_text() for path in errors)
+    assert err.count("1 of 2 done: width 12, seed 0: EM") == 1
     (result,) = (json.loads(p.read_text()) for p in tmp_path.glob("runs/quick/*/result.json"))
     assert result["recipe"]["training"]["batch_size"] == 16
     assert result["steps"] == 5  # as many as with one process
     fault = "odd, seed 0: 2 processes cannot share a batch of 15; change training.batch_size"
-    assert f"readlet: 1 of 2 runs failed; the first: {fault}\n" in done.stderr
-    assert done.stderr.count("readlet: 1 of 2 runs failed") == 1
-    assert done.returncode != 0
+    assert f"readlet: 1 of 2 runs failed; the first: {fault}\n" in err
+    assert err.count("readlet: 1 of 2 runs failed") == 1
 
 
 @pytest.mark.parametrize(

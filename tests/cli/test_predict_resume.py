@@ -18,16 +18,14 @@ Run = Callable[..., Any]
 
 LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil. "
 CHUNK = 8
-# The command with small chunks and a pause for each question, so that it can be killed inside.
-PROGRAM = f"""
+# Small chunks and a pause for each question, so that the command can be killed inside.
+SLOWLY = f"""
 import time
 import readlet.reading.reader, readlet.reading.predict_file
 readlet.reading.reader.CHUNK = readlet.reading.predict_file.CHUNK = {CHUNK}
 from readlet.storage.partial_lines import PartialLines
 append = PartialLines.append
 PartialLines.append = lambda self, record: (time.sleep(0.02), append(self, record))[1]
-from readlet.cli import main
-main()
 """
 
 
@@ -60,22 +58,21 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("readlet.reading.reader.CHUNK", CHUNK)
 
 
-def kill_after(lines: int, path: Path, *words: object) -> None:
+def kill_after(lines: int, path: Path, forked: Any, *words: object) -> None:
     """Run the command and kill it when its unfinished output has so many lines."""
-    command = [sys.executable, "-c", PROGRAM, "predict", *map(str, words)]
-    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    end = time.monotonic() + 60
-    while not path.exists() or path.read_bytes().count(b"\n") < lines:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    process.communicate()
+    with forked.forked_readlet("predict", *words, first=SLOWLY) as process:
+        end = time.monotonic() + 60
+        while not path.exists() or path.read_bytes().count(b"\n") < lines:
+            assert process.exitcode is None
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
 
 
 def test_killed_twice_and_resumed_gives_the_same_bytes(
-    readlet: Run, tmp_path: Path, reader: Path, data: Path
+    readlet: Run, forked: Any, tmp_path: Path, reader: Path, data: Path
 ) -> None:
     whole, out = tmp_path / "whole.csv", tmp_path / "killed.csv"
     na_whole, na_out = tmp_path / "na-whole.json", tmp_path / "na.json"
@@ -84,8 +81,8 @@ def test_killed_twice_and_resumed_gives_the_same_bytes(
     assert done.out
     words = (reader, data, "--out", out, "--na-probs", na_out)
     partial = tmp_path / f"{out.name}.partial"
-    kill_after(1 + CHUNK, partial, *words)
-    kill_after(1 + 3 * CHUNK, partial, *words)
+    kill_after(1 + CHUNK, partial, forked, *words)
+    kill_after(1 + 3 * CHUNK, partial, forked, *words)
     assert not out.exists()
     # As if the last line had been cut while it was written.
     partial.write_bytes(partial.read_bytes()[:-5])

@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -58,23 +58,10 @@ def checkpoints(folder: Path) -> list[int]:
     return [int(path.name.rpartition("-")[2]) for path in folder.glob("checkpoint-*")]
 
 
-@contextmanager
-def started(folder: Path, changes: list[str]) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "readlet", "train", "tiny", "--out", str(folder)]
-    process = subprocess.Popen(
-        [*command, *sets(changes)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def wait_for(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
+def wait_for(process: BaseProcess, condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 120
     while not condition():
-        assert process.poll() is None, process.communicate()[1]
+        assert process.exitcode is None
         assert time.monotonic() < until, "nothing happened"
         time.sleep(0.005)
 
@@ -91,7 +78,7 @@ def check_same_as_uninterrupted(folder: Path, changes: list[str], reference: Pat
 
 
 def test_killed_and_resumed(
-    readlet: Run, tmp_path: Path, small_training: list[str], few_questions: Path
+    readlet: Run, forked: Any, tmp_path: Path, small_training: list[str], few_questions: Path
 ) -> None:
     """Law 6 with SIGKILL in the middle of an epoch."""
     folder, changes = tmp_path / "killed", [*small_training, *KILLED, f"data.dev={few_questions}"]
@@ -101,37 +88,41 @@ def test_killed_and_resumed(
         logged = [line["step"] for line in read_log(folder)]
         return bool(saved) and max(saved) >= 14 and logged[-1] > max(saved)
 
-    with started(folder, changes) as process:
+    words = ("train", "tiny", "--out", folder, *sets(changes))
+    with forked.forked_readlet(*words) as process:
         wait_for(process, is_between_checkpoints)
-        process.send_signal(signal.SIGKILL)
-        assert process.wait(timeout=60) == -signal.SIGKILL
+        process.kill()
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
     assert max(checkpoints(folder)) < 45
     assert not (folder / "config.json").exists()
-    done = readlet("train", "tiny", "--out", folder, "--resume", *sets(changes))
+    done = readlet(*words, "--resume")
     assert done.code == 0
     check_same_as_uninterrupted(folder, changes, tmp_path / "reference")
 
 
 def test_interrupted_and_resumed(
-    readlet: Run, tmp_path: Path, small_training: list[str], few_questions: Path
+    readlet: Run, forked: Any, tmp_path: Path, small_training: list[str], few_questions: Path
 ) -> None:
     """Ctrl-C: the step is finished, a checkpoint written, exit code 130."""
     folder = tmp_path / "interrupted"
     changes = [*small_training, *INTERRUPTED, f"data.dev={few_questions}"]
-    with started(folder, changes) as process:
+    words = ("train", "tiny", "--out", folder, *sets(changes))
+    with forked.forked_readlet(*words, err=tmp_path / "err.txt") as process:
         wait_for(process, lambda: any(line["step"] >= 9 for line in read_log(folder)))
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+        os.kill(process.pid, signal.SIGINT)
+        process.join(60)
+        assert process.exitcode == 130
+    err = (tmp_path / "err.txt").read_text()
     assert "Traceback" not in err
     (step,) = checkpoints(folder)
     assert 9 <= step < 24
     assert err.splitlines()[-1] == f"readlet: stopped at step {step}; continue with --resume"
     assert max(line["step"] for line in read_log(folder)) <= step
-    refused = readlet("train", "tiny", "--out", folder, *sets(changes))
+    refused = readlet(*words)
     assert refused.code == 2
     assert "already contains a run; continue with --resume" in refused.err
-    assert readlet("train", "tiny", "--out", folder, "--resume", *sets(changes)).code == 0
+    assert readlet(*words, "--resume").code == 0
     check_same_as_uninterrupted(folder, changes, tmp_path / "reference")
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -483,7 +484,7 @@ def test_time_left(out: Path, write_table: Write) -> None:
 
 
 def test_killed_twice_and_finished(
-    out: Path, write_table: Write, tmp_path: Path, readlet: Callable[..., Any]
+    out: Path, write_table: Write, tmp_path: Path, readlet: Callable[..., Any], forked: Any
 ) -> None:
     """SIGKILL at two points of the same run; the result equals that of an uninterrupted run."""
     table = write_table()
@@ -491,14 +492,13 @@ def test_killed_twice_and_finished(
     words = ["experiment", "run", table, "--only", "baseline", "--seeds", "1", "--out", str(folder)]
     words += [word for change in FEW for word in ("--set", change)]
     run = one_run(write_table).runs[0]
-    command = [sys.executable, "-m", "readlet", *words]
     for steps in (2, 6):
         errors = tmp_path / "errors.txt"
-        with errors.open("w") as stream:
-            process = subprocess.Popen(command, stderr=stream)
-        _wait_for_step(folder / run.key / "work" / "log.jsonl", steps, process, errors)
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
+        with forked.forked_readlet(*words, err=errors) as process:
+            _wait_for_step(folder / run.key / "work" / "log.jsonl", steps, process, errors)
+            process.kill()
+            process.join()
+            assert process.exitcode == -signal.SIGKILL
         assert not (folder / run.key / "result.json").exists()
     finished = readlet(*words)
     assert finished.code == 0, finished.err
@@ -511,10 +511,10 @@ def test_killed_twice_and_finished(
     assert losses[0] == losses[1]
 
 
-def _wait_for_step(log: Path, step: int, process: subprocess.Popen[bytes], errors: Path) -> None:
+def _wait_for_step(log: Path, step: int, process: BaseProcess, errors: Path) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        assert process.poll() is None, errors.read_text() or "finished before it could be killed"
+        assert process.exitcode is None, errors.read_text() or "finished before it could be killed"
         if log.exists() and f'"step": {step},' in log.read_text():
             return
         time.sleep(0.01)

@@ -101,6 +101,7 @@ def test_a_killed_save_can_be_repeated(
     random_reader: Build, reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed at every step: the folder has the old reader, the new one or none, and is ours."""
+    monkeypatch.setattr("readlet.reading.model_card._commit", lambda: "abc1234")  # git is slow
     old = replace(random_reader("the old words"), notice="By Ada Brook.")
     old.save(tmp_path / "old")
     reader.save(tmp_path / "new")
