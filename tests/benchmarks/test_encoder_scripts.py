@@ -78,11 +78,11 @@ def test_a_reader_for_passages_of_any_kind(
     monkeypatch.setattr(script, "FOLDS", 2)
     monkeypatch.setattr(script, "TIMES_KINDS", 1)
     few = script.calibration_questions
-    monkeypatch.setattr(script, "calibration_questions", lambda held: few(held)[:80])
-    changes = [*SHORT, f"model.encoder={long_encoder}", "data.share=0.2"]
-    faster = ("training.epochs=1", "training.batch_size=64")
-    for name in ("TAUGHT", "SECOND_STAGE"):
-        monkeypatch.setattr(script, name, (*getattr(script, name), *faster))
+    monkeypatch.setattr(script, "calibration_questions", lambda held: few(held)[:64])
+    changes = [*SHORT, f"model.encoder={long_encoder}", "data.share=0.6"]
+    for name, faster in (("TAUGHT", "data.share=0.6"), ("SECOND_STAGE", "data.share=0.1")):
+        shorter = (*getattr(script, name), "training.epochs=1", faster)
+        monkeypatch.setattr(script, name, shorter)
     finished = script.make(squad, out, [*changes, *FAST])
     made = Reader.load(finished)
     assert made.scorer.stored == "int8"

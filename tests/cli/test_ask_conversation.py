@@ -115,6 +115,7 @@ def test_in_a_terminal(kiln: Path) -> None:
 
     child, master = pty.fork()
     if child == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the tests may run in the background
         os.environ |= {"TERM": "xterm", "NO_COLOR": "1"}
         command = ["-m", "readlet", "ask", "-i", str(kiln), *BASELINE]
         os.execv(sys.executable, [sys.executable, *command])

@@ -221,7 +221,8 @@ def test_bad_probabilities(error_line: Line, write: Write) -> None:
 def test_other_bad_input(error_line: Line, write: Write, tmp_path: Path) -> None:
     glue = write("dev.tsv", SST2)
     assert "a GLUE file; give --predictions" in error_line("baseline", glue)
-    assert "give READER DATA" in error_line("baseline", TEST, TEST)
+    assert "give READER DATA" in error_line(TEST)
+    assert "is given twice; name each file once" in error_line("baseline", TEST, TEST)
     assert "no such file" in error_line("--predictions", str(tmp_path / "none.json"), TEST)
     into = str(tmp_path / "no" / "folder.json")
     assert "its folder does not exist" in error_line("baseline", TEST, "--save-predictions", into)

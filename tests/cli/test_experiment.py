@@ -232,10 +232,11 @@ def test_a_table_with_a_missing_part_is_shown(readlet: Run, table: str) -> None:
 def test_missing_parts_are_listed_once_below_the_grid(
     readlet: Run,
 ) -> None:
-    *grid, needs, count = readlet(
+    *grid, needs, other, count = readlet(
         "experiment", "run", "000-table-1", "--small", "--dry-run"
     ).out.splitlines()
     assert needs.startswith("(1) needs translation of the bundled corpus")
+    assert other == "(2) needs a teacher, which is not shipped"
     assert count.startswith("0 of 2 runs done")
     assert "needs" not in "".join(grid)
     (line,) = (line for line in grid if line.startswith("A1: question via French, back"))

@@ -183,7 +183,7 @@ def test_messages_that_nobody_reads_do_not_end_the_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "closed", "code", "message"),
     [
-        ("ask 'Who?' - --reader baseline", "<&-", 2, "the passage is empty"),
+        ("ask 'Who?' - --reader baseline", "<&-", 2, "the file is empty"),
         ("evaluate baseline bundled:test", ">&-", 0, ""),
         ("evaluate baseline nothing", ">&-", 2, "no such file"),
         ("evaluate baseline nothing", "2>&-", 2, ""),

@@ -65,7 +65,7 @@ READ_ONLY = {
         *("max_question", "max_text", "max_questions", "max_queue", "max_seconds"),
         "batch_window_ms",
     },
-    "slim": {"reader", "max_mb", "words", "dev", "notice", "device"},
+    "slim": {"reader", "max_mb", "words", "int8", "dev", "notice", "device"},
     "export": {"reader", "onnx", "int8", "dev"},
     "data": set[str](),
     "data check": {"files", "as_json", "list_all", "column", "encoding", "overwrite"},

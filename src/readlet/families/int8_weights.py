@@ -21,7 +21,7 @@ def to_int8(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     for name in matrices:
         matrix = weights[name].float()  # (R, C)
         scale = _rounded_up(matrix.abs().amax(dim=1) / _LARGEST)  # (R,)
-        divisor = scale.clamp(min=torch.finfo(torch.float32).tiny)[:, None]  # (R, 1)
+        divisor = torch.where(scale > 0, scale, 1.0)[:, None]  # (R, 1), a row may be zero
         stored[name] = (matrix / divisor).round().to(torch.int8)  # (R, C)
         stored[name + _SCALE] = scale
     return stored
