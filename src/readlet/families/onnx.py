@@ -29,9 +29,7 @@ class OnnxReaderFamily(Family):
             if not isinstance(data, SpanData):
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
         inputs = _load_inputs(folder, recipe, null=exported.can_refuse)
-        # The many small operations of a qacnn gain nothing by fusing them, which takes time.
-        fuse = recipe.model.kind != "qacnn"
-        graph = OnnxGraph.load(folder / GRAPH, exported.graph, fuse=fuse)
+        graph = OnnxGraph.load(folder / GRAPH, exported.graph)
         return OnnxSpanScorer(graph, inputs, exported, data.max_answer)
 
 

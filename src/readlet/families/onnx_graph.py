@@ -26,11 +26,8 @@ class OnnxGraph:
     session: Any
 
     @classmethod
-    def load(cls, path: Path, digest: str | None = None, *, fuse: bool = True) -> "OnnxGraph":
-        """`digest`: what the file must have; a changed number would go unnoticed otherwise.
-
-        `fuse`: let onnxruntime look for operations that it has in one.
-        """
+    def load(cls, path: Path, digest: str | None = None) -> "OnnxGraph":
+        """`digest`: what the file must have; a changed number would go unnoticed otherwise."""
         try:
             import onnxruntime
         except ImportError:
@@ -47,9 +44,6 @@ class OnnxGraph:
             options.enable_mem_pattern = False
             # To plan it takes seconds, quadratic in the operations; memory and speed are the same.
             options.enable_mem_reuse = False
-            if not fuse:
-                level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-                options.graph_optimization_level = level
             try:
                 session = onnxruntime.InferenceSession(
                     str(path), options, providers=["CPUExecutionProvider"]
