@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from readlet.encoding.rows import AnyRows
 from readlet.errors import ReadletError, bad_input
 from readlet.export.equality import require_equal, sample_questions, sample_texts
 from readlet.export.networks import Network, network_of
@@ -87,7 +88,7 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
 
 
 def _load(name: str) -> TrainedModel:
-    if name != BASELINE and not needs_torch(name):
+    if name != BASELINE and not needs_torch(name, device="cpu"):
         raise bad_input(name, "", "is exported already", "give the model that it was made from")
     loading = Classifier.load if stored_task(name) == "classes" else load_reader
     given = loading(name, device="cpu")
@@ -100,9 +101,16 @@ def _traced(
     model: TrainedModel, network: Network, name: str, folder: Path
 ) -> tuple[TrainedModel, float]:
     """The model with its graph, and how far the scores of both are apart."""
+    rows = trace_network(model, network, name, folder / GRAPH)
+    made = _with_graph(model, network, folder / GRAPH, "float32")
+    return made, require_equal(name, model.scorer, made.scorer, rows)
+
+
+def trace_network(model: TrainedModel, network: Network, name: str, path: Path) -> AnyRows:
+    """Write the graph; return rows of many lengths, on which it can be compared with torch."""
     encoder: Any = network.inputs.encoder
     if isinstance(network.inputs, SentenceInputs):
-        rows = encoder.encode(sample_texts(encoder.max_length, pairs=encoder.pairs))
+        rows: AnyRows = encoder.encode(sample_texts(encoder.max_length, pairs=encoder.pairs))
     else:
         rows = encoder.encode(sample_questions(encoder.windows.max_context))
     # Before the graph is traced: tables of positions grow to the longest row.
@@ -110,9 +118,8 @@ def _traced(
         pass
     batches = network.inputs.batches(rows, 2)
     shape, numbers = next(cut for cut in batches.in_order() if len(cut[1]) > 1)
-    trace(name, network, batches.make(shape, numbers), folder / GRAPH)
-    made = _with_graph(model, network, folder / GRAPH, "float32")
-    return made, require_equal(name, model.scorer, made.scorer, rows)
+    trace(name, network, batches.make(shape, numbers), path)
+    return rows
 
 
 def _with_graph(

@@ -6,9 +6,9 @@ precision. The scales have 16 binary digits, so that a row that was read is writ
 
 import torch
 
+from readlet.families.onnx_weights import SCALE
 from readlet.storage.tensors import in_precision
 
-_SCALE = ".scale"
 _LARGEST = 127
 _DIGITS = 16
 
@@ -23,16 +23,16 @@ def to_int8(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         scale = _rounded_up(matrix.abs().amax(dim=1) / _LARGEST)  # (R,)
         divisor = torch.where(scale > 0, scale, 1.0)[:, None]  # (R, 1), a row may be zero
         stored[name] = (matrix / divisor).round().to(torch.int8)  # (R, C)
-        stored[name + _SCALE] = scale
+        stored[name + SCALE] = scale
     return stored
 
 
 def from_int8(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The weights in float32; tensors that are not in eight bits are returned as they are."""
-    scales = {name for name in stored if name.endswith(_SCALE)}
+    scales = {name for name in stored if name.endswith(SCALE)}
     found = {name: tensor for name, tensor in stored.items() if name not in scales}
     for name in scales:
-        matrix = name.removesuffix(_SCALE)
+        matrix = name.removesuffix(SCALE)
         found[matrix] = stored[matrix].float() * stored[name][:, None]  # (R, C)
     return found
 

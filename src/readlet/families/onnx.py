@@ -13,8 +13,11 @@ from readlet.families.onnx_scorer import (
     OnnxSpanScorer,
     Precision,
 )
+from readlet.families.onnx_weights import WEIGHTS
 from readlet.recipe.recipe import Recipe, SpanData
 from readlet.storage.damage import damage_of
+
+_OF_TORCH = ("architecture", "null_answer", "stored")
 
 
 class OnnxReaderFamily(Family):
@@ -29,8 +32,13 @@ class OnnxReaderFamily(Family):
             if not isinstance(data, SpanData):
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
         inputs = _load_inputs(folder, recipe, null=exported.can_refuse)
-        graph = OnnxGraph.load(folder / GRAPH, exported.graph)
-        return OnnxSpanScorer(graph, inputs, exported, data.max_answer)
+        if not exported.weights:
+            graph = OnnxGraph.load(folder / GRAPH, exported.graph)
+            return OnnxSpanScorer(graph, inputs, exported, data.max_answer)
+        weights, names = folder / WEIGHTS, exported.weights
+        graph = OnnxGraph.load(folder / GRAPH, exported.graph, weights=weights, names=names)
+        with_torch = {name: config[name] for name in _OF_TORCH if name in config}
+        return OnnxSpanScorer(graph, inputs, exported, data.max_answer, with_torch)
 
 
 class OnnxClassifierFamily(Family):
@@ -51,13 +59,14 @@ class OnnxClassifierFamily(Family):
 def _exported(folder: Path, config: dict[str, Any]) -> Exported:
     with damage_of(folder / "config.json"):
         stored = config["exported"]
-        found = Exported(**stored | {"facts": tuple(stored["facts"])})
+        lists = {name: tuple(stored.get(name, ())) for name in ("facts", "weights")}
+        found = Exported(**stored | lists)
         kinds = {"graph": str, "parameters": int, "can_refuse": bool}
         wrong = [name for name, kind in kinds.items() if type(stored[name]) is not kind]
         if wrong or found.precision not in get_args(Precision):
             raise ValueError(f"exported: {stored!r:.80}")
-        if not all(isinstance(fact, str) for fact in found.facts):
-            raise ValueError("exported: a fact is no text")
+        if not all(isinstance(text, str) for text in (*found.facts, *found.weights)):
+            raise ValueError("exported: a fact or a name is no text")
         return found
 
 

@@ -3,12 +3,14 @@
 import hashlib
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from readlet.encoding.batches import Arrays
 from readlet.errors import bad_input, is_out_of_memory
+from readlet.families.onnx_weights import load_weights
 from readlet.installing import install_extra
 from readlet.machine import usable_cores
 from readlet.storage.damage import damage_of
@@ -24,10 +26,21 @@ class OnnxGraph:
     path: Path
     digest: str  # SHA-256 of the file
     session: Any
+    weights: Path | None = None  # the file of weights that are not in the graph
 
     @classmethod
-    def load(cls, path: Path, digest: str | None = None) -> "OnnxGraph":
-        """`digest`: what the file must have; a changed number would go unnoticed otherwise."""
+    def load(
+        cls,
+        path: Path,
+        digest: str | None = None,
+        *,
+        weights: Path | None = None,
+        names: Sequence[str] = (),
+    ) -> "OnnxGraph":
+        """`digest`: what the file must have; a changed number would go unnoticed otherwise.
+
+        `names` are those of the weights that the graph reads from the file `weights`.
+        """
         try:
             import onnxruntime
         except ImportError:
@@ -44,13 +57,17 @@ class OnnxGraph:
             options.enable_mem_pattern = False
             # To plan it takes seconds, quadratic in the operations; memory and speed are the same.
             options.enable_mem_reuse = False
+            if weights is not None:
+                given = load_weights(weights, names)
+                values = [onnxruntime.OrtValue.ortvalue_from_numpy(v) for v in given.values()]
+                options.add_external_initializers(list(given), values)
             try:
                 session = onnxruntime.InferenceSession(
                     str(path), options, providers=["CPUExecutionProvider"]
                 )
             except Exception as error:  # its classes have no common base
                 raise ValueError(str(error)) from None
-        return cls(path, found, session)
+        return cls(path, found, session, weights)
 
     def run(self, arrays: Arrays) -> Arrays:
         """All outputs, of the inputs that the graph asks for."""
@@ -65,10 +82,13 @@ class OnnxGraph:
         names = [output.name for output in self.session.get_outputs()]
         return dict(zip(names, values, strict=True))
 
-    def copy_to(self, folder: Path) -> str:
-        """Copy the file to a folder, and return its name."""
+    def copy_to(self, folder: Path) -> list[str]:
+        """Copy its files to a folder, and return their names."""
         shutil.copyfile(self.path, folder / GRAPH)
-        return GRAPH
+        if self.weights is None:
+            return [GRAPH]
+        shutil.copyfile(self.weights, folder / self.weights.name)
+        return [GRAPH, self.weights.name]
 
 
 def _threads() -> int:

@@ -28,6 +28,7 @@ class Exported:
     precision: Precision
     can_refuse: bool
     facts: tuple[str, ...]  # of the model before, for the card
+    weights: tuple[str, ...] = ()  # those that the graph reads from the file of the model
 
 
 @dataclass
@@ -64,7 +65,7 @@ class OnnxScorer:
             raise ReadletError(f"{fault}; leave it out, or give cpu")
 
     def save(self, folder: Path) -> list[str]:
-        return [self.graph.copy_to(folder), *self.inputs.save(folder)]
+        return [*self.graph.copy_to(folder), *self.inputs.save(folder)]
 
     def config(self) -> dict[str, Any]:
         return {"architecture": self.architecture, "exported": asdict(self.exported)}
@@ -80,10 +81,20 @@ class OnnxSpanScorer(OnnxScorer):
     architecture = "onnx"
 
     max_answer: int
+    # What config.json says for torch, if the folder has both forms.
+    with_torch: dict[str, Any] | None = None
 
     @property
     def can_refuse(self) -> bool:
         return self.exported.can_refuse
+
+    def config(self) -> dict[str, Any]:
+        return super().config() | (self.with_torch or {})
+
+    def facts(self) -> list[str]:
+        if self.with_torch is None:
+            return super().facts()
+        return [*self.exported.facts, "- with a graph, for CPUs without torch"]
 
     def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
         for numbers, given, found in self.outputs(rows, batch_size):

@@ -10,13 +10,14 @@ from torch import nn
 
 from readlet.encoding.subwords import Layout
 from readlet.families.int8_weights import from_int8, to_int8
+from readlet.families.onnx_weights import WEIGHTS
 from readlet.families.tokenizer_files import (
     CONFIG,
     TokenizerOfNetwork,
     load_tokenizer,
     save_tokenizer,
 )
-from readlet.families.torch_scorer import WEIGHTS, StoredAs, in_half_precision
+from readlet.families.torch_scorer import StoredAs, in_half_precision
 from readlet.models.norm_encoders import use_norm_attention
 from readlet.models.pretrained_encoder import PretrainedEncoder, check_shapes, shapes_of
 from readlet.recipe.encoder import FineTuning

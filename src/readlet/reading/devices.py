@@ -1,6 +1,11 @@
 """Where a reader computes: a GPU when there is one, or the device that the user names."""
 
 import os
+import platform
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
 
 from readlet.errors import ReadletError
 
@@ -17,8 +22,27 @@ def chosen_device(device: str) -> str:
     return name
 
 
+def prefers_graph(device: str) -> bool:
+    """Whether a model that has a graph beside its weights is best used by it: on a CPU.
+
+    It is asked before torch is imported: that would take longer than an answer.
+    """
+    return device == AUTO and find_spec("onnxruntime") is not None and not _may_have_gpu()
+
+
+def _may_have_gpu() -> bool:
+    if _only_cpu():
+        return False
+    is_apple = sys.platform == "darwin" and platform.machine() == "arm64"
+    return is_apple or which("nvidia-smi") is not None or Path("/dev/kfd").exists()
+
+
+def _only_cpu() -> bool:
+    return os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes", "on")
+
+
 def _automatic() -> str:
-    if os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes", "on"):
+    if _only_cpu():
         return "cpu"
     import torch
 

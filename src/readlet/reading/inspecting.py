@@ -12,11 +12,12 @@ from readlet.errors import ReadletError, bad_input
 from readlet.families.family import Floats, LayeredScorer, LayerView, SpanScores
 from readlet.reading.calibration import Doubles
 from readlet.reading.decoding import PlaceSpan, spans_in_order
-from readlet.reading.devices import AUTO
+from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.masked import masked
 from readlet.reading.predictor import Predictor, ScoredSpan, WindowAnswers
 from readlet.reading.reader import Reader, load_reader
 from readlet.reading.reader_names import BASELINE
+from readlet.reading.trained_model import needs_torch
 from readlet.types import Example, Prediction
 
 START, END = 0, 1
@@ -127,6 +128,9 @@ class Inspection:
 
 def inspectable_reader(name: str, *, device: str = AUTO) -> Reader:
     """A trained reader by name or folder; the baseline has no scores of places."""
+    # A device with a name is torch's: a graph beside the weights does not show the layers.
+    if name != BASELINE and needs_torch(name, device="cpu"):
+        device = chosen_device(device)
     reader = load_reader(name, device=device)
     if not isinstance(reader, Reader):
         fault, remedy = "has no scores to inspect", "give a trained reader's folder, or `bundled`"

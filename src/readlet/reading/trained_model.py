@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from readlet.errors import ReadletError, bad_input
-from readlet.reading.devices import AUTO, chosen_device
+from readlet.reading.devices import AUTO, chosen_device, prefers_graph
 from readlet.reading.reader_names import (
     BUNDLED,
     reader_files,
@@ -17,7 +17,7 @@ from readlet.reading.reader_names import (
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from readlet.families.family import Scorer, TaskName
+    from readlet.families.family import Family, Scorer, TaskName
     from readlet.metrics.task import Task
     from readlet.reading.model_card import CardParts
     from readlet.recipe.recipe import Recipe
@@ -124,7 +124,6 @@ def read_model(
     folder: str | Path, wanted: "TaskName", *, device: str, batch_size: int
 ) -> StoredModel:
     """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
-    from readlet.families import family_of
     from readlet.reading.model_card import check_metrics
     from readlet.recipe.recipe_files import parse_recipe
     from readlet.recipe.upgrade import upgrade
@@ -144,7 +143,7 @@ def read_model(
     with damage_of(path / "config.json"):
         recipe = parse_recipe(upgrade(config["recipe"]), str(path / "config.json"))
         try:
-            family = family_of(config["architecture"])
+            family = _family(config, device)
         except ReadletError as error:
             raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
         if family.task != wanted:
@@ -175,16 +174,25 @@ def stored_task(name: str) -> "TaskName | None":
         return None
 
 
-def needs_torch(name: str) -> bool:
-    """Whether the model in a folder, or the `bundled` one, computes with torch."""
-    from readlet.families import family_of
+def needs_torch(name: str, *, device: str = AUTO) -> bool:
+    """Whether the model in a folder, or the `bundled` one, computes with torch on this device."""
     from readlet.storage.json_files import own_json
 
-    architecture = (own_json(reader_folder(name) / "config.json") or {}).get("architecture")
+    config = own_json(reader_folder(name) / "config.json") or {}
     try:
-        return not isinstance(architecture, str) or family_of(architecture).needs_torch
+        known = isinstance(config.get("architecture"), str)
+        return not known or _family(config, device).needs_torch
     except ReadletError:
         return True
+
+
+def _family(config: dict[str, Any], device: str) -> "Family":
+    """That of its architecture, or of its graph, if the folder has both forms."""
+    from readlet.families import family_of
+
+    exported = config.get("exported")
+    has_both = isinstance(exported, dict) and bool(exported.get("weights"))
+    return family_of("onnx" if has_both and prefers_graph(device) else config["architecture"])
 
 
 def default_batch_size(device: str) -> int:

@@ -1,0 +1,88 @@
+"""A second form of an encoder reader in its own folder: a graph that reads the same weights.
+
+The graph has no weights of its own, so it adds a hundred kilobytes. Where there is no GPU, the
+reader is then used without torch.
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from readlet.errors import bad_input
+from readlet.export.equality import require_equal
+from readlet.export.export_folder import trace_network
+from readlet.export.networks import network_of
+from readlet.export.tracing import require_onnx
+from readlet.families.encoder_scorer import EncoderScorer
+from readlet.families.onnx_graph import GRAPH, OnnxGraph
+from readlet.families.onnx_scorer import Exported, OnnxSpanScorer
+from readlet.families.onnx_weights import TRANSPOSED, WEIGHTS
+from readlet.reading.reader import Reader
+
+
+def add_graph(folder: Path) -> float:
+    """Write the graph of a reader into its folder; how far the scores of both are apart."""
+    require_onnx(str(folder))
+    reader = Reader.load(folder, device="cpu")
+    scorer = reader.scorer
+    network = network_of(scorer)
+    if network is None or not isinstance(scorer, EncoderScorer):
+        fault = f"a reader of kind {reader.recipe.model.kind!r} has no such graph"
+        raise bad_input(folder, "", fault, "use `readlet export --onnx`")
+    with tempfile.TemporaryDirectory() as drafts:
+        path = Path(drafts) / GRAPH
+        rows = trace_network(reader, network, str(folder), path)
+        state = {name: weight.numpy() for name, weight in scorer.module.state_dict().items()}
+        names = take_weights_out(path, state)
+        graph = OnnxGraph.load(path, weights=folder / WEIGHTS, names=names)
+        exported = Exported(
+            graph.digest, scorer.parameters, "float32", scorer.can_refuse, (), names
+        )
+        own = {"architecture": reader.recipe.model.kind, **scorer.config()}
+        made = OnnxSpanScorer(graph, network.inputs, exported, scorer.max_answer, own)
+        difference = require_equal(str(folder), scorer, made, rows)
+        made.exported = replace(exported, facts=tuple(scorer.facts()))
+        replace(reader, scorer=made).write(folder)
+    return difference
+
+
+def take_weights_out(path: Path, weights: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+    """Replace a graph's copies of these weights by their names, which are returned.
+
+    A copy is found by its bytes: the tracer gives names of its own to transposed matrices.
+    """
+    import onnx
+    from onnx import TensorProto, numpy_helper
+
+    known: dict[tuple[str, tuple[int, ...]], str] = {}
+    for name, weight in weights.items():
+        known.setdefault(_identity(weight), name)
+        if weight.ndim == 2:
+            known.setdefault(_identity(weight.T), name + TRANSPOSED)
+    model = onnx.load(path)
+    renamed: dict[str, str] = {}
+    for tensor in list(model.graph.initializer):
+        values = numpy_helper.to_array(tensor)
+        if values.dtype == np.float32 and (own := known.get(_identity(values))):
+            model.graph.initializer.remove(tensor)
+            if own not in renamed.values():
+                place = TensorProto(name=own, data_type=tensor.data_type, dims=tensor.dims)
+                place.data_location = TensorProto.EXTERNAL
+                for key, value in (("location", WEIGHTS), ("length", str(values.nbytes))):
+                    place.external_data.add(key=key, value=value)
+                model.graph.initializer.append(place)
+            renamed[tensor.name] = own
+    for node in model.graph.node:
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+    path.write_bytes(model.SerializeToString())
+    return tuple(sorted(set(renamed.values())))
+
+
+def _identity(values: NDArray[Any]) -> tuple[str, tuple[int, ...]]:
+    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest(), values.shape
