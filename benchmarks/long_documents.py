@@ -12,11 +12,11 @@ import argparse
 import random
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
 
 from readlet.formats import read_examples
 from readlet.metrics.calibration_error import expected_calibration_error
 from readlet.metrics.squad import exact_match
+from readlet.reading.fit_windows import in_documents
 from readlet.reading.reader import Reader
 from readlet.types import Example
 
@@ -27,17 +27,6 @@ def chosen(examples: Sequence[Example], count: int, draw: random.Random) -> list
     """Equal numbers of questions with and without an answer."""
     kinds = ([e for e in examples if bool(e.answers) is has] for has in (True, False))
     return [e for kind in kinds for e in draw.sample(kind, min(count, len(kind)))]
-
-
-def widened(
-    example: Example, others: Sequence[tuple[str, str]], paragraphs: int, draw: random.Random
-) -> Example:
-    """The question about a document; the positions of the answers are not used here."""
-    around = draw.sample([text for title, text in others if title != example.title], paragraphs - 1)
-    position = draw.randrange(paragraphs)
-    return replace(
-        example, context="\n\n".join([*around[:position], example.context, *around[position:]])
-    )
 
 
 def line(reader: Reader, examples: Sequence[Example], paragraphs: int) -> str:
@@ -70,13 +59,11 @@ def main() -> None:
     options = parser.parse_args()
     everything = list(read_examples(options.data))
     reader = Reader.load(options.reader)
-    others = sorted({(e.title, e.context) for e in everything})
     questions = chosen(everything, options.questions, random.Random(0))
     print("| paragraphs | answered | correct | refused | right | confidence | error |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for paragraphs in PARAGRAPHS:
-        draw = random.Random(paragraphs)
-        documents = [widened(e, others, paragraphs, draw) for e in questions]
+        documents = in_documents(questions, everything, (paragraphs,))
         print(line(reader, documents, paragraphs), flush=True)
 
 

@@ -9,6 +9,7 @@ import pytest
 from readlet.bundled import corpus
 from readlet.formats import read_examples, write_examples
 from readlet.reading.reader import Reader
+from readlet.reading.trained_model import needs_torch
 
 FAST = ["training.epochs=1", "training.warmup_steps=2", "training.batch_size=32"]
 SHORT = ["data.max_context=80", "data.overlap=16"]
@@ -67,16 +68,17 @@ def test_rounds_of_hard_questions(
     assert [Path(name).name for name in train] == ["made-1.json.gz"] + ["rest-train.json.gz"] * 3
 
 
-def test_a_reader_for_passages_of_any_kind(
+def test_the_bundled_reader(
     load_script: Callable[[str], Any],
     squad: Path,
     tmp_path: Path,
     long_encoder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    script, out = load_script("general_reader"), tmp_path / "out"
+    script, out = load_script("bundled_reader"), tmp_path / "out"
     monkeypatch.setattr(script, "FOLDS", 2)
-    monkeypatch.setattr(script, "TIMES_KINDS", 1)
+    monkeypatch.setattr(script, "TIMES_OWN", 1)
+    monkeypatch.setattr(script, "SEEDS", 2)
     few = script.calibration_questions
     monkeypatch.setattr(script, "calibration_questions", lambda held: few(held)[:64])
     changes = [*SHORT, f"model.encoder={long_encoder}", "data.share=0.6"]
@@ -84,16 +86,18 @@ def test_a_reader_for_passages_of_any_kind(
         shorter = (*getattr(script, name), "training.epochs=1", faster)
         monkeypatch.setattr(script, name, shorter)
     finished = script.make(squad, out, [*changes, *FAST])
-    made = Reader.load(finished)
+    made = Reader.load(finished, device="cpu")
     assert made.scorer.stored == "int8"
-    assert made.calibration.impossible_share == 0.2
-    second = Reader.load(out / "second").recipe
-    assert [Path(name).name for name in second.data.train] == [
-        "rest-train.json.gz",
-        "bundled:kinds-train",
-    ]
-    assert Path(second.training.start).name == "taught"
-    assert second.training.learning_rate == 6e-5
+    assert made.calibration.impossible_share == 0.1
+    assert (made.languages, made.metrics["dev_source"]) == (("en",), "cs224n-dev-v2.0.json.gz")
+    assert "SQuAD" in made.notice
+    for name, real in (("twin", ["rest-train"]), ("last", ["rest-train", "rest-held"])):
+        recipe = Reader.load(out / f"{name}-1").recipe
+        files = {Path(file).name.removesuffix(".json.gz") for file in recipe.data.train}
+        assert files == {*real, "own-train"}
+        assert (Path(recipe.training.start).name, recipe.training.seed) == ("taught", 1)
+    assert needs_torch(str(finished), device="cpu")
+    assert not needs_torch(str(finished))  # by its graph
     before = (finished / "config.json").read_bytes()
     assert script.make(squad, out, [*changes, *FAST]) == finished  # nothing is trained again
     assert (finished / "config.json").read_bytes() == before

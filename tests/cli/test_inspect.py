@@ -123,9 +123,9 @@ def test_the_bundled_reader(readlet: Run, passage: Path, tmp_path: Path) -> None
     pytest.importorskip("matplotlib")
     done = readlet("inspect", "bundled", QUESTION, passage, "--save", tmp_path / "words.png")
     assert done.code == 0, done.err
-    ranked = done.out.partition("Likeliest words")[2].splitlines()
-    assert "▸ Ada" in ranked[2]
-    assert "▸ Brook" in ranked[2]
+    table = done.out.partition("Weights of the layers")[2].splitlines()
+    marked = [line.split()[1] for line in table if line.startswith("▸ ")][:2]
+    assert "".join(marked).replace("##", "") == "AdaBrook"  # subwords, with their layers
     assert (tmp_path / "words.png").read_bytes().startswith(b"\x89PNG")
     assert f"saved {tmp_path / 'words.png'}" in done.out
 

@@ -51,7 +51,7 @@ def finetune(mine: list[Example], start: Path, tmp_path: Path) -> Callable[..., 
 
     def recipe(*changes: str) -> Any:
         files = (f"data.train={tmp_path / 'mine.csv'}", f"training.start={start}")
-        return load_recipe("finetune", [*files, *windows, "training.epochs=1", *changes])
+        return load_recipe("finetune-qacnn", [*files, *windows, "training.epochs=1", *changes])
 
     return recipe
 
@@ -108,7 +108,7 @@ def test_refusals_are_those_of_the_start_unless_a_file_is_given(
     changes += [f"data.train={data}", "data.held_out=0.49", "training.epochs=1"]
     changes += ["training.batch_size=64"]
     changes += [f"training.start={tmp_path / 'start'}", f"data.calibration={data if given else ''}"]
-    made = train_reader(load_recipe("finetune", changes), tmp_path / "run", resume=False)
+    made = train_reader(load_recipe("finetune-qacnn", changes), tmp_path / "run", resume=False)
     refusals = ("no_answer_slope", "no_answer_bias", "no_answer_threshold")
     kept = [getattr(made.calibration, name) == getattr(KEPT, name) for name in refusals]
     assert kept == [not given] * 3

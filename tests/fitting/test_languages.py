@@ -114,7 +114,7 @@ def test_a_slim_copy_distinguishes_them_too(reader: Reader, tmp_path: Path) -> N
 def test_it_can_be_continued(folder: Path, small_training: list[str], tmp_path: Path) -> None:
     """Its languages come with it."""
     own = [change for change in small_training if not change.startswith(("model.", "words."))]
-    recipe = load_recipe("finetune", [*own, f"training.start={folder}", "training.epochs=1"])
+    recipe = load_recipe("finetune-qacnn", [*own, f"training.start={folder}", "training.epochs=1"])
     assert fields_without_effect(recipe) == []
     more = train_reader(recipe, tmp_path / "more", resume=False)
     assert more.recipe.words.languages == ("en", "es")

@@ -355,14 +355,14 @@ def test_what_a_recipe_leaves_open_is_the_network_of_its_start(
     learned: tuple[Path, Reader, list[Example]],
 ) -> None:
     folder, reader, _ = learned
-    start, recipe = load_start(load_recipe("finetune", [f"training.start={folder}"]))
+    start, recipe = load_start(load_recipe("finetune-qacnn", [f"training.start={folder}"]))
     assert start is not None
     before = reader.recipe.model
     assert (recipe.model.width, recipe.model.blocks) == (before.width, before.blocks) == (32, 1)
     assert recipe.model.dropout != reader.recipe.model.dropout  # of training, not of the network
     assert recipe.training.learning_rate != reader.recipe.training.learning_rate
     with pytest.raises(ReadletError, match=r"training\.start: .* another model\.width"):
-        load_start(load_recipe("finetune", [f"training.start={folder}", "model.width=64"]))
+        load_start(load_recipe("finetune-qacnn", [f"training.start={folder}", "model.width=64"]))
 
 
 def test_a_start_may_be_trained_with_other_dropout(
