@@ -115,14 +115,16 @@ async function ask() {
       chosen.map(async ({ name, layers }) => {
         const json = { ...asked, ...options, reader: name };
         const { answers } = await request("/answer", { json, signal: mine.signal });
-        return { layers, card: new Card(name, asked.passage, answers[0]) };
+        return { name, layers, answer: answers[0] };
       }),
     );
-    cards = found.map(({ card }) => card);
+    // Only now: a card scrolls to its answer in the next frame, and has to be in the page by then.
+    cards = found.map(({ name, answer }) => new Card(name, asked.passage, answer));
     byId("results").replaceChildren(...cards.map((card) => card.element));
     summarise();
     question.select(); // a follow-up question replaces this one
-    await Promise.all(found.filter(({ layers }) => layers).map(({ card }) => addLayers(card, asked, mine)));
+    const layered = cards.filter((_, number) => found[number].layers);
+    await Promise.all(layered.map((card) => addLayers(card, asked, mine)));
   } catch (error) {
     report(error);
   } finally {
