@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,14 @@ def _module_beside(name: str) -> Any:
 def pytest_configure(config: pytest.Config) -> None:
     for name in ("data_fixtures", "model_fixtures"):
         config.pluginmanager.register(_module_beside(f"{name}.py"), name)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _few_documents() -> Iterator[None]:
+    """Calibrations read 20 long documents instead of 200: a second less for each training."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("readlet.reading.fit_windows._DOCUMENTS", 20)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -49,17 +49,19 @@ def test_limits_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 def test_a_command_uses_free_cores_unless_the_user_chooses(
     tmp_path: Path,
     readlet: Callable[..., Any],
+    random_reader: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
     chosen: str,
     threads: int,
 ) -> None:
     (tmp_path / "p.txt").write_text("Ada lit the lamp.")
+    random_reader("Ada lit the lamp.").save(tmp_path / "reader")
     monkeypatch.setattr("readlet.cli.threads.free_cores", lambda since: 1)
     monkeypatch.setenv("OMP_NUM_THREADS", chosen)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        assert readlet("ask", "Who?", tmp_path / "p.txt").code == 0
+        assert readlet("ask", "Who?", tmp_path / "p.txt", "--reader", tmp_path / "reader").code == 0
         assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)

@@ -18,7 +18,7 @@ SMALLER = {
     "qacnn-ablation --small": "qacnn-ablation --small --seeds 1 --set data.share=0.1",
     "train tiny": "train tiny --set data.share=0.1",
     "train sst2": "train sst2 --set data.share=0.1",
-    "train finetune": "train finetune --set data.share=0.2",
+    "train finetune": "train finetune --set data.share=0.1 --set training.batch_size=4",
     "bundled bundled:test": "bundled few.jsonl",
 }
 README = Path(__file__).parent.parent / "README.md"

@@ -78,7 +78,7 @@ def test_the_name_does_not_count() -> None:
 
 @pytest.mark.parametrize("field", ["start", "teacher"])
 @pytest.mark.parametrize(
-    "name", ["config.json", "calibration.json", "model.safetensors", "vocabulary.json"]
+    "name", ["config.json", "calibration.json", "model.safetensors", "tokenizer.json"]
 )
 def test_a_reader_counts_with_all_its_files(field: str, name: str, tmp_path: Path) -> None:
     bundled = run_key(load_recipe("tiny", [f"training.{field}=bundled"]))

@@ -127,7 +127,10 @@ def test_it_notes_the_share_of_impossible_questions(random_reader: Build) -> Non
     assert fitted.impossible_share == pytest.approx(impossible / len(examples))
 
 
-def test_documents_are_refused_as_often_as_passages(random_reader: Build) -> None:
+def test_documents_are_refused_as_often_as_passages(
+    random_reader: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("readlet.reading.fit_windows._DOCUMENTS", 200)
     predictor, examples, rows = setting(random_reader, null=True)
     counts = np.bincount(rows.row_example, minlength=len(examples)).tolist()
     short = [e for e, windows in zip(examples, counts, strict=True) if windows == 1]
