@@ -104,7 +104,8 @@ def test_the_bundled_reader(
     made = Reader.load(finished, device="cpu")
     assert made.scorer.stored == "int8"
     assert made.calibration.impossible_share == 0.1
-    assert (made.languages, made.metrics["dev_source"]) == (("en",), "cs224n-dev-v2.0.json.gz")
+    assert made.languages == ("en",)
+    assert "`readlet evaluate bundled cs224n-dev-v2.0.json.gz --imp" in made.metrics["dev_source"]
     assert "SQuAD" in made.notice
     for name, real in (("twin", ["rest-train"]), ("last", ["rest-train", "rest-held"])):
         recipe = Reader.load(out / f"{name}-1").recipe
