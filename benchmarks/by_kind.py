@@ -96,7 +96,7 @@ def main() -> None:
     refusing, bold = (evaluate_parts(reader, parts, always_answer=bold) for bold in (False, True))
     expecting = evaluate_parts(reader, {COURSE: parts[COURSE]}, impossible_share=COURSE_SHARE)
     below = "".join(
-        f"- {name}: {100 * (one.calibration_error or 0):.1f}\n" for name, one in bold.parts.items()
+        f"- {name}: {100 * (bold.parts[name].calibration_error or 0):.1f}\n" for name in FILES
     )
     limit = f" --questions {options.questions}" if options.questions else ""
     command = f"python benchmarks/by_kind.py --data FOLDER --reader {options.reader}{limit}"
