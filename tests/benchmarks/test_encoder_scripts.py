@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from readlet.bundled import corpus
 from readlet.families.encoder import EncoderFamily
@@ -70,6 +71,20 @@ def test_rounds_of_hard_questions(
     assert all(any(not example.answers for example in examples) for examples in made)
     train = Reader.load(tmp_path / "out" / "reader-1").recipe.data.train
     assert [Path(name).name for name in train] == ["made-1.json.gz"] + ["rest-train.json.gz"] * 3
+
+
+def test_weights_are_averaged(
+    load_script: Callable[[str], Any], random_encoder_reader: Callable[..., Reader]
+) -> None:
+    one, two, three = (random_encoder_reader() for _ in range(3))
+    scaled = {name: 4.0 * w for name, w in two.scorer.module.state_dict().items()}
+    three.scorer.module.load_state_dict(scaled)
+    states = [dict(r.scorer.module.state_dict()) for r in (one, two, three)]
+    expected = {name: (states[0][name] + 5.0 * states[1][name]) / 3 for name in states[0]}
+    found = load_script("bundled_reader").averaged([one, two, three])
+    assert not torch.allclose(expected["mix.query"], states[1]["mix.query"])
+    for name, weight in found.scorer.module.state_dict().items():
+        assert torch.allclose(weight, expected[name], atol=1e-6), name
 
 
 def train_some(recipe: EncoderRecipe, folder: Path, *, resume: bool) -> None:
