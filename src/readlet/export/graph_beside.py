@@ -41,13 +41,13 @@ def add_graph(folder: Path) -> float:
         state = {name: weight.numpy() for name, weight in scorer.module.state_dict().items()}
         names = take_weights_out(path, state)
         graph = OnnxGraph.load(path, weights=folder / WEIGHTS, names=names)
+        facts = tuple(scorer.facts())
         exported = Exported(
-            graph.digest, scorer.parameters, "float32", scorer.can_refuse, (), names
+            graph.digest, scorer.parameters, "float32", scorer.can_refuse, facts, names
         )
         own = {"architecture": reader.recipe.model.kind, **scorer.config()}
         made = OnnxSpanScorer(graph, network.inputs, exported, scorer.max_answer, own)
         difference = require_equal(str(folder), scorer, made, rows)
-        made.exported = replace(exported, facts=tuple(scorer.facts()))
         replace(reader, scorer=made).write(folder)
     return difference
 

@@ -32,12 +32,11 @@ class OnnxReaderFamily(Family):
             if not isinstance(data, SpanData):
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
         inputs = _load_inputs(folder, recipe, null=exported.can_refuse)
-        if not exported.weights:
-            graph = OnnxGraph.load(folder / GRAPH, exported.graph)
-            return OnnxSpanScorer(graph, inputs, exported, data.max_answer)
-        weights, names = folder / WEIGHTS, exported.weights
+        names, weights, with_torch = exported.weights, None, None
+        if names:
+            weights = folder / WEIGHTS
+            with_torch = {name: config[name] for name in _OF_TORCH if name in config}
         graph = OnnxGraph.load(folder / GRAPH, exported.graph, weights=weights, names=names)
-        with_torch = {name: config[name] for name in _OF_TORCH if name in config}
         return OnnxSpanScorer(graph, inputs, exported, data.max_answer, with_torch)
 
 
