@@ -71,6 +71,14 @@ def test_its_graph_has_the_scores_of_torch(reader: Reader) -> None:
         assert one.no_answer == pytest.approx(other.no_answer, abs=1e-4)
 
 
+def test_its_graph_has_plain_attention() -> None:
+    """An older one would be right, but slower: `add_graph` of its folder makes a new one."""
+    onnx = pytest.importorskip("onnx")
+    assert FOLDER is not None
+    nodes = onnx.load(FOLDER / "model.onnx", load_external_data=False).graph.node
+    assert "IsNaN" not in {node.op_type for node in nodes}
+
+
 def test_its_card_names_authors_and_licences(reader: Reader) -> None:
     assert FOLDER is not None
     card = (FOLDER / "README.md").read_text("utf-8")

@@ -123,3 +123,18 @@ def test_the_loss_of_guessing_is_infinite_unless_given() -> None:
     lengths, trainable = np.ones((1, 1), np.int32), np.zeros(1, np.int32)
     given_one = Batches(lengths, [(1,)], 4, collate, trainable=trainable, guessing=2.5)
     assert given_one.guessing == 2.5
+
+
+@given(cases(), st.integers(1, 8), st.integers(1, 60))
+def test_batches_by_length(case: tuple[Ints, list[Shape], Ints], size: int, places: int) -> None:
+    lengths = case[0]
+    batches = batches_of(case, size)
+    cuts = batches.by_length(places)
+    order = [row for rows in cuts for row in rows.tolist()]
+    assert sorted(order) == list(range(len(lengths)))
+    totals = lengths.sum(axis=1)
+    assert [*totals[order]] == sorted(totals, reverse=True)
+    for rows in cuts:
+        assert 0 < len(rows) <= size
+        assert len(rows) == 1 or len(rows) * totals[rows].max() <= places or not totals[rows].max()
+    assert batches.places() == totals.sum()

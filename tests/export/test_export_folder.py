@@ -111,6 +111,18 @@ def test_every_mix(random_encoder_reader: Make, tmp_path: Path, mix: str) -> Non
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
 
 
+def test_attention_is_plain(random_encoder_reader: Make, tmp_path: Path) -> None:
+    """Torch's form looks for NaN, which costs as much as the softmax."""
+    import onnx
+
+    random_encoder_reader("last").save(tmp_path / "torch")
+    export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
+    nodes = onnx.load(tmp_path / "onnx" / "model.onnx").graph.node
+    kinds = [node.op_type for node in nodes]
+    assert "Softmax" in kinds
+    assert "IsNaN" not in kinds
+
+
 def test_norm_softmax_in_an_encoder(random_encoder_reader: Make, tmp_path: Path) -> None:
     from readlet.families.encoder import EncoderFamily
 

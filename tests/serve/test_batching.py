@@ -119,3 +119,20 @@ def test_closing_refuses_what_waits() -> None:
     for refused in (second.result, lambda: batcher.submit([3])):
         with pytest.raises(RefusedError, match="stopping"):
             refused()
+
+
+def test_two_threads_compute_at_once() -> None:
+    """And neither waits for more questions, nor takes all of them."""
+    both, taken = threading.Barrier(2), []
+
+    def compute(asked: list[int]) -> list[int]:
+        taken.append(asked)
+        both.wait(10)
+        return asked
+
+    limits = Limits(window_seconds=60)
+    batcher = Batcher("b", compute, limits, Counters(), lambda _: 1, threads=2)
+    futures = batcher.submit([1, 2])
+    assert [future.result(10) for future in futures] == [1, 2]
+    assert sorted(taken) == [[1], [2]]
+    batcher.close()

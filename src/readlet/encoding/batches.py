@@ -65,6 +65,24 @@ class Batches(Generic[Batch]):
         """All rows, for prediction; long ones first, so that memory runs out at once or never."""
         return self._cut(np.arange(len(self._shape_of_row), dtype=np.int32))[::-1]
 
+    def by_length(self, places: int) -> list[Ints]:
+        """All rows, the longest first, in batches of at most so many places with their padding.
+
+        And of at most the batch size; a longer row is a batch of its own.
+        """
+        total = self._lengths.sum(axis=1)  # (rows,)
+        order = np.argsort(-total, kind="stable").astype(np.int32)  # (rows,)
+        cuts, start = [], 0
+        while start < len(order):
+            count = min(self.batch_size, max(1, places // max(1, int(total[order[start]]))))
+            cuts.append(order[start : start + count])  # (B,)
+            start += count
+        return cuts
+
+    def places(self) -> int:
+        """Of all rows, without padding."""
+        return int(self._lengths.sum())
+
     def least_shape(self, rows: Ints) -> Shape:
         """The least padding for these rows, for a model to which every shape is the same."""
         return tuple(self._lengths[rows].max(axis=0).clip(min=1).tolist())

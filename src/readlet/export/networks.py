@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from readlet.encoding.sentence_batches import SentenceBatch
 from readlet.encoding.subword_batches import SubwordBatch
 from readlet.encoding.word_batches import FormTables, WordBatch
+from readlet.export.plain_attention import with_plain_attention
+from readlet.export.plain_qacnn import plain_qacnn
 from readlet.families.classifier_scorer import ClassifierScorer
 from readlet.families.encoder_scorer import EncoderScorer
 from readlet.families.family import Scorer
@@ -31,13 +33,15 @@ class Network(NamedTuple):
 def network_of(scorer: Scorer) -> Network | None:
     """None for a kind of model that cannot be exported."""
     if isinstance(scorer, ClassifierScorer):
-        return Network(_OfTexts(scorer.module), SentenceInputs(scorer.encoder, False), ("scores",))
+        texts = _OfTexts(with_plain_attention(scorer.module))
+        return Network(texts, SentenceInputs(scorer.encoder, False), ("scores",))
     module: nn.Module
     inputs: Inputs
     if isinstance(scorer, QacnnScorer):
-        module, inputs = _OfWords(scorer.module), WordInputs(scorer.encoder, scorer.can_refuse)
+        module = _OfWords(plain_qacnn(scorer.module))
+        inputs = WordInputs(scorer.encoder, scorer.can_refuse)
     elif isinstance(scorer, EncoderScorer):
-        module = _OfSubwords(scorer.module)
+        module = _OfSubwords(with_plain_attention(scorer.module))
         inputs = SubwordInputs(scorer.encoder, scorer.can_refuse)
     else:
         return None

@@ -4,12 +4,13 @@ import hashlib
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from readlet.encoding.batches import Arrays
-from readlet.errors import bad_input, is_out_of_memory
+from readlet.errors import ReadletError, bad_input, is_out_of_memory
 from readlet.families.onnx_weights import load_weights
 from readlet.installing import install_extra
 from readlet.machine import usable_cores
@@ -27,6 +28,8 @@ class OnnxGraph:
     digest: str  # SHA-256 of the file
     session: Any
     weights: Path | None = None  # the file of weights that are not in the graph
+    names: Sequence[str] = ()  # of those weights
+    stamps: tuple[object, ...] = ()  # of its files when they were read
 
     @classmethod
     def load(
@@ -36,10 +39,12 @@ class OnnxGraph:
         *,
         weights: Path | None = None,
         names: Sequence[str] = (),
+        threads: int = 0,
     ) -> "OnnxGraph":
         """`digest`: what the file must have; a changed number would go unnoticed otherwise.
 
-        `names` are those of the weights that the graph reads from the file `weights`.
+        `names` are those of the weights that the graph reads from the file `weights`. By default
+        it computes with all cores.
         """
         try:
             import onnxruntime
@@ -47,11 +52,12 @@ class OnnxGraph:
             fault = "needs onnxruntime, which is not installed"
             raise bad_input(path, "", fault, install_extra("onnx")) from None
         with damage_of(path):
+            stamps = _stamps(path, weights)
             found = _digest_of(path)
             if digest is not None and found != digest:
                 raise ValueError("it is not the graph that was exported to this folder")
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = _threads()
+            options.intra_op_num_threads = threads or own_threads()
             options.log_severity_level = 4  # not errors: they are raised
             # Its plans are for one shape, and every batch may have another one.
             options.enable_mem_pattern = False
@@ -63,11 +69,24 @@ class OnnxGraph:
                 options.add_external_initializers(list(given), values)
             try:
                 session = onnxruntime.InferenceSession(
-                    str(path), options, providers=["CPUExecutionProvider"]
+                    str(path),
+                    options,
+                    providers=["CPUExecutionProvider"],
+                    # It joins a sum and a norm in one operation, which takes longer than the two.
+                    disabled_optimizers=["SkipLayerNormFusion"],
                 )
             except Exception as error:  # its classes have no common base
                 raise ValueError(str(error)) from None
-        return cls(path, found, session, weights)
+        return cls(path, found, session, weights, names, stamps)
+
+    def with_one_thread(self) -> "OnnxGraph | None":
+        """The same graph for a thread of its own; None if its files have changed since."""
+        with suppress(ReadletError, OSError):
+            if _stamps(self.path, self.weights) == self.stamps:
+                return OnnxGraph.load(
+                    self.path, self.digest, weights=self.weights, names=self.names, threads=1
+                )
+        return None
 
     def run(self, arrays: Arrays) -> Arrays:
         """All outputs, of the inputs that the graph asks for."""
@@ -91,10 +110,16 @@ class OnnxGraph:
         return [GRAPH, self.weights.name]
 
 
-def _threads() -> int:
+def own_threads() -> int:
     """As many as torch would take: the user's choice, or all cores."""
     chosen = os.environ.get("OMP_NUM_THREADS", "")
     return int(chosen) if chosen.isdecimal() and int(chosen) else usable_cores()
+
+
+def _stamps(*paths: Path | None) -> tuple[object, ...]:
+    """What changes when a file is written or replaced."""
+    found = [path.stat() for path in paths if path is not None]
+    return tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in found)
 
 
 def _digest_of(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Scorers of exported models: rows to padded arrays, arrays to scores, without torch."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -11,6 +11,7 @@ from readlet.errors import ReadletError, memory_reported
 from readlet.families.family import Floats, SpanScores
 from readlet.families.onnx_graph import OnnxGraph
 from readlet.families.onnx_inputs import Inputs
+from readlet.families.onnx_workers import Workers
 
 if TYPE_CHECKING:
     from readlet.encoding.sentences import SentenceRows
@@ -40,6 +41,10 @@ class OnnxScorer:
     graph: OnnxGraph
     inputs: Inputs
     exported: Exported
+    workers: Workers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.workers = Workers(self.graph)
 
     @property
     def encoder(self) -> Any:
@@ -52,12 +57,13 @@ class OnnxScorer:
     def outputs(self, rows: AnyRows, batch_size: int) -> Iterator[tuple[Ints, Arrays, Arrays]]:
         """Row numbers (B,), what the graph reads of them and what it returns, batch by batch."""
         batches = self.inputs.batches(rows, min(batch_size, max(len(rows), 1)))
-        for _, numbers in batches.in_order():
-            with memory_reported(_SMALLER):
-                shape = batches.least_shape(numbers)
-                given = batches.make(shape, numbers, filled=False)
-                found = self.graph.run(given)
-            yield numbers, given, found
+
+        def compute(graph: OnnxGraph, numbers: Ints) -> tuple[Ints, Arrays, Arrays]:
+            given = batches.make(batches.least_shape(numbers), numbers, filled=False)
+            return numbers, given, graph.run(given)
+
+        with memory_reported(_SMALLER):
+            yield from self.workers.each(batches, compute)
 
     def move_to(self, device: str) -> None:
         if device != "cpu":

@@ -30,7 +30,7 @@ _MOST_LAYERS = 256  # no use comes near it
 _MOST_NUMBERS_BESIDE = 10**7  # in buffers, such as the numbers of positions
 _TRIAL_LENGTH = 5  # no other dimension is likely to have this size
 # Kinds whose layers are known to be the blocks; tests compare their states with transformers'.
-_KNOWN_KINDS = frozenset("bert albert electra roberta xlm-roberta distilbert".split())
+KNOWN_KINDS = frozenset("bert albert electra roberta xlm-roberta distilbert".split())
 # The states of a forward pass; each thread has its own.
 _COLLECTED: ContextVar[list[Tensor] | None] = ContextVar("states", default=None)
 
@@ -161,7 +161,7 @@ def _has_plain_blocks(network: Any, reads_types: bool) -> bool:
     Not in DeBERTa-v2 with a convolution after the first layer, for example. A copy is compared:
     asking a network for its states once installs hooks that prevent compilation.
     """
-    if network.config.model_type in _KNOWN_KINDS:
+    if network.config.model_type in KNOWN_KINDS:
         return True
     copy = deepcopy(network).eval()
     tokens = torch.ones(1, _TRIAL_LENGTH, dtype=torch.long)  # (1, T)

@@ -1,4 +1,7 @@
-"""Questions of concurrent requests are computed together, by one thread for each model."""
+"""Questions of concurrent requests are computed together, by one thread for each model.
+
+A model that computes each question with one core has a thread for each core.
+"""
 
 import threading
 import time
@@ -16,10 +19,11 @@ Asked = TypeVar("Asked")
 Found = TypeVar("Found")
 _JOIN_SECONDS = 5.0
 _RETRY_SECONDS = 1
+_FEW = 3
 
 
 class Batcher(Generic[Asked, Found]):
-    """A queue and the thread that empties it. `compute` is never called by two threads at once."""
+    """A queue and the threads that empty it. `compute` is called by as many at once."""
 
     def __init__(
         self,
@@ -28,6 +32,8 @@ class Batcher(Generic[Asked, Found]):
         limits: Limits,
         counters: Counters,
         characters: Callable[[Asked], int],
+        *,
+        threads: int = 1,
     ) -> None:
         self._name = name
         self._compute = compute
@@ -37,9 +43,13 @@ class Batcher(Generic[Asked, Found]):
         self._waiting: deque[tuple[Asked, Future[Found]]] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        # A daemon: a long computation does not keep the program from ending.
-        self._thread = threading.Thread(target=self._work, name=f"readlet {name}", daemon=True)
-        self._thread.start()
+        # Daemons: a long computation does not keep the program from ending.
+        self._threads = [
+            threading.Thread(target=self._work, name=f"readlet {name}", daemon=True)
+            for _ in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def __len__(self) -> int:
         """How many questions wait."""
@@ -55,7 +65,7 @@ class Batcher(Generic[Asked, Found]):
                 raise RefusedError(429, reason, retry_after=_RETRY_SECONDS)
             futures: list[Future[Found]] = [Future() for _ in asked]
             self._waiting.extend(zip(asked, futures, strict=True))
-            self._changed.notify()
+            self._changed.notify_all()
         return futures
 
     def close(self) -> None:
@@ -64,10 +74,12 @@ class Batcher(Generic[Asked, Found]):
             self._closed = True
             refused = [future for _, future in self._waiting]
             self._waiting.clear()
-            self._changed.notify()
+            self._changed.notify_all()
         for future in refused:
             _fail(future, RefusedError(503, "the server is stopping"))
-        self._thread.join(_JOIN_SECONDS)
+        end = time.monotonic() + _JOIN_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
 
     def _work(self) -> None:
         while batch := self._next():
@@ -79,15 +91,21 @@ class Batcher(Generic[Asked, Found]):
     def _next(self) -> list[tuple[Asked, Future[Found]]]:
         """Questions to compute together; none when the queue is closed."""
         with self._changed:
-            while not self._waiting and not self._closed:
-                self._changed.wait()
-            end = time.monotonic() + self._limits.window_seconds
-            while len(self._waiting) < self._limits.together and not self._closed:
-                left = end - time.monotonic()
-                if left <= 0:
-                    break
-                self._changed.wait(left)
-            return self._taken()
+            while True:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                if len(self._threads) == 1:
+                    self._wait_for_more()
+                if self._waiting or self._closed:
+                    return self._taken()
+
+    def _wait_for_more(self) -> None:
+        end = time.monotonic() + self._limits.window_seconds
+        while len(self._waiting) < self._limits.together and not self._closed:
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            self._changed.wait(left)
 
     def _taken(self) -> list[tuple[Asked, Future[Found]]]:
         """The first questions, with no more text than the longest passage has.
@@ -97,7 +115,11 @@ class Batcher(Generic[Asked, Found]):
         """
         taken: list[tuple[Asked, Future[Found]]] = []
         room = self._limits.passage_characters
-        while self._waiting and len(taken) < self._limits.together:
+        most = self._limits.together
+        if len(self._threads) > 1:
+            # Some for every thread, and not many: they would all wait for the last one.
+            most = min(most, _FEW, -(-len(self._waiting) // len(self._threads)))
+        while self._waiting and len(taken) < most:
             room -= self._characters(self._waiting[0][0])
             if taken and room < 0:
                 break

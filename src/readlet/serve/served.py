@@ -100,7 +100,7 @@ def load_models(names: Sequence[str], device: str) -> dict[str, Answerer | Class
 def serve_models(
     models: dict[str, Answerer | Classifier], limits: Limits, counters: Counters
 ) -> Models:
-    """A thread and a queue for each model."""
+    """A queue for each model, and the threads that empty it."""
     readers, classifiers = {}, {}
     for name, model in models.items():
         if isinstance(model, Classifier):
@@ -112,7 +112,19 @@ def serve_models(
 
 def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> ServedReader:
     from readlet.families.family import LayeredScorer
+    from readlet.families.onnx_scorer import OnnxScorer
 
+    def characters(asked: Question) -> int:
+        return len(asked.passage)
+
+    if isinstance(model, Reader) and isinstance(model.scorer, OnnxScorer):
+
+        def compute(asked: list[Question]) -> list[Prediction]:
+            return answer_all(model, asked)
+
+        threads = model.scorer.workers.threads
+        graph = Batcher(name, compute, limits, counters, characters, threads=threads)
+        return ServedReader(model, graph, None)
     # Layers are collected by hooks in the model, which must not see other computations.
     alone = threading.Lock()
 
@@ -120,7 +132,7 @@ def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> S
         with alone:
             return answer_all(model, asked)
 
-    batcher = Batcher(name, answer, limits, counters, lambda asked: len(asked.passage))
+    batcher = Batcher(name, answer, limits, counters, characters)
     if not isinstance(model, Reader) or not isinstance(model.scorer, LayeredScorer):
         return ServedReader(model, batcher, None)
     reader = model
