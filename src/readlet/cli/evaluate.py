@@ -94,6 +94,8 @@ def evaluate_command(
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
     if save is not None and reader is None:
         raise ReadletError("--save-predictions needs a reader; give READER DATA")
+    if device != "auto" and reader is None:
+        raise ReadletError("--device: not with a file of predictions; leave it out")
     data, columns = targets[-1], parse_columns(column)
     how_to_read: dict[str, Any] = {"columns": columns, "encoding": encoding}
     how_to_answer: dict[str, Any] = {

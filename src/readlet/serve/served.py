@@ -51,8 +51,8 @@ class Question(NamedTuple):
 class ServedReader:
     model: Answerer
     answers: Batcher[Question, Prediction]
-    # None: its scores do not come from layers.
     layers: "Batcher[tuple[str, str], Inspection] | None"
+    why_no_layers: str = "its scores do not come from the layers of an encoder"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> S
 
         threads = model.scorer.workers.threads
         graph = Batcher(name, compute, limits, counters, characters, threads=threads)
-        return ServedReader(model, graph, None)
+        reason = "it runs as a graph, which shows no layers; serve it with --device cpu"
+        return ServedReader(model, graph, None, reason)
     # Layers are collected by hooks in the model, which must not see other computations.
     alone = threading.Lock()
 
