@@ -28,6 +28,7 @@ from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
 from readlet.families import trainable_family
 from readlet.formats import read_examples
+from readlet.formats.writing import write_examples
 from readlet.reading.calibration import Calibration
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe
@@ -118,7 +119,10 @@ def main() -> None:
             Reader.load(arguments.encoder, device="cpu").save(folder / "of encoder")
             of_encoder = str(folder / "of encoder")
             export_folder(of_encoder, folder / "encoder")
-            export_folder(of_encoder, folder / "int8", int8=True, dev="bundled:dev")
+            # A few questions: its loss is measured elsewhere.
+            write_examples(folder / "few.json", examples[:5])
+            dev = str(folder / "few.json")
+            export_folder(of_encoder, folder / "int8", int8=True, dev=dev)
             forms |= {form: Reader.load(folder / form) for form in ("encoder", "int8")}
         rate, one = rates(forms, examples), seconds_for_one(forms, examples[:60])
         cold = {form: cold_seconds(folder / form, examples[0], folder) for form in STARTED}

@@ -52,6 +52,12 @@ def test_few_places_do_not_load_a_second_graph() -> None:
     assert by(workers, batches_of(9)) == [(False, [0])]  # one row: by all cores
 
 
+def test_a_server_loads_both_at_the_start() -> None:
+    workers = Workers(Graph())  # type: ignore[arg-type]
+    workers.prepare()
+    assert by(workers, batches_of(4, 6)) == [(True, [1]), (True, [0])]
+
+
 def test_batches_are_computed_at_once_and_returned_in_order() -> None:
     workers, both = Workers(Graph()), threading.Barrier(2)  # type: ignore[arg-type]
 

@@ -53,6 +53,16 @@ class Workers:
                 for numbers in cuts:
                     yield compute(own, numbers)
 
+    def prepare(self) -> None:
+        """Load the graph for one core now, before anything is computed."""
+        with self._lock:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        if self._pool is None and self.threads > 1:
+            self._own = self._graph.with_one_thread()
+            self._pool = ThreadPoolExecutor(self.threads, "readlet graph")
+
     @contextmanager
     def _calling(self, places: int) -> Iterator[bool]:
         """Whether no one else computes now."""
@@ -60,9 +70,8 @@ class Workers:
             self._callers += 1
             self._places += places
             alone = self._callers == 1
-            if self._pool is None and self.threads > 1 and self._places >= _PLACES_BEFORE_SECOND:
-                self._own = self._graph.with_one_thread()
-                self._pool = ThreadPoolExecutor(self.threads, "readlet graph")
+            if self._places >= _PLACES_BEFORE_SECOND:
+                self._prepare()
         try:
             yield alone
         finally:

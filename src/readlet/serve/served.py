@@ -122,8 +122,9 @@ def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> S
         def compute(asked: list[Question]) -> list[Prediction]:
             return answer_all(model, asked)
 
-        threads = model.scorer.workers.threads
-        graph = Batcher(name, compute, limits, counters, characters, threads=threads)
+        workers = model.scorer.workers
+        workers.prepare()  # models are read from disk once, at the start
+        graph = Batcher(name, compute, limits, counters, characters, threads=workers.threads)
         reason = "it runs as a graph, which shows no layers; serve it with --device cpu"
         return ServedReader(model, graph, None, reason)
     # Layers are collected by hooks in the model, which must not see other computations.
