@@ -5,9 +5,10 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from readlet.errors import ReadletError, bad_input
+from readlet.reading.page_encoding import declared_encoding
 from readlet.reading.page_text import html_text
 from readlet.reading.pdf_text import pdf_text
-from readlet.storage.encodings import encoding_of, likely_utf16
+from readlet.storage.encodings import encoding_of, is_utf8, likely_utf16
 from readlet.storage.files import decoded_chunks
 
 DocumentKind = Literal["text", "html", "pdf"]
@@ -37,7 +38,7 @@ def document_text(
 ) -> str:
     """The text; an error of one line for a file that has none. A PDF gets so many seconds.
 
-    `encoding` is None where the user cannot name one.
+    `encoding` is None where the user cannot name one. A page may name its own.
     """
     if kind == "pdf":
         try:
@@ -47,7 +48,8 @@ def document_text(
     is_wide = encoding_of(data, encoding or "").startswith(("utf-16", "utf-32"))
     if b"\0" in data and not is_wide and not likely_utf16(data):
         raise bad_input(source, "", "is no text", "give plain text, HTML or PDF")
-    text = "".join(decoded_chunks(io.BytesIO(data), source, encoding))
+    declared = declared_encoding(data) if kind == "html" and not is_utf8(data) else ""
+    text = "".join(decoded_chunks(io.BytesIO(data), source, encoding, declared=declared))
     shown = html_text(text) if kind == "html" else text
     if not shown.strip():
         raise bad_input(source, "", "has no text", "give another file")
