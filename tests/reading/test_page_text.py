@@ -26,3 +26,45 @@ def test_pages_are_read_as_they_are_shown() -> None:
 )
 def test_pages_that_leave_tags_out(page: str) -> None:
     assert html_text(page) == "Shown"
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        (
+            "<details><summary>Price</summary>The lamp costs $12.</details>after",
+            ["Price", "The lamp costs $12.", "after"],
+        ),
+        (
+            "Colour<select><option>Red<option>Blue</option></select><label>Name</label>"
+            "<textarea>Ada</textarea><button>Send</button>now",
+            ["Colour", "Red", "Blue", "Name", "Ada", "Send", "now"],
+        ),
+        (
+            "<fieldset><legend>Size</legend>12</fieldset>cm"
+            "<table><caption>Lamps</caption><tr><td>1<td>2</table>",
+            ["Size", "12", "cm", "Lamps", "1", "2"],
+        ),
+        ("one<iframe src=x>no frames here</iframe>two", ["one", "two"]),
+        ("a <b>few</b> <i>words</i> on\na <a href=x>line</a>", ["a few words on a line"]),
+    ],
+)
+def test_words_of_different_blocks_stay_apart(page: str, shown: list[str]) -> None:
+    assert html_text(page).split("\n") == shown
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "tail<template><template>q</template>after</template>end",
+        "tail<template><p>q</p><noscript>r</template>end",
+        "tail<noscript><noscript>q</noscript>end",
+    ],
+)
+def test_elements_that_are_not_shown_end_where_they_end(page: str) -> None:
+    assert html_text(page) == "tailend"
+
+
+def test_lines_that_the_page_keeps() -> None:
+    page = "<pre>x = 1\n  <b>y</b>\n\nz</pre>not\nhere<textarea>a\nb</textarea>c\nd"
+    assert html_text(page) == "x = 1\ny\nz\nnot here\na\nb\nc d"

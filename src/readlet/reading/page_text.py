@@ -2,11 +2,15 @@
 
 from html.parser import HTMLParser
 
-_UNSEEN = frozenset({"script", "style", "template", "noscript", "title"})
+_UNSEEN = frozenset({"script", "style", "template", "noscript", "title", "iframe"})
+# And what stands beside its neighbours like a word of its own: cells, choices, buttons.
 _BLOCKS = frozenset(
-    "address article aside blockquote br dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 "
-    "h6 header hr li main nav ol p pre section table td th tr ul".split()
+    "address article aside blockquote br button caption dd details dialog div dl dt fieldset "
+    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr iframe label legend li main "
+    "menu nav ol optgroup option p pre search section select summary table td textarea th tr "
+    "ul".split()
 )
+_KEEP_LINES = frozenset({"pre", "textarea"})
 
 
 def html_text(page: str) -> str:
@@ -25,22 +29,36 @@ class _Shown(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self._unseen = ""  # the outermost element that is not shown
+        self._depth = 0  # of templates in it
+        self._kept = ""  # the outermost element whose lines are kept
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if not self._unseen and tag in _UNSEEN:
-            self._unseen = tag
-        self._break(tag)
         if tag == "body":  # a page may leave the end of its title out
             self._unseen = ""
+        if self._unseen:
+            self._depth += tag == self._unseen == "template"  # others do not nest
+            return
+        self._break(tag)
+        if tag in _UNSEEN:
+            self._unseen, self._depth = tag, 0
+        elif tag in _KEEP_LINES:
+            self._kept = self._kept or tag
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == self._unseen:
+        if self._unseen:
+            if tag != self._unseen:
+                return
+            if self._depth:
+                self._depth -= 1
+                return
             self._unseen = ""
+        if tag == self._kept:
+            self._kept = ""
         self._break(tag)
 
     def handle_data(self, data: str) -> None:
         if not self._unseen:
-            self.parts.append(" ".join(data.split("\n")))
+            self.parts.append(data if self._kept else data.replace("\n", " "))
 
     def _break(self, tag: str) -> None:
         if tag in _BLOCKS:
