@@ -133,6 +133,7 @@ def test_an_answer_of_two_lines_is_one_line_of_a_list(talk: Run, tmp_path: Path)
         done = talk("Who built the kiln?\n/more\n", *paths)
         assert "\nA Ada Brook " in done.out
         assert re.search(r"^  1\. \d\.\d\d  Ada Brook  ", done.out, re.MULTILINE)
+        assert "best candidate: Ada Brook" in talk("Who sang?\n", *paths).out
 
 
 def test_bad_input(talk: Run, readlet: Run, kiln: Path) -> None:
