@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from readlet.encoding.text_languages import language_code
+from readlet.encoding.languages import language_code
 from readlet.errors import ReadletError
 from readlet.types import Example
 
