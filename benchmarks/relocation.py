@@ -131,7 +131,8 @@ def questions(
 ) -> Iterator[Question]:
     texts = {example.context for example in examples}
     for example in examples:
-        texts.update(clue_texts(example, split_sentences(example.context), "all"))
+        sentences = split_sentences(example.context)
+        texts.update(clue_texts(example, sentences, "all", has_links=pool.has_links(route)))
     pool.fill(sorted(texts), route)
     labels = read_labels()
     for example in examples:
