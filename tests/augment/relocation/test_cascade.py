@@ -256,6 +256,28 @@ def test_single_words_are_not_asked_for_where_there_are_links() -> None:
     assert one.span == answer_of(target, "lámpara")
 
 
+def test_spans_that_agree_go_before_one_that_the_links_of_an_engine_allow() -> None:
+    source = "It has the metric unit of electric force."
+    target = "Elle porte l'unité métrique de force électrique."
+    turned = (0, 1, 2, 4, 3, 5, 7, 6, 8)  # of each word, its place in the translation
+    there = word_spans(target)
+    links = tuple(
+        Link(word, there[place]) for word, place in zip(word_spans(source), turned, strict=True)
+    )
+    context = TranslatedText(
+        source, target, (SentencePair((0, len(source)), (0, len(target)), links),)
+    )
+    answer = answer_of(source, "metric unit of electric force")
+    clues = {
+        answer.text: "unité métrique de force électrique",
+        f"It has the [{answer.text}].": "Elle porte l'unité [métrique de force électrique].",
+        f"It has the «{answer.text}».": "",
+    }
+    one = relocate_answer(answer, context, clues.__getitem__, language="fr", keep="verified")
+    assert isinstance(one, Located)
+    assert one.span == answer_of(target, "unité métrique de force électrique")
+
+
 def test_a_question_without_an_answer_has_nothing_to_lose(made: Any) -> None:
     example = Example("q", "What?", "Ada saw a lamp.", is_impossible=True)
     assert list(clue_texts(example, [(0, 15)], "all")) == []
