@@ -133,7 +133,9 @@ def questions(
     for example in examples:
         sentences = split_sentences(example.context)
         texts.update(clue_texts(example, sentences, "all", has_links=pool.has_links(route)))
-    pool.fill(sorted(texts), route)
+    filled = pool.fill(sorted(texts), route)
+    lost = ", ".join(f"{count} {loss}" for loss, count in filled.losses.items())
+    print(f"\n{name_of(route)}: {filled.sentences} sentences and clues; {lost or 'none is lost'}")
     labels = read_labels()
     for example in examples:
         context = pool.get(example.context, route)
@@ -280,7 +282,7 @@ def main() -> None:
             continue
         asked = list(questions(english, human, pool, route))
         labelled = sum(question.labels is not None for question in asked)
-        print(f"\n{name_of(route)}: {len(asked)} questions, {labelled} with a label that holds")
+        print(f"{name_of(route)}: {len(asked)} questions, {labelled} with a label that holds")
 
         def translate(text: str, route: Route = route) -> str:
             return pool.get(text, route).text
