@@ -154,4 +154,4 @@ def _fill(
 ) -> None:
     with Cache(cache) as stored:
         pool = Pool(stored, choose)
-        fill(sources, plan, split_sentences, pool.fill, questions, shard)
+        fill(sources, plan, split_sentences, pool.fill, questions, shard, pool.has_links)

@@ -34,6 +34,7 @@ class Apertium:
     """The modes of an Apertium installation as a translation engine."""
 
     name = "apertium"
+    has_links = False
 
     def __init__(self, data: Path | None = None) -> None:
         folder = data or Path(os.environ.get("APERTIUM_DATADIR", "/usr/share/apertium"))

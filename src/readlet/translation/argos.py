@@ -64,6 +64,7 @@ class Argos:
     """Argos packages as a translation engine."""
 
     name = "argos"
+    has_links = True
 
     def __init__(self, packages: Iterable[Package] | None = None) -> None:
         chosen: dict[LanguagePair, Package] = {}

@@ -164,6 +164,14 @@ def test_spans_agree_but_for_articles_and_signs() -> None:
     assert core((1, 4), words, "xx") == (1, 4)
 
 
+def test_elided_words_and_articles_of_one_letter_are_light() -> None:
+    words = ("à", "l'", "école", "d'", "art")
+    assert core((0, 5), words, "fr") == (2, 5)
+    assert core((1, 4), words, "fr") == (2, 3)
+    assert core((1, 5), words, "xx") == (2, 5)  # an apostrophe is one in any language
+    assert agree((0, 2), (1, 2), ("a", "lamp"), "en")
+
+
 def test_best_run_against_all_runs() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
