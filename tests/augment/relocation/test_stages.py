@@ -155,6 +155,16 @@ def test_bigrams_find_a_paraphrase() -> None:
     assert find_by_bigrams(there, ["", "?"]) is None
 
 
+def test_guillemets_may_become_quotation_marks() -> None:
+    source, target = "He saw the old lamp.", "He saw the ancient lamp."
+    quoted = 'He saw the "ancient lamp".'
+    assert marked(source, "old lamp", target, quoted, GUILLEMETS) == "ancient lamp"
+    assert not marked(source, "old lamp", target, quoted, BRACKETS)
+    assert not marked(source, "old lamp", target, 'He saw "the" "ancient lamp".', GUILLEMETS)
+    own = 'He saw the "old" lamp.'  # which marks are ours?
+    assert not marked(own, "lamp", target, 'He saw the "ancient" lamp.', GUILLEMETS)
+
+
 def test_spans_agree_but_for_articles_and_signs() -> None:
     words = ("en", "la", "casa", "vieja", ",", "roja", ".")
     assert core((0, 5), words, "es") == (2, 4)
