@@ -37,8 +37,8 @@ def test_latency_is_measured_with_a_reader_of_full_size(load_script: Callable[[s
     assert reader.scorer.can_refuse
     assert reader.scorer.encoder.vectors.shape[1] == script.VECTOR_WIDTH
     assert 0.5e6 < reader.scorer.parameters < 2.0e6  # as many as with vectors from files
-    assert script.batch_rate(reader, examples, repetitions=1) > 0
-    assert script.single_seconds(reader, examples[:1]) > 0
+    assert script.rates({"a": reader}, examples)["a"] > 0
+    assert script.seconds_for_one({"a": reader}, examples[:1])["a"] > 0
 
 
 def test_a_reader_is_recalibrated(
