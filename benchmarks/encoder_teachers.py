@@ -2,6 +2,8 @@
 
     python benchmarks/encoder_teachers.py --squad FOLDER --vectors glove.100d.txt.gz \\
         glove.50d.txt.gz --out runs/taught
+    python benchmarks/encoder_teachers.py ... --folds 2 --share 0.8 --teacher-set \\
+        model.encoder=sentence-transformers/all-mpnet-base-v2 training.learning_rate=4e-5
 
 1. The contexts of SQuAD 1.1 train are divided into parts. For each part an encoder reader is
    trained on all others (`data.folds`).
@@ -73,7 +75,9 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.7, help="weight of the teachers")
     parser.add_argument("--temperature", type=float, default=1.0, help="of the teachers")
     parser.add_argument("--epochs", type=int, default=30, help="of the student")
-    parser.add_argument("--set", nargs="*", default=["training.precision=bfloat16"])
+    parser.add_argument("--set", nargs="*", default=["training.precision=bfloat16"], help="of all")
+    parser.add_argument("--teacher-set", nargs="*", default=[], help="of the teachers only")
+    parser.add_argument("--student-set", nargs="*", default=[], help="of the student only")
     options = parser.parse_args()
     found = make(
         options.squad,
@@ -83,8 +87,8 @@ def main() -> None:
         share=options.share,
         temperature=options.temperature,
         epochs=options.epochs,
-        teacher_changes=options.set,
-        student_changes=options.set,
+        teacher_changes=[*options.set, *options.teacher_set],
+        student_changes=[*options.set, *options.student_set],
     )
     seconds = found["teacher_seconds"] + found["student_seconds"]
     print(f"SQuAD 1.1 dev: EM {found['exact']:.2f}, F1 {found['f1']:.2f}")

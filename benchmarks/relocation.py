@@ -2,6 +2,7 @@
 
     python benchmarks/relocation.py --xquad FOLDER --to es --cache FILE
     python benchmarks/relocation.py --xquad FOLDER --to es --cache FILE --markers
+    python benchmarks/relocation.py --xquad FOLDER --to fr --engine en-fr,fr-en --cache FILE
 
 XQuAD has the same questions in several languages, with answers that people marked in each. The
 English side is translated, and its answers are located: in the other language, and in English after
@@ -17,7 +18,8 @@ labelled  The right words are marked in the machine translations (`relocation_la
           counted.
 human     The located text and the answer that people marked in that language have at least half of
           their words in common (F1), by their first five letters, function words aside. It needs no
-          labels, but takes other words of the same meaning for an error: a lower bound.
+          labels, but takes other words of the same meaning for an error: a lower bound. Languages
+          that XQuAD does not have go without it, but for the translation back.
 
 `--markers` compares signs around the answer, on the articles that served to choose: how often both
 survive, how often all other words stay as they were, how often the answer is found by them, and how
@@ -28,7 +30,7 @@ import argparse
 import csv
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -65,7 +67,7 @@ class Question:
 
     example: Example
     context: TranslatedText
-    human: str
+    human: str | None  # None if XQuAD does not have the language
     language: str
     labels: list[Range] | None  # right spans, none if it has no right one; None without a label
 
@@ -85,7 +87,7 @@ class Question:
         return core((found.first, found.last + 1), texts, self.language)
 
     def is_like_human(self, span: Span) -> bool:
-        located, human = self._stems(span.text), self._stems(self.human)
+        located, human = self._stems(span.text), self._stems(self.human or "")
         common = (located & human).total()
         return 2 * common >= 0.5 * (located.total() + human.total())
 
@@ -100,6 +102,10 @@ def reported(examples: Sequence[Example], half: int = 1) -> list[Example]:
     """The questions of every second article; half 0 served to choose."""
     titles = list(dict.fromkeys(example.title for example in examples))
     return [example for example in examples if titles.index(example.title) % 2 == half]
+
+
+def answers(examples: Iterable[Example]) -> dict[str, str]:
+    return {example.id: example.answers[0].text for example in examples}
 
 
 def read_labels() -> dict[tuple[str, str], tuple[str, list[Range]]]:
@@ -125,14 +131,17 @@ def questions(
 ) -> Iterator[Question]:
     texts = {example.context for example in examples}
     for example in examples:
-        texts.update(clue_texts(example, split_sentences(example.context), "all"))
-    pool.fill(sorted(texts), route)
+        sentences = split_sentences(example.context)
+        texts.update(clue_texts(example, sentences, "all", has_links=pool.has_links(route)))
+    filled = pool.fill(sorted(texts), route)
+    lost = ", ".join(f"{count} {loss}" for loss, count in filled.losses.items())
+    print(f"\n{name_of(route)}: {filled.sentences} sentences and clues; {lost or 'none is lost'}")
     labels = read_labels()
     for example in examples:
         context = pool.get(example.context, route)
         made_for, spans = labels.get((name_of(route), example.id), ("", []))
         known = spans if made_for == digest(context.text) else None
-        yield Question(example, context, human[example.id], route[-1].target, known)
+        yield Question(example, context, human.get(example.id), route[-1].target, known)
 
 
 def by_stage(asked: Sequence[Question], translate: Callable[[str], str]) -> dict[str, list[Span]]:
@@ -235,10 +244,11 @@ def row(name: str, asked: Sequence[Question], spans: Sequence[Span]) -> str:
     if labelled:
         bounds = binomtest(right, len(labelled)).proportion_ci(method="wilson")
         interval = f"{100 * bounds.low:.1f} to {100 * bounds.high:.1f}"
-    human = sum(question.is_like_human(span) for question, span in kept)
+    marked = [pair for pair in kept if pair[0].human is not None]
+    human = sum(question.is_like_human(span) for question, span in marked)
     return (
         f"| {name} | {share(len(kept), len(asked))} | {share(right, len(labelled))} "
-        f"| {interval} | {share(human, len(kept))} |"
+        f"| {interval} | {share(human, len(marked))} |"
     )
 
 
@@ -252,18 +262,16 @@ def main() -> None:
     )
     parser.add_argument("--xquad", type=Path, required=True)
     parser.add_argument("--to", default="es")
-    parser.add_argument("--engine", help="as in readlet augment")
+    parser.add_argument("--engine", help="as in readlet augment, such as en-fr,fr-en")
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--markers", action="store_true", help="compare kinds of markers instead")
     args = parser.parse_args()
 
     half = 0 if args.markers else 1
     english = reported(list(read_examples(str(args.xquad / "xquad.en.json.gz"))), half)
-    there = {
-        example.id: example.answers[0].text
-        for example in read_examples(str(args.xquad / f"xquad.{args.to}.json.gz"))
-    }
-    here = {example.id: example.answers[0].text for example in english}
+    other = args.xquad / f"xquad.{args.to}.json.gz"
+    there = answers(read_examples(str(other))) if other.is_file() else {}
+    here = answers(english)
     pool = Pool(Cache(args.cache), lambda pair: translator_for(pair, args.engine))
     to, back = LanguagePair("en", args.to), LanguagePair(args.to, "en")
     routes: list[tuple[Route, Mapping[str, str]]] = [((to,), there), ((to, back), here)]
@@ -274,7 +282,7 @@ def main() -> None:
             continue
         asked = list(questions(english, human, pool, route))
         labelled = sum(question.labels is not None for question in asked)
-        print(f"\n{name_of(route)}: {len(asked)} questions, {labelled} with a label that holds")
+        print(f"{name_of(route)}: {len(asked)} questions, {labelled} with a label that holds")
 
         def translate(text: str, route: Route = route) -> str:
             return pool.get(text, route).text

@@ -1,6 +1,7 @@
 """Shared fixtures: the same start for every test, and ways to run `readlet`."""
 
 import functools
+import gc
 import importlib.util
 import json
 import os
@@ -12,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-import typer.main
 from hypothesis import settings
 
 # Shared machines may be slow: no deadline, since tests of speed measure it themselves, and fewer
@@ -27,14 +26,9 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 # Tests run in parallel processes: more threads would only slow them down.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-torch.set_num_threads(1)
 
 # Output is wrapped for this width, whatever terminal the tests are started from.
 os.environ["COLUMNS"] = "80"
-
-# Without a GPU, Triton kernels are interpreted; Triton reads this when it is imported.
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # Tests compare results bitwise, which is only reliable on the CPU.
 os.environ.setdefault("ACCELERATE_USE_CPU", "true")
@@ -51,21 +45,49 @@ def _module_beside(name: str) -> Any:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("dist", "no") != "no":
+        return  # the process that starts the others runs no test: it need not wait for torch
+    import torch
+
+    torch.set_num_threads(1)
+    # Without a GPU, Triton kernels are interpreted; Triton reads this when it is imported.
+    if not torch.cuda.is_available():
+        os.environ.setdefault("TRITON_INTERPRET", "1")
     for name in ("data_fixtures", "model_fixtures"):
         config.pluginmanager.register(_module_beside(f"{name}.py"), name)
 
 
+# The longest ones, of many seconds each: at the end one process would wait for the other.
+LONGEST = ("test_every_command_runs", "test_demo", "test_the_bundled_reader")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.name.startswith(LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    """The modules of all tests stay: the garbage collector need not visit them each time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
-def _few_documents() -> Iterator[None]:
-    """Calibrations read 20 long documents instead of 200: a second less for each training."""
+def _faster() -> Iterator[None]:
+    """Calibrations read 20 long documents instead of 200; no test waits for the disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("readlet.reading.fit_windows._DOCUMENTS", 20)
+        patch.setattr("os.fsync", lambda _: None)
         yield
 
 
 @pytest.fixture(autouse=True)
 def _same_start() -> None:
-    torch.manual_seed(7)
+    import torch
+
+    # `torch.manual_seed` would keep a traceback for each kind of device that is not in use.
+    torch.default_generator.manual_seed(7)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(7)
     torch.set_num_threads(1)  # a script under test may have chosen more
 
 
@@ -81,12 +103,18 @@ class Outcome:
         return json.loads(self.out)
 
 
-_get_command = functools.cache(typer.main.get_command)
+@pytest.fixture(scope="session")
+def _get_command() -> Callable[..., Any]:
+    import typer.main
+
+    return functools.cache(typer.main.get_command)
 
 
 @pytest.fixture
 def readlet(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    _get_command: Callable[..., Any],
 ) -> Callable[..., Outcome]:
     """Run `readlet WORDS...` in this process, through the entry point of the command."""
     from readlet.cli import main

@@ -12,7 +12,10 @@ from pathlib import Path
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["readlet.cli", "readlet.experiments.runner", "readlet.augment.processes", "accelerate"]
+    [
+        *("readlet.cli", "readlet.experiments.runner", "readlet.augment.processes", "accelerate"),
+        "torch._dynamo",  # every optimiser imports it
+    ]
 )
 
 # A text, since the server cannot import files beside the tests.

@@ -18,7 +18,8 @@ SMALLER = {
     "qacnn-ablation --small": "qacnn-ablation --small --seeds 1 --set data.share=0.1",
     "train tiny": "train tiny --set data.share=0.1",
     "train sst2": "train sst2 --set data.share=0.1",
-    "train finetune": "train finetune --set data.share=0.1 --set training.batch_size=4",
+    "train finetune": "train finetune --set data.share=0.1 --set training.batch_size=4 "
+    "--set data.max_context=80 --set data.overlap=16",
     "bundled bundled:test": "bundled few.jsonl",
 }
 README = Path(__file__).parent.parent / "README.md"

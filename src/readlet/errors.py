@@ -1,5 +1,7 @@
-"""Errors that are shown to the user."""
+"""Errors and warnings that are shown to the user."""
 
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +41,15 @@ def input_error(
     # Not parameters of the class: errors are pickled with their message alone.
     error.source, error.place, error.fault, error.remedy = source, place, fault, remedy
     return error
+
+
+def warn_caller(message: str) -> None:
+    """Warn at the line that called the package: by default Python shows a text once for a line."""
+    package, level = __name__.partition(".")[0], 1
+    frame = sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def disk_fault(error: OSError) -> str:

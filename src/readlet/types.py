@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 
 from readlet.errors import ReadletError
 
@@ -146,7 +147,7 @@ def check_threshold(threshold: float | None, always_answer: bool) -> None:
         return
     if always_answer:
         raise ReadletError("threshold: not together with always-answer; leave one of them out")
-    is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
+    is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not is_number or not 0.0 <= threshold <= 1.0:
         raise ReadletError(f"threshold: {threshold!r:.40}; give a number from 0 to 1")
 
@@ -165,7 +166,8 @@ def check_impossible_share(share: float | None, always_answer: bool) -> None:
 
 def check_n_best(n_best: int) -> None:
     """Reject values below 1, since a reader needs a candidate, and those that fill the memory."""
-    if type(n_best) is not int or not 1 <= n_best <= MAX_N_BEST:
+    is_whole = isinstance(n_best, Integral) and not isinstance(n_best, bool)
+    if not is_whole or not 1 <= n_best <= MAX_N_BEST:
         raise ReadletError(f"n_best: {n_best!r:.40}; must be a number from 1 to {MAX_N_BEST:,}")
 
 

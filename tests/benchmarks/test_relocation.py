@@ -16,7 +16,7 @@ from readlet.types import Example, Span
 ARTICLES = 5
 
 
-def question(script: Any, human: str, labels: list[tuple[int, int]] | None) -> Any:
+def question(script: Any, human: str | None, labels: list[tuple[int, int]] | None) -> Any:
     text = "La lámpara vieja arde en la torre."
     context = TranslatedText("The old lamp burns.", text, (SentencePair((0, 19), (0, len(text))),))
     example = Example("q", "What?", context.source, (Span(4, "old lamp"),))
@@ -46,6 +46,13 @@ def test_half_of_the_words_are_those_of_people(
 ) -> None:
     asked = question(load_script("relocation"), human, None)
     assert asked.is_like_human(Span(3, "lámpara vieja")) == right
+
+
+def test_a_language_that_people_did_not_mark(load_script: Callable[[str], Any]) -> None:
+    script = load_script("relocation")
+    asked = [question(script, None, [(3, 16)]), question(script, None, None)]
+    spans = [Span(3, "lámpara vieja"), Span(0, "")]
+    assert script.row("mode all", asked, spans) == "| mode all | 50.0 | 100.0 | 20.7 to 100.0 | - |"
 
 
 def test_the_goal_is_reached_on_some_articles(

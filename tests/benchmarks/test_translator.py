@@ -9,46 +9,111 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("ctranslate2", reason="needs the extra translate")
-pytest.importorskip("sentencepiece", reason="needs the extra translate")
+sentencepiece = pytest.importorskip("sentencepiece", reason="needs the extra translate")
 
 PAIRS = [
-    ("Tom lives in Boston now.", "Tom lebt jetzt in Boston."),
+    ("I saw Tom in Boston.", "Ich sah Tom in Boston."),
     ("She bought 12 red lamps.", "Sie kaufte 12 rote Lampen."),
-    ("The lamp is old.", "Die Lampe ist alt."),
+    ("The «old lamp» is red.", "Die «alte Lampe» ist rot."),
+    ("In May we sing.", "Im Mai singen wir."),
 ]
 NAMES = ["Ada Lovelace", "1,024", "Kraków"]
 
 
 @pytest.fixture
-def script(load_script: Callable[[str], Any]) -> Any:
-    return load_script("translator")
+def data(load_script: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+    script = load_script("translator_data")
+    monkeypatch.setattr(script, "POOL", 500)  # 16,384 examples are for a GPU
+    return script
 
 
-def test_names_and_markers_stand_on_both_sides(script: Any) -> None:
-    drawn = list(itertools.islice(script.Examples(PAIRS, NAMES, seed=0), 400))
-    assert any("Kraków" in source for source, _ in drawn)
-    assert any("«Ada Lovelace»" in source for source, _ in drawn)
-    assert any("«The lamp is old.»" in source for source, _ in drawn)  # a whole sentence
+@pytest.fixture
+def pieces(data: Any, tmp_path: Path) -> Any:
+    sides = [side for pair in PAIRS for side in pair] * 20
+    path = tmp_path / "pieces.model"
+    data.train_pieces(sides, 310, path)  # 256 of them are bytes
+    return sentencepiece.SentencePieceProcessor(model_file=str(path))
+
+
+def test_names_numbers_and_markers_stand_on_both_sides(data: Any) -> None:
+    drawn = list(itertools.islice(data.Examples(PAIRS, NAMES, seed=0), 2000))
+    sources = [source for source, _ in drawn]
+    marked = ("«Kraków»", "[Ada Lovelace]", "[1,024]", "«old lamp»", "[old lamp]")
+    for text in (*marked, "Kraków", "bought 1,024 red", "The old lamp is red."):
+        assert any(text in source for source in sources), text
+    assert ("old lamp", "alte Lampe") in drawn  # what is marked, by itself
+    assert any(len(source.split(". ")) > 3 for source in sources)
     for source, target in drawn:
-        assert all(source.count(name) == target.count(name) for name in NAMES)
-        assert source.count("«") == target.count("«") == source.count("»") == target.count("»")
-    assert script.names_in(["then Ada Lovelace wrote in 1,843."]) == ["1,843", "Ada Lovelace"]
+        for text in (*NAMES, "Tom", "Boston", "12"):
+            assert source.count(text) == target.count(text)
+        signs = [[text.count(sign) for sign in "«»[]"] for text in (source, target)]
+        assert signs[0] == signs[1]
+        assert signs[0] in ([0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1])
 
 
-def test_the_converted_model_gives_the_same_probabilities(script: Any, tmp_path: Path) -> None:
-    import ctranslate2
+def test_only_whole_words_are_the_same_on_both_sides(data: Any) -> None:
+    """`I` is a part of `Ich`, and `In` of no name: neither may be replaced by one."""
+    pairs = [("I am here.", "Ich bin hier."), ("In Rome.", "In Rome.")]
+    drawn = set(itertools.islice(data.Examples(pairs, ["Ada"], seed=0), 400))
+    assert any("[Ada]" in source for source, _ in drawn)
+    for source, target in drawn:
+        assert source.count("I am here.") == target.count("Ich bin hier.")
+        assert source.count("In ") == target.count("In ")
 
+
+def test_names_are_words_that_the_pairs_do_not_translate(data: Any) -> None:
+    texts = ["then Ada Lovelace wrote in 1,843.", "and She left Boston for Kraków in May."]
+    assert data.names_in(texts, PAIRS) == ["1,843", "Ada Lovelace", "Boston", "Kraków"]
+
+
+def test_batches_hold_what_was_drawn_and_no_more_than_asked_for(data: Any, pieces: Any) -> None:
+    numbers = data.numbers_of(pieces)
+    padding, texts = len(numbers) - 1, {n: piece for piece, n in numbers.items()}
+    drawn = set(itertools.islice(data.Examples(PAIRS, NAMES, 0), 20 * data.POOL))
+    stream = iter(data.Batches(PAIRS, NAMES, pieces, 2_000))
+    for source, target in itertools.islice(stream, 20):
+        for side in (source, target):
+            assert side.shape[1] % 8 == 0
+            assert len(side) == 1 or side.shape[0] * (side.shape[1] - 7) <= 2_000
+        for rows in zip(source.tolist(), target.tolist(), strict=True):
+            made = []
+            for row in rows:
+                end = row.index(0)
+                assert set(row[end + 1 :]) <= {padding}
+                made.append(pieces.decode([texts[n] for n in row[:end]]))
+            assert tuple(made) in drawn
+
+
+def test_the_source_counts_from_the_first_step_on(
+    data: Any, pieces: Any, load_script: Callable[[str], Any]
+) -> None:
+    """With smaller first weights the decoder would learn German and ignore the English."""
+    script = load_script("translator")
+    numbers = data.numbers_of(pieces)
+    torch.manual_seed(0)
+    model = script.make_model(len(numbers), 128, (2, 1)).eval()
+    one, other = torch.randint(2, 200, (2, 1, 12))  # (1, S)
+    before = torch.randint(2, 200, (1, 8))  # (1, T)
+    with torch.no_grad():
+        first, second = (
+            model(input_ids=ids, decoder_input_ids=before).logits for ids in (one, other)
+        )  # (1, T, vocabulary)
+    assert (first - second).std() > 0.2 * first.std()
+
+
+def test_the_converted_model_gives_the_same_probabilities(
+    data: Any, pieces: Any, load_script: Callable[[str], Any], tmp_path: Path
+) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2", reason="needs the extra translate")
+    script = load_script("translator")
     marian, out = tmp_path / "en-de-marian", tmp_path / "en-de"
     marian.mkdir()
-    sides = [side for pair in PAIRS for side in pair] * 20
-    pieces = script.train_pieces(sides, 300, marian)  # 256 of them are bytes
-    numbers = script.numbers_of(pieces)
+    numbers = data.numbers_of(pieces)
     torch.manual_seed(0)
     model = script.make_model(len(numbers), 64, (1, 1))
-    stream = script.batches(script.Examples(PAIRS, NAMES, 0), pieces, numbers, 200, 64)
-    script.train(model, stream, minutes=0.01, rate=1e-3, device="cpu")
-    script.save(model, numbers, marian)
+    stream = iter(data.Batches(PAIRS, NAMES, pieces, 200))
+    script.train(model, stream, minutes=0.02, rate=1e-3, device="cpu")
+    script.save(model, pieces, marian)
     script.convert(marian, out)
 
     source, target = (pieces.encode(text, out_type=str) for text in PAIRS[0])
@@ -61,4 +126,4 @@ def test_the_converted_model_gives_the_same_probabilities(script: Any, tmp_path:
     with torch.no_grad():
         logits = model.float().eval()(input_ids=given, decoder_input_ids=before).logits
     expected = logits.log_softmax(-1).gather(2, wanted[..., None])[0, :, 0]
-    assert found == pytest.approx(expected.tolist(), abs=0.1)  # int8 weights
+    assert found == pytest.approx(expected.tolist(), abs=0.4)  # int8 weights

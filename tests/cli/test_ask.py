@@ -93,8 +93,7 @@ def test_invalid_utf8_on_standard_input(readlet_process: Run, tmp_path: Path) ->
         done = readlet_process("ask", "Who?", "-", stdin=stream)
     assert done.code == 2
     fault = "standard input: byte 3: not UTF-8 text"
-    option = "--encoding NAME (in experiments: data.encoding)"
-    remedy = f"name its encoding with {option}, or save it as UTF-8"
+    remedy = "name its encoding with --encoding NAME, or save it as UTF-8"
     assert done.err == f"readlet: {fault}; {remedy}\n"
 
 

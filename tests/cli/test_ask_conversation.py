@@ -23,6 +23,11 @@ KILN = "The old kiln stands in Hollow Lane. Ada Brook built it in 1881.\n"
 BELL = "<p>The bell was cast by Ines Calder in Ghent.<script>no()</script><p>It hangs high."
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture
 def kiln(tmp_path: Path) -> Path:
     path = tmp_path / "kiln.txt"
@@ -85,6 +90,50 @@ def test_json_on_each_line(talk: Run, kiln: Path) -> None:
     found = [json.loads(line) for line in done.out.splitlines()]
     assert [one["text"] for one in found] == ["Ada Brook", "1881"]
     assert [len(one["n_best"]) for one in found] == [2, 2]
+
+
+def test_commands_print_json_or_nothing_where_a_program_reads(talk: Run, kiln: Path) -> None:
+    bell = kiln.with_name("bell.html")
+    bell.write_text(BELL)
+    for paths, most in (([kiln], 1), ([kiln, bell], 2)):
+        typed = "/more\nWho built the kiln?\n/more\n/passage\n/help\n/quux\n"
+        done = talk(typed, *paths, "--json", "--n-best", most)
+        answer, more = (json.loads(line) for line in done.out.splitlines())
+        assert answer["text"] == more["text"] == "Ada Brook"
+        assert len(answer["n_best"]) <= most <= len(more["n_best"])
+        assert "[Ada Brook] built it" in done.err
+        assert "/more shows other candidates" in " ".join(done.err.split())
+        assert "[Ada Brook]" in talk("Who built the kiln?\n", *paths).out  # on stdout again
+
+
+def test_other_candidates_in_json(talk: Run, kiln: Path) -> None:
+    done = talk("Who built the kiln?\n/more\n", kiln, "--json")
+    answer, more = (json.loads(line) for line in done.out.splitlines())
+    assert len(answer["n_best"]) == 1 < len(more["n_best"])
+    assert more["n_best"][:1] == answer["n_best"]
+
+
+def test_only_answers_go_to_a_file(
+    readlet: Run, kiln: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Typed in a terminal, with stdout in a file: prompt and help are seen, not stored."""
+    monkeypatch.setattr(sys, "stdin", Terminal("Who built the kiln?\n/help\n"))
+    done = readlet("ask", "-i", kiln, "--json", *BASELINE)
+    (line,) = done.out.splitlines()
+    assert json.loads(line)["text"] == "Ada Brook"
+    assert done.err.count("? ") >= 2
+    assert done.err.count("/more shows") == 2
+
+
+def test_an_answer_of_two_lines_is_one_line_of_a_list(talk: Run, tmp_path: Path) -> None:
+    path, other = tmp_path / "kiln.txt", tmp_path / "bell.txt"
+    path.write_text("The kiln was built by Ada\nBrook in 1881.")
+    other.write_text("The kiln was cold.")
+    for paths in ([path], [path, other]):
+        done = talk("Who built the kiln?\n/more\n", *paths)
+        assert "\nA Ada Brook " in done.out
+        assert re.search(r"^  1\. \d\.\d\d  Ada Brook  ", done.out, re.MULTILINE)
+        assert "best candidate: Ada Brook" in talk("Who sang?\n", *paths).out
 
 
 def test_bad_input(talk: Run, readlet: Run, kiln: Path) -> None:
@@ -180,10 +229,6 @@ def test_an_answer_can_be_cancelled(
             raise KeyboardInterrupt
 
         def show_passage(self) -> None: ...
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
 
     monkeypatch.setattr(sys, "stdin", Terminal("Who?\nWhen?\n"))
     converse(Slow(), None, as_json=False)

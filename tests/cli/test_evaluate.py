@@ -271,3 +271,9 @@ def test_share_and_language(
     ):
         done = readlet(*words)
         assert (done.code, message in done.err) == (2, True)
+
+
+def test_a_device_is_for_readers(readlet: Run, tmp_path: Path) -> None:
+    done = readlet("evaluate", "--predictions", tmp_path / "p.json", "x.json", "--device", "cpu")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "--device: not with a file of predictions" in done.err

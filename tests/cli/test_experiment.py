@@ -166,9 +166,10 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path, fo
     words += ["--set", "training.patience=1"]  # both processes load the best weights
     errors = [tmp_path / "first.txt", tmp_path / "second.txt"]
     first, second = forked.two_ranks()
+    soon = "import readlet.cli; readlet.cli._GRACE = 1.0"  # nobody ends the second but itself
     with (
         forked.forked_readlet(*words, environment=first, err=errors[0]) as one,
-        forked.forked_readlet(*words, environment=second, err=errors[1]) as other,
+        forked.forked_readlet(*words, environment=second, err=errors[1], first=soon) as other,
     ):
         for process in (one, other):
             process.join(180)

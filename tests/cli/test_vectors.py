@@ -105,3 +105,16 @@ def test_languages_are_known(readlet: Run, files: Path) -> None:
 @pytest.mark.parametrize("command", ["align", "check", "merge"])
 def test_as_many_words_are_read_as_by_the_functions(readlet: Run, command: str) -> None:
     assert f"[default: {MAX_WORDS}]" in " ".join(readlet("vectors", command, "--help").out.split())
+
+
+def test_words_read_by_an_encoder(
+    readlet: Run, files: Path, tiny_encoder: Callable[..., Path]
+) -> None:
+    words = ["--words", "es.vec", "--words", "en.vec"]
+    encode = ["vectors", "encode", str(tiny_encoder("bert")), *words, "--device", "cpu"]
+    done = readlet(*encode, "--width", "4", "--out", "words.vec")
+    assert (done.code, done.out.split(";")[0]) == (0, "Wrote words.vec: 80 words"), done.err
+    assert Path("words.vec").read_text().startswith("80 4\ns0 ")
+    done = readlet(*encode, "--width", "99", "--out", "wide.vec")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "give at most 16" in done.err

@@ -1,7 +1,9 @@
 """`readlet.compat.pipeline` against results that transformers 5.2.0 gave for the same models."""
 
+import ast
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -178,6 +180,16 @@ def test_the_bundled_reader_is_the_default(
     assert found["answer"] == inside.answer(PAIR["question"], CONTEXT, always_answer=True).text
 
 
+def test_the_example_of_the_guide() -> None:
+    """With the reader that comes with the package."""
+    page = (Path(__file__).parents[2] / "docs" / "moving.md").read_text("utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    *lines, call, comment = example.strip().splitlines()
+    exec("\n".join(lines), names := dict[str, Any]())
+    shown = ast.literal_eval(comment.removeprefix("# ").removesuffix(", rounded"))
+    assert eval(call, names) == shown | {"score": pytest.approx(shown["score"], abs=5e-4)}
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -214,8 +226,12 @@ def test_bad_positions(small: Any) -> None:
 def test_bad_models(tmp_path: Path, tiny_encoder: Callable[..., Path]) -> None:
     with pytest.raises(ReadletError, match="task 'fill-mask': not in readlet"):
         pipeline("fill-mask")
-    with pytest.raises(ReadletError, match="no such folder"):
-        pipeline("question-answering", tmp_path / "none")
+    (tmp_path / "empty").mkdir()
+    for name, fault in (("none", "no such folder"), ("empty", "has no config.json")):
+        with pytest.raises(ReadletError, match=fault) as caught:
+            pipeline("question-answering", tmp_path / name)
+        # Not the remedy of encoders, which would be refused next.
+        assert str(caught.value).endswith("QuestionAnswering loads, or a reader of Readlet")
     with pytest.raises(ReadletError, match="bias: it was not trained to answer"):
         pipeline("question-answering", tiny_encoder("bert"))
     with pytest.raises(ReadletError, match="batch_size: 0"):

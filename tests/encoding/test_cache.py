@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 from readlet.encoding import cache
-from readlet.encoding.cache import Stored, cache_folder, cache_key, cached
+from readlet.encoding.cache import Stored, cache_key, cached
 from readlet.fitting import training_data
 from readlet.recipe.qacnn import QacnnRecipe
+from readlet.storage.user_cache import cache_folder
 
 ARRAYS = {"a": np.arange(6, dtype=np.int32).reshape(2, 3), "b": np.array([], np.float32)}
 META = {"ids": ["1", "río", "half a pair \ud83d"], "n": 3}

@@ -275,8 +275,24 @@ def test_an_unreadable_run_is_not_treated_as_damaged(
 
 @pytest.mark.parametrize("damage", ["recipe", "checkpoint", "data"])
 def test_damaged_checkpoints_of_an_interrupted_run_are_set_aside(
-    write_table: Write, begun: Path, damage: str
+    out: Path,
+    trained: list[tuple["Trained", str]],
+    write_table: Write,
+    begun: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: str,
 ) -> None:
+    """The second training is real once, and replayed elsewhere."""
+    train = runner_module.Runner._train
+
+    def replayed(self: Any, folder: RunFolder, *given: Any, resume: bool) -> "Trained":
+        if resume or damage == "checkpoint":
+            return train(self, folder, *given, resume=resume)
+        ((result, log),) = trained
+        (folder.work / "log.jsonl").write_text(log)
+        return result
+
+    monkeypatch.setattr(runner_module.Runner, "_train", replayed)
     grid = one_run(write_table)
     folder = RunFolder(begun / grid.runs[0].key)
     if damage == "recipe":

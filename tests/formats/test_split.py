@@ -199,7 +199,8 @@ def test_convert(readlet: Run, tmp_path: Path, sound: list[Example], name: str) 
     others = [replace(e, id=f"{e.id}'", question=f"Again: {e.question}") for e in sound]
     write_examples(two, others)
     done = readlet("data", "convert", one, two, "--out", out, "--json")
-    assert done.json() == {"questions": 6, "contexts": 2, "unlabelled": 0, "repeated_ids": 0}
+    counts = {"questions": 6, "contexts": 2, "unlabelled": 0, "repeated_ids": 0}
+    assert done.json() == counts | {"without_place": 0}
     found = list(read(out))
     assert sorted(found, key=str) == sorted([*sound, *others], key=str)
     if name == "o.json":  # each context once
@@ -217,6 +218,17 @@ def test_convert_keeps_faults_and_reports_repeated_ids(readlet: Run, tmp_path: P
     assert "2 questions on 1 contexts." in done.out
     assert "1 × repeated id: kept as it is" in done.out
     assert [e.answers for e in read(out) if isinstance(e, Example)] == [(Span(3, "Ada"),)] * 2
+
+
+def test_convert_reports_answers_without_a_place(readlet: Run, tmp_path: Path) -> None:
+    source, out = tmp_path / "a.csv", tmp_path / "b.json"
+    rows = "Who won?,Ada met Bob. Ada won.,Ada\nWho met?,Ada met Bob.,Bob\n"
+    source.write_text(f"question,context,answer\n{rows}")
+    done = readlet("data", "convert", source, "--out", out)
+    assert done.code == 0
+    assert "1 × answer without a place in its context: written as -1; find it with" in done.out
+    starts = [answer.start for e in read(out) if isinstance(e, Example) for answer in e.answers]
+    assert sorted(starts) == [-1, 8]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from readlet.encoding.pretrained import load_config, load_tokenizer
 from readlet.errors import ReadletError
 from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
 from readlet.reading.reader import Reader
+from readlet.training.step import can_be_captured
 
 Build = Callable[..., Reader]
 SIZES = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2}
@@ -33,6 +34,7 @@ def network(kind: str, **changes: Any) -> Any:
         ("deberta-v2", SIZES | {"intermediate_size": 32, "conv_kernel_size": 3}),
         ("xlm", {"vocab_size": 40, "emb_dim": 16, "n_layers": 3, "n_heads": 2}),
         ("modernbert", SIZES | {"intermediate_size": 32, "pad_token_id": 0}),
+        ("mpnet", SIZES | {"intermediate_size": 32, "pad_token_id": 1}),
     ],
 )
 def test_states_are_those_of_transformers(kind: str, changes: dict[str, Any]) -> None:
@@ -49,6 +51,16 @@ def test_states_are_those_of_transformers(kind: str, changes: dict[str, Any]) ->
     assert len(states) == len(wanted) == encoder.layers == 3
     for mine, theirs in zip(states[:-1], wanted[:-1], strict=True):
         torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "captured"),
+    [("bert", True), ("roberta", True), ("mpnet", False), ("deberta-v2", False)],
+)
+def test_encoders_without_fused_attention_are_not_captured(kind: str, captured: bool) -> None:
+    encoder = PretrainedEncoder(network(kind, **SIZES, intermediate_size=32))
+    assert encoder.can_be_captured == captured
+    assert can_be_captured(torch.nn.Sequential(torch.nn.Linear(2, 2), encoder)) == captured
 
 
 def test_threads_do_not_share_states(random_encoder_reader: Build) -> None:

@@ -183,7 +183,7 @@ def test_masks_of_any_memory_layout(mask: str) -> None:
         "turned": wide[:, :40].t().contiguous().t(),
         "expanded": wide[:1, :40].expand(2, -1),
     }
-    keep, leaf = masks[mask], qkv((2, 2, 40, 16), torch.float32)
+    keep, leaf = masks[mask], qkv((2, 1, 40, 16), torch.float32)
     for one, other in zip(
         with_gradient(whole.norm_attention, leaf, keep, 4.0),
         with_gradient(whole.norm_attention, leaf, keep.contiguous(), 4.0),
@@ -194,7 +194,7 @@ def test_masks_of_any_memory_layout(mask: str) -> None:
 
 @pytest.mark.parametrize("which", ["query", "key"])
 def test_gradients_that_are_not_required(which: str) -> None:
-    leaf = qkv((2, 2, 40, 16), torch.float32)
+    leaf = qkv((2, 1, 40, 16), torch.float32)
     query, key, value = leaf.permute(2, 0, 3, 1, 4).unbind(0)
     wanted = {"query": query, "key": key}[which].requires_grad_()
     whole.norm_attention(query, key, value).sum().backward()
@@ -262,7 +262,7 @@ def test_long_heads_are_split_among_programs() -> None:
 def test_a_row_without_keys_gives_zeros_and_no_nan(dtype: torch.dtype) -> None:
     keep = some_keys(2, 40)
     keep[1] = False
-    out, gradient = with_gradient(whole.norm_attention, qkv((2, 2, 40, 16), dtype), keep, 4.0)
+    out, gradient = with_gradient(whole.norm_attention, qkv((2, 1, 40, 16), dtype), keep, 4.0)
     assert (out[1] == 0).all()
     assert (gradient[1] == 0).all()
     assert (out[0] != 0).any()
@@ -273,10 +273,10 @@ def test_a_row_without_keys_gives_zeros_and_no_nan(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("offset", [2.3, 50.3])
 def test_equal_keys_give_no_gradient(masked: bool, offset: float) -> None:
-    query = torch.randn(2, 2, 40, 16, device=DEVICE, requires_grad=True)
-    key = (torch.randn(2, 2, 1, 16, device=DEVICE) + offset).expand(2, 2, 130, 16)
+    query = torch.randn(2, 1, 40, 16, device=DEVICE, requires_grad=True)
+    key = (torch.randn(2, 1, 1, 16, device=DEVICE) + offset).expand(2, 1, 130, 16)
     key = key.contiguous().requires_grad_()
-    value = torch.randn(2, 2, 130, 16, device=DEVICE)
+    value = torch.randn(2, 1, 130, 16, device=DEVICE)
     keep = some_keys(2, 130) if masked else None
     out = whole.norm_attention(query, key, value, keep)
     of_query, of_key = torch.autograd.grad(out.square().sum(), (query, key))
@@ -285,7 +285,7 @@ def test_equal_keys_give_no_gradient(masked: bool, offset: float) -> None:
 
 
 def test_masked_keys_never_matter() -> None:
-    leaf, keep = qkv((2, 2, 40, 16), torch.float32), some_keys(2, 40)
+    leaf, keep = qkv((2, 1, 40, 16), torch.float32), some_keys(2, 40)
     wild = leaf.clone()
     wild[:, :, 1] = wild[:, :, 1].masked_fill(~keep[:, :, None, None], 1e4)
     for one, other in zip(
@@ -319,7 +319,7 @@ def test_small_deviations_do_not_overflow_in_half_precision() -> None:
 
 def test_as_part_of_a_compiled_program() -> None:
     compiled = torch.compile(whole.norm_attention, backend="aot_eager", fullgraph=True)
-    leaf, keep = qkv((2, 2, 40, 16), torch.float32), some_keys(2, 40)
+    leaf, keep = qkv((2, 1, 40, 16), torch.float32), some_keys(2, 40)
     for one, other in zip(
         with_gradient(compiled, leaf, keep, 4.0),
         with_gradient(whole.norm_attention, leaf, keep, 4.0),

@@ -63,6 +63,9 @@ def test_long_texts_are_counted(trained_classifier: Make) -> None:
     _, made = trained_classifier()
     with pytest.warns(UserWarning, match="2 × long text: only its beginning is read"):
         list(made.predict_batch(["a " * 90, "a", "b " * 90]))
+    with pytest.warns(UserWarning, match="1 × long text") as caught:
+        made.predict("a " * 90)
+    assert [warning.filename for warning in caught] == [__file__]  # not a file of Readlet
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.reading import pdf_text as pdf
-from readlet.reading.document_text import document_text, html_text
+from readlet.reading.document_text import document_text
 
 
 def made_pdf(stream: bytes, *, packed: bool = False) -> bytes:
@@ -35,19 +35,6 @@ def made_pdf(stream: bytes, *, packed: bool = False) -> bytes:
 
 
 WORDS = b"BT /F1 12 Tf 20 200 Td (The kettle was patented in 1891.) Tj ET"
-
-
-def test_pages_are_read_as_they_are_shown() -> None:
-    page = """<!doctype html><head><title>T</title><style>p { color: red }</style></head>
-    <body onload="alert(1)"><script>document.write("no")</script><h1>The  kettle</h1>
-    <p>It was <b>patented</b> in&nbsp;1891 &amp; sold.<br>Twice.</p><template>x</template>
-    <p>1 &lt; 2"""
-    assert html_text(page) == "The kettle\nIt was patented in 1891 & sold.\nTwice.\n1 < 2"
-
-
-@pytest.mark.parametrize("page", ["<head><title>T<body>Shown", "<p>Shown<script>hidden", "Shown"])
-def test_pages_that_leave_tags_out(page: str) -> None:
-    assert html_text(page) == "Shown"
 
 
 def test_text_is_decoded() -> None:

@@ -231,3 +231,7 @@ def test_the_reliability_plot_is_written(tmp_path: Path) -> None:
         evaluate_questions(TEST, reader="baseline", save=plot, plot=plot, overwrite=True)
     with pytest.raises(ReadletError, match="--plot: not with a file of predictions"):
         evaluate_questions(TEST, predictions=Path("p.json"), plot=plot)
+    for wrong, remedy in (({"plot": "p.png"}, "ends in .svg"), ({"save": "p.csv"}, "in .json")):
+        named = {name: tmp_path / file for name, file in wrong.items()}
+        with pytest.raises(ReadletError, match=remedy):
+            evaluate_questions(TEST, reader="baseline", **named)

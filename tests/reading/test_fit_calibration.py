@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from readlet.reading.reader import Reader
 from readlet.types import Example, Span
 
 Build = Callable[..., Reader]
+Setting = tuple[Predictor, list[Example], Rows]
 WORDS = [f"w{number}" for number in range(50)]
 
 
@@ -60,20 +62,35 @@ def louder(_: nn.Module, __: Any, scores: SpanLogits) -> SpanLogits:
     return scores._replace(null=null)
 
 
-def setting(build: Build, null: bool) -> tuple[Predictor, list[Example], Rows]:
-    reader = build(" ".join(WORDS), null=null)
-    if null:
-        reader.scorer.module.register_forward_hook(louder)
-    examples = examples_of(reader, impossible=null)
-    rows = reader.scorer.encoder.encode(examples)
-    assert len(rows) > len(examples) + 20  # many passages have several windows
-    return Predictor(reader.scorer, Calibration()), examples, rows
+@pytest.fixture(scope="module")
+def setting(random_reader: Build) -> Callable[[bool], Setting]:
+    """A reader that can refuse or not, and its questions; each is made once."""
+
+    @cache
+    def make(null: bool) -> Setting:
+        reader = random_reader(" ".join(WORDS), null=null)
+        if null:
+            reader.scorer.module.register_forward_hook(louder)
+        examples = examples_of(reader, impossible=null)
+        rows = reader.scorer.encoder.encode(examples)
+        assert len(rows) > len(examples) + 20  # many passages have several windows
+        return Predictor(reader.scorer, Calibration()), examples, rows
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def fitted_to(setting: Callable[[bool], Setting]) -> Callable[[bool], Calibration]:
+    """The calibration that is fitted to all questions of a setting."""
+    return cache(lambda null: calibrate(*setting(null)))
 
 
 @pytest.mark.parametrize("null", [False, True])
-def test_errors_are_those_of_the_predictions(random_reader: Build, null: bool) -> None:
-    predictor, examples, rows = setting(random_reader, null)
-    fitted = calibrate(predictor, examples, rows)
+def test_errors_are_those_of_the_predictions(
+    setting: Callable[[bool], Setting], fitted_to: Callable[[bool], Calibration], null: bool
+) -> None:
+    predictor, examples, rows = setting(null)
+    fitted = fitted_to(null)
     assert fitted.questions == len(examples)
     assert math.isfinite(fitted.temperature)
     assert 0.25 <= fitted.temperature <= 8
@@ -89,9 +106,11 @@ def test_errors_are_those_of_the_predictions(random_reader: Build, null: bool) -
     assert [fitted.error_before, fitted.error_after] == pytest.approx(errors, abs=1e-4)
 
 
-def test_the_threshold_gives_the_best_f1(random_reader: Build) -> None:
-    predictor, examples, rows = setting(random_reader, null=True)
-    fitted = calibrate(predictor, examples, rows)
+def test_the_threshold_gives_the_best_f1(
+    setting: Callable[[bool], Setting], fitted_to: Callable[[bool], Calibration]
+) -> None:
+    predictor, examples, rows = setting(True)
+    fitted = fitted_to(True)
     shown = fitted.model_copy(update={"no_answer_threshold": 1.0})
     predictions = replace(predictor, calibration=shown).predict(examples, rows)
 
@@ -120,18 +139,19 @@ def test_the_threshold_gives_the_best_f1(random_reader: Build) -> None:
     assert below > 0
 
 
-def test_it_notes_the_share_of_impossible_questions(random_reader: Build) -> None:
-    predictor, examples, rows = setting(random_reader, null=True)
+def test_it_notes_the_share_of_impossible_questions(
+    setting: Callable[[bool], Setting], fitted_to: Callable[[bool], Calibration]
+) -> None:
+    _, examples, _ = setting(True)
     impossible = sum(not example.answers for example in examples)
-    fitted = calibrate(predictor, examples, rows)
-    assert fitted.impossible_share == pytest.approx(impossible / len(examples))
+    assert fitted_to(True).impossible_share == pytest.approx(impossible / len(examples))
 
 
 def test_documents_are_refused_as_often_as_passages(
-    random_reader: Build, monkeypatch: pytest.MonkeyPatch
+    setting: Callable[[bool], Setting], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("readlet.reading.fit_windows._DOCUMENTS", 200)
-    predictor, examples, rows = setting(random_reader, null=True)
+    predictor, examples, rows = setting(True)
     counts = np.bincount(rows.row_example, minlength=len(examples)).tolist()
     short = [e for e, windows in zip(examples, counts, strict=True) if windows == 1]
     factor = fit_windows(predictor, short, Calibration())
@@ -160,12 +180,14 @@ def test_a_document_has_passages_of_other_articles() -> None:
     assert short.context == "passage 0"  # there is no other article
 
 
-def test_the_calibration_before_does_not_matter(random_reader: Build) -> None:
-    predictor, examples, rows = setting(random_reader, null=True)
+def test_the_calibration_before_does_not_matter(
+    setting: Callable[[bool], Setting], fitted_to: Callable[[bool], Calibration]
+) -> None:
+    predictor, examples, rows = setting(True)
     calibration = Calibration(temperature=3.0, no_answer_threshold=0.01)
     other = Predictor(predictor.scorer, calibration, batch_size=7)
-    one, two = (calibrate(p, examples, rows) for p in (predictor, other))
-    assert one.model_dump() == pytest.approx(two.model_dump(), abs=1e-3)
+    again = calibrate(other, examples, rows)
+    assert fitted_to(True).model_dump() == pytest.approx(again.model_dump(), abs=1e-3)
 
 
 @pytest.mark.parametrize("null", [False, True])
@@ -181,8 +203,8 @@ def test_no_questions_to_fit_on(random_reader: Build, null: bool) -> None:
         assert calibrate(predictor, examples, rows) == Calibration()
 
 
-def test_too_few_questions_fit_nothing(random_reader: Build) -> None:
-    predictor, examples, _ = setting(random_reader, null=True)
+def test_too_few_questions_fit_nothing(setting: Callable[[bool], Setting]) -> None:
+    predictor, examples, _ = setting(True)
     answerable = [e for e in examples if e.answers][: MIN_QUESTIONS - 1]
     impossible = [e for e in examples if not e.answers]
     encode = predictor.scorer.encoder.encode
@@ -194,6 +216,7 @@ def test_too_few_questions_fit_nothing(random_reader: Build) -> None:
     assert fitted.temperature != 1.0
 
 
-def test_no_threshold_without_impossible_questions(random_reader: Build) -> None:
-    predictor, examples, rows = setting(random_reader, null=False)
-    assert calibrate(predictor, examples, rows).no_answer_threshold == 0.5
+def test_no_threshold_without_impossible_questions(
+    fitted_to: Callable[[bool], Calibration],
+) -> None:
+    assert fitted_to(False).no_answer_threshold == 0.5

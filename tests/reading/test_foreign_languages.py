@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
+from readlet.reading.documents import Documents
 from readlet.reading.foreign_languages import ForeignLanguages, languages_of
 from readlet.reading.reader import Reader
 from readlet.types import Example
@@ -50,6 +51,21 @@ def test_answers_say_so(english: Reader) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert english.answer("Who?", ENGLISH).unknown_language == ""
+
+
+def test_warnings_name_the_line_that_asks(english: Reader) -> None:
+    """Whichever function it calls; else Python shows each text once in a whole program."""
+    asks: list[Callable[[], object]] = [
+        lambda: english.answer("¿Quién?", SPANISH),
+        lambda: list(english.answer_batch([("¿Quién?", SPANISH)])),
+        lambda: english.answer_any("¿Quién?", [SPANISH]),
+        lambda: Documents([SPANISH]).answer(english, "¿Quién?"),
+    ]
+    for ask in asks:
+        with pytest.warns(UserWarning, match="in es") as caught:
+            ask()
+        (warning,) = caught
+        assert (warning.filename, warning.lineno) == (__file__, ask.__code__.co_firstlineno)
 
 
 def test_languages_are_stored(english: Reader, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 from unicodedata import normalize
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import example, given, settings
@@ -181,6 +182,17 @@ def test_a_batch_reads_at_most_one_chunk_ahead(
     for given_back in range(1, 14):
         next(answers)
         assert given_back <= len(taken) < given_back + 4
+
+
+def test_numbers_of_numpy_and_languages_with_a_region(random_reader: Build) -> None:
+    reader = random_reader()
+    plain = reader.answer("Who?", "Ada lit the lamp.", 2, threshold=0.5, language="en")
+    given = reader.answer(
+        "Who?", "Ada lit the lamp.", np.int64(2), threshold=np.float32(0.5), language="en-GB"
+    )
+    assert given == plain
+    with pytest.raises(ReadletError, match="is unknown; give a code"):
+        reader.answer("Who?", "Ada lit the lamp.", language=["en"])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wanted", [0, -1, 10**6])

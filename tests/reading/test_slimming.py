@@ -250,3 +250,13 @@ def test_the_size_of_an_encoder_reader_is_a_limit(
     assert slim_to(reader, least).scorer.stored == "float16"
     with pytest.raises(ReadletError, match=f"even in half precision .* {least:,}; allow more"):
         slim_to(reader, least - 1)
+
+
+def test_a_reader_in_eight_bits_stays_so(random_encoder_reader: Build, tmp_path: Path) -> None:
+    slim(random_encoder_reader(), stored="int8").save(tmp_path / "small")
+    done = slim_folder(str(tmp_path / "small"), tmp_path / "copy")
+    assert (done.stored_before, done.stored) == ("int8", "int8")
+    assert done.bytes <= done.bytes_before * 1.01
+    # Eight bits are no remedy where they would not fit either.
+    with pytest.raises(ReadletError, match=r"even in half precision .* allow more$"):
+        slim_to(random_encoder_reader(), 1000)

@@ -114,7 +114,28 @@ def test_layers_count_around_the_answer(server: Any) -> None:
         for place in zip(*got[side], strict=True):  # a softmax over the layers
             assert sum(place) == pytest.approx(1.0, abs=1e-4)
         assert len(got[side][0]) == len(got["labels"])
-    assert server.post("/layers", question=QUESTION, passage=PASSAGE).status_code == 422
+    refused = server.post("/layers", question=QUESTION, passage=PASSAGE)
+    assert refused.status_code == 422
+    assert refused.json()["reason"].endswith("do not come from the layers of an encoder")
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        ({"content": '{"question": "Who?", "passage": "Ada."}'}, "Content-Type: application/json"),
+        ({"content": "{bad", "headers": {"Content-Type": "application/json"}}, "not a JSON object"),
+        ({"json": ["Who?"]}, "not a JSON object"),
+        ({"json": {"question": "Who?", "context": "Ada."}}, "it is called passage here"),
+        ({"json": {"question": "Who?", "passage": "Ada.", "best": 3}}, "best: Extra inputs"),
+        ({"json": {"question": "Who?"}}, "passage: Field required"),
+    ],
+)
+def test_a_malformed_request_is_told_the_remedy(
+    server: Any, sent: dict[str, Any], reason: str
+) -> None:
+    got = server.client.post("/answer", **sent)
+    assert got.status_code == 422
+    assert reason in got.json()["reason"]
 
 
 def test_models_and_passages_are_listed(server: Any) -> None:
@@ -123,6 +144,7 @@ def test_models_and_passages_are_listed(server: Any) -> None:
     assert [reader["layers"] for reader in listed["readers"]] == [False, False, True]
     assert listed["classifiers"] == [{"name": "classes", "classes": ["new", "old"], "pairs": False}]
     assert listed["limits"]["questions"] == 4
+    assert isinstance(listed["limits"]["questions"], int)
     for passage in server.client.get("/passages").json():
         assert passage["passage"]
         assert passage["questions"]

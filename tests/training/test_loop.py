@@ -25,7 +25,7 @@ MakeLoop = Callable[..., TrainingLoop]
 
 # An epoch of 15 batches has 8 steps, the last of them with a single batch.
 HARD = [
-    *("training.epochs=3", "training.accumulate=2", "training.log_every=4"),
+    *("training.epochs=2", "training.accumulate=2", "training.log_every=4"),
     *("training.checkpoint_every=5", "training.evaluate_every=0.5"),
     *('words.languages=["en", "es"]', "model.language_characters=film"),
 ]
@@ -95,8 +95,8 @@ def whole(
         (crash, 13, 10),  # between two checkpoints, after a check that will be repeated
         (interrupt, 3, 3),
         (interrupt, 11, 11),  # in the middle of the second epoch, between two checks
-        (interrupt, 16, 16),  # at the end of an epoch
-        (terminate, 22, 22),
+        (interrupt, 8, 8),  # at the end of an epoch
+        (terminate, 14, 14),
     ],
 )
 def test_resumes_as_if_it_had_not_stopped(
@@ -109,7 +109,7 @@ def test_resumes_as_if_it_had_not_stopped(
 ) -> None:
     """Law 6, with all kinds of dropout, stochastic depth and accumulated gradients."""
     uninterrupted, expected = whole
-    assert expected.steps == 24
+    assert expected.steps == 16
 
     # batches before step s: 2 per step, less one for each finished epoch
     call = 2 * step - 1 - (step - 1) // 8

@@ -29,6 +29,7 @@ class Backwards:
     """Turns the words of a sentence round, with their links; counts what it translates."""
 
     name = "backwards"
+    has_links = True
 
     def __init__(self) -> None:
         self.batches: list[Sequence[str]] = []
@@ -101,6 +102,14 @@ def test_positions_and_links_over_two_legs(engine: Backwards, cache: Cache) -> N
             for link in pair.links or ():
                 assert link.source == link.target
     assert len(engine.batches) == 2
+
+
+def test_a_route_has_links_if_all_its_engines_have_them(cache: Cache) -> None:
+    linked, other = Backwards(), Backwards()
+    other.has_links = False
+    pool = Pool(cache, lambda pair: other if pair == BACK else linked)
+    assert pool.has_links((THERE,))
+    assert not pool.has_links((THERE, BACK))
 
 
 def test_a_pivot_shares_its_first_leg(engine: Backwards, cache: Cache) -> None:

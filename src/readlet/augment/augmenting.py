@@ -13,11 +13,11 @@ from readlet.augment.shards import Shard
 from readlet.augment.tally import Tally
 from readlet.augment.text_statistics import TextStatistics
 from readlet.augment.translated_file import Sources, fill, survey
-from readlet.encoding.cache import cache_folder
 from readlet.errors import InputError, bad_input
 from readlet.formats.sources import input_path
 from readlet.formats.writing import check_target
 from readlet.storage.outputs import check_file, make_folder
+from readlet.storage.user_cache import cache_folder
 from readlet.translation.cache import Cache, merge
 from readlet.translation.pool import Pool
 from readlet.translation.routes import route_to
@@ -154,4 +154,4 @@ def _fill(
 ) -> None:
     with Cache(cache) as stored:
         pool = Pool(stored, choose)
-        fill(sources, plan, split_sentences, pool.fill, questions, shard)
+        fill(sources, plan, split_sentences, pool.fill, questions, shard, pool.has_links)

@@ -93,13 +93,18 @@ def fill(
     translate: Fill,
     questions: int,
     shard: Shard = WHOLE,
+    has_links: Callable[[Route], bool] = lambda _: False,
 ) -> None:
-    """Translate the texts that are needed for new questions; the data has so many old ones."""
+    """Translate the texts that are needed for new questions; the data has so many old ones.
+
+    `has_links`: whether translations along a route come with links between words.
+    """
     for language in plan.to:
         old = track(sources.read(), questions, "collecting texts")
         own = chain.from_iterable(shard.of(blocks(old)))
         chosen = (example for example in own if not why_left(example, plan))
-        translate(texts_to_translate(chosen, plan, split), plan.route(language))
+        route = plan.route(language)
+        translate(texts_to_translate(chosen, plan, split, has_links=has_links(route)), route)
 
 
 def why_left(example: Example, plan: Plan) -> str:

@@ -48,8 +48,13 @@ def is_in_source_language(example: Example, plan: Plan) -> bool:
     return example.language in ("", plan.source)
 
 
-def texts_to_translate(examples: Iterable[Example], plan: Plan, split: Split) -> Iterator[str]:
-    """All texts whose translations `translated` will ask for; some are repeated."""
+def texts_to_translate(
+    examples: Iterable[Example], plan: Plan, split: Split, *, has_links: bool
+) -> Iterator[str]:
+    """All texts whose translations `translated` will ask for; some are repeated.
+
+    `has_links`: the translations come with links between words.
+    """
     context: str | None = None
     sentences: Sequence[Range] = ()
     for example in examples:
@@ -59,7 +64,7 @@ def texts_to_translate(examples: Iterable[Example], plan: Plan, split: Split) ->
             if example.context != context:
                 context, sentences = example.context, split(example.context)
                 yield context
-            yield from clue_texts(example, sentences, plan.keep)
+            yield from clue_texts(example, sentences, plan.keep, has_links=has_links)
 
 
 def translated(example: Example, plan: Plan, language: str, translate: Translate) -> Translated:

@@ -1,4 +1,7 @@
-"""How answers are printed: in their passage, or best first with their documents."""
+"""How answers are printed: in their passage, or best first with their documents.
+
+In a passage they stand as they are; elsewhere an answer of several lines is one line.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,7 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from readlet.cli.console import FEW, console, highlighted
-from readlet.terminal import say
+from readlet.terminal import one_line, say
 from readlet.types import Candidate, Prediction
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ def show_around(text: str, prediction: Prediction) -> None:
 
 def show_candidates(candidates: Sequence[Candidate]) -> None:
     for rank, candidate in enumerate(candidates, 1):
-        shown = f"{escape(candidate.text)}  [dim]at {candidate.start}[/dim]"
+        shown = f"{escape(one_line(candidate.text))}  [dim]at {candidate.start}[/dim]"
         console.print(f"  {rank}. {candidate.score:.2f}  {shown}")
 
 
@@ -58,12 +61,12 @@ def show_prediction(prediction: Prediction) -> None:
     """Print the answer or the refusal with its probability."""
     if not prediction.refused:
         details = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
-        console.print(f"[bold]A[/bold] {escape(prediction.text)}  [dim]({details})[/dim]")
+        console.print(f"[bold]A[/bold] {escape(one_line(prediction.text))}  [dim]({details})[/dim]")
     else:
         details = f"probability {prediction.no_answer:.2f}"
         # A refusal may be wrong: the best candidate helps to judge it.
         if prediction.n_best:
-            details += f"; best candidate: {escape(prediction.n_best[0].text)}"
+            details += f"; best candidate: {escape(one_line(prediction.n_best[0].text))}"
         console.print(f"[bold]A[/bold] no answer here  [dim]({details})[/dim]")
 
 
@@ -94,12 +97,12 @@ def show_best(top: "Found") -> None:
     best = top.prediction
     if not best.refused:
         details = f"{top.passage} at {best.start}-{best.end}, confidence {best.score:.2f}"
-        answer = escape(best.text)
+        answer = escape(one_line(best.text))
     else:
         details = f"probability {best.no_answer:.2f}"
         answer = "no answer in these documents"
         if top.best:
-            details += f"; best candidate: {top.best.text}, {top.passage}"
+            details += f"; best candidate: {one_line(top.best.text)}, {top.passage}"
     console.print(f"[bold]A[/bold] {answer}  [dim]({escape(details)})[/dim]", soft_wrap=True)
 
 
@@ -110,7 +113,8 @@ def show_list(found: "Sequence[Found]") -> None:
             continue
         refused = "" if not one.prediction.refused else ", refused"
         where = escape(f"{one.passage} at {one.best.start}-{one.best.end}{refused}")
-        line = f"  {rank}. {one.best.score:.2f}  {escape(one.best.text)}  [dim]{where}[/dim]"
+        text = escape(one_line(one.best.text))
+        line = f"  {rank}. {one.best.score:.2f}  {text}  [dim]{where}[/dim]"
         console.print(line, soft_wrap=True)  # so that the path can be copied
 
 

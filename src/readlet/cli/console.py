@@ -1,7 +1,8 @@
 """Terminal output that several commands share: highlighted passages, lists of ids, JSON."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.markup import escape
@@ -13,6 +14,17 @@ from readlet.terminal import escaped_in_json
 FEW = 3  # items of a list that are shown by default
 # No emoji: a text that contains :snake: is printed unchanged.
 console = SafeConsole(highlight=False, emoji=False)
+
+
+@contextmanager
+def on_stderr(needed: bool) -> Iterator[None]:
+    """Print what is for people on stderr: a program reads stdout."""
+    before = console.stderr
+    console.stderr = before or needed
+    try:
+        yield
+    finally:
+        console.stderr = before
 
 
 def print_json(values: Any, *, indent: int | None = None) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from readlet.cli.answer_view import show_question
 from readlet.cli.asking import Answered, Asked
-from readlet.cli.console import console, print_json
+from readlet.cli.console import console, on_stderr, print_json
 from readlet.errors import bad_input
 from readlet.terminal import forget_interrupt, say
 
@@ -19,6 +19,11 @@ _HELP = (
 
 def converse(asked: Asked, shown: int | None, *, as_json: bool) -> None:
     """Answer questions until the input ends: from the terminal, or one on each line."""
+    with on_stderr(as_json):
+        _converse(asked, shown, as_json=as_json)
+
+
+def _converse(asked: Asked, shown: int | None, *, as_json: bool) -> None:
     in_terminal = sys.stdin.isatty()
     if in_terminal:
         with suppress(ImportError):  # not on every system
@@ -28,7 +33,7 @@ def converse(asked: Asked, shown: int | None, *, as_json: bool) -> None:
     for line in _typed() if in_terminal else _lines():
         try:
             if line.startswith("/"):
-                _command(line, asked, last)
+                _command(line, asked, last, as_json=as_json)
                 continue
             last = asked.answer(line, shown)
             if as_json:
@@ -46,12 +51,15 @@ def converse(asked: Asked, shown: int | None, *, as_json: bool) -> None:
             console.print("cancelled", style="dim")
 
 
-def _command(line: str, asked: Asked, last: Answered | None) -> None:
+def _command(line: str, asked: Asked, last: Answered | None, *, as_json: bool) -> None:
     match line.split()[0]:
         case "/help":
             console.print(_HELP, style="dim")
         case "/passage":
             (last or asked).show_passage()
+        case "/more" if last is not None and as_json:
+            print_json(last.as_json(sys.maxsize))  # all that there are
+            sys.stdout.flush()
         case "/more" if last is not None:
             last.show_more()
         case "/more":
@@ -62,15 +70,18 @@ def _command(line: str, asked: Asked, last: Answered | None) -> None:
 
 def _typed() -> Iterator[str]:
     """What the user types, until Ctrl-D."""
+    prompt = _PROMPT if sys.stdout.isatty() else ""  # a file gets the answers only
     while True:
         try:
-            line = input(_PROMPT).strip()
+            if not prompt:
+                print(_PROMPT, end="", file=sys.stderr, flush=True)
+            line = input(prompt).strip()
         except EOFError:
-            print()
+            console.print()
             return
         except KeyboardInterrupt:
             forget_interrupt()
-            print()
+            console.print()
             continue
         if line:
             yield line

@@ -1,7 +1,7 @@
 """`readlet evaluate`: official scores of a reader or of a file of predictions."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -92,6 +92,21 @@ def evaluate_command(
     reader = targets[0] if len(targets) > 1 else None
     if (reader is None) == (predictions is None):
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
+    if save is not None and reader is None:
+        raise ReadletError("--save-predictions needs a reader; give READER DATA")
+    if device != "auto" and reader is None:
+        raise ReadletError("--device: not with a file of predictions; leave it out")
+    data, columns = targets[-1], parse_columns(column)
+    how_to_read: dict[str, Any] = {"columns": columns, "encoding": encoding}
+    how_to_answer: dict[str, Any] = {
+        "threshold": threshold,
+        "impossible_share": impossible_share,
+        "always_answer": always_answer,
+        "rules": rules,
+        "language": language,
+        "question_language": question_language,
+        "device": device,
+    }
     if reader is not None and len(targets) > 2:
         of_one = {
             "--na-probs": na_probs is not None,
@@ -103,27 +118,12 @@ def evaluate_command(
         if stored_task(reader) == "classes":
             raise ReadletError(f"{reader}: a classifier; give one data file at a time")
         use_free_cores(reader)
-        several = evaluate_several(
-            reader,
-            targets[1:],
-            threshold=threshold,
-            impossible_share=impossible_share,
-            always_answer=always_answer,
-            rules=rules,
-            language=language,
-            question_language=question_language,
-            columns=parse_columns(column),
-            encoding=encoding,
-            device=device,
-        )
+        several = evaluate_several(reader, targets[1:], **how_to_answer, **how_to_read)
         if as_json:
             print_json(several.as_json())
         else:
             show_several(several)
         return
-    if save is not None and reader is None:
-        raise ReadletError("--save-predictions needs a reader; give READER DATA")
-    data, columns = targets[-1], parse_columns(column)
     task = task_of(data, encoding=encoding)
     of_questions = {
         "--always-answer": always_answer,
@@ -144,9 +144,8 @@ def evaluate_command(
             save=save,
             plot=plot,
             overwrite=overwrite,
-            columns=columns,
-            encoding=encoding,
             device=device,
+            **how_to_read,
         )
     elif task is not None or (
         predictions is not None and content_of(data, columns, encoding=encoding) == "texts"
@@ -156,28 +155,19 @@ def evaluate_command(
         _refuse(data, what, of_questions | of_readers | {"--column": bool(column and task)})
         if predictions is None:
             raise ReadletError(f"{data}: {what}; give --predictions FILE, or a classifier")
-        found = evaluate_sentences(
-            data, task, predictions, against=against, columns=columns, encoding=encoding
-        )
+        found = evaluate_sentences(data, task, predictions, against=against, **how_to_read)
     else:
         evaluation = evaluate_questions(
             data,
             reader=reader,
-            impossible_share=impossible_share,
-            always_answer=always_answer,
             predictions=predictions,
             na_probs=na_probs,
-            threshold=threshold,
             against=against,
-            rules=rules,
             save=save,
             plot=plot,
             overwrite=overwrite,
-            language=language,
-            question_language=question_language,
-            columns=columns,
-            encoding=encoding,
-            device=device,
+            **how_to_answer,
+            **how_to_read,
         )
         if as_json:
             print_json(evaluation.as_json())

@@ -1,4 +1,4 @@
-"""`readlet vectors`: one vector space for the words of several languages."""
+"""`readlet vectors`: word vectors of an encoder; one space for the words of several languages."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,7 +9,8 @@ from readlet.cli.console import print_json
 from readlet.cli.options import Device, Overwrite
 
 app = typer.Typer(
-    help="Align word vectors of several languages, check and merge them.", no_args_is_help=True
+    help="Make word vectors with an encoder; align, check and merge those of several languages.",
+    no_args_is_help=True,
 )
 
 Source = Annotated[Path, typer.Argument(help="Vectors of a language: GloVe or fastText text.")]
@@ -128,3 +129,38 @@ def merge(
         print_json(merged_values(tables))
     else:
         show_merged(tables, str(out))
+
+
+@app.command()
+def encode(
+    encoder: Annotated[
+        str, typer.Argument(help="A folder, a name on the hub, or `minilm` (extra minilm).")
+    ],
+    words: Annotated[
+        list[Path],
+        typer.Option(metavar="FILE", help="Word vectors whose words are read; repeatable."),
+    ],
+    out: Out,
+    width: Annotated[int, typer.Option(min=2, help="Numbers of each vector.")] = 256,
+    max_words: MaxWords = 200_000,
+    device: Device = "auto",
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a vector for each word, as a pretrained encoder reads it alone.
+
+    Beside GloVe in `words.vectors`, they tell a small reader which words are alike.
+    """
+    from readlet.cli.console import console
+    from readlet.models.encoder_vectors import encode_words
+    from readlet.reading.devices import chosen_device
+
+    count, kept = encode_words(
+        encoder,
+        words,
+        out,
+        width=width,
+        max_words=max_words,
+        device=chosen_device(device),
+        overwrite=overwrite,
+    )
+    console.print(f"Wrote {out}: {count:,} words; {kept:.1%} of the variance is kept.")

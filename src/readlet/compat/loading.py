@@ -7,8 +7,10 @@ import torch
 from safetensors import SafetensorError
 
 from readlet.encoding.pretrained import encoder_folder, load_tokenizer
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import InputError, ReadletError, bad_input
 from readlet.models.pretrained_encoder import quiet
+
+_REMEDY = "give a folder that AutoModelForQuestionAnswering loads, or a reader of Readlet"
 
 
 def load_tokenizer_of(tokenizer: Any) -> Any:
@@ -25,7 +27,10 @@ def load_span_model(name: str) -> Any:
     """The model in float32; an error if it has no trained span head."""
     from transformers import AutoModelForQuestionAnswering
 
-    folder = encoder_folder(name)
+    try:
+        folder = encoder_folder(name)
+    except InputError as error:  # its remedy is an encoder, which has no span head
+        raise bad_input(name, error.place, error.fault, _REMEDY) from None
     try:
         with quiet():
             model, report = AutoModelForQuestionAnswering.from_pretrained(
@@ -34,8 +39,7 @@ def load_span_model(name: str) -> Any:
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
         fault = f"no model for question answering can be loaded ({reason})"
-        remedy = "give a folder that AutoModelForQuestionAnswering loads, or a reader of Readlet"
-        raise bad_input(name, "", fault, remedy) from None
+        raise bad_input(name, "", fault, _REMEDY) from None
     if report["missing_keys"]:
         fault = f"its weights lack {min(report['missing_keys'])}: it was not trained to answer"
         raise bad_input(name, "", fault, "give a model fine-tuned for question answering")

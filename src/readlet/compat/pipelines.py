@@ -113,8 +113,8 @@ def _span_model(model: Any, tokenizer: Any, device: str, batch_size: int) -> "An
     from readlet.compat.span_models import SpanModelAnswering
 
     if isinstance(model, (str, Path)):
-        used = load_tokenizer_of(model if tokenizer is None else tokenizer)
-        model = load_span_model(str(model))
+        name, model = model, load_span_model(str(model))
+        used = load_tokenizer_of(name if tokenizer is None else tokenizer)
     elif tokenizer is None:
         raise ReadletError("tokenizer: not given; a model that is loaded already needs its own")
     else:

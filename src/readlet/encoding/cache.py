@@ -20,6 +20,7 @@ import regex
 from numpy.typing import NDArray
 
 from readlet.storage.files import open_bytes
+from readlet.storage.user_cache import cache_folder
 from readlet.terminal import say
 
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
@@ -27,13 +28,6 @@ _MAX_BYTES = 10 << 30  # SQuAD with its word vectors takes a hundredth
 _IN_USE = 3600  # seconds after which no other process still uses an entry
 # Entries and their drafts; other files in the folder are not ours.
 _OURS = regex.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9a-f]+")
-
-
-def cache_folder() -> Path:
-    """`READLET_CACHE`, or the user's cache folder."""
-    given = os.environ.get("READLET_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(given) if given else Path(base) / "readlet"
 
 
 def cache_key(paths: list[Path], settings: dict[str, Any], maker: Callable[..., Any]) -> str:

@@ -17,6 +17,12 @@ LANGUAGES = frozenset(
 )
 
 
+def language_code(language: str) -> str:
+    """The code in what the data says, without region or script: es for es-MX. Empty if none."""
+    code = language.strip().lower().replace("_", "-").split("-")[0]
+    return code if code in LANGUAGES else ""
+
+
 def check_language(code: str, source: str | Path, place: str = "") -> None:
     """An unknown code is an error of one line."""
     if code not in LANGUAGES:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from readlet.encoding.language_guess import guess_language
-from readlet.encoding.languages import LANGUAGES
+from readlet.encoding.languages import language_code
 from readlet.encoding.multilingual_vectors import ANY
 from readlet.types import Example
 
@@ -37,9 +37,3 @@ class TextLanguages:
 
     def _known_one(self, language: str) -> str:
         return language if language in self._known else ANY
-
-
-def language_code(language: str) -> str:
-    """The code in what the data says, without region or script: es for es-MX. Empty if none."""
-    code = language.strip().lower().replace("_", "-").split("-")[0]
-    return code if code in LANGUAGES else ""

@@ -9,7 +9,7 @@ from readlet.errors import bad_input
 from readlet.formats import content_of, read, write_examples
 from readlet.formats.columns import Columns
 from readlet.formats.writing import check_target, output_kind, write_sentences
-from readlet.types import Example, Sentence
+from readlet.types import NO_OFFSET, Example, Sentence
 
 
 @dataclass
@@ -21,9 +21,10 @@ class Converted:
     texts: int = 0
     unlabelled: int = 0
     repeated_ids: int = 0
+    without_place: int = 0  # answers
 
     def as_json(self) -> dict[str, Any]:
-        absent = ("questions", "contexts") if self.texts else ("texts",)
+        absent = ("questions", "contexts", "without_place") if self.texts else ("texts",)
         return {name: count for name, count in asdict(self).items() if name not in absent}
 
 
@@ -95,6 +96,7 @@ def _counted(examples: Iterable[Example], counts: Converted) -> Iterator[Example
         counts.questions += 1
         counts.unlabelled += not example.is_labelled
         counts.repeated_ids += hash(example.id) in ids
+        counts.without_place += sum(answer.start == NO_OFFSET for answer in example.answers)
         ids.add(hash(example.id))
         contexts.add(hash(example.context))
         counts.contexts = len(contexts)

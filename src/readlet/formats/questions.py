@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from unicodedata import normalize
 
 from readlet.errors import ReadletError, bad_input
 from readlet.formats.columns import Columns, NoColumnError
@@ -85,7 +86,9 @@ def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletErr
     if near is None:
         where = "is not in the context"
     elif near.text != answer.text:
-        where = f"is spelled {near.text!r:.60} in the context"
+        same = normalize("NFC", near.text) == normalize("NFC", answer.text)
+        spelled = "in another Unicode normalisation" if same else f"{near.text!r:.60}"
+        where = f"is spelled {spelled} in the context"
     elif answer.start == NO_OFFSET and len(found) == 1:
         where = f"has no offset and occurs only inside of a word, at {near.start}"
     elif answer.start == NO_OFFSET:

@@ -82,6 +82,14 @@ class PretrainedEncoder(nn.Module):
         return (*states[:-1], last)
 
     @property
+    def can_be_captured(self) -> bool:
+        """Whether a step with it can become a CUDA graph.
+
+        Without fused attention, as in MPNet, transformers copies from the CPU for each mask.
+        """
+        return bool(self.network.config._attn_implementation != "eager")
+
+    @property
     def blocks(self) -> list[nn.Module]:
         """The layers, first one first; an encoder that shares its weights has fewer than it runs.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from readlet.encoding.languages import LANGUAGES
+from readlet.encoding.languages import language_code
 from readlet.errors import ReadletError
 from readlet.types import Example
 
@@ -46,9 +46,9 @@ def in_languages(example: Example, language: str, question_language: str) -> Exa
 
 
 def check_languages(*codes: str) -> None:
-    """Reject what is neither empty nor a code."""
+    """Reject what is neither empty nor a code, with or without a region."""
     for code in codes:
-        if code and code not in LANGUAGES:
+        if not isinstance(code, str) or (code and not language_code(code)):
             raise ReadletError(f"language: {code!r:.40} is unknown; give a code such as en or es")
 
 

@@ -1,13 +1,12 @@
 """Classifier: load, predict, save. Classes or values of texts and pairs of texts."""
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError, bad_input, warn_caller
 from readlet.reading.devices import AUTO
 from readlet.reading.trained_model import TrainedModel, read_model
 from readlet.types import Classification, Sentence
@@ -70,7 +69,7 @@ class Classifier(TrainedModel):
             cut += len(rows.notes.get(LONG_TEXT, ()))
             yield from self.classified(self.scores(rows))
         if cut:
-            warnings.warn(f"{cut:,} × {LONG_TEXT}", stacklevel=2)
+            warn_caller(f"{cut:,} × {LONG_TEXT}")
 
     def scores(self, rows: "SentenceRows") -> "Floats":
         """Scores of all rows, in their order: (rows, outputs)."""

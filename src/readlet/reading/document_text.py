@@ -1,13 +1,14 @@
 """The text of a document: plain text, HTML or PDF, from its bytes."""
 
 import io
-from html.parser import HTMLParser
 from pathlib import Path, PurePath
 from typing import Literal
 
 from readlet.errors import ReadletError, bad_input
+from readlet.reading.page_encoding import declared_encoding
+from readlet.reading.page_text import html_text
 from readlet.reading.pdf_text import pdf_text
-from readlet.storage.encodings import encoding_of, likely_utf16
+from readlet.storage.encodings import encoding_of, is_utf8, likely_utf16
 from readlet.storage.files import decoded_chunks
 
 DocumentKind = Literal["text", "html", "pdf"]
@@ -20,11 +21,6 @@ KINDS: dict[str, DocumentKind] = {
 }
 """By the ending of the file's name."""
 _PDF = b"%PDF-"  # how one begins
-_UNSEEN = frozenset({"script", "style", "template", "noscript", "head"})
-_BLOCKS = frozenset(
-    "address article aside blockquote br dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 "
-    "h6 header hr li main nav ol p pre section table td th tr ul".split()
-)
 
 
 def kind_of(name: str, data: bytes) -> DocumentKind:
@@ -42,7 +38,7 @@ def document_text(
 ) -> str:
     """The text; an error of one line for a file that has none. A PDF gets so many seconds.
 
-    `encoding` is None where the user cannot name one.
+    `encoding` is None where the user cannot name one. A page may name its own.
     """
     if kind == "pdf":
         try:
@@ -52,44 +48,9 @@ def document_text(
     is_wide = encoding_of(data, encoding or "").startswith(("utf-16", "utf-32"))
     if b"\0" in data and not is_wide and not likely_utf16(data):
         raise bad_input(source, "", "is no text", "give plain text, HTML or PDF")
-    text = "".join(decoded_chunks(io.BytesIO(data), source, encoding))
+    declared = declared_encoding(data) if kind == "html" and not is_utf8(data) else ""
+    text = "".join(decoded_chunks(io.BytesIO(data), source, encoding, declared=declared))
     shown = html_text(text) if kind == "html" else text
     if not shown.strip():
         raise bad_input(source, "", "has no text", "give another file")
     return shown
-
-
-def html_text(page: str) -> str:
-    """What a page shows, a line for each block. Scripts and styles are left out, never run."""
-    parser = _Shown()
-    parser.feed(page)
-    parser.close()
-    lines = (" ".join(line.split()) for line in "".join(parser.parts).split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
-class _Shown(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._unseen = ""  # the outermost element that is not shown
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if not self._unseen and tag in _UNSEEN:
-            self._unseen = tag
-        self._break(tag)
-        if tag == "body":  # a page may leave the end of its head out
-            self._unseen = ""
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self._unseen:
-            self._unseen = ""
-        self._break(tag)
-
-    def handle_data(self, data: str) -> None:
-        if not self._unseen:
-            self.parts.append(" ".join(data.split("\n")))
-
-    def _break(self, tag: str) -> None:
-        if tag in _BLOCKS:
-            self.parts.append("\n")

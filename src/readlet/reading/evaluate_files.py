@@ -26,17 +26,23 @@ from readlet.storage.outputs import check_file
 from readlet.types import Example, Prediction, check_impossible_share, check_threshold
 
 T = TypeVar("T")
+_OTHER_FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def check_evaluation_outputs(
     save: Path | None, plot: Path | None, inputs: Sequence[Path], *, overwrite: bool
 ) -> None:
-    """Check that predictions and plot may be written, and are two files."""
+    """Check that predictions (JSON) and plot (SVG) may be written, and are two files."""
     for output in (save, plot):
         if output is not None:
             check_file(output, inputs, overwrite=overwrite)
     if save is not None and plot is not None and save.resolve() == plot.resolve():
         raise bad_input(plot, "", "is also --save-predictions", "give another file for --plot")
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise bad_input(plot, "", "the plot is an SVG picture", "give a name that ends in .svg")
+    if save is not None and save.suffix.lower() in _OTHER_FORMATS:
+        remedy = "give a name that ends in .json; `readlet predict` writes rows"
+        raise bad_input(save, "", "predictions are saved as JSON", remedy)
 
 
 def evaluate_questions(

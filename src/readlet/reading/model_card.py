@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -174,6 +175,7 @@ def _recipe(model: "TrainedModel") -> list[str]:
     return ["| field | value |", "|---|---|", *rows]
 
 
+@cache  # to find it takes milliseconds
 def _version(package: str) -> str:
     try:
         return version(package)

@@ -1,6 +1,5 @@
 """Reader: load, answer, save. The one object that most users need."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.encoding.languages import checked_codes
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError, bad_input, warn_caller
 from readlet.reading.asked import MAX_PASSAGES, Asked, as_examples, asked_of, check_languages
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.reader_names import (
@@ -144,9 +143,9 @@ class Reader(TrainedModel):
                 else:
                     yield prediction
         if cut:
-            warnings.warn(f"{cut:,} × {LONG_QUESTION}", stacklevel=2)
+            warn_caller(f"{cut:,} × {LONG_QUESTION}")
         for language, count in counts.most_common():
-            warnings.warn(foreign.message(language, count), stacklevel=2)
+            warn_caller(foreign.message(language, count))
 
     def _calibration_for(self, impossible_share: float | None) -> "Calibration":
         if impossible_share is None:

@@ -99,7 +99,8 @@ def slim_to(reader: Model, limit: int, *, stored: StoredAs = "float16") -> Model
         form = "without word vectors" if isinstance(scorer, WithWords) else precision
         fault = f"even {form} the reader takes {least:,}"
         can_be_smaller = not isinstance(scorer, WithWords) and stored != "int8"
-        remedy = "allow more, or give --int8" if can_be_smaller else "allow more"
+        fits = can_be_smaller and _bytes_when_saved(slim(reader, stored="int8")) <= limit
+        remedy = "allow more, or give --int8" if fits else "allow more"
         raise bad_input(f"{limit:,} bytes", "", fault, remedy)
     if not isinstance(scorer, WithWords):
         return made
@@ -165,10 +166,11 @@ def slim_folder(
     given = (Classifier.load if is_classifier else load_reader)(name, device="cpu")
     if not isinstance(given, TrainedModel):
         raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
-    stored: StoredAs = "int8" if int8 else "float16"
     _refuse_words(given, words)
-    _refuse_int8(given, stored)
     before = _slimmable(given)
+    # In half precision, what is in eight bits already would be larger.
+    stored: StoredAs = "int8" if int8 or before.stored == "int8" else "float16"
+    _refuse_int8(given, stored)
     if words is None and max_megabytes is None and isinstance(before, WithWords):
         max_megabytes = MAX_MEGABYTES
     reader = replace(given, notice="".join(text_chunks(notice))) if notice else given

@@ -127,7 +127,7 @@ def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
         """How much each layer of an encoder counts for the tokens around the best answer."""
         name, served = _chosen(models.readers, asked.reader, "reader")
         if served.layers is None:
-            raise RefusedError(422, f"{name}: its scores do not come from layers")
+            raise RefusedError(422, f"{name}: {served.why_no_layers}")
         futures = served.layers.submit([single_question(asked, limits)])
         (found,) = await results(request, futures, limits.seconds)
         assert found.layers is not None
@@ -190,11 +190,19 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
+        found = error.errors()
+        # An unknown field explains why another one is missing.
+        first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+        if first["loc"] == ("body",) or first["type"] == "json_invalid":
+            fault = "the body is not a JSON object"
+            remedy = "send one with Content-Type: application/json"
+            return JSONResponse({"reason": f"{fault}; {remedy}"}, 422)
         # A place may have the names of unknown fields, as long as the client likes.
         place = ".".join(str(part) for part in first["loc"][1:4])
         shown = place.encode("ascii", "backslashreplace").decode()
         reason = f"{shown:.80}: {first['msg']}" if place else str(first["msg"])
+        if place == "context":
+            reason = "context: unknown field; it is called passage here"
         return JSONResponse({"reason": reason}, 422)
 
     @app.exception_handler(HTTPException)

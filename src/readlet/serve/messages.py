@@ -149,7 +149,7 @@ class ModelsResponse(BaseModel):
 
     readers: list[ReaderMessage]
     classifiers: list[ClassifierMessage]
-    limits: dict[str, float]
+    limits: dict[str, int | float]
 
 
 class TextResponse(BaseModel):

@@ -51,8 +51,8 @@ class Question(NamedTuple):
 class ServedReader:
     model: Answerer
     answers: Batcher[Question, Prediction]
-    # None: its scores do not come from layers.
     layers: "Batcher[tuple[str, str], Inspection] | None"
+    why_no_layers: str = "its scores do not come from the layers of an encoder"
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,8 @@ def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> S
         workers = model.scorer.workers
         workers.prepare()  # models are read from disk once, at the start
         graph = Batcher(name, compute, limits, counters, characters, threads=workers.threads)
-        return ServedReader(model, graph, None)
+        reason = "it runs as a graph, which shows no layers; serve it with --device cpu"
+        return ServedReader(model, graph, None, reason)
     # Layers are collected by hooks in the model, which must not see other computations.
     alone = threading.Lock()
 

@@ -30,7 +30,7 @@ from readlet.training.processes import in_main
 from readlet.training.schedule import learning_rate
 from readlet.training.signals import stop_signals
 from readlet.training.state import TrainingState
-from readlet.training.step import EagerStep, GraphStep
+from readlet.training.step import EagerStep, GraphStep, can_be_captured
 from readlet.training.weight_selection import Evaluator, WeightSelection
 
 WITH_RESUME = "continue with --resume"  # the option of `readlet train`
@@ -100,12 +100,12 @@ class TrainingLoop:
         self.window = LossMeter(self.accelerator.device, progress)
 
     def _make_step(self) -> EagerStep:
-        """A CUDA graph where possible: on one GPU, with one batch per step."""
+        """A CUDA graph where possible: on one GPU, with one batch per step, of most models."""
         module = self.accelerator.prepare_model(self.module)
         rates = [group.rate for group in self._groups]
         parts = (module, self.optimizer, self.average, self.precision, self.settings.clip, rates)
         alone = self.accelerator.num_processes == 1 and self.settings.accumulate == 1
-        if self.accelerator.device.type == "cuda" and alone:
+        if self.accelerator.device.type == "cuda" and alone and can_be_captured(self.module):
             return GraphStep(*parts, self.state)
         return EagerStep(*parts)
 

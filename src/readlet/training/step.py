@@ -119,5 +119,10 @@ class GraphStep(EagerStep):
         return inputs, graph, loss
 
 
+def can_be_captured(module: nn.Module) -> bool:
+    """False if a part of it says so, by an attribute of this name: it moves data while it runs."""
+    return all(getattr(part, "can_be_captured", True) for part in module.modules())
+
+
 def _sizes(batch: Batch) -> _Sizes:
     return tuple(tensor.shape for tensor in tensors_of(batch).values())

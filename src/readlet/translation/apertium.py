@@ -18,6 +18,7 @@ from readlet.translation.tagging import Tagger
 from readlet.translation.types import EngineError, LanguagePair, Translation
 
 INSTALL = "on Debian and Ubuntu: apt install apertium-eng-spa apertium-fr-es"
+INSTALLED_BY_IT = frozenset(("en", "es", "fr"))
 _WAY = 1  # changes whenever the same data would be driven in another way
 _MODE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})")
 _SPECIAL = re.compile(r"([\[\]{}^$/\\@<>])")  # they have a meaning in Apertium's stream
@@ -33,6 +34,7 @@ class Apertium:
     """The modes of an Apertium installation as a translation engine."""
 
     name = "apertium"
+    has_links = False
 
     def __init__(self, data: Path | None = None) -> None:
         folder = data or Path(os.environ.get("APERTIUM_DATADIR", "/usr/share/apertium"))

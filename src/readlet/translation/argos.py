@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from readlet.encoding.cache import cache_folder
 from readlet.errors import InputError, bad_input
 from readlet.storage.outputs import make_folder
+from readlet.storage.user_cache import cache_folder
 from readlet.translation.languages import short_code
 from readlet.translation.neural import ModelFiles, NeuralModel
 from readlet.translation.types import LanguagePair, Translation
@@ -64,6 +64,7 @@ class Argos:
     """Argos packages as a translation engine."""
 
     name = "argos"
+    has_links = True
 
     def __init__(self, packages: Iterable[Package] | None = None) -> None:
         chosen: dict[LanguagePair, Package] = {}

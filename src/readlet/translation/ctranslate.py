@@ -28,6 +28,7 @@ class CTranslate2:
     """A folder with a converted model as a translation engine."""
 
     name = "ctranslate2"
+    has_links = True
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from readlet.encoding.languages import LANGUAGES
 from readlet.errors import ReadletError, bad_input
 from readlet.translation import apertium
 from readlet.translation.apertium import Apertium
@@ -56,10 +57,14 @@ def translator_for(pair: LanguagePair, engine: str | None = None) -> Translator:
 
 
 def _no_engine(pair: LanguagePair, engines: list[Translator]) -> ReadletError:
+    for code in pair:
+        if code not in LANGUAGES:
+            raise bad_input(code, "", "unknown language", "give a code such as es or fr")
     there = [f"{made.name} has {' '.join(sorted(map(str, made.pairs())))}" for made in engines]
+    by_apertium = f"; or {apertium.INSTALL}" if {*pair} <= apertium.INSTALLED_BY_IT else ""
     return ReadletError(
         f"no engine translates {pair}: {'; '.join(there) or 'none is installed'}; "
-        f"run: readlet translators install {pair}; or {apertium.INSTALL}"
+        f"run: readlet translators install {pair}{by_apertium}"
     )
 
 

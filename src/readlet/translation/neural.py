@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from readlet.errors import bad_input
 from readlet.machine import local_rank, own_cores
-from readlet.translation.links import links_from_attention
 from readlet.translation.losses import loss_of
 from readlet.translation.pieces import Pieces, missing_library
 from readlet.translation.sentences import halves
@@ -129,6 +126,10 @@ class NeuralModel:
     def _result(
         self, source: str, source_pieces: list[Range], result: Any, skipped: int, first: int
     ) -> Translation:
+        import numpy as np  # here, so that engines are listed without it
+
+        from readlet.translation.links import links_from_attention
+
         pieces = result.hypotheses[0]
         text, target_pieces = self._target.decoded(pieces[skipped:])
         if len(pieces) >= _LONGEST_OUTPUT:

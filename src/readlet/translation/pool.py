@@ -90,6 +90,10 @@ class Pool:
             pairs.append(SentencePair((start, end), (at, length), links, result.loss))
         return TranslatedText(text, "".join((*pieces, text[last:])), tuple(pairs))
 
+    def has_links(self, route: Route) -> bool:
+        """Whether translations along a route come with links between words."""
+        return all(leg.translator.has_links for leg in self._legs(route))
+
     def _legs(self, route: Route) -> list[_Leg]:
         if route not in self._known:
             self._known[route] = [leg for pair in route for leg in self._legs_of(pair)]

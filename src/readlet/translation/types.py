@@ -60,6 +60,11 @@ class Translator(Protocol):
         """The engine: `apertium`, `argos`, `ctranslate2`."""
         ...
 
+    @property
+    def has_links(self) -> bool:
+        """Whether its translations come with links between words."""
+        ...
+
     def pairs(self) -> Collection[LanguagePair]:
         """The language pairs that it translates directly; `routes.py` finds the pivots."""
         ...

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from readlet.augment.relocation import Keep, Located, Loss, Lost, Stage, clue_texts, relocate
 from readlet.augment.relocation.cascade import relocate_answer
 from readlet.encoding.words import word_spans
-from readlet.translation.types import SentencePair, TranslatedText
+from readlet.translation.types import Link, SentencePair, TranslatedText
 from readlet.types import Example, Span
 
 NOUNS = ("lamp", "river", "king", "letter", "bridge")
@@ -235,6 +235,47 @@ def test_all_answers_of_a_question(made: Any, keep: Keep) -> None:
     assert (len(result.answers), len(result.lost)) == ((1, 1) if strict else (2, 0))
     found = (len(result.plausible_answers), len(result.lost_plausible))
     assert found == ((0, 1) if strict else (1, 0))
+
+
+def test_single_words_are_not_asked_for_where_there_are_links() -> None:
+    source, target = "Ada lit the lamp.", "Ada prendió la lámpara."
+    links = tuple(
+        Link(one, other) for one, other in zip(word_spans(source), word_spans(target), strict=True)
+    )
+    pair = SentencePair((0, len(source)), (0, len(target)), links)
+    example = Example("q", "What?", source, (answer_of(source, "lamp"),))
+    asked = set(clue_texts(example, [(0, len(source))], "all", has_links=True))
+    assert asked == {"lamp", "Ada lit the [lamp].", "Ada lit the «lamp»."}
+
+    def translate(clue: str) -> str:
+        assert clue in asked
+        return "candil"
+
+    text = TranslatedText(source, target, (pair,))
+    [one] = relocate(example, text, translate, language="es", keep="all").answers
+    assert one.span == answer_of(target, "lámpara")
+
+
+def test_spans_that_agree_go_before_one_that_the_links_of_an_engine_allow() -> None:
+    source = "It has the metric unit of electric force."
+    target = "Elle porte l'unité métrique de force électrique."
+    turned = (0, 1, 2, 4, 3, 5, 7, 6, 8)  # of each word, its place in the translation
+    there = word_spans(target)
+    links = tuple(
+        Link(word, there[place]) for word, place in zip(word_spans(source), turned, strict=True)
+    )
+    context = TranslatedText(
+        source, target, (SentencePair((0, len(source)), (0, len(target)), links),)
+    )
+    answer = answer_of(source, "metric unit of electric force")
+    clues = {
+        answer.text: "unité métrique de force électrique",
+        f"It has the [{answer.text}].": "Elle porte l'unité [métrique de force électrique].",
+        f"It has the «{answer.text}».": "",
+    }
+    one = relocate_answer(answer, context, clues.__getitem__, language="fr", keep="verified")
+    assert isinstance(one, Located)
+    assert one.span == answer_of(target, "unité métrique de force électrique")
 
 
 def test_a_question_without_an_answer_has_nothing_to_lose(made: Any) -> None:

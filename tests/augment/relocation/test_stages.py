@@ -155,6 +155,16 @@ def test_bigrams_find_a_paraphrase() -> None:
     assert find_by_bigrams(there, ["", "?"]) is None
 
 
+def test_guillemets_may_become_quotation_marks() -> None:
+    source, target = "He saw the old lamp.", "He saw the ancient lamp."
+    quoted = 'He saw the "ancient lamp".'
+    assert marked(source, "old lamp", target, quoted, GUILLEMETS) == "ancient lamp"
+    assert not marked(source, "old lamp", target, quoted, BRACKETS)
+    assert not marked(source, "old lamp", target, 'He saw "the" "ancient lamp".', GUILLEMETS)
+    own = 'He saw the "old" lamp.'  # which marks are ours?
+    assert not marked(own, "lamp", target, 'He saw the "ancient" lamp.', GUILLEMETS)
+
+
 def test_spans_agree_but_for_articles_and_signs() -> None:
     words = ("en", "la", "casa", "vieja", ",", "roja", ".")
     assert core((0, 5), words, "es") == (2, 4)
@@ -162,6 +172,14 @@ def test_spans_agree_but_for_articles_and_signs() -> None:
     assert not agree((2, 4), (2, 6), words, "es")
     assert core((0, 2), words, "es") == (0, 2)  # nothing but light words
     assert core((1, 4), words, "xx") == (1, 4)
+
+
+def test_elided_words_and_articles_of_one_letter_are_light() -> None:
+    words = ("à", "l'", "école", "d'", "art")
+    assert core((0, 5), words, "fr") == (2, 5)
+    assert core((1, 4), words, "fr") == (2, 3)
+    assert core((1, 5), words, "xx") == (2, 5)  # an apostrophe is one in any language
+    assert agree((0, 2), (1, 2), ("a", "lamp"), "en")
 
 
 def test_best_run_against_all_runs() -> None:

@@ -1,6 +1,6 @@
 """The stages in order, and what is kept of what they find."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from readlet.augment.relocation.agreement import agree, core
 from readlet.augment.relocation.alignment import Alignment
@@ -113,20 +113,35 @@ def _search(
     """The first span that other evidence confirms; without one, that of the surest stage."""
     found: dict[Stage, WordRange] = {}
     alignment = Alignment(place, translate)
-    is_aligned = False
+    confirming: Alignment | None = None
     for stage, span in stage_spans(answer, place, asked, translate, alignment):
-        is_aligned |= stage == Stage.ALIGNED
         if span is not None:
             found[stage] = span
-        for first, one in found.items():
-            agreeing = [other for other in found if agree(one, found[other], place.words, language)]
-            if is_aligned and Stage.ALIGNED not in agreeing and alignment.is_consistent(one):
-                agreeing.append(Stage.ALIGNED)
-            if len({_EVIDENCE[other] for other in agreeing}) > 1:
-                span_of_first = _bordered(first, one, place, language)
-                return Located(place.span(span_of_first), tuple(agreeing), verified=True)
+        # Guessed links are few: to be consistent with them is all that can be asked for. Those of
+        # an engine mean certain words, so spans that agree go first.
+        if stage == Stage.ALIGNED and place.links is None:
+            confirming = alignment
+        if one := _verified(found, place, language, confirming):
+            return one
+    if one := _verified(found, place, language, alignment):
+        return one
+    for first, words_found in found.items():
+        span_of_first = _bordered(first, words_found, place, language)
+        return Located(place.span(span_of_first), (first,), verified=False)
+    return None
+
+
+def _verified(
+    found: Mapping[Stage, WordRange], place: Place, language: str, alignment: Alignment | None
+) -> Located | None:
+    """The first span on which evidence of two kinds agrees, or that the alignment confirms."""
     for first, one in found.items():
-        return Located(place.span(_bordered(first, one, place, language)), (first,), verified=False)
+        agreeing = [other for other in found if agree(one, found[other], place.words, language)]
+        if alignment and Stage.ALIGNED not in agreeing and alignment.is_consistent(one):
+            agreeing.append(Stage.ALIGNED)
+        if len({_EVIDENCE[other] for other in agreeing}) > 1:
+            span_of_first = _bordered(first, one, place, language)
+            return Located(place.span(span_of_first), tuple(agreeing), verified=True)
     return None
 
 

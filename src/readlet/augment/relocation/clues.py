@@ -61,10 +61,13 @@ def asked_sentences(
     return tuple(asked)
 
 
-def clue_texts(example: Example, sentences: Sequence[Range], keep: Keep) -> Iterator[str]:
+def clue_texts(
+    example: Example, sentences: Sequence[Range], keep: Keep, *, has_links: bool = False
+) -> Iterator[str]:
     """All texts besides the context that `relocate` will ask for; some may be repeated.
 
-    `sentences` are those of the context, as in its `TranslatedText`.
+    `sentences` are those of the context, as in its `TranslatedText`. Single words are asked for
+    only if its translation has no links between words; `has_links` leaves them out.
     """
     for answer in {*example.answers, *example.plausible_answers}:
         if not answer.is_in(example.context):
@@ -74,5 +77,5 @@ def clue_texts(example: Example, sentences: Sequence[Range], keep: Keep) -> Iter
             continue
         for sentence in asked_sentences(example.context, answer, sentences):
             yield from filter(None, map(sentence.marked, (BRACKETS, GUILLEMETS)))
-            for start, end in sentence.words:
-                yield sentence.text[start:end]
+            if not has_links:
+                yield from (sentence.text[start:end] for start, end in sentence.words)

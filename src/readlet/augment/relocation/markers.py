@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
-from readlet.augment.relocation.clues import AskedSentence, Markers, WordRange
+from readlet.augment.relocation.clues import GUILLEMETS, AskedSentence, Markers, WordRange
 from readlet.augment.relocation.place import Place
 from readlet.augment.relocation.similarity import text_similarity
 from readlet.encoding.words import words
 
+_QUOTE = '"'  # what guillemets become in English, if the engine knows what they are
 _ALIKE = 0.8  # what stands between the markers, and what is found in the plain translation
 
 
@@ -39,10 +40,13 @@ def _find_between(
     translate: Callable[[str], str],
 ) -> WordRange | None:
     """The words between the signs, if both survived in their order, in the plain translation."""
-    left, right = signs
     marked = sentence.marked(signs)
     translated = translate(marked) if marked else ""
-    if translated.count(left) != 1 or translated.count(right) != 1:
+    if signs == GUILLEMETS and _QUOTE not in sentence.text and translated.count(_QUOTE) == 2:
+        left = right = _QUOTE
+    elif translated.count(signs[0]) == translated.count(signs[1]) == 1:
+        left, right = signs
+    else:
         return None
     before, _, rest = translated.partition(left)
     inside, survived, after = rest.partition(right)
