@@ -60,6 +60,12 @@ def train(model: Any, stream: Iterator[Batch], *, minutes: float, rate: float, d
     """Adam with a rate that rises for a tenth of the time, and falls to zero at its end."""
     model.to(device).train()
     padding = model.config.pad_token_id
+    # CTranslate2 begins a translation with zeros, as Marian does, not with this row. It would get
+    # gradients as a class, since inputs and classes share their vectors.
+    vectors = model.get_input_embeddings().weight  # (V, D)
+    vectors.data[padding] = 0.0
+    of_padding = torch.tensor([padding], device=device)
+    vectors.register_hook(lambda gradient: gradient.index_fill(0, of_padding, 0.0))
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=device == "cuda"
     )
@@ -106,12 +112,12 @@ def save(model: Any, pieces: Any, folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(kind), "utf-8")
 
 
-def convert(folder: Path, out: Path) -> None:
+def convert(folder: Path, out: Path, quantization: str = "int8") -> None:
     from ctranslate2.converters import TransformersConverter
 
     pieces = ["source.spm", "target.spm"]
     TransformersConverter(str(folder), copy_files=pieces).convert(
-        str(out), quantization="int8", force=True
+        str(out), quantization=quantization, force=True
     )
 
 
