@@ -465,3 +465,22 @@ def test_no_training_examples(make_loop: MakeLoop, tmp_path: Path, monkeypatch: 
 def test_the_largest_seed_can_be_trained_with(make_loop: MakeLoop, tmp_path: Path) -> None:
     outcome = make_loop(tmp_path, f"training.seed={SEED_LIMIT - 1}", "training.epochs=1").run()
     assert outcome.steps > 0
+
+
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_model_that_cannot_be_captured_takes_eager_steps(
+    monkeypatch: pytest.MonkeyPatch, captured: bool
+) -> None:
+    """On a GPU; here its parts are stand-ins."""
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    module[0].can_be_captured = captured  # type: ignore[assignment]
+    monkeypatch.setattr("readlet.training.loop.GraphStep", lambda *_: "captured")
+    monkeypatch.setattr("readlet.training.loop.EagerStep", lambda *_: "eager")
+    gpu = SimpleNamespace(
+        prepare_model=lambda one: one, num_processes=1, device=SimpleNamespace(type="cuda")
+    )
+    settings = SimpleNamespace(accumulate=1, clip=1.0)
+    others = dict.fromkeys(("optimizer", "average", "precision", "state"))
+    loop = SimpleNamespace(accelerator=gpu, module=module, settings=settings, _groups=[], **others)
+    made: Any = TrainingLoop._make_step(loop)  # type: ignore[arg-type]
+    assert made == ("captured" if captured else "eager")

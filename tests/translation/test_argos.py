@@ -73,7 +73,7 @@ def test_pivots_and_missing_pairs(argos_package: Make, folders: Path) -> None:
     for part in ("no engine translates es-de", "argos has de-en en-es", "install es-de"):
         assert part in str(failure.value)
     assert "apt " not in str(failure.value)  # no package of Apertium has German
-    with pytest.raises(ReadletError, match="xx: unknown language"):
+    with pytest.raises(ReadletError, match="en-xx: unknown language 'xx'"):
         translator_for(LanguagePair("en", "xx"))
 
 

@@ -151,7 +151,7 @@ def encode(
     Beside GloVe in `words.vectors`, they tell a small reader which words are alike.
     """
     from readlet.cli.console import console
-    from readlet.models.encoder_vectors import encode_words
+    from readlet.fitting.encoded_words import encode_words
     from readlet.reading.devices import chosen_device
 
     count, kept = encode_words(

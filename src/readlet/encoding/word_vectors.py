@@ -58,4 +58,9 @@ def _in_one_space(
     listed = sorted(chosen, key=chosen.__getitem__)[:max_words]
     places = [chosen[written] for written in listed]
     found = np.stack([tables[number][2][row] for _, number, row in places])  # (words, width)
-    return listed, found * np.float32(_DEVIATION / max(float(found.std()), 1e-6))
+    return listed, as_wide_as_glove(found)
+
+
+def as_wide_as_glove(vectors: Matrix) -> Matrix:
+    """The space scaled to the deviation of GloVe's numbers."""
+    return vectors * np.float32(_DEVIATION / max(float(vectors.std()), 1e-6))

@@ -5,48 +5,19 @@ when it reads. They complement GloVe: rare words, names and numbers have one too
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from readlet.encoding.pretrained import load_config, load_tokenizer
 from readlet.encoding.subwords import plain_tokenizer
-from readlet.encoding.vectors import Matrix, vector_blocks, write_vectors
-from readlet.errors import ReadletError
+from readlet.encoding.vectors import Matrix
+from readlet.encoding.word_vectors import as_wide_as_glove
 from readlet.models.pretrained_encoder import load_pretrained
 from readlet.progress import track
-from readlet.storage.outputs import check_file
 
 _AT_ONCE = 512  # words
 _MOST_TOKENS = 32  # of a word; a longer one is cut
-_DEVIATION = 0.4  # of the numbers, as in GloVe's vectors
-
-
-def encode_words(
-    encoder: str,
-    files: Sequence[Path],
-    out: Path,
-    *,
-    width: int = 256,
-    max_words: int = 200_000,
-    device: str = "cpu",
-    overwrite: bool = False,
-) -> tuple[int, float]:
-    """Write vectors for the words of these vector files; how many, and the variance they keep."""
-    check_file(out, files, overwrite=overwrite)
-    words = list(
-        dict.fromkeys(
-            word for path in files for names, _ in vector_blocks(path, max_words) for word in names
-        )
-    )
-    states = word_states(encoder, words, device=device)  # (words, H)
-    if width > min(states.shape):
-        fault = f"{encoder} gives {states.shape[1]} numbers for each of {len(words):,} words"
-        raise ReadletError(f"--width: {fault}; give at most {min(states.shape)}")
-    vectors, kept = narrowed(states, width)
-    write_vectors(out, words, [vectors])
-    return len(words), kept
 
 
 @torch.inference_mode()
@@ -79,4 +50,4 @@ def narrowed(states: Matrix, width: int) -> tuple[Matrix, float]:
     chosen = axes[:, ::-1][:, :width].astype(np.float32)  # (H, width)
     vectors: Matrix = centred @ chosen  # (words, width)
     kept = float(variances[::-1][:width].sum() / max(variances.sum(), 1e-12))
-    return vectors * np.float32(_DEVIATION / max(float(vectors.std()), 1e-6)), kept
+    return as_wide_as_glove(vectors), kept

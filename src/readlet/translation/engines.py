@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from readlet.encoding.languages import LANGUAGES
+from readlet.encoding.languages import check_language
 from readlet.errors import ReadletError, bad_input
 from readlet.translation import apertium
 from readlet.translation.apertium import Apertium
@@ -52,14 +52,13 @@ def translator_for(pair: LanguagePair, engine: str | None = None) -> Translator:
     engines = [engine_named(name) for name in named] or list(installed_engines())
     able = [(route, made) for made in engines if (route := route_to(pair, made.pairs()))]
     if not able:
+        for code in pair:
+            check_language(code, str(pair))
         raise _no_engine(pair, engines)
     return min(able, key=lambda found: len(found[0]))[1]  # the first of equals
 
 
 def _no_engine(pair: LanguagePair, engines: list[Translator]) -> ReadletError:
-    for code in pair:
-        if code not in LANGUAGES:
-            raise bad_input(code, "", "unknown language", "give a code such as es or fr")
     there = [f"{made.name} has {' '.join(sorted(map(str, made.pairs())))}" for made in engines]
     by_apertium = f"; or {apertium.INSTALL}" if {*pair} <= apertium.INSTALLED_BY_IT else ""
     return ReadletError(
