@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 from readlet.encoding.rows import NO_LABEL
 from readlet.encoding.windows import Windows
 from readlet.errors import ReadletError
+from readlet.families.qacnn import QacnnFamily
 from readlet.fitting.character_scores import CharacterScores, probabilities
 from readlet.fitting.folds import part_of
+from readlet.fitting.spans import SpanObjective
 from readlet.fitting.teaching import ask_teachers, count_untaught
 from readlet.fitting.train import train_reader
+from readlet.fitting.training_data import Part, TrainingData
 from readlet.models.span_loss import Targets, Teacher, span_loss
 from readlet.nn.softmax import masked_softmax
 from readlet.reading.reader import Reader
@@ -348,3 +351,23 @@ def test_another_teacher_is_noticed_when_resuming(
         stream.write(" ")
     with pytest.raises(ReadletError, match="or the start or teacher reader"):
         train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=True)
+
+
+def test_teachers_compute_in_the_precision_of_the_training(
+    random_reader: Callable[..., Reader],
+) -> None:
+    student, teacher = random_reader(CONTEXT, seed=1), random_reader(CONTEXT, seed=2)
+    rows = student.scorer.encoder.encode(EXAMPLES)
+    part = Part(EXAMPLES, rows)
+    data = TrainingData("", student.scorer.encoder, part, part, part)
+    seen: list[bool] = []
+    teacher.scorer.module.register_forward_pre_hook(
+        lambda *_: seen.append(torch.is_autocast_enabled("cpu"))
+    )
+    for precision in ("float32", "bfloat16"):
+        recipe = student.recipe.model_copy(
+            update={"training": student.recipe.training.model_copy(update={"precision": precision})}
+        )
+        objective = SpanObjective(recipe, QacnnFamily(), None, [teacher])
+        objective.learner(data, student.scorer, torch.device("cpu"))
+    assert seen == [False, True]

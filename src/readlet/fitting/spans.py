@@ -25,6 +25,7 @@ from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe, SpanTraining
 from readlet.terminal import say
+from readlet.training.precision import MixedPrecision
 from readlet.training.processes import is_main_process
 from readlet.training.weight_selection import Scores
 from readlet.types import Prediction
@@ -156,15 +157,17 @@ class SpanObjective:
     ) -> Teacher:
         settings = self.recipe.training
         assert isinstance(settings, SpanTraining)
-        taught = ask_teachers(
-            self.teachers,
-            data.train.examples,
-            data.train.rows,
-            settings.teacher_share,
-            temperature=settings.teacher_temperature,
-            can_refuse=scorer.can_refuse,
-            device=str(device),
-        )
+        # They compute in the precision of the training: large ones would take longer than it.
+        with MixedPrecision(settings.precision, device).autocast():
+            taught = ask_teachers(
+                self.teachers,
+                data.train.examples,
+                data.train.rows,
+                settings.teacher_share,
+                temperature=settings.teacher_temperature,
+                can_refuse=scorer.can_refuse,
+                device=str(device),
+            )
         untaught = count_untaught(taught, data.train.rows, can_refuse=scorer.can_refuse)
         if untaught and is_main_process():
             say(f"{untaught:,} × training question without a teacher: only its label is learned")
