@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from readlet.encoding.apart_arrays import passage_position
+from readlet.encoding.apart_batches import ApartBatch, apart_batches
 from readlet.encoding.batches import Batches
 from readlet.encoding.rows import Rows
 from readlet.encoding.subword_batches import SubwordBatch, subword_batches
@@ -22,6 +24,7 @@ from readlet.families.pretrained_parts import (
     with_attention,
 )
 from readlet.families.torch_scorer import StoredAs, TorchScorer
+from readlet.models.apart_reader import ApartReader
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder
 from readlet.nn.layer_mix import make_layer_mix
@@ -42,8 +45,12 @@ class EncoderScorer(TorchScorer):
     # that), or the loaded reader would differ from the saved one.
     stored: StoredAs = "float32"
 
-    def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
+    def batches(
+        self, rows: Rows, batch_size: int, *, seed: int = 0
+    ) -> Batches[SubwordBatch] | Batches[ApartBatch]:
         assert isinstance(rows, SubwordRows)
+        if isinstance(self.module, ApartReader):
+            return apart_batches(rows, self.encoder, batch_size, null=self.can_refuse, seed=seed)
         return subword_batches(rows, self.encoder, batch_size, null=self.can_refuse, seed=seed)
 
     def groups(self, settings: Training) -> list[ParameterGroup]:
@@ -54,15 +61,13 @@ class EncoderScorer(TorchScorer):
 
     def layer_view(self, rows: Rows, row: int) -> LayerView:
         assert isinstance(rows, SubwordRows)
-        batches, layout = self.batches(rows, 1), self.encoder.layout
-        asked, places = rows.row_question[row, 1], rows.row_window[row, 1]
-        length = int(asked + places) + layout.special
+        batches, number = self.batches(rows, 1), np.array([row], np.int32)
         self.module.eval()
         with torch.inference_mode(), eagerly():
-            batch = batches.make((length,), np.array([row], np.int32)).to(self.device)
+            batch: Any = batches.make(batches.least_shape(number), number).to(self.device)
             states, mix = self.module.states(batch), self.module.mix
             scores = mix(states)[0]  # (T, 2)
-            shape = (length, mix.layers, 2)
+            shape = (len(scores), mix.layers, 2)
             weights = mix.weights(states).expand(1, *shape)[0].movedim(0, 1)  # (N, T, 2)
             parts = mix.contributions(states)  # (1, T, N, 2)
         name_of = self.encoder.tokenizer.id_to_token
@@ -70,7 +75,7 @@ class EncoderScorer(TorchScorer):
             mix=self.recipe.model.mix,
             tokens=tuple(name_of(token) or "" for token in batch.tokens[0].tolist()),
             first=int(batch.first[0]),
-            null=layout.null,
+            null=self.encoder.layout.null,
             weights=weights.float().cpu().numpy(),
             contributions=None if parts is None else parts[0].movedim(0, 1).float().cpu().numpy(),
             scores=scores.float().cpu().numpy(),
@@ -87,6 +92,8 @@ class EncoderScorer(TorchScorer):
         model = self.recipe.model
         named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
         listed = [f"- {named}; mix of layers: {model.mix}"]
+        if model.apart_layers:
+            listed.append(f"- the first {model.apart_layers} layers read the passage alone")
         return listed + STORED_FACTS[self.stored]
 
     def slimmed(self, stored: StoredAs = "float16") -> "EncoderScorer":
@@ -106,15 +113,19 @@ def make_scorer(
     stored: StoredAs = "float32",
 ) -> EncoderScorer:
     mix = make_layer_mix(recipe.model.mix, network.width, network.layers)
-    module = EncoderReader(
-        with_attention(recipe.attention, network),
-        mix,
-        encoder.layout.null,
-        null=can_refuse,
-        loss_gamma=norm_gamma(recipe.loss, network.width),
-        token_dropout=recipe.model.token_dropout,
-        mask_token=encoder.layout.mask,
-    )
+    given = with_attention(recipe.attention, network), mix, encoder.layout.null
+    settings: dict[str, Any] = {
+        "null": can_refuse,
+        "loss_gamma": norm_gamma(recipe.loss, network.width),
+        "token_dropout": recipe.model.token_dropout,
+        "mask_token": encoder.layout.mask,
+    }
+    module: EncoderReader
+    if layers := recipe.model.apart_layers:
+        position = passage_position(encoder)
+        module = ApartReader(*given, layers=layers, passage_position=position, **settings)
+    else:
+        module = EncoderReader(*given, **settings)
     return EncoderScorer(module, encoder, recipe.data.max_answer, can_refuse, recipe, stored)
 
 
