@@ -24,6 +24,8 @@ class Remembered(Generic[Text, Made]):
         self._most = characters
         self._made: dict[Text, Made] = {}  # in the order of their last use
         self._characters = 0
+        self.used_again = 0  # how many texts were not made again
+        self.made_new = 0
         self._lock = threading.Lock()
 
     def __call__(self, texts: Sequence[Text]) -> list[Made]:
@@ -34,6 +36,8 @@ class Remembered(Generic[Text, Made]):
         if new:
             found.update(zip(new, self._make(new), strict=True))
         with self._lock:
+            self.used_again += len(found) - len(new)
+            self.made_new += len(new)
             for text, made in found.items():
                 self._put(text, made)
         return [found[text] for text in texts]
