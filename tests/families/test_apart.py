@@ -113,8 +113,8 @@ def test_weights_that_may_change_keep_nothing(encoder_recipe: Recipes) -> None:
 
 def test_what_is_kept_is_bounded(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = scorer_of(reader)
-    numbers = 2 * scorer.module.encoder.width  # of a token: two layers, since the mix reads all
-    monkeypatch.setattr("readlet.families.kept_passages.BYTES", 4 * numbers * 70)
+    room = 70 * 2 * 4 * scorer.module.encoder.width  # for 70 tokens: the mix reads both layers
+    monkeypatch.setattr("readlet.families.kept_passages.BYTES", room)
     scorer.keep_passages()
     kept = scorer.kept
     assert kept is not None
@@ -122,7 +122,7 @@ def test_what_is_kept_is_bounded(reader: Reader, monkeypatch: pytest.MonkeyPatch
     for passage in passages:
         reader.answer(QUESTIONS[0], passage)
         states = kept._made.values()
-        assert 0 < sum(state.nbytes for state in states) <= 4 * numbers * 75  # with their [SEP]
+        assert 0 < sum(state.nbytes for state in states) <= room
     assert (kept.made_new, kept.used_again) == (4, 0)  # the first one was dropped before the last
 
 

@@ -66,7 +66,7 @@ class EncoderScorer(TorchScorer):
         reader = self.module
         if not isinstance(reader, ApartReader):
             return super().scoring(rows)
-        kept = self._new_kept() if self.kept is None else self.kept
+        kept = kept_passages(self._read_passages) if self.kept is None else self.kept
 
         def score(batch: ApartBatch) -> SpanLogits:
             keep = batch.passage_keep  # (B, P)
@@ -83,11 +83,7 @@ class EncoderScorer(TorchScorer):
     def keep_passages(self) -> None:
         """From now on the weights stay as they are."""
         if isinstance(self.module, ApartReader):
-            self.kept = self._new_kept()
-
-    def _new_kept(self) -> KeptStates:
-        layers = self.recipe.model.apart_layers if self.module.mix.reads_all_layers else 1
-        return kept_passages(self._read_passages, layers * self.module.encoder.width)
+            self.kept = kept_passages(self._read_passages)
 
     def _read_passages(self, keys: list[bytes]) -> list[torch.Tensor]:
         """The states (K, P, H) of the first layers that other layers or the mix read."""

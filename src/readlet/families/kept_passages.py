@@ -4,21 +4,26 @@ Only readers with `model.apart_layers` have such states. Any thread may ask for 
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from readlet.encoding.remembered import Remembered
 
 BYTES = 256_000_000
 """Of all kept states: some 500 windows of 320 tokens at a width of 384."""
-States = TypeVar("States")
+
+
+class Numbers(Protocol):
+    """An array or a tensor."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+States = TypeVar("States", bound=Numbers)
 
 
 def kept_passages(
-    read: Callable[[list[bytes]], list[States]], numbers: int
+    read: Callable[[list[bytes]], list[States]],
 ) -> Remembered[bytes, States]:
-    """States by the tokens of a window; those that were not used for longest are dropped first.
-
-    `numbers` are those of a token's states, in float32.
-    """
-    # A token has four bytes in a key, as each of the numbers has.
-    return Remembered(read, len, BYTES // numbers)
+    """States by the tokens of a window; those that were not used for longest are dropped first."""
+    return Remembered(read, lambda key, states: len(key) + states.nbytes, BYTES)
