@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from readlet.encoding.batches import Arrays
 from readlet.errors import ReadletError, bad_input, is_out_of_memory
@@ -18,6 +18,16 @@ from readlet.storage.damage import damage_of
 
 GRAPH = "model.onnx"
 _AGAIN = "export the model again"
+
+
+class Graph(Protocol):
+    """What computes the outputs of a model; several graphs may do it together."""
+
+    def run(self, arrays: Arrays) -> Arrays: ...
+
+    def with_one_thread(self) -> "Graph | None": ...
+
+    def copy_to(self, folder: Path) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -101,13 +111,13 @@ class OnnxGraph:
         names = [output.name for output in self.session.get_outputs()]
         return dict(zip(names, values, strict=True))
 
-    def copy_to(self, folder: Path) -> list[str]:
+    def copy_to(self, folder: Path, name: str = GRAPH) -> list[str]:
         """Copy its files to a folder, and return their names."""
-        shutil.copyfile(self.path, folder / GRAPH)
+        shutil.copyfile(self.path, folder / name)
         if self.weights is None:
-            return [GRAPH]
+            return [name]
         shutil.copyfile(self.weights, folder / self.weights.name)
-        return [GRAPH, self.weights.name]
+        return [name, self.weights.name]
 
 
 def own_threads() -> int:
