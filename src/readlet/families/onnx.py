@@ -38,11 +38,17 @@ class OnnxReaderFamily(Family):
         if names:
             weights = folder / WEIGHTS
             with_torch = {name: config[name] for name in _OF_TORCH if name in config}
-        graph: Graph = OnnxGraph.load(folder / GRAPH, exported.graph, weights=weights, names=names)
+        graph: Graph = OnnxGraph.load(
+            folder / GRAPH,
+            exported.graph,
+            weights=weights,
+            names=names,
+            in_turns=bool(exported.first_layers),
+        )
         if exported.first_layers:
             from readlet.families.onnx_apart import FIRST_LAYERS, ApartGraph
 
-            first = OnnxGraph.load(folder / FIRST_LAYERS, exported.first_layers)
+            first = OnnxGraph.load(folder / FIRST_LAYERS, exported.first_layers, in_turns=True)
             graph = ApartGraph(first, graph, inputs.encoder)
         return OnnxSpanScorer(graph, inputs, exported, data.max_answer, with_torch)
 

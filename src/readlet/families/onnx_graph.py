@@ -50,11 +50,12 @@ class OnnxGraph:
         weights: Path | None = None,
         names: Sequence[str] = (),
         threads: int = 0,
+        in_turns: bool = False,
     ) -> "OnnxGraph":
         """`digest`: what the file must have; a changed number would go unnoticed otherwise.
 
         `names` are those of the weights that the graph reads from the file `weights`. By default
-        it computes with all cores.
+        it computes with all cores. `in_turns`: another graph computes next, with the same cores.
         """
         try:
             import onnxruntime
@@ -68,6 +69,8 @@ class OnnxGraph:
                 raise ValueError("it is not the graph that was exported to this folder")
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = threads or own_threads()
+            if in_turns:  # its threads would go on looking for work, and slow down the other graph
+                options.add_session_config_entry("session.force_spinning_stop", "1")
             options.log_severity_level = 4  # not errors: they are raised
             # Its plans are for one shape, and every batch may have another one.
             options.enable_mem_pattern = False
