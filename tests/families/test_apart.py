@@ -63,7 +63,7 @@ def test_states_of_the_passage_do_not_depend_on_the_question(
 
 @pytest.mark.parametrize("kind", APART_KINDS)
 def test_layers_and_positions_are_those_of_transformers(encoder_recipe: Recipes, kind: str) -> None:
-    """The whole network, asked about the question alone, gives the states of its first layer."""
+    """The whole network reads the question alone, or the passage; the first layer is the same."""
     recipe = encoder_recipe(kind, "model.apart_layers=1", "model.mix=scalar")
     scorer: Any = build_scorer(recipe, prepare(recipe))
     module = scorer.module.eval()
@@ -74,6 +74,22 @@ def test_layers_and_positions_are_those_of_transformers(encoder_recipe: Recipes,
         (mine,) = module.question_states(batch)
         theirs = module.encoder(*asked, all_layers=True)[0]
     torch.testing.assert_close(mine[batch.question_keep], theirs[batch.question_keep])
+    # The passage begins after a question of 50 subwords, whatever is asked.
+    before = {"roberta": 1, "xlm-roberta": 1}.get(kind, 0)  # one more special token in between
+    start = 1 + recipe.data.max_question + 1 + before
+    late = module.encoder.network.config.pad_token_id + 1 if before else 0
+    positions = late + start + torch.arange(batch.passage_tokens.shape[1]).unsqueeze(0)
+    given = {"token_type_ids": batch.passage_types} if module.encoder.reads_types else {}
+    with torch.inference_mode():
+        (mine,) = module.passage_states(batch)
+        theirs = module.encoder.network(
+            input_ids=batch.passage_tokens,
+            attention_mask=batch.passage_keep.long(),
+            position_ids=positions,
+            output_hidden_states=True,
+            **given,
+        ).hidden_states[1]
+    torch.testing.assert_close(mine[batch.passage_keep], theirs[batch.passage_keep])
 
 
 def test_the_second_question_reads_no_passage_again(

@@ -151,16 +151,23 @@ def test_states_are_those_that_transformers_returns(
     assert torch.equal(last, expected.last_hidden_state)
 
 
-@pytest.mark.parametrize("kind", ["bert", "albert", "deberta-v2", "roberta"])
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        *((kind, ()) for kind in ("bert", "albert", "deberta-v2", "roberta")),
+        ("bert", ("model.apart_layers=1",)),
+    ],
+)
 def test_stopped_and_resumed_it_has_the_same_weights(
     encoder_reader: Trained,
     encoder_recipe: Callable[..., Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
+    changes: tuple[str, ...],
 ) -> None:
     """Law 6, with dropout."""
-    _, reader = encoder_reader(kind)
+    _, reader = encoder_reader(kind, *changes)
     advance, steps = TrainingLoop.advance, []
 
     def stopping(loop: TrainingLoop) -> Any:
@@ -170,7 +177,7 @@ def test_stopped_and_resumed_it_has_the_same_weights(
         return advance(loop)
 
     monkeypatch.setattr(TrainingLoop, "advance", stopping)
-    recipe = encoder_recipe(kind)
+    recipe = encoder_recipe(kind, *changes)
     with pytest.raises(KeyboardInterrupt):
         train_reader(recipe, tmp_path / "run", resume=False)
     monkeypatch.undo()
