@@ -192,3 +192,23 @@ def test_what_does_not_suit_is_refused_before_any_data_is_read(
     with pytest.raises(ReadletError, match=f"^model.apart_layers: {message}") as error:
         train_reader(recipe, tmp_path / "run", resume=False)
     assert "\n" not in str(error.value)
+
+
+def test_a_reader_is_a_start_with_other_layers_apart(
+    encoder_reader: Trained, encoder_recipe: Recipes, tmp_path: Path
+) -> None:
+    plain, before = encoder_reader("bert")
+    recipe = encoder_recipe("bert", f"training.start={plain}", "model.apart_layers=1")
+    reader = train_reader(recipe, tmp_path / "apart", resume=False)
+    assert isinstance(scorer_of(reader).module, ApartReader)
+    assert scorer_of(reader).module.state_dict().keys() == (
+        scorer_of(before).module.state_dict().keys()
+    )
+    # A recipe that does not say how many are apart goes on as the start does.
+    recipe = encoder_recipe("bert", f"training.start={tmp_path / 'apart'}")
+    again = train_reader(recipe, tmp_path / "again", resume=False)
+    assert again.recipe.model.apart_layers == 1
+    # Too many are refused, as without a start.
+    recipe = encoder_recipe("bert", f"training.start={plain}", "model.apart_layers=2")
+    with pytest.raises(ReadletError, match=r"model\.apart_layers: 2; the encoder has 2 layers"):
+        train_reader(recipe, tmp_path / "none", resume=False)
