@@ -16,11 +16,12 @@ from readlet.recipe.encoder import EncoderRecipe
 
 
 @pytest.mark.parametrize(
-    ("kind", "mix", "backend"),
+    ("kind", "mix", "apart", "backend"),
     [
-        ("bert", "dot", "aot_eager"),
-        ("albert", "dot", "eager"),  # its layers are those of BERT, but one for all
-        ("deberta-v2", "last", "eager"),  # tracing its gradients takes ten seconds
+        ("bert", "dot", 0, "aot_eager"),
+        ("bert", "dot", 1, "aot_eager"),
+        ("albert", "dot", 0, "eager"),  # its layers are those of BERT, but one for all
+        ("deberta-v2", "last", 0, "eager"),  # tracing its gradients takes ten seconds
     ],
 )
 def test_compiled_layers_train_like_others(
@@ -28,14 +29,16 @@ def test_compiled_layers_train_like_others(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
     mix: str,
+    apart: int,
     backend: str,
 ) -> None:
     """What was compiled ahead serves all layers and lengths: nothing is compiled in training."""
-    recipe = encoder_recipe(kind, f"model.mix={mix}", "model.dropout=0.0")
+    changes = f"model.mix={mix}", f"model.apart_layers={apart}", "model.dropout=0.0"
+    recipe = encoder_recipe(kind, *changes)
     data, family = prepare(recipe), trainable_family("encoder")
     scorer = build_scorer(recipe, data)
     learner = scorer.learner(data.train.rows, 0.0, None).train()
-    batches = scorer.batches(data.train.rows, 2, seed=0)
+    batches = scorer.batches(data.train.rows, 3, seed=0)
     made = [batches.make(*listed) for listed in batches.epoch(0)]
     assert len(made) > 1
 
@@ -48,7 +51,7 @@ def test_compiled_layers_train_like_others(
     torch._dynamo.reset()
     counter = CompileCounterWithBackend(backend)
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=counter))
-    changed = recipe.training.model_copy(update={"batch_size": 2})
+    changed = recipe.training.model_copy(update={"batch_size": 3})
     ahead = recipe.model_copy(update={"training": changed})
     assert family.compile_ahead(ahead, torch.device("cpu"), None)
     before = counter.frame_count

@@ -22,6 +22,7 @@ from readlet.export.tracing import require_onnx
 from readlet.families.encoder_scorer import EncoderScorer
 from readlet.families.onnx_graph import GRAPH, OnnxGraph
 from readlet.families.onnx_scorer import Exported, OnnxSpanScorer
+from readlet.families.onnx_subwords import ApartInputs
 from readlet.families.onnx_weights import TRANSPOSED, WEIGHTS
 from readlet.reading.reader import Reader
 
@@ -34,6 +35,9 @@ def add_graph(folder: Path) -> float:
     network = network_of(scorer)
     if network is None or not isinstance(scorer, EncoderScorer):
         fault = f"a reader of kind {reader.recipe.model.kind!r} has no such graph"
+        raise bad_input(folder, "", fault, "use `readlet export --onnx`")
+    if isinstance(network.inputs, ApartInputs):
+        fault = "a reader with model.apart_layers has two graphs, not one"
         raise bad_input(folder, "", fault, "use `readlet export --onnx`")
     with tempfile.TemporaryDirectory() as drafts:
         path = Path(drafts) / GRAPH

@@ -1,16 +1,17 @@
 """A network traced to a graph of ONNX, with the batch size and all lengths free."""
 
 import warnings
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from readlet.encoding.batches import Arrays
 from readlet.errors import bad_input
-from readlet.export.networks import Network
 from readlet.installing import install_extra
 
 # Attention, layer norms and scatters are single operations from here on.
@@ -27,28 +28,30 @@ def require_onnx(name: str) -> None:
         raise bad_input(name, "", fault, install_extra("onnx")) from None
 
 
-def trace(name: str, network: Network, example: Arrays, path: Path) -> None:
-    """Write the graph of the named model.
+def trace(
+    name: str, module: nn.Module, example: Arrays, outputs: Sequence[str], path: Path
+) -> None:
+    """Write the graph of the named model's network, which takes these arrays in their order.
 
     `example` is any batch of at least two rows: a single one would be taken for a constant.
 
     By the tracer of TorchScript: for the small reader it takes seconds, and torch.export minutes.
     """
-    given = tuple(torch.from_numpy(example[name]) for name in network.inputs.names)
+    given = tuple(torch.from_numpy(array) for array in example.values())
     axes: dict[str, Any] = {
-        name: {axis: f"{name}_{axis}" for axis in range(example[name].ndim)}
-        for name in network.inputs.names
+        name: {axis: f"{name}_{axis}" for axis in range(array.ndim)}
+        for name, array in example.items()
     }
     # The axes of outputs follow from those of inputs.
     try:
         with warnings.catch_warnings(), torch.inference_mode(), redirect_stdout(StringIO()):
             warnings.simplefilter("ignore")  # each `if` on a shape; the graph is compared later
             torch.onnx.export(
-                network.module.eval(),
+                module.eval(),
                 given,
                 path,
-                input_names=list(network.inputs.names),
-                output_names=list(network.outputs),
+                input_names=list(example),
+                output_names=list(outputs),
                 dynamic_axes=axes,
                 opset_version=_OPSET,
                 dynamo=False,

@@ -41,7 +41,10 @@ class EncoderReader(nn.Module):
         token = batch.first.unsqueeze(1) + torch.arange(width, device=scores.device)  # (B, T)
         token = token.clamp(max=width - 1).unsqueeze(-1)  # (B, T, 1); beyond: not allowed
         places = scores.gather(1, token.expand_as(scores))  # (B, T, 2)
-        allowed = batch.allowed  # (B, T)
+        return self.spans(places, null, batch.allowed)
+
+    def spans(self, places: Tensor, null: Tensor, allowed: Tensor) -> SpanLogits:
+        """Scores of places (B, T, 2) and of CLS (B, 1, 2), with the places that are allowed."""
         if self.loss_gamma is not None:
             places, null = self._normalised(places, null, allowed, self.loss_gamma)
         start, end = places.unbind(dim=-1)  # (B, T) each
@@ -49,18 +52,19 @@ class EncoderReader(nn.Module):
 
     def states(self, batch: SubwordBatch) -> tuple[Tensor, ...]:
         """The states that the mix reads: (B, T, H) each."""
-        tokens = self._dropped(batch.tokens) if self.training else batch.tokens  # (B, T)
+        tokens = self.dropped(batch.tokens, self.null_token)  # (B, T)
         states: tuple[Tensor, ...] = self.encoder(
             tokens, batch.types, batch.keep, all_layers=self.mix.reads_all_layers
         )
         return states
 
-    def _dropped(self, tokens: Tensor) -> Tensor:
-        """Some tokens are replaced by the mask token; not CLS, which scores "no answer"."""
-        if not self.token_dropout:
+    def dropped(self, tokens: Tensor, spared: int | None = None) -> Tensor:
+        """In training the mask token replaces some tokens; not CLS, which scores "no answer"."""
+        if not self.token_dropout or not self.training:
             return tokens
         drop = torch.rand(tokens.shape, device=tokens.device) < self.token_dropout  # (B, T)
-        drop[:, self.null_token] = False
+        if spared is not None:
+            drop[:, spared] = False
         return torch.where(drop, self.mask_token, tokens)  # (B, T)
 
     def _normalised(
