@@ -132,9 +132,14 @@ def test_batches_by_length(case: tuple[Ints, list[Shape], Ints], size: int, plac
     cuts = batches.by_length(places)
     order = [row for rows in cuts for row in rows.tolist()]
     assert sorted(order) == list(range(len(lengths)))
-    totals = lengths.sum(axis=1)
-    assert [*totals[order]] == sorted(totals, reverse=True)
-    for rows in cuts:
+    assert lengths[order].tolist() == sorted(lengths.tolist(), reverse=True)
+    for i, rows in enumerate(cuts):
         assert 0 < len(rows) <= size
-        assert len(rows) == 1 or len(rows) * totals[rows].max() <= places or not totals[rows].max()
-    assert batches.places() == totals.sum()
+        assert len(rows) == 1 or padded_places(lengths[rows]) <= places
+        if len(rows) < size and i + 1 < len(cuts):  # the next row would not have fitted
+            assert padded_places(lengths[[*rows, cuts[i + 1][0]]]) > places
+    assert batches.places() == lengths.sum()
+
+
+def padded_places(lengths: Ints) -> int:
+    return len(lengths) * int(lengths.max(axis=0).sum())

@@ -104,6 +104,19 @@ def test_windows_longer_than_the_table_of_positions(random_reader: Make, tmp_pat
     assert Reader.load(tmp_path / "onnx").answer("Who paid?", text).text == expected.text
 
 
+def test_attention_of_a_small_reader_is_one_operation(small: tuple[Path, Path]) -> None:
+    """It knows how long rows are. Versions of onnxruntime that ignore this refuse the graph."""
+    import onnx
+
+    model = onnx.load(small[1] / "model.onnx")
+    assert {opset.domain: opset.version for opset in model.opset_import}[""] == 26
+    onnx.checker.check_model(model)
+    lengths = [node.input[6] for node in model.graph.node if node.op_type == "Attention"]
+    assert len(lengths) > 5
+    assert len(set(lengths)) == 2  # of contexts and of questions
+    assert "Softmax" not in {node.op_type for node in model.graph.node}
+
+
 @pytest.mark.parametrize("mix", ["last", "scalar", "scalar-softmax", "dot", "weighted", "encoder"])
 def test_every_mix(random_encoder_reader: Make, tmp_path: Path, mix: str) -> None:
     random_encoder_reader(mix).save(tmp_path / "torch")

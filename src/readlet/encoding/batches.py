@@ -68,13 +68,16 @@ class Batches(Generic[Batch]):
     def by_length(self, places: int) -> list[Ints]:
         """All rows, the longest first, in batches of at most so many places with their padding.
 
-        And of at most the batch size; a longer row is a batch of its own.
+        And of at most the batch size; a longer row is a batch of its own. The first length counts
+        before the others: it is that of the context, where padding costs most.
         """
-        total = self._lengths.sum(axis=1)  # (rows,)
-        order = np.argsort(-total, kind="stable").astype(np.int32)  # (rows,)
+        order = np.lexsort(-self._lengths.T[::-1]).astype(np.int32)  # (rows,)
         cuts, start = [], 0
         while start < len(order):
-            count = min(self.batch_size, max(1, places // max(1, int(total[order[start]]))))
+            most = self._lengths[order[start : start + self.batch_size]]  # (rows, dimensions)
+            most = np.maximum.accumulate(most, axis=0).sum(axis=1)  # (rows,)
+            fits = np.arange(1, len(most) + 1) * most <= places  # (rows,)
+            count = max(1, int(fits.sum()))
             cuts.append(order[start : start + count])  # (B,)
             start += count
         return cuts

@@ -8,7 +8,7 @@ language serve for all. Language ids: 0 unknown, then the known languages.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -91,8 +91,10 @@ class Vocabulary:
         often spelled alike.
         """
         known = self._words
-        written = _spellings(word, language, self.languages)
-        return next((known[form] for form in written if form in known), UNKNOWN)
+        for form in _spellings(word, language, self.languages):
+            if form in known:
+                return known[form]
+        return UNKNOWN
 
     def language_number(self, language: str) -> int:
         return self._languages.get(language, UNKNOWN_LANGUAGE)
@@ -114,11 +116,13 @@ def plain(word: str) -> str:
     return composed(word).lower().replace("’", "'")
 
 
-def _spellings(word: str, language: str, languages: tuple[str, ...]) -> Iterator[str]:
+def _spellings(word: str, language: str, languages: tuple[str, ...]) -> Sequence[str]:
     """How a word may be listed, the surest way first."""
     forms = (word, composed(word), plain(word))
-    for code in dict.fromkeys((language, ANY, *languages)):
-        yield from (_listed(code, form) for form in forms)
+    if language == ANY and not languages:  # all words of most readers: it must be fast
+        return forms
+    codes = dict.fromkeys((language, ANY, *languages))
+    return [_listed(code, form) for code in codes for form in forms]
 
 
 def _listed(language: str, word: str) -> str:

@@ -7,22 +7,27 @@ of the graph: onnxruntime finds it.
 """
 
 from copy import deepcopy
-from typing import Any
+from functools import reduce
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from readlet.export.operations import attended, normed, reshaped
 from readlet.models.qacnn import QACNN
 from readlet.nn.attention import SelfAttention
 from readlet.nn.characters import PADDING, CharacterConvolution
 from readlet.nn.convolution import SeparableConvolution
 from readlet.nn.encoder_block import EncoderBlock
-from readlet.nn.language_characters import AddedLanguage
+from readlet.nn.language_characters import AddedLanguage, FilmLanguage
 from readlet.nn.norm_attention import norm_attention
 from readlet.nn.position import PositionalEncoding
 from readlet.nn.softmax import MASKED
 from readlet.nn.stochastic_depth import StochasticDepth
+from readlet.nn.trilinear import ContextQueryAttention
+
+# Sums of more of them, for the words of a batch, do not fit into the caches.
+_CHARACTERS_AT_ONCE = 8
 
 
 def plain_qacnn(network: QACNN) -> QACNN:
@@ -35,6 +40,7 @@ def plain_qacnn(network: QACNN) -> QACNN:
     position = network.encoder.position  # not a copy: its table may grow until the trace
     made.encoder = _PlainBlock(made.encoder, position)  # type: ignore[assignment]
     made.blocks = nn.ModuleList(_PlainBlock(block, position) for block in made.blocks)  # type: ignore[arg-type]
+    made.attention = _PlainContextQuery(made.attention)  # type: ignore[assignment]
     return made
 
 
@@ -46,7 +52,6 @@ class _CharacterTable(nn.Module):
     """
 
     table: Tensor
-    bias: Tensor
 
     def __init__(self, layer: CharacterConvolution) -> None:
         super().__init__()
@@ -55,24 +60,33 @@ class _CharacterTable(nn.Module):
         weight = layer.convolution.weight.detach()[:, :, 0]  # (F, C, K)
         # In float64: to sum up in another order must not add errors.
         table = torch.einsum("vc,fck->kvf", layer.embedding.weight.double(), weight.double())
+        assert layer.convolution.bias is not None
+        table[self.reach] += layer.convolution.bias.detach()
         table[:, PADDING] = 0.0
+        table[self.reach, PADDING] = MASKED  # the highest value is never behind the word
         self.register_buffer("table", table.float())  # (K, V, F)
 
     def forward(self, ids: Tensor, languages: Tensor) -> Tensor:
         """ids (U, W), languages (U,) -> (U, F), as the convolution that it replaces."""
-        layer = self.layer
-        width = ids.shape[1]
+        language = self.layer.of_languages(languages)  # (U, ...)
         around = F.pad(ids, (self.reach, self.reach), value=PADDING)  # (U, W + K - 1)
-        total = self.table[0][around[:, :width]]  # (U, W, F)
-        for k in range(1, len(self.table)):
-            total = total + self.table[k][around[:, k : k + width]]  # (U, W, F)
-        assert layer.convolution.bias is not None
-        filtered = total + layer.convolution.bias  # (U, W, F)
-        language = layer.of_languages(languages)  # (U, ...)
-        filtered = layer.of_filters(filtered.transpose(1, 2), language)  # (U, F, W)
-        # After ReLU no value is below zero, so zeros in the padding never change the maximum.
-        kept = (ids != PADDING).unsqueeze(1)  # (U, 1, W)
-        return (F.relu(filtered) * kept).amax(dim=-1)  # (U, F)
+        width = int(ids.shape[1])  # the same for all texts
+        best: list[Tensor] = []  # of (U, F)
+        for first in range(0, width, _CHARACTERS_AT_ONCE):
+            last = min(first + _CHARACTERS_AT_ONCE, width)
+            total = self.table[0][around[:, first:last]]  # (U, w, F)
+            for k in range(1, len(self.table)):
+                total = total + self.table[k][around[:, first + k : last + k]]  # (U, w, F)
+            best.append(self._highest(total, ids[:, first:last], language))
+        return F.relu(reduce(torch.maximum, best))  # (U, F)
+
+    def _highest(self, total: Tensor, ids: Tensor, language: Tensor) -> Tensor:
+        """Of the filters (U, w, F): (U, F)."""
+        if not isinstance(self.layer, FilmLanguage):
+            return total.amax(dim=1)  # (U, F)
+        # A language may turn the sign of a filter: its highest value is then another one.
+        filtered = self.layer.of_filters(total.transpose(1, 2), language)  # (U, F, w)
+        return (F.relu(filtered) * (ids != PADDING).unsqueeze(1)).amax(dim=-1)  # (U, F)
 
 
 class _PlainBlock(nn.Module):
@@ -80,22 +94,28 @@ class _PlainBlock(nn.Module):
 
     def __init__(self, block: EncoderBlock, position: PositionalEncoding) -> None:
         super().__init__()
-        self.position = position
+        self.position, self.width = position, position.table.shape[1]
         layers = [layer for pair in block.pairs for layer in pair.convolutions]  # type: ignore[union-attr]
         *factors, of_attention, of_feed_forward = _factors(block)
         self.convolutions = nn.ModuleList(map(_PlainConvolution, layers, factors))
         self.attention = _PlainAttention(block.rest.attention, of_attention)
         self.feed_forward, self.norm = block.rest.feed_forward, block.rest.norm
+        norm = self.norm[0]
+        assert isinstance(norm, nn.LayerNorm)
+        self.epsilon = norm.eps
         last = self.feed_forward[-1]
         assert isinstance(last, nn.Linear)
         last.weight.data *= of_feed_forward
 
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
         """x (B, L, D), keep (B, L) -> (B, L, D); padded positions are undefined."""
-        x = x + self.position.table[: keep.shape[1]]  # (B, L, D)
-        kept = keep.unsqueeze(-1).to(x.dtype)  # (B, L, 1)
+        batch, length = keep.shape
+        kept = keep.flatten().to(x.dtype)  # (B * L,)
+        x = (x + self.position.table[:length]).unsqueeze(1)  # (B, 1, L, D)
         for convolution in self.convolutions:
-            x = x + convolution(self.norm(x) * kept)  # (B, L, D)
+            words = normed(reshaped(x, 1, -1, self.width), kept, self.epsilon)  # (1, B * L, D)
+            x = x + convolution(words.view(batch, 1, length, self.width))  # (B, 1, L, D)
+        x = x.squeeze(1)  # (B, L, D)
         x = x + self.attention(self.norm(x), keep)  # (B, L, D)
         update: Tensor = self.feed_forward(self.norm(x))  # (B, L, D)
         return x + update
@@ -116,10 +136,9 @@ class _PlainConvolution(nn.Module):
         self.pointwise.weight.data *= factor
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (B, L, D), zero in the padding -> (B, L, D)."""
-        image = x.unsqueeze(1).permute(0, 3, 1, 2)  # (B, D, 1, L)
-        filtered = self.depthwise(image).permute(0, 2, 3, 1).squeeze(1)  # (B, L, D)
-        return F.relu(self.pointwise(filtered))  # (B, L, D)
+        """x (B, 1, L, D), zero in the padding -> (B, 1, L, D)."""
+        filtered = self.depthwise(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)  # (B, 1, L, D)
+        return F.relu(self.pointwise(filtered))  # (B, 1, L, D)
 
 
 class _PlainAttention(nn.Module):
@@ -136,41 +155,44 @@ class _PlainAttention(nn.Module):
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
         """x (B, L, D), keep (B, L) -> (B, L, D)."""
         layer = self.layer
-        parts = layer.qkv(x).split(layer.heads * layer.head_width, dim=-1)  # 3 of (B, L, H * E)
-        heads = (_in_parts(part, layer.heads) for part in parts)  # 3 of (B, L, H, E)
-        query, key, value = (part.transpose(1, 2) for part in heads)  # 3 of (B, H, L, E)
-        if self.gamma is not None:
-            mixed = norm_attention(query, key, value, keep, gamma=self.gamma)  # (B, H, L, E)
+        # Three products: what one would give had to be split, which takes longer.
+        query, key, value = (F.linear(x, w) for w in layer.qkv.weight.chunk(3))  # (B, L, H * E)
+        if self.gamma is None:
+            mixed = attended(query, key, value, _lengths(keep), layer.heads)  # (B, L, H * E)
         else:
-            hidden = torch.where(keep, 0.0, MASKED)[:, None, None]  # (B, 1, 1, L)
-            mixed = (query @ key.transpose(-1, -2) + hidden).softmax(dim=-1) @ value
-        return layer.output(_joined(mixed.transpose(1, 2)))  # type: ignore[no-any-return]
+            parts = (reshaped(x, 0, 0, layer.heads, -1) for x in (query, key, value))
+            query, key, value = (part.transpose(1, 2) for part in parts)  # 3 of (B, H, L, E)
+            mixed = norm_attention(query, key, value, keep, gamma=self.gamma)  # (B, H, L, E)
+            mixed = reshaped(mixed.transpose(1, 2), 0, 0, -1)  # (B, L, H * E)
+        return layer.output(mixed)  # type: ignore[no-any-return]
 
 
-class _Reshaped(torch.autograd.Function):
-    """All but the first two dimensions in another shape.
+class _PlainContextQuery(nn.Module):
+    """Context-query attention as two attentions, with the symbols of the layer that it replaces.
 
-    By a constant of the graph. What the tracer makes of a view are five operations that find out
-    the first two dimensions, which cost more than they look: there are hundreds of them.
+    Softmax over the question ignores what a context word adds to all its scores, and softmax over
+    the context what a question word adds. So S1 and S2 leave out one part of S each.
     """
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, *shape: int) -> Tensor:
-        return x.reshape(*x.shape[:2], *shape)  # (B, L, ...)
+    def __init__(self, layer: ContextQueryAttention) -> None:
+        super().__init__()
+        self.layer = layer
 
-    @staticmethod
-    def symbolic(graph: Any, x: Any, *shape: int) -> Any:
-        wanted = graph.op("Constant", value_t=torch.tensor([0, 0, *shape]))  # 0: as it is
-        return graph.op("Reshape", x, wanted)
+    def forward(
+        self, context: Tensor, question: Tensor, context_keep: Tensor, question_keep: Tensor
+    ) -> Tensor:
+        """(B, Lc, D), (B, Lq, D), (B, Lc), (B, Lq) -> (B, Lc, 4 D); padding is undefined."""
+        layer = self.layer
+        query = question * layer.product_weight + layer.context_weight  # (B, Lq, D)
+        read = attended(query, context, context, _lengths(context_keep))  # S2' C (B, Lq, D)
+        values = torch.cat([question, read], dim=-1)  # (B, Lq, 2 D)
+        values = values * question_keep.unsqueeze(-1)  # zeros of a question without words
+        query = context * layer.product_weight + layer.question_weight  # (B, Lc, D)
+        both = attended(query, question, values, _lengths(question_keep))  # (B, Lc, 2 D)
+        a, b = both.chunk(2, dim=-1)  # S1 Q, S1 S2' C: 2 of (B, Lc, D)
+        return torch.cat([context, a, context * a, context * b], dim=-1)  # (B, Lc, 4 D)
 
 
-def _in_parts(x: Tensor, parts: int) -> Tensor:
-    """(B, L, H * E) -> (B, L, H, E)."""
-    found: Tensor = _Reshaped.apply(x, parts, -1)  # type: ignore[no-untyped-call]
-    return found
-
-
-def _joined(x: Tensor) -> Tensor:
-    """(B, L, H, E) -> (B, L, H * E)."""
-    found: Tensor = _Reshaped.apply(x, -1)  # type: ignore[no-untyped-call]
-    return found
+def _lengths(keep: Tensor) -> Tensor:
+    """Of rows with their padding at the end; nothing kept counts as one: no softmax is NaN."""
+    return keep.sum(dim=1).clamp(min=1)  # (B,)

@@ -12,6 +12,7 @@ from torch import nn
 
 from readlet.encoding.batches import Arrays
 from readlet.errors import bad_input
+from readlet.export.operations import modernise
 from readlet.installing import install_extra
 
 # Attention, layer norms and scatters are single operations from here on.
@@ -60,6 +61,7 @@ def trace(
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         fault = f"torch cannot export its network ({reason:.120})"
         raise bad_input(name, "", fault, "use it with torch") from None
+    modernise(path)
     _simplify(path)
 
 

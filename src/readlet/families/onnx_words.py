@@ -36,7 +36,10 @@ class WordInputs(Inputs):
         }  # (F,), (F, W), (F,), (F,)
 
         def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
-            return word_arrays(rows, self.null, shape, numbers, size) | tables
+            arrays = word_arrays(rows, self.null, shape, numbers, size)
+            last = max(arrays["context"].max(), arrays["question"].max())
+            # Without padding: a graph has no favourite number of forms.
+            return arrays | {"forms": arrays["forms"][: last + 1]} | tables
 
         languages = self.encoder.vocabulary.languages
         listed = shapes(self.encoder.windows, null=self.null, languages=languages)
