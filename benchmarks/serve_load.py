@@ -1,13 +1,14 @@
 """Many clients at once, against one server: latency, errors, memory.
 
-    python benchmarks/serve_load.py [--reader bundled] [--clients 32] [--seconds 60] [--pause 1]
+    python benchmarks/serve_load.py [--reader bundled] [--clients 32] [--seconds 60] [--pause 5]
 
 Starts `readlet serve`, and asks it the bundled questions from this many clients, one question at a
 time each, in two ways. Times are compared with the median of single requests, which are measured
 first in the same run.
 
-Clients that pause between an answer and their next question, as people do: the slowest hundredth
-(p99) within 10 times a single request. The pauses are random (exponential) with the given mean.
+Clients that pause between an answer and their next question, as people do who read and type: the
+slowest hundredth (p99) within 10 times a single request. The pauses are random (exponential) with
+the given mean.
 
 Clients that ask again at once keep the server at its capacity, and each of N waits for N
 questions: p99 is at least N over the number of times that the server is faster than for one
@@ -146,7 +147,7 @@ def main() -> None:
     parser.add_argument("--reader", default="bundled")
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=60.0, help="of each of the two ways")
-    parser.add_argument("--pause", type=float, default=1.0, help="seconds, the mean")
+    parser.add_argument("--pause", type=float, default=5.0, help="seconds, the mean")
     options = parser.parse_args()
     command = [sys.executable, "-m", "readlet", "serve", options.reader, "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:

@@ -89,7 +89,7 @@ def test_weights_are_averaged(
 
 def train_some(recipe: EncoderRecipe, folder: Path, *, resume: bool) -> None:
     """Train one reader of a kind; the others get an untrained network."""
-    if folder.name in ("taught", "last-1"):
+    if folder.name in ("teacher-1", "taught", "last-1"):
         train_reader(recipe, folder, resume=resume)
         return
     family = EncoderFamily()
@@ -112,10 +112,11 @@ def test_the_bundled_reader(
     few = script.calibration_questions
     monkeypatch.setattr(script, "calibration_questions", lambda held: few(held)[:64])
     changes = [*SHORT, f"model.encoder={long_encoder}", "data.share=0.6"]
-    for name, faster in (("TAUGHT", "data.share=0.6"), ("SECOND_STAGE", "data.share=0.1")):
-        shorter = (*getattr(script, name), "training.epochs=1", faster)
+    shares = {"TAUGHT": 0.6, "SECOND_STAGE": 0.1, "SECOND_OF_TEACHER": 0.1}
+    for name, share in shares.items():
+        shorter = (*getattr(script, name), "training.epochs=1", f"data.share={share}")
         monkeypatch.setattr(script, name, shorter)
-    finished = script.make(squad, out, [*changes, *FAST])
+    finished = script.make(squad, out, [*changes, *FAST], teacher=str(long_encoder))
     made = Reader.load(finished, device="cpu")
     assert made.scorer.stored == "int8"
     assert made.calibration.impossible_share == 0.1
@@ -127,10 +128,16 @@ def test_the_bundled_reader(
         files = {Path(file).name.removesuffix(".json.gz") for file in recipe.data.train}
         assert files == {*real, "own-train"}
         assert (Path(recipe.training.start).name, recipe.training.seed) == ("taught", 1)
+        assert [Path(name).name for name in recipe.training.teacher] == ["teacher-0", "teacher-1"]
+        assert [Path(name).name for name in recipe.data.replay] == ["made.json.gz"]
+    teacher = Reader.load(out / "teacher-1").recipe
+    assert (teacher.data.folds, teacher.data.fold) == (2, 1)
+    assert Path(teacher.training.start).name == "wide-1"
     assert needs_torch(str(finished), device="cpu")
     assert not needs_torch(str(finished))  # by its graph
     before = (finished / "config.json").read_bytes()
-    assert script.make(squad, out, [*changes, *FAST]) == finished  # nothing is trained again
+    again = script.make(squad, out, [*changes, *FAST], teacher=str(long_encoder))
+    assert again == finished  # nothing is trained again
     assert (finished / "config.json").read_bytes() == before
     heading, *rows = script.lines(finished, squad)
     assert heading.split() == ["EM", "F1", "answerable", "area"]

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from readlet.metrics.calibration_error import expected_calibration_error
-from readlet.reading.calibration import Calibration, fit_no_answer, fit_temperature, logit
+from readlet.reading.calibration import (
+    Calibration,
+    fit_answers,
+    fit_no_answer,
+    fit_temperature,
+    logit,
+)
 
 
 def plain_error(confidences: Sequence[float], correct: Sequence[float]) -> float:
@@ -93,6 +99,50 @@ def test_temperatures_are_bounded(correct: list[float]) -> None:
         ]  # a confidence of 1 is clipped, never log(0)
 
     assert 0.25 <= fit_temperature(confidences, correct) <= 8
+
+
+@pytest.mark.parametrize(("temperature", "bias"), [(1.0, 0.0), (0.6, 0.8), (2.0, 1.5)])
+def test_temperature_and_bias_of_answers_are_recovered(temperature: float, bias: float) -> None:
+    """The log-odds of shares fall with the temperature, as they do with two spans."""
+    generator = np.random.default_rng(3)
+    odds = generator.normal(0.5, 2.0, size=40_000) * temperature  # at temperature 1
+    truth = 1 / (1 + np.exp(-(odds / temperature + bias)))
+    correct = (generator.random(len(odds)) < truth).astype(float).tolist()
+
+    def shares(tried: float) -> list[float]:
+        found: list[float] = (1 / (1 + np.exp(-odds / tried))).tolist()
+        return found
+
+    assert fit_answers(shares, correct) == pytest.approx((temperature, bias), rel=0.05, abs=0.03)
+
+
+def test_a_bias_without_a_gain_is_none() -> None:
+    """Confident answers that are wrong: a negative bias would be best, and is not allowed."""
+    found = fit_answers(lambda _: [0.9, 0.8, 0.7, 0.6] * 50, [1.0, 0.0, 0.0, 0.0] * 50)
+    assert found == (1.0, 0.0)
+
+
+@given(
+    st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=8),
+    st.floats(0.0, 20.0),
+    st.floats(0.01, 1.0),
+)
+def test_probabilities_of_answers(drawn: list[float], bias: float, mass: float) -> None:
+    """In the same order, at most 1 together, the best one with the bias on its log-odds."""
+    shares = sorted((mass * share / sum(drawn) for share in drawn), reverse=True)
+    found = Calibration(answer_bias=bias).of_answers(shares)
+    assert found[0] == pytest.approx(1 / (1 + math.exp(-logit(shares[0]) - bias)), rel=1e-6)
+    assert sorted(found, reverse=True) == pytest.approx(found, abs=1e-12)
+    assert sum(found) <= 1 + 1e-9
+    left = sum(found[1:]) * (1 - shares[0])
+    assert left == pytest.approx(sum(shares[1:]) * (1 - found[0]), abs=1e-9)
+    if bias == 0:
+        assert found == shares
+
+
+def test_no_answers_have_no_probabilities() -> None:
+    assert Calibration(answer_bias=1.0).of_answers([]) == []
+    assert Calibration(answer_bias=1.0).of_answers([1.0, 0.0]) == pytest.approx([1.0, 0.0])
 
 
 def test_stored_and_read_again() -> None:

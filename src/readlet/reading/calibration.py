@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 Doubles = NDArray[np.float64]
-_RANGE = (0.25, 8.0)  # of the temperature
+_LOG_RANGE = (math.log(0.25), math.log(8.0))  # of the temperature
+_MOST_BIAS = 8.0
 _MIN_GAIN = 1e-3  # nats per question
 _MIN_SLOPE = 1e-3  # positive: a larger lead never makes "no answer" less likely
 
@@ -21,6 +22,9 @@ class Calibration(BaseModel):
 
     temperature: Annotated[float, Field(ge=1e-3, le=1e3)] = 1.0
     """Scores of spans are divided by it before they become probabilities."""
+    answer_bias: Annotated[float, Field(ge=0.0, le=1e3)] = 0.0
+    """Added to the log-odds of the best answer: spans that differ by an article or a comma are
+    right together, but share their probability."""
     no_answer_slope: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0
     """Factor of the lead that "no answer" has over the best answer, as log-odds."""
     no_answer_bias: Annotated[float, Field(ge=-1e3, le=1e3)] = 0.0
@@ -65,14 +69,28 @@ class Calibration(BaseModel):
         }
         return self.model_copy(update=moved)
 
+    def of_answers(self, shares: Sequence[float]) -> list[float]:
+        """The probabilities of answers, best first, from their shares of all spans.
+
+        The others share what the best one leaves, as before.
+        """
+        if not self.answer_bias or not shares:
+            return list(shares)
+        best = _logistic(logit(shares[0]) + self.answer_bias)
+        left = (1.0 - best) / (1.0 - shares[0]) if shares[0] < 1.0 else 0.0
+        return [best, *(share * left for share in shares[1:])]
+
     def no_answer(self, lead: float, windows: int = 1) -> float:
         """The probability of "no answer" when its score exceeds the best answer's by `lead`.
 
         The best of so many windows, that is.
         """
         x = self.no_answer_slope * lead + self.no_answer_bias
-        x += self.no_answer_windows * math.log(windows)
-        return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
+        return _logistic(x + self.no_answer_windows * math.log(windows))
+
+
+def _logistic(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
 
 
 UNCALIBRATED = Calibration()
@@ -85,16 +103,43 @@ def fit_temperature(
     """The temperature at which confidence best predicts whether the answer is right (log loss)."""
     from scipy.optimize import minimize_scalar  # used only in training, and slow to import
 
-    truth = np.asarray(correct, np.float64)
+    def loss(log_temperature: float) -> float:
+        return _log_loss(_log_odds(confidences(math.exp(log_temperature))), correct)
 
-    def log_loss(log_temperature: float) -> float:
-        p = np.clip(confidences(float(np.exp(log_temperature))), 1e-6, 1 - 1e-6)
-        return float(-np.mean(truth * np.log(p) + (1 - truth) * np.log1p(-p)))
-
-    low, high = np.log(_RANGE)
-    found = minimize_scalar(log_loss, bounds=(low, high), method="bounded")
+    found = minimize_scalar(loss, bounds=_LOG_RANGE, method="bounded")
     # A smaller gain is not significant: then the scores are not changed.
-    return float(np.exp(found.x)) if log_loss(0.0) - found.fun > _MIN_GAIN else 1.0
+    return float(np.exp(found.x)) if loss(0.0) - found.fun > _MIN_GAIN else 1.0
+
+
+def fit_answers(
+    confidences: Callable[[float], Sequence[float]], correct: Sequence[float]
+) -> tuple[float, float]:
+    """Temperature and bias with which confidence best predicts whether the answer is right."""
+    from scipy.optimize import minimize_scalar
+
+    def bias_at(temperature: float) -> tuple[float, float]:
+        odds = _log_odds(confidences(temperature))  # (questions,)
+        found = minimize_scalar(
+            lambda bias: _log_loss(odds + bias, correct), bounds=(0.0, _MOST_BIAS), method="bounded"
+        )
+        return float(found.fun), float(found.x)
+
+    found = minimize_scalar(lambda x: bias_at(math.exp(x))[0], bounds=_LOG_RANGE, method="bounded")
+    alone = fit_temperature(confidences, correct)
+    if _log_loss(_log_odds(confidences(alone)), correct) - found.fun <= _MIN_GAIN:
+        return alone, 0.0
+    temperature = math.exp(found.x)
+    return temperature, bias_at(temperature)[1]
+
+
+def _log_odds(confidences: Sequence[float]) -> Doubles:
+    p = np.clip(np.asarray(confidences, np.float64), 1e-6, 1 - 1e-6)  # (questions,)
+    odds: Doubles = np.log(p) - np.log1p(-p)  # (questions,)
+    return odds
+
+
+def _log_loss(log_odds: Doubles, correct: Sequence[float] | Doubles) -> float:
+    return float(np.mean(np.logaddexp(0.0, log_odds) - np.asarray(correct) * log_odds))
 
 
 def logit(probability: float) -> float:
@@ -121,9 +166,8 @@ def fit_no_answer(
     high, low = (positive + 1) / (positive + 2), 1 / (len(impossible) - positive + 2)
     truth = np.where(impossible, high, low)
 
-    def log_loss(parameters: Doubles) -> float:
-        logits = parameters[0] * x + parameters[1] + added  # (questions,)
-        return float(np.mean(np.logaddexp(0.0, logits) - truth * logits))
+    def loss(parameters: Doubles) -> float:
+        return _log_loss(parameters[0] * x + parameters[1] + added, truth)
 
-    found = minimize(log_loss, (1.0, 0.0), bounds=((_MIN_SLOPE, None), (None, None)))
+    found = minimize(loss, (1.0, 0.0), bounds=((_MIN_SLOPE, None), (None, None)))
     return float(found.x[0]), float(found.x[1])

@@ -15,8 +15,8 @@ from readlet.reading.calibration import (
     UNCALIBRATED,
     Calibration,
     Doubles,
+    fit_answers,
     fit_no_answer,
-    fit_temperature,
     logit,
 )
 from readlet.reading.decoding import spans_in_order
@@ -40,7 +40,7 @@ def calibrate(
     *,
     refusals: bool = True,
 ) -> Calibration:
-    """Fit the temperature on the answerable questions, and `refusals` on all questions.
+    """Fit the confidence of answers on the answerable questions, and `refusals` on all questions.
 
     What is not fitted, for example with too few questions of a kind, has the values of `default`.
 
@@ -61,13 +61,15 @@ def calibrate(
     def shares(temperature: float) -> list[float]:
         return [evidence[answered[i]].share(temperature) for i in answerable]
 
-    temperature = fit_temperature(shares, [correct[i] for i in answerable])
-    fitted = default.model_copy(update={"temperature": temperature, "questions": len(examples)})
+    temperature, bias = fit_answers(shares, [correct[i] for i in answerable])
+    of_answers = {"temperature": temperature, "answer_bias": bias, "questions": len(examples)}
+    fitted = default.model_copy(update=of_answers)
     if refusals and predictor.scorer.can_refuse:
         fitted = _with_refusals(fitted, predictor, examples, predictions, rows)
     counts = windows_of(rows, len(examples))
     after = [
-        (1.0 - _no_answer(fitted, predictions[n], int(counts[n]))) * evidence[n].share(temperature)
+        (1.0 - _no_answer(fitted, predictions[n], int(counts[n])))
+        * fitted.of_answers([evidence[n].share(temperature)])[0]
         for n in answered
     ]
     errors = {

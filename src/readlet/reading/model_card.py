@@ -123,8 +123,9 @@ def _reader_calibration(reader: "Reader") -> str:
     share = ""
     if fitted.has_fitted_refusals:
         share = f" Probabilities hold where {fitted.impossible_share:.0%} have no answer."
+    bias = f"answer bias {fitted.answer_bias:.3f}, " if fitted.answer_bias else ""
     return (
-        f"{_fit(reader, fitted.questions, TOO_FEW)}: temperature {fitted.temperature:.3f}, "
+        f"{_fit(reader, fitted.questions, TOO_FEW)}: temperature {fitted.temperature:.3f}, {bias}"
         f"no-answer threshold {fitted.no_answer_threshold:.3f}; expected calibration error "
         f"{measured}.{share}"
     )

@@ -91,11 +91,12 @@ class Predictor:
         if not best or not example.question.strip():
             return Prediction.choose((), 1.0, 0.0)
         total = log_total([(window.log_start, window.log_end) for window in windows])
+        shares = [math.exp(min(span.score / temperature - total, 0.0)) for span in best.values()]
         candidates = [
-            Candidate(
-                text, span.start, span.end, math.exp(min(span.score / temperature - total, 0.0))
+            Candidate(text, span.start, span.end, probability)
+            for (text, span), probability in zip(
+                best.items(), self.calibration.of_answers(shares), strict=True
             )
-            for text, span in best.items()
         ]
         fitted = self.calibration.no_answer_threshold
         threshold = fitted if self.threshold is None else self.threshold
