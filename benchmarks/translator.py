@@ -5,7 +5,7 @@
     python benchmarks/translator.py --pairs tatoeba.en-de.tsv.gz --reverse ... --out models/de-en
     readlet augment data.json --to de --engine models/en-de --out augmented.json
 
-A Marian model of transformers, trained from scratch on lines "source TAB target" and converted to
+An mBART model of transformers, trained from scratch on lines "source TAB target" and converted to
 CTranslate2 with int8 weights; `translator_data.py` says what is made of the pairs. Other processes
 do that, so that a GPU never waits. Needs one for more than a try, and the extra `translate`; the
 library ctranslate2 only for the conversion.
@@ -21,16 +21,30 @@ from typing import Any
 import sentencepiece
 import torch
 from torch.utils.data import DataLoader
-from translator_data import NOTHING, Batch, Batches, names_in, numbers_of, read_pairs, train_pieces
+from translator_data import (
+    END,
+    NOTHING,
+    Batch,
+    Batches,
+    names_in,
+    numbers_of,
+    read_pairs,
+    train_pieces,
+)
 
 from readlet.formats import read_questions
 from readlet.machine import own_cores
 
 
 def make_model(vocabulary: int, width: int, layers: tuple[int, int]) -> Any:
-    from transformers import MarianConfig, MarianMTModel
+    """Of the kind mBART, whose layers normalise their inputs.
 
-    config = MarianConfig(
+    Those of Marian normalise their outputs. With a short warm-up their decoder never learns to
+    attend to the source: it becomes a language model.
+    """
+    from transformers import MBartConfig, MBartForConditionalGeneration
+
+    config = MBartConfig(
         vocab_size=vocabulary,
         d_model=width,
         encoder_layers=layers[0],
@@ -40,32 +54,37 @@ def make_model(vocabulary: int, width: int, layers: tuple[int, int]) -> Any:
         encoder_ffn_dim=4 * width,
         decoder_ffn_dim=4 * width,
         max_position_embeddings=512,
-        activation_function="swish",
+        activation_function="relu",
         scale_embedding=True,
         init_std=width**-0.5,  # so that tokens weigh as much as their positions
         dropout=0.1,
         pad_token_id=vocabulary - 1,
-        decoder_start_token_id=vocabulary - 1,
+        bos_token_id=0,
         eos_token_id=0,
+        decoder_start_token_id=0,
         forced_eos_token_id=0,
+        normalize_before=True,  # for the conversion
+        tokenizer_class="MarianTokenizer",
     )
-    model = MarianMTModel(config)
+    model = MBartForConditionalGeneration(config)
     for name, weight in model.named_parameters():
-        if "layers" in name and weight.ndim > 1:  # else attention learns late
+        if "layers" in name and weight.ndim > 1:
             torch.nn.init.xavier_uniform_(weight)
+        elif "embed_positions" in name:
+            weight.data.copy_(sinusoids(*weight.shape))
     return model
+
+
+def sinusoids(positions: int, width: int) -> torch.Tensor:
+    """(positions, width), as in "Attention is all you need": near places look alike."""
+    angles = torch.arange(positions)[:, None] * 1e-4 ** torch.linspace(0, 1, width // 2)  # (P, W/2)
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
 def train(model: Any, stream: Iterator[Batch], *, minutes: float, rate: float, device: str) -> None:
     """Adam with a rate that rises for a tenth of the time, and falls to zero at its end."""
     model.to(device).train()
     padding = model.config.pad_token_id
-    # CTranslate2 begins a translation with zeros, as Marian does, not with this row. It would get
-    # gradients as a class, since inputs and classes share their vectors.
-    vectors = model.get_input_embeddings().weight  # (V, D)
-    vectors.data[padding] = 0.0
-    of_padding = torch.tensor([padding], device=device)
-    vectors.register_hook(lambda gradient: gradient.index_fill(0, of_padding, 0.0))
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=device == "cuda"
     )
@@ -76,8 +95,8 @@ def train(model: Any, stream: Iterator[Batch], *, minutes: float, rate: float, d
         positions += source.numel() + target.numel()
         for group in optimizer.param_groups:
             group["lr"] = rate * min(gone / 0.1, (1 - gone) / 0.9)
-        before = target.roll(1, dims=1)  # (B, T) the token before each; padding begins
-        before[:, 0] = padding
+        before = target.roll(1, dims=1)  # (B, T) the token before each
+        before[:, 0] = model.config.decoder_start_token_id
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
             logits = model(
                 input_ids=source, attention_mask=source != padding, decoder_input_ids=before
@@ -102,13 +121,13 @@ def train(model: Any, stream: Iterator[Batch], *, minutes: float, rate: float, d
 
 
 def save(model: Any, pieces: Any, folder: Path) -> None:
-    """As MarianTokenizer and MarianMTModel load it, in half precision."""
+    """As the conversion loads it, in half precision; with files of pieces as Marian has them."""
     model.half().cpu().save_pretrained(folder)
     for name in ("source.spm", "target.spm"):
         (folder / name).write_bytes(pieces.serialized_model_proto())
     vocabulary = json.dumps(numbers_of(pieces), ensure_ascii=False)
     (folder / "vocab.json").write_text(vocabulary, "utf-8")
-    kind = {"tokenizer_class": "MarianTokenizer"}
+    kind = {"tokenizer_class": "MarianTokenizer", "bos_token": END}  # a translation begins with it
     (folder / "tokenizer_config.json").write_text(json.dumps(kind), "utf-8")
 
 
@@ -122,10 +141,10 @@ def convert(folder: Path, out: Path, quantization: str = "int8") -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    arguments.marian.mkdir(parents=True, exist_ok=True)
+    arguments.torch.mkdir(parents=True, exist_ok=True)
     pairs = read_pairs(arguments.pairs, reverse=arguments.reverse)
     texts = sorted({e.context for path in arguments.names for e in read_questions(path)})
-    path = arguments.pieces or arguments.marian / "pieces.model"
+    path = arguments.pieces or arguments.torch / "pieces.model"
     if not path.exists():
         sides = [side.translate(NOTHING) for pair in pairs for side in pair]
         train_pieces([*sides, *texts], arguments.vocabulary, path)
@@ -142,7 +161,7 @@ def run(arguments: argparse.Namespace) -> None:
     torch.manual_seed(0)
     model = make_model(len(numbers_of(pieces)), arguments.width, tuple(arguments.layers))
     train(model, iter(stream), minutes=arguments.minutes, rate=arguments.rate, device=device)
-    save(model, pieces, arguments.marian)
+    save(model, pieces, arguments.torch)
 
 
 def main() -> None:
@@ -152,21 +171,21 @@ def main() -> None:
     parser.add_argument("--names", nargs="*", default=[], help="questions whose texts have names")
     parser.add_argument("--pieces", type=Path, help="SentencePiece model; made if it is not there")
     parser.add_argument("--out", type=Path, required=True, help="folder, named after the languages")
-    parser.add_argument("--marian", type=Path, help="folder of the model of transformers")
+    parser.add_argument("--torch", type=Path, help="folder of the model of transformers")
     parser.add_argument("--only", choices=("train", "convert"))
     parser.add_argument("--minutes", type=float, default=6.0)
     parser.add_argument("--vocabulary", type=int, default=16_000)
     parser.add_argument("--width", type=int, default=384)
     parser.add_argument("--layers", type=int, nargs=2, default=(6, 3), help="encoder, decoder")
     parser.add_argument("--tokens", type=int, default=24_000, help="in a batch, on each side")
-    parser.add_argument("--rate", type=float, default=7e-4)
+    parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--workers", type=int, default=max(1, own_cores() - 2))
     arguments = parser.parse_args()
-    arguments.marian = arguments.marian or arguments.out.with_name(f"{arguments.out.name}-marian")
+    arguments.torch = arguments.torch or arguments.out.with_name(f"{arguments.out.name}-torch")
     if arguments.only != "convert":
         run(arguments)
     if arguments.only != "train":
-        convert(arguments.marian, arguments.out)
+        convert(arguments.torch, arguments.out)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
 """The training data of `translator.py`: from pairs of sentences to batches of numbers.
 
+At first every pair is an example of its own: which word of a long source belongs to which word of
+the target, a model learns only after it has seen short ones. Begun with rows of pairs, it ignores
+the source and becomes a language model.
+
 A pair may have the markers « and » around words that mean the same on both sides. Half of the time
 they become [ and ], and often they are left out. Pairs of short sentences teach neither long
-sentences nor rare names. So most examples are several short pairs in a row; names and numbers that
-are the same on both sides are often replaced by those of other texts, and marked.
+sentences nor rare names. So later most examples are several short pairs in a row; names and numbers
+that are the same on both sides are often replaced by those of other texts, and marked.
 """
 
 import gzip
@@ -29,6 +33,7 @@ END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 LONGEST = 256  # pieces
 ROW = 160  # characters; a longer pair stands alone
 POOL = 16_384  # examples that are sorted by length
+ALONE = 25  # pools at the beginning of each process, of single pairs
 _WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}.\-]*[\p{L}\p{N}]|[\p{L}\p{N}]")
 _NAME = regex.compile(r"\p{Lu}\p{L}+(?: \p{Lu}\p{L}+)*|\p{N}[\p{N}.,]*\p{N}")
 
@@ -81,9 +86,9 @@ class Examples:
         self._numbers = [name for name in names if name[0].isdigit()]
 
     def __iter__(self) -> Iterator[Pair]:
-        while True:
+        for number in itertools.count():
             drawn = [self._one()]
-            if self._draw.random() < 0.7:
+            if number >= ALONE * POOL and self._draw.random() < 0.7:
                 while len(drawn) < 6 and sum(len(source) for source, _ in drawn) < ROW:
                     drawn.append(self._one())
             yield self._row(drawn)

@@ -46,6 +46,8 @@ def test_a_row_is_what_transformers_makes(
     assert batch.keep[:3].int().tolist() == wanted["attention_mask"]
     if "token_type_ids" in wanted:
         assert (batch.types * batch.keep)[:3].tolist() == wanted["token_type_ids"]
+    for table in (batch.tokens, batch.types, batch.keep):
+        assert table[3].tolist() == table[0].tolist()
     assert batch.labels.tolist() == [1, 1, 1, -1]
     assert batch.weight.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0.0])
 

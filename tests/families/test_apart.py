@@ -212,3 +212,25 @@ def test_a_reader_is_a_start_with_other_layers_apart(
     recipe = encoder_recipe("bert", f"training.start={plain}", "model.apart_layers=2")
     with pytest.raises(ReadletError, match=r"model\.apart_layers: 2; the encoder has 2 layers"):
         train_reader(recipe, tmp_path / "none", resume=False)
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+def test_filler_rows_leave_loss_and_gradients_finite(encoder_recipe: Recipes, layers: int) -> None:
+    """At every length, and on a GPU if there is one: there some lengths once gave NaN."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    recipe = encoder_recipe("minilm-like", f"model.apart_layers={layers}")
+    data = prepare(recipe)
+    scorer: Any = build_scorer(recipe, data)
+    scorer.module.train().to(device)
+    rows = data.train.rows
+    learner = scorer.learner(rows, 0.0, None).to(device)
+    batches = scorer.batches(rows, 32, seed=0)
+    shapes = {shape: numbers[:3] for shape, numbers in batches.in_order()}
+    for shape, numbers in shapes.items():
+        batch = batches.make(shape, numbers).to(device)
+        with torch.autocast(device.type, torch.bfloat16):
+            loss = learner(batch)
+        learner.zero_grad()
+        loss.backward()
+        for found in (loss, *(p.grad for p in learner.parameters() if p.grad is not None)):
+            assert torch.isfinite(found).all(), shape

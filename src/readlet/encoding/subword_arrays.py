@@ -69,13 +69,13 @@ def joined(
 ) -> Arrays:
     """Pairs of texts with their special tokens, as the tables `tokens`, `types` and `keep`, (B, T).
 
-    A text is (first token, number of tokens); rows beyond the last pair are fillers.
+    A text is (first token, number of tokens). Rows beyond the last pair repeat the first one. With
+    next to nothing to attend to, such rows became NaN on a GPU at a few lengths; NaN times their
+    weight, 0, is NaN.
     """
     table = np.full(shape, layout.padding, np.int64)  # (B, T)
     types = np.zeros(shape, np.int64)  # (B, T)
     keep = np.zeros(shape, np.bool_)  # (B, T)
-    # A filler row keeps one token: attention over none is undefined in some encoders.
-    keep[len(texts) :, 0] = True
     before, between, after = len(layout.before), len(layout.between), len(layout.after)
     table[: len(texts), :before] = layout.before
     types[: len(texts), :before] = layout.types[0]
@@ -93,4 +93,7 @@ def joined(
         types[i, start:end] = layout.types[3]
         types[i, end : end + after] = layout.types[4]
         keep[i, : end + after] = True
-    return {"tokens": table, "types": types, "keep": keep}
+    tables = {"tokens": table, "types": types, "keep": keep}
+    for name in tables:
+        tables[name][len(texts) :] = tables[name][0]
+    return tables
