@@ -81,14 +81,16 @@ def sinusoids(positions: int, width: int) -> torch.Tensor:
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
-def train(model: Any, stream: Iterator[Batch], *, minutes: float, rate: float, device: str) -> None:
+def train(
+    model: Any, stream: Iterator[Batch], *, began: float, minutes: float, rate: float, device: str
+) -> None:
     """Adam with a rate that rises for a tenth of the time, and falls to zero at its end."""
     model.to(device).train()
     padding = model.config.pad_token_id
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=device == "cuda"
     )
-    began, step, positions, shown = time.perf_counter(), 0, 0, 0.0
+    step, positions, shown = 0, 0, 0.0
     while (gone := (time.perf_counter() - began) / (60 * minutes)) < 1:
         source, target = (side.to(device, non_blocking=True).long() for side in next(stream))
         step += 1
@@ -141,6 +143,7 @@ def convert(folder: Path, out: Path, quantization: str = "int8") -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    began = time.perf_counter()
     arguments.torch.mkdir(parents=True, exist_ok=True)
     pairs = read_pairs(arguments.pairs, reverse=arguments.reverse)
     texts = sorted({e.context for path in arguments.names for e in read_questions(path)})
@@ -156,11 +159,21 @@ def run(arguments: argparse.Namespace) -> None:
         Batches(pairs, names, pieces, arguments.tokens),
         batch_size=None,
         num_workers=arguments.workers,
+        # A process draws many examples at once, and hands out nothing meanwhile.
+        prefetch_factor=64,
+        in_order=False,
         pin_memory=device == "cuda",
     )
     torch.manual_seed(0)
     model = make_model(len(numbers_of(pieces)), arguments.width, tuple(arguments.layers))
-    train(model, iter(stream), minutes=arguments.minutes, rate=arguments.rate, device=device)
+    train(
+        model,
+        iter(stream),
+        began=began,
+        minutes=arguments.minutes,
+        rate=arguments.rate,
+        device=device,
+    )
     save(model, pieces, arguments.torch)
 
 
@@ -171,9 +184,9 @@ def main() -> None:
     parser.add_argument("--names", nargs="*", default=[], help="questions whose texts have names")
     parser.add_argument("--pieces", type=Path, help="SentencePiece model; made if it is not there")
     parser.add_argument("--out", type=Path, required=True, help="folder, named after the languages")
-    parser.add_argument("--torch", type=Path, help="folder of the model of transformers")
+    parser.add_argument("--torch", type=Path, help="folder of the model before its conversion")
     parser.add_argument("--only", choices=("train", "convert"))
-    parser.add_argument("--minutes", type=float, default=6.0)
+    parser.add_argument("--minutes", type=float, default=6.0, help="until it is trained")
     parser.add_argument("--vocabulary", type=int, default=16_000)
     parser.add_argument("--width", type=int, default=384)
     parser.add_argument("--layers", type=int, nargs=2, default=(6, 3), help="encoder, decoder")
