@@ -13,6 +13,7 @@ library ctranslate2 only for the conversion.
 
 import argparse
 import json
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -166,14 +167,12 @@ def run(arguments: argparse.Namespace) -> None:
     )
     torch.manual_seed(0)
     model = make_model(len(numbers_of(pieces)), arguments.width, tuple(arguments.layers))
-    train(
-        model,
-        iter(stream),
-        began=began,
-        minutes=arguments.minutes,
-        rate=arguments.rate,
-        device=device,
-    )
+    how = {"minutes": arguments.minutes, "rate": arguments.rate, "device": device}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        train(model, iter(stream), began=began, **how)
+    except KeyboardInterrupt:  # or SIGTERM
+        print("stopped; the model is saved as it is", flush=True)
     save(model, pieces, arguments.torch)
 
 

@@ -69,9 +69,8 @@ def joined(
 ) -> Arrays:
     """Pairs of texts with their special tokens, as the tables `tokens`, `types` and `keep`, (B, T).
 
-    A text is (first token, number of tokens). Rows beyond the last pair repeat the first one. With
-    next to nothing to attend to, such rows became NaN on a GPU at a few lengths; NaN times their
-    weight, 0, is NaN.
+    A text is (first token, number of tokens). Rows beyond the last pair repeat the first one. When
+    they had a single token to attend to, batches with them gave NaN on a GPU at two lengths.
     """
     table = np.full(shape, layout.padding, np.int64)  # (B, T)
     types = np.zeros(shape, np.int64)  # (B, T)
