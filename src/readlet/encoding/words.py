@@ -51,14 +51,18 @@ class _Patterns(NamedTuple):
 
 
 def _rules(patterns: _Patterns, apostrophes: Callable[[str, str], str]) -> str:
-    """The rules as one pattern. Alternatives are tried in order: the first few match most words."""
+    """The rules as one pattern. Alternatives are tried in order: the first few match most words.
+
+    No group is possessive, as in `(?:[.,][0-9])*+`: the standard library of Python 3.11.2 keeps what
+    a failed repetition of it has read, and "1881. " would be one word.
+    """
     first, letter, inside, marks, symbol = patterns
     return rf"""
     (
       {first}
     | [,.;:()"-] (?=[ A-Za-z0-9\n])                          # plain punctuation
     | [0-9#*]\ufe0f?\u20e3                                   # a keycap emoji
-    | [0-9]++ (?:[.,][0-9]++)*+ (?:(?:st|nd|rd|th|s)(?!{inside}))? {marks}  # 3  1,250.5  19th
+    | [0-9]++ (?:[.,][0-9]++)* (?:(?:st|nd|rd|th|s)(?!{inside}))? {marks}  # 3  1,250.5  19th
     | (?:{letter}\.){{2,}}                                   # U.S.  z.B.
     {apostrophes(letter, inside)}
     | {letter}{inside}*+
