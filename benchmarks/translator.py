@@ -102,7 +102,10 @@ def train(
         before[:, 0] = model.config.decoder_start_token_id
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
             logits = model(
-                input_ids=source, attention_mask=source != padding, decoder_input_ids=before
+                input_ids=source,
+                attention_mask=source != padding,
+                decoder_input_ids=before,
+                use_cache=False,
             ).logits  # (B, T, vocabulary)
         loss = torch.nn.functional.cross_entropy(
             logits.float().flatten(0, 1),
