@@ -100,7 +100,7 @@ def train(
             group["lr"] = rate * min(gone / 0.1, (1 - gone) / 0.9)
         before = target.roll(1, dims=1)  # (B, T) the token before each
         before[:, 0] = model.config.decoder_start_token_id
-        # Of a mask (B, S) transformers asks whether it is all True, and the GPU would be waited for.
+        # Of a mask (B, S) transformers asks whether it is all True, and waits for the GPU.
         keep = (source != padding)[:, None, None]  # (B, 1, 1, S)
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
             logits = model(
