@@ -13,9 +13,8 @@ library ctranslate2 only for the conversion.
 
 import argparse
 import json
-import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +34,12 @@ from translator_data import (
 
 from readlet.formats import read_questions
 from readlet.machine import own_cores
+from readlet.nn.position import sinusoids
+from readlet.training.signals import stop_signals
 
 
 def make_model(vocabulary: int, width: int, layers: tuple[int, int]) -> Any:
-    """Of the kind mBART, whose layers normalise their inputs.
-
-    Those of Marian normalise their outputs. With a short warm-up their decoder never learns to
-    attend to the source: it becomes a language model.
-    """
+    """Of the kind mBART: layers that normalise their inputs learn faster than those of Marian."""
     from transformers import MBartConfig, MBartForConditionalGeneration
 
     config = MBartConfig(
@@ -76,23 +73,27 @@ def make_model(vocabulary: int, width: int, layers: tuple[int, int]) -> Any:
     return model
 
 
-def sinusoids(positions: int, width: int) -> torch.Tensor:
-    """(positions, width), as in "Attention is all you need": near places look alike."""
-    angles = torch.arange(positions)[:, None] * 1e-4 ** torch.linspace(0, 1, width // 2)  # (P, W/2)
-    return torch.cat([angles.sin(), angles.cos()], dim=1)
-
-
 def train(
-    model: Any, stream: Iterator[Batch], *, began: float, minutes: float, rate: float, device: str
+    model: Any,
+    stream: Iterator[Batch],
+    stopped: Sequence[int],
+    *,
+    began: float,
+    minutes: float,
+    rate: float,
+    device: str,
 ) -> None:
-    """Adam with a rate that rises for a tenth of the time, and falls to zero at its end."""
+    """Adam with a rate that rises for a tenth of the time, and falls to zero at its end.
+
+    Ends before if a signal was received (`stopped`).
+    """
     model.to(device).train()
     padding = model.config.pad_token_id
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=device == "cuda"
     )
     step, positions, shown = 0, 0, 0.0
-    while (gone := (time.perf_counter() - began) / (60 * minutes)) < 1:
+    while (gone := (time.perf_counter() - began) / (60 * minutes)) < 1 and not stopped:
         source, target = (side.to(device, non_blocking=True).long() for side in next(stream))
         step += 1
         positions += source.numel() + target.numel()
@@ -172,13 +173,17 @@ def run(arguments: argparse.Namespace) -> None:
     )
     torch.manual_seed(0)
     model = make_model(len(numbers_of(pieces)), arguments.width, tuple(arguments.layers))
-    how = {"minutes": arguments.minutes, "rate": arguments.rate, "device": device}
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        train(model, iter(stream), began=began, **how)
-    except KeyboardInterrupt:  # or SIGTERM
-        print("stopped; the model is saved as it is", flush=True)
-    save(model, pieces, arguments.torch)
+    with stop_signals() as stopped:
+        train(
+            model,
+            iter(stream),
+            stopped,
+            began=began,
+            minutes=arguments.minutes,
+            rate=arguments.rate,
+            device=device,
+        )
+        save(model, pieces, arguments.torch)
 
 
 def main() -> None:
@@ -190,7 +195,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder, named after the languages")
     parser.add_argument("--torch", type=Path, help="folder of the model before its conversion")
     parser.add_argument("--only", choices=("train", "convert"))
-    parser.add_argument("--minutes", type=float, default=6.0, help="until it is trained")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=6.0,
+        help="until it is trained; SIGTERM ends it before, and it is saved",
+    )
     parser.add_argument("--vocabulary", type=int, default=16_000)
     parser.add_argument("--width", type=int, default=384)
     parser.add_argument("--layers", type=int, nargs=2, default=(6, 3), help="encoder, decoder")

@@ -1,8 +1,8 @@
 """The training data of `translator.py`: from pairs of sentences to batches of numbers.
 
-At first every pair is an example of its own: which word of a long source belongs to which word of
-the target, a model learns only after it has seen short ones. Begun with rows of pairs, it ignores
-the source and becomes a language model.
+At first every pair is an example of its own: in short ones it is easy to learn which word of the
+source belongs to which of the target. A model that began with rows of pairs ignored the source
+after 4,300 steps.
 
 A pair may have the markers « and » around words that mean the same on both sides. Half of the time
 they become [ and ], and often they are left out. Pairs of short sentences teach neither long

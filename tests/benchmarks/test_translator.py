@@ -3,7 +3,7 @@
 import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,25 @@ def test_the_source_counts_from_the_first_step_on(
     assert (first - second).std() > 0.2 * first.std()
 
 
+def test_a_signal_ends_the_training(
+    data: Any, pieces: Any, load_script: Callable[[str], Any]
+) -> None:
+    script = load_script("translator")
+    model = script.make_model(len(data.numbers_of(pieces)), 64, (1, 1))
+    before = model.lm_head.weight.clone()
+    how = {"began": time.perf_counter(), "minutes": 60.0, "rate": 1e-3, "device": "cpu"}
+    received: list[int] = []
+
+    def stream() -> Iterator[Any]:
+        batches = iter(data.Batches(PAIRS, NAMES, pieces, 200))
+        yield next(batches)
+        received.append(15)
+        yield next(batches)
+
+    script.train(model, stream(), received, **how)  # a third step would end the stream
+    assert not model.lm_head.weight.equal(before)
+
+
 def test_the_converted_model_gives_the_same_probabilities(
     data: Any, pieces: Any, load_script: Callable[[str], Any], tmp_path: Path
 ) -> None:
@@ -115,8 +134,8 @@ def test_the_converted_model_gives_the_same_probabilities(
     torch.manual_seed(0)
     model = script.make_model(len(numbers), 64, (1, 1))
     stream = iter(data.Batches(PAIRS, NAMES, pieces, 200))
-    given = {"began": time.perf_counter(), "minutes": 0.02}
-    script.train(model, stream, **given, rate=1e-3, device="cpu")
+    how = {"began": time.perf_counter(), "minutes": 0.02, "rate": 1e-3, "device": "cpu"}
+    script.train(model, stream, [], **how)
     script.save(model, pieces, folder)
     script.convert(folder, out, "float32")
 

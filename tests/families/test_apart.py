@@ -214,23 +214,23 @@ def test_a_reader_is_a_start_with_other_layers_apart(
         train_reader(recipe, tmp_path / "none", resume=False)
 
 
-@pytest.mark.parametrize("layers", [0, 2])
-def test_filler_rows_leave_loss_and_gradients_finite(encoder_recipe: Recipes, layers: int) -> None:
-    """At every length, and on a GPU if there is one: there some lengths once gave NaN."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    recipe = encoder_recipe("minilm-like", f"model.apart_layers={layers}")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="only a GPU gave NaN")
+def test_filler_rows_leave_loss_and_gradients_finite(
+    encoder_recipe: Recipes, long_encoder: Path
+) -> None:
+    changes = ("model.apart_layers=1", f"model.encoder={long_encoder}", "data.max_context=320")
+    recipe = encoder_recipe("bert", *changes)
     data = prepare(recipe)
     scorer: Any = build_scorer(recipe, data)
-    scorer.module.train().to(device)
-    rows = data.train.rows
-    learner = scorer.learner(rows, 0.0, None).to(device)
-    batches = scorer.batches(rows, 32, seed=0)
-    shapes = {shape: numbers[:3] for shape, numbers in batches.in_order()}
-    for shape, numbers in shapes.items():
-        batch = batches.make(shape, numbers).to(device)
-        with torch.autocast(device.type, torch.bfloat16):
+    scorer.module.train()
+    learner = scorer.learner(data.train.rows, 0.0, None).cuda()
+    batches = scorer.batches(data.train.rows, 32, seed=0)
+    (_, numbers), *_ = batches.epoch(0)
+    for length in (192, 224, 320, 336):  # of the passage; the first and the third gave NaN
+        batch = batches.make((64, length), numbers[:3]).to(torch.device("cuda"))
+        with torch.autocast("cuda", torch.bfloat16):
             loss = learner(batch)
         learner.zero_grad()
         loss.backward()
         for found in (loss, *(p.grad for p in learner.parameters() if p.grad is not None)):
-            assert torch.isfinite(found).all(), shape
+            assert torch.isfinite(found).all(), length

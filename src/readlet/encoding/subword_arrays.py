@@ -92,7 +92,6 @@ def joined(
         types[i, start:end] = layout.types[3]
         types[i, end : end + after] = layout.types[4]
         keep[i, : end + after] = True
-    tables = {"tokens": table, "types": types, "keep": keep}
-    for name in tables:
-        tables[name][len(texts) :] = tables[name][0]
-    return tables
+    for filled in (table, types, keep):
+        filled[len(texts) :] = filled[0]
+    return {"tokens": table, "types": types, "keep": keep}

@@ -53,8 +53,8 @@ class _Patterns(NamedTuple):
 def _rules(patterns: _Patterns, apostrophes: Callable[[str, str], str]) -> str:
     """The rules as one pattern. Alternatives are tried in order: the first few match most words.
 
-    No group is possessive, as in `(?:[.,][0-9])*+`: the standard library of Python 3.11.2 keeps
-    what a failed repetition of it has read, and "1881. " would be one word.
+    No group here is possessive, as in `(?:[.,][0-9])*+`: the standard library of Python 3.11.2
+    keeps what a failed repetition of it has read, and "1881. " would be one word.
     """
     first, letter, inside, marks, symbol = patterns
     return rf"""
