@@ -214,6 +214,16 @@ def test_a_reader_is_a_start_with_other_layers_apart(
         train_reader(recipe, tmp_path / "none", resume=False)
 
 
+def test_every_part_of_a_filler_row_has_something_to_attend_to(reader: Reader) -> None:
+    """Attention by cuDNN gives NaN gradients otherwise."""
+    scorer: Any = scorer_of(reader)
+    batches = scorer.batches(scorer.encoder.encode([Example("1", QUESTIONS[0], PASSAGE)]), 4)
+    (batch,) = batches
+    assert len(batch.tokens) == 4
+    assert batch.question_keep.any(1).all()
+    assert batch.passage_keep.any(1).all()
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="only a GPU gave NaN")
 def test_filler_rows_leave_loss_and_gradients_finite(
     encoder_recipe: Recipes, long_encoder: Path

@@ -69,8 +69,9 @@ def joined(
 ) -> Arrays:
     """Pairs of texts with their special tokens, as the tables `tokens`, `types` and `keep`, (B, T).
 
-    A text is (first token, number of tokens). Rows beyond the last pair repeat the first one. When
-    they had a single token to attend to, batches with them gave NaN on a GPU at two lengths.
+    A text is (first token, number of tokens). Rows beyond the last pair repeat the first one. An
+    empty one would leave layers that read the window alone with nothing to attend to: cuDNN's
+    attention then gives NaN gradients at lengths of 64, 192 and 320.
     """
     table = np.full(shape, layout.padding, np.int64)  # (B, T)
     types = np.zeros(shape, np.int64)  # (B, T)
