@@ -1,13 +1,13 @@
 """How much faster the second question about a passage is, on a CPU.
 
-    python benchmarks/second_question.py [--layers 4] [--encoder minilm] [--data dev-v1.1.json.gz]
+    python benchmarks/second_question.py [--layers 3] [--encoder minilm] [--data dev-v1.1.json.gz]
 
 An encoder reader whose first layers read question and passage apart (`model.apart_layers`) keeps
 what they made of the passage. Two questions are asked about each passage, one after the other, by
 this reader and by one whose layers all read both; with torch, as graphs, and as graphs in int8.
 Heads are untrained: only times are meaningful. All forms take turns, and each question has its best
 time of a few rounds: other programs only add to it. The exit code is 1 if the second question of
-the graphs takes more than half of the time of the first.
+the graphs takes more than 0.6 of the time of the first.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 
-MOST_OF_FIRST = 0.5
+MOST_OF_FIRST = 0.6
 Pair = tuple[Example, Example]
 
 
@@ -81,7 +81,7 @@ def seconds(reader: Reader, pairs: Sequence[Pair]) -> list[list[float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--data", default="bundled:dev")
     parser.add_argument("--passages", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
