@@ -143,6 +143,7 @@ def translated(listed: list[str], ways: list[str]) -> list[str]:
 
 
 def by_apertium(listed: list[str], mode: str) -> list[str]:
+    """With stars at unknown words, which the engine of `readlet augment` leaves out."""
     # A sentence each, or neighbours would be read as one phrase.
     text = "".join(f"{word}.\n\n" for word in listed)
     done = subprocess.run(

@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from readlet.errors import ReadletError
+from readlet.translation.types import TranslatedText
 from readlet.types import Example, Span
 
 Load = Callable[[str], Any]
@@ -19,15 +20,21 @@ ENGLISH = Example("1", "Who?", "Ada lit it.", (Span(0, "Ada"),), language="en")
 SPANISH = Example("1", "¿Quién?", "La encendió Ada.", (Span(12, "Ada"),), language="es")
 
 
-def test_questions_are_asked_about_other_passages(load_script: Load, tmp_path: Path) -> None:
-    script = load_script("languages")
+@pytest.fixture
+def xquad(tmp_path: Path) -> Path:
+    """A folder with a question in two languages."""
     for code, example in (("en", ENGLISH), ("es", SPANISH)):
         answers = [{"text": "Ada", "answer_start": example.answers[0].start}]
         qa = {"id": "1", "question": example.question, "answers": answers}
         data = {"data": [{"paragraphs": [{"context": example.context, "qas": [qa]}]}]}
         path = tmp_path / f"xquad.{code}.json.gz"
         path.write_bytes(gzip.compress(json.dumps(data).encode()))
-    english, spanish, across = (listed[0] for listed in script.xquad_sets(tmp_path).values())
+    return tmp_path
+
+
+def test_questions_are_asked_about_other_passages(load_script: Load, xquad: Path) -> None:
+    script = load_script("languages")
+    english, spanish, across = (listed[0] for listed in script.xquad_sets(xquad).values())
     assert (english.question, english.context) == (ENGLISH.question, ENGLISH.context)
     assert (spanish.language, spanish.question_language) == ("es", "es")
     assert (across.question, across.context) == (ENGLISH.question, SPANISH.context)
@@ -35,6 +42,31 @@ def test_questions_are_asked_about_other_passages(load_script: Load, tmp_path: P
     assert across.answers == SPANISH.answers
     with pytest.raises(ReadletError, match="the files have different questions"):
         script.joined([ENGLISH], [])
+
+
+def test_paragraphs_of_an_engine_stand_beside_those_of_people(
+    load_script: Load, xquad: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = load_script("translated_paragraphs")
+
+    class Pool:
+        def __init__(self, *_: Any) -> None:
+            self.filled: list[str] = []
+
+        def fill(self, texts: Iterable[str], *_: Any, total: int) -> None:
+            self.filled = list(texts)
+            assert len(self.filled) == total
+
+        def get(self, text: str, _: Any) -> TranslatedText:
+            assert text in self.filled
+            return TranslatedText(text, f"Ada\n la {text}", ())
+
+    monkeypatch.setattr(script, "Pool", Pool)
+    options = ["--xquad", str(xquad), "--to", "es", "--cache", str(xquad / "c")]
+    monkeypatch.setattr("sys.argv", ["", *options, "--out", str(xquad / "out")])
+    script.main()
+    assert (xquad / "out" / "translated.txt").read_text("utf-8") == "Ada la Ada lit it.\n"
+    assert (xquad / "out" / "human.txt").read_text("utf-8") == f"{SPANISH.context}\n"
 
 
 def test_the_tables_of_readers(load_script: Load) -> None:
