@@ -149,10 +149,27 @@ def test_damaged_or_missing_graphs(made: Made, tmp_path: Path) -> None:
         Reader.load(copy)
 
 
-def test_no_graph_stands_beside_the_weights(made: Made, tmp_path: Path) -> None:
-    folder, _ = made("bert")
-    with pytest.raises(ReadletError, match=r"has two graphs, not one; use `readlet export --onnx`"):
-        add_graph(folder)
+def test_graphs_beside_the_weights_keep_passages(
+    random_encoder_reader: Callable[..., Reader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "1")
+    random_encoder_reader(apart=1).save(tmp_path / "reader")
+    add_graph(tmp_path / "reader")
+    reader = Reader.load(tmp_path / "reader")
+    scorer = scorer_of(reader)
+    assert isinstance(scorer.graph, ApartGraph)
+    first = reader.answer("Who lit the lamp?", LAMP)
+    read = []
+    graph, run = scorer.graph.first, OnnxGraph.run
+
+    def counted(self: OnnxGraph, arrays: Any) -> Any:
+        if self is graph:
+            read.append(arrays["tokens"].shape[1])
+        return run(self, arrays)
+
+    monkeypatch.setattr(OnnxGraph, "run", counted)
+    assert reader.answer("Who lit the lamp?", LAMP) == first
+    assert len(read) == 1  # the question only
 
 
 def test_nothing_imports_torch(made: Made) -> None:

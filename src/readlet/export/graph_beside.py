@@ -1,7 +1,7 @@
 """A second form of an encoder reader in its own folder: a graph that reads the same weights.
 
 The graph has no weights of its own, so it adds a hundred kilobytes. Where there is no GPU, the
-reader is then used without torch.
+reader is then used without torch. A reader with `model.apart_layers` has two graphs.
 """
 
 import hashlib
@@ -20,7 +20,8 @@ from readlet.export.export_folder import trace_network
 from readlet.export.networks import network_of
 from readlet.export.tracing import require_onnx
 from readlet.families.encoder_scorer import EncoderScorer
-from readlet.families.onnx_graph import GRAPH, OnnxGraph
+from readlet.families.onnx_apart import FIRST_LAYERS, ApartGraph
+from readlet.families.onnx_graph import GRAPH, Graph, OnnxGraph
 from readlet.families.onnx_scorer import Exported, OnnxSpanScorer
 from readlet.families.onnx_subwords import ApartInputs
 from readlet.families.onnx_weights import TRANSPOSED, WEIGHTS
@@ -36,19 +37,24 @@ def add_graph(folder: Path) -> float:
     if network is None or not isinstance(scorer, EncoderScorer):
         fault = f"a reader of kind {reader.recipe.model.kind!r} has no such graph"
         raise bad_input(folder, "", fault, "use `readlet export --onnx`")
-    if isinstance(network.inputs, ApartInputs):
-        fault = "a reader with model.apart_layers has two graphs, not one"
-        raise bad_input(folder, "", fault, "use `readlet export --onnx`")
+    weights = folder / WEIGHTS
+    state = {name: weight.numpy() for name, weight in scorer.module.state_dict().items()}
     with tempfile.TemporaryDirectory() as drafts:
         path = Path(drafts) / GRAPH
         rows = trace_network(reader, network, str(folder), path)
-        state = {name: weight.numpy() for name, weight in scorer.module.state_dict().items()}
         names = take_weights_out(path, state)
-        graph = OnnxGraph.load(path, weights=folder / WEIGHTS, names=names)
+        whole = OnnxGraph.load(path, weights=weights, names=names)
+        graph: Graph = whole
         facts = tuple(scorer.facts())
         exported = Exported(
-            graph.digest, scorer.parameters, "float32", scorer.can_refuse, facts, names
+            whole.digest, scorer.parameters, "float32", scorer.can_refuse, facts, names
         )
+        if isinstance(network.inputs, ApartInputs):
+            path = path.with_name(FIRST_LAYERS)
+            names = take_weights_out(path, state)
+            first = OnnxGraph.load(path, weights=weights, names=names)
+            exported = replace(exported, first_layers=first.digest, first_weights=names)
+            graph = ApartGraph(first, whole, network.inputs.encoder)
         own = {"architecture": reader.recipe.model.kind, **scorer.config()}
         made = OnnxSpanScorer(graph, network.inputs, exported, scorer.max_answer, own)
         difference = require_equal(str(folder), scorer, made, rows)

@@ -48,7 +48,13 @@ class OnnxReaderFamily(Family):
         if exported.first_layers:
             from readlet.families.onnx_apart import FIRST_LAYERS, ApartGraph
 
-            first = OnnxGraph.load(folder / FIRST_LAYERS, exported.first_layers, in_turns=True)
+            first = OnnxGraph.load(
+                folder / FIRST_LAYERS,
+                exported.first_layers,
+                weights=weights,
+                names=exported.first_weights,
+                in_turns=True,
+            )
             graph = ApartGraph(first, graph, inputs.encoder)
         return OnnxSpanScorer(graph, inputs, exported, data.max_answer, with_torch)
 
@@ -71,13 +77,16 @@ class OnnxClassifierFamily(Family):
 def _exported(folder: Path, config: dict[str, Any]) -> Exported:
     with damage_of(folder / "config.json"):
         stored = config["exported"]
-        lists = {name: tuple(stored.get(name, ())) for name in ("facts", "weights")}
+        lists = {
+            name: tuple(stored.get(name, ())) for name in ("facts", "weights", "first_weights")
+        }
         found = Exported(**stored | lists)
         kinds = {"graph": str, "parameters": int, "can_refuse": bool, "first_layers": str}
         wrong = [name for name, kind in kinds.items() if type(getattr(found, name)) is not kind]
         if wrong or found.precision not in get_args(Precision):
             raise ValueError(f"exported: {stored!r:.80}")
-        if not all(isinstance(text, str) for text in (*found.facts, *found.weights)):
+        texts = (*found.facts, *found.weights, *found.first_weights)
+        if not all(isinstance(text, str) for text in texts):
             raise ValueError("exported: a fact or a name is no text")
         return found
 

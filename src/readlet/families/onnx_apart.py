@@ -64,4 +64,5 @@ class ApartGraph:
         return copy
 
     def copy_to(self, folder: Path) -> list[str]:
-        return [*self.first.copy_to(folder, FIRST_LAYERS), *self.others.copy_to(folder)]
+        names = [*self.first.copy_to(folder, FIRST_LAYERS), *self.others.copy_to(folder)]
+        return list(dict.fromkeys(names))  # both may read one file of weights

@@ -32,6 +32,7 @@ class Exported:
     facts: tuple[str, ...]  # of the model before, for the card
     weights: tuple[str, ...] = ()  # those that the graph reads from the file of the model
     first_layers: str = ""  # SHA-256 of first_layers.onnx, if the first layers are a graph apart
+    first_weights: tuple[str, ...] = ()  # those that this graph reads from the file of the model
 
 
 @dataclass
