@@ -71,7 +71,7 @@ Pairs = list[tuple[str, str]]
 
 
 def readers_of(
-    runs: Path, *, small: bool, changes: Sequence[str]
+    runs: Path, *, small: bool, changes: Sequence[str], data: Sequence[Path] = ()
 ) -> tuple[dict[str, list[Path]], Pairs]:
     """The folders of the kept readers of every finished row, one for each seed, and which rows are
     compared."""
@@ -80,7 +80,7 @@ def readers_of(
     if not any(runs.glob("*/result.json")):
         raise ReadletError(f"{runs}: no finished run; {remedy}")
     grid, place = plan(
-        TABLE, small=small, out=runs, folders=[], changes=changes, only_finished=True
+        TABLE, small=small, out=runs, folders=data, changes=changes, only_finished=True
     )
     finished = find_finished(grid, place).runs
     found: dict[str, list[Path]] = {}
@@ -143,11 +143,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--xquad", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="of the data files; needed if some rows were never run",
+    )
     parser.add_argument("--small", action="store_true", help="the small variant of the table")
     parser.add_argument("--set", action="append", default=[], help="as in `experiment run`")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
-    readers, pairs = readers_of(options.runs, small=options.small, changes=options.set)
+    readers, pairs = readers_of(
+        options.runs, small=options.small, changes=options.set, data=options.data
+    )
     found = measured(readers, xquad_sets(options.xquad), options.device)
     print("\n".join(table(found)))
     if pairs:
