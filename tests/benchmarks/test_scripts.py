@@ -50,10 +50,14 @@ def test_a_reader_is_recalibrated(
         for n in range(2 * MIN_QUESTIONS)
     ]
     reader = random_reader(context, null=True)
-    fitted = load_script("bundled_reader").recalibrated(reader, asked)
+    script = load_script("bundled_reader")
+    own = script.repeated([Example("own", "When?", context)], len(asked))
+    assert len({example.id for example in own}) == len(asked)
+    fitted = script.recalibrated(reader, asked, own)
     assert reader.calibration == Calibration()
     assert fitted.calibration.questions == len(asked)
     assert fitted.calibration.has_fitted_refusals
+    assert fitted.calibration.impossible_share == 0.5  # of `asked`
     assert fitted.scorer is reader.scorer
 
 
