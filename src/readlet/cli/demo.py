@@ -55,7 +55,7 @@ def demo() -> None:
 def _ask_bundled() -> None:
     from readlet.reading.reader import Reader
 
-    console.print("Six questions about two unseen passages, two of which have no answer there:\n")
+    console.print("Six questions about three unseen passages, two of which have no answer there:\n")
     _ask(Reader.load(), "test", ASKED_OF_BUNDLED)
 
 
