@@ -11,10 +11,12 @@ of each set are asked.
 
 import argparse
 import random
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from readlet.bundled import corpus
+from readlet.errors import ReadletError
 from readlet.formats import read_examples
 from readlet.metrics.evaluation import Evaluation
 from readlet.reading.evaluate_several import SeveralEvaluations, evaluate_parts
@@ -109,4 +111,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ReadletError as error:
+        sys.exit(f"by_kind: {error}")

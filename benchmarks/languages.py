@@ -10,6 +10,7 @@ permutation test over questions.
 """
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -166,4 +167,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ReadletError as error:
+        sys.exit(f"languages: {error}")
