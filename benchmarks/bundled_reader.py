@@ -179,15 +179,19 @@ def make(
         twin.save(out / "twin")
         calibration = twin.calibration.assuming(DEFAULT_SHARE)
         reader = replace(apart.last, calibration=calibration, notice=notice, languages=("en",))
-        found = predict(reader, judged, impossible_share=JUDGED_SHARE)
-        answers = {key: prediction.text for key, prediction in found.items()}
-        scores = summary(score_questions(judged, answers, "2.0"))
-        command = f"`readlet evaluate bundled {JUDGED} --impossible-share {JUDGED_SHARE}`"
-        source = {"dev_source": f"{JUDGED} ({command})"}
-        metrics = {"steps": reader.metrics["steps"], "dev": scores, **source}
-        replace(reader, metrics=metrics).save(finished)
+        with_scores(reader, judged).save(finished)
         add_graph(finished)
     return finished
+
+
+def with_scores(reader: Reader, judged: Sequence[Example]) -> Reader:
+    """Its card names its scores on the questions that are for scoring, and the command."""
+    found = predict(reader, judged, impossible_share=JUDGED_SHARE)
+    answers = {key: prediction.text for key, prediction in found.items()}
+    scores = summary(score_questions(judged, answers, "2.0"))
+    command = f"`readlet evaluate bundled {JUDGED} --impossible-share {JUDGED_SHARE}`"
+    source = {"dev_source": f"{JUDGED} ({command})"}
+    return replace(reader, metrics={"steps": reader.metrics["steps"], "dev": scores, **source})
 
 
 def by(teachers: Teachers) -> str:
@@ -210,7 +214,7 @@ def averaged(readers: Sequence[Reader]) -> Reader:
 
 def recalibrated(reader: Reader, held: Sequence[Example], own: Sequence[Example]) -> Reader:
     """Refusals are fitted on all questions. The confidence of answers is fitted on those of SQuAD
-    alone: with both it would be 3 points too low for these, and 2 too high for the others."""
+    alone: with both it would be too low for these, and too high for the others."""
     predictor, encode = Predictor(reader.scorer, reader.calibration), reader.scorer.encoder.encode
     every = [*held, *own]
     refusing = calibrate(predictor, every, encode(every))

@@ -26,12 +26,11 @@ from readlet.formats import read_examples
 from readlet.formats.writing import write_examples
 from readlet.reading.calibration import Calibration
 from readlet.reading.reader import Reader
-from readlet.reading.reader_names import reader_folder
+from readlet.reading.reader_names import BUNDLED, reader_folder
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 
 MOST_OF_FIRST = 0.6
-BUNDLED = "bundled"
 Pair = tuple[Example, Example]
 
 

@@ -50,10 +50,10 @@ def add_graph(folder: Path) -> float:
             whole.digest, scorer.parameters, "float32", scorer.can_refuse, facts, names
         )
         if isinstance(network.inputs, ApartInputs):
-            path = path.with_name(FIRST_LAYERS)
-            names = take_weights_out(path, state)
-            first = OnnxGraph.load(path, weights=weights, names=names)
-            exported = replace(exported, first_layers=first.digest, first_weights=names)
+            first_path = path.with_name(FIRST_LAYERS)
+            first_names = take_weights_out(first_path, state)
+            first = OnnxGraph.load(first_path, weights=weights, names=first_names)
+            exported = replace(exported, first_layers=first.digest, first_weights=first_names)
             graph = ApartGraph(first, whole, network.inputs.encoder)
         own = {"architecture": reader.recipe.model.kind, **scorer.config()}
         made = OnnxSpanScorer(graph, network.inputs, exported, scorer.max_answer, own)
