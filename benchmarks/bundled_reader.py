@@ -31,8 +31,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from hard_rounds import TIMES_REAL, make_questions
-
+from readlet.augment.unanswerable_file import add_unanswerable
 from readlet.errors import ReadletError
 from readlet.export.graph_beside import add_graph
 from readlet.fitting.train import train_reader
@@ -55,7 +54,8 @@ FOLDS = 2
 DEFAULT_SHARE = 0.05
 JUDGED, JUDGED_SHARE = "cs224n-dev-v2.0.json.gz", 0.5  # 52 % of them have no answer
 NOTICE = Path(__file__).parent.parent / "src/readlet/bundled/reader/NOTICE.md"
-TIMES_OWN = 3  # in training
+MADE_SHARE = 0.33  # of unanswerable questions, with the made ones
+TIMES_REAL = TIMES_OWN = 3  # in training
 SECOND_STAGE = ("training.learning_rate=1e-4", "training.epochs=4", "training.warmup_steps=50")
 SEEDS = 4  # of the second stage
 # All real questions are for training: none is left to choose an epoch by.
@@ -120,7 +120,7 @@ def make(
         split(str(squad / "rest-dev-v2.0.json.gz"), out / "rest.json.gz", parts, 0, {})
     made, own = out / "made.json.gz", out / "own-train.json.gz"
     if not made.exists():
-        make_questions(train, made, None)
+        add_unanswerable([str(train)], made, MADE_SHARE, 0, {})
     if not own.exists():
         write_examples(own, bundled_questions("train"))
     common = [f"data.calibration={held}", f"data.dev={held}", *changes]

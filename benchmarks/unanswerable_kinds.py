@@ -15,27 +15,27 @@ import random
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
-from readlet.augment.altered_questions import MIX, alter_often
+from readlet.augment.altered_questions import MIX, alter_questions
 from readlet.augment.unanswerable_questions import OTHER_PARAGRAPH, pair_up
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, bad_input
 from readlet.formats import read_examples
 from readlet.metrics.refusals import refusal_area
+from readlet.progress import track
+from readlet.reading.asked import asked_of
 from readlet.reading.devices import AUTO
-from readlet.reading.hard_unanswerable import judge_by, load_refusing
 from readlet.reading.reader import Reader
 from readlet.types import Example, Prediction
 
+CAN_REFUSE = "give a reader that was trained with unanswerable questions"
 ANSWERABLE, REAL = "answerable", "real"
 HEADING = f"{'kind':18}{'questions':>10}{'refused':>10}{'no answer':>11}{'area':>8}"
 
 
 def made_by_kind(examples: Sequence[Example], count: int, seed: int) -> dict[str, list[Example]]:
     """Up to `count` new questions of each kind, drawn at random; no kind excludes another."""
-    altered = alter_often(examples, len(MIX) * len(examples), seed, variants=1)
-    by_id = {new.id: new for new in altered.added}
     found = {OTHER_PARAGRAPH: pair_up(examples, count, seed).added}
     for kind in MIX:
-        found[kind] = [by_id[identity] for identity in altered.kinds.get(kind, [])[:count]]
+        found[kind] = alter_questions(examples, count, seed, {kind: 1.0}).added
     return found
 
 
@@ -61,13 +61,13 @@ def line(
 
 def table(reader: Reader, groups: Mapping[str, Sequence[Example]]) -> Iterator[str]:
     """The answerable questions come first in `groups`; the others are compared with them."""
-    judge = judge_by(reader)
     answerable: list[Prediction] | None = None
     for kind, examples in groups.items():
         if not examples:
             yield f"{kind:18}{0:10}"
             continue
-        predictions = list(judge(examples, kind))
+        answers = reader.answer_batch(map(asked_of, examples), n_best=1)
+        predictions = list(track(answers, len(examples), kind))
         yield line(kind, predictions, answerable)
         answerable = answerable or predictions
 
@@ -85,7 +85,9 @@ def main() -> None:
     if count < 1:
         parser.error("--questions: give 1 or more")
     try:
-        reader = load_refusing(arguments.reader, device=arguments.device)
+        reader = Reader.load(arguments.reader, device=arguments.device)
+        if not reader.scorer.can_refuse:
+            raise bad_input(arguments.reader, "", "this reader never refuses", CAN_REFUSE)
         examples = list(read_examples(arguments.data))
         answerable = sample([e for e in examples if e.answers], count, seed)
         real = list(read_examples(arguments.real)) if arguments.real else []

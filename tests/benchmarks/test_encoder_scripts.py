@@ -62,18 +62,6 @@ def test_teachers_that_have_not_seen_the_question(
     assert "without a teacher" not in capsys.readouterr().out  # each question has one
 
 
-def test_rounds_of_hard_questions(
-    load_script: Callable[[str], Any], squad: Path, tmp_path: Path, long_encoder: Path
-) -> None:
-    changes = [*FAST, *SHORT, f"model.encoder={long_encoder}"]
-    lines = load_script("hard_rounds").make(squad, tmp_path / "out", 1, changes)
-    assert [line.split()[0] for line in lines] == ["round", "0", "1"]
-    made = [list(read_examples(tmp_path / "out" / f"made-{number}.json.gz")) for number in (0, 1)]
-    assert all(any(not example.answers for example in examples) for examples in made)
-    train = Reader.load(tmp_path / "out" / "reader-1").recipe.data.train
-    assert [Path(name).name for name in train] == ["made-1.json.gz"] + ["rest-train.json.gz"] * 3
-
-
 def test_weights_are_averaged(
     load_script: Callable[[str], Any], random_encoder_reader: Callable[..., Reader]
 ) -> None:

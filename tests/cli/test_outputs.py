@@ -74,7 +74,7 @@ READ_ONLY = {
     "data split": {"file", "parts", "seed", "as_json", "column", "encoding"},
     "data unanswerable": {
         *("files", "share", "altered", "seed", "as_json", "list_all", "column", "encoding"),
-        *("hard", "pool", "device", "overwrite"),
+        "overwrite",
     },
     "experiment": set[str](),
     "experiment list": set[str](),

@@ -33,13 +33,17 @@ NO_RULE = "without a name, number or word that a rule can change"
 Rule = Callable[[Example, Passage, random.Random], Piece | None]
 
 
-def alter_questions(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions:
+def alter_questions(
+    examples: Sequence[Example], wanted: int, seed: int, mix: Mapping[str, float] = MIX
+) -> NewQuestions:
     """Up to `wanted` impossible questions, at most one from each answerable one.
+
+    `mix` has the kinds of alterations to use, with their proportions.
 
     The result depends on the seed and on the questions, not on their order.
     """
     maker = _Maker(examples)
-    quota = {kind: round(wanted * part) for kind, part in MIX.items()}
+    quota = {kind: round(wanted * part) for kind, part in mix.items()}
     answerable = (e for e in examples if e.answers and not e.is_impossible)
     drawn = sorted(((draw(e, seed, "altered"), e) for e in answerable), key=lambda pair: pair[0])
     spare: list[tuple[bytes, Example, list[str]]] = []
@@ -50,47 +54,13 @@ def alter_questions(examples: Sequence[Example], wanted: int, seed: int) -> NewQ
         if not maker.is_english(example):
             left[NOT_ENGLISH].append(example.id)
             continue
-        kinds = [kind for kind in MIX if len(maker.kinds[kind]) < quota[kind]]
+        kinds = [kind for kind in mix if len(maker.kinds[kind]) < quota[kind]]
         if not maker.make(example, kinds, number):
-            spare.append((number, example, [kind for kind in MIX if kind not in kinds]))
+            spare.append((number, example, [kind for kind in mix if kind not in kinds]))
     for number, example, kinds in spare:
         more = len(maker.added) < wanted
         if not kinds or (more and not maker.make(example, kinds, number)):
             left[NO_RULE].append(example.id)
-    return maker.result(wanted, left)
-
-
-def alter_often(
-    examples: Sequence[Example], wanted: int, seed: int, *, variants: int
-) -> NewQuestions:
-    """Up to `wanted` impossible questions, several from each answerable one: a pool to choose from.
-
-    A question is altered by all kinds that apply, and by each kind in up to `variants` ways. More
-    questions come before more variants of the same question.
-    """
-    maker = _Maker(examples)
-    quota = {kind: round(wanted * part) for kind, part in MIX.items()}
-    answerable = (e for e in examples if e.answers and not e.is_impossible)
-    drawn = sorted(((draw(e, seed, "altered"), e) for e in answerable), key=lambda pair: pair[0])
-    left: defaultdict[str, list[str]] = defaultdict(list)
-    usable: list[tuple[bytes, Example, list[str]]] = []
-    for number, example in drawn if wanted else ():
-        if not maker.is_english(example):
-            left[NOT_ENGLISH].append(example.id)
-            continue
-        kinds = [kind for kind in MIX if maker.find(example, kind, number) is not None]
-        if kinds:
-            usable.append((number, example, kinds))
-        else:
-            left[NO_RULE].append(example.id)
-    for limit in (quota, dict.fromkeys(MIX, wanted)):
-        for variant in range(variants):
-            for number, example, kinds in usable:
-                for kind in kinds:
-                    if len(maker.added) == wanted:
-                        return maker.result(wanted, left)
-                    if len(maker.kinds[kind]) < limit[kind]:
-                        maker.make(example, [kind], number, variant)
     return maker.result(wanted, left)
 
 
@@ -122,21 +92,21 @@ class _Maker:
         # A text that is too short for a guess is assumed to be English.
         return language in ("en", UNKNOWN)
 
-    def find(self, example: Example, kind: str, number: bytes, variant: int = 0) -> Piece | None:
+    def find(self, example: Example, kind: str, number: bytes) -> Piece | None:
         """The change of the question by a kind of alteration, unless the result exists already."""
-        rng = random.Random(number + kind.encode() + b"+" * variant)
+        rng = random.Random(number + kind.encode())
         passage = self._passage(example)
         piece = self._rules[kind](example, passage, rng)
         if piece is None or is_asked(passage, piece.apply_to(example.question)):
             return None
         return piece
 
-    def make(self, example: Example, kinds: Sequence[str], number: bytes, variant: int = 0) -> bool:
+    def make(self, example: Example, kinds: Sequence[str], number: bytes) -> bool:
         """Make one new question by the first kind that applies, in a weighted random order."""
         order = random.Random(number)
         rank = {kind: order.random() ** (1 / _PRIORITY[kind]) for kind in MIX}
         for kind in sorted(kinds, key=rank.__getitem__, reverse=True):
-            piece = self.find(example, kind, number, variant)
+            piece = self.find(example, kind, number)
             if piece is None:
                 continue
             new = replace(

@@ -1,14 +1,12 @@
 """Read data files and write one with additional unanswerable questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from readlet.augment.hard_questions import POOL, Judge, make_hard
 from readlet.augment.unanswerable_questions import (
     ALTERED_SHARE,
-    Hardness,
     check_fractions,
     grouped_by_paragraph,
     make_unanswerable,
@@ -35,14 +33,12 @@ class Summary:
     kinds: Mapping[str, int]
     left: Mapping[str, list[str]]
     not_altered: Mapping[str, list[str]]
-    hardness: Hardness | None = None
 
     @property
     def share(self) -> float:
         return self.impossible / self.questions
 
     def as_json(self) -> dict[str, Any]:
-        hard = {} if self.hardness is None else {"hard": asdict(self.hardness)}
         return {
             "questions": self.questions,
             "impossible": self.impossible,
@@ -52,7 +48,6 @@ class Summary:
             "kinds": dict(self.kinds),
             "left": dict(self.left),
             "not_altered": dict(self.not_altered),
-            **hard,
         }
 
 
@@ -66,13 +61,8 @@ def add_unanswerable(
     *,
     encoding: str = "",
     overwrite: bool = False,
-    judge: Judge | None = None,
-    pool: int = POOL,
 ) -> Summary:
-    """Write the questions of all sources and new unanswerable ones to one file.
-
-    With a `judge`, those that it finds hardest, of `pool` times as many candidates.
-    """
+    """Write the questions of all sources and new unanswerable ones to one file."""
     check_fractions(share, altered)
     check_target(out, sources, overwrite=overwrite)
     examples = [
@@ -82,10 +72,7 @@ def add_unanswerable(
     ]
     # Repeated ids are kept: they identify translations of a question, which must not be paired.
     warn_of_repeated_ids(examples, "they repeat in the new file")
-    if judge is None:
-        made = make_unanswerable(examples, share, seed, altered)
-    else:
-        made = make_hard(examples, share, seed, altered, judge=judge, pool=pool)
+    made = make_unanswerable(examples, share, seed, altered)
     changed, paired, added = made.changed, made.paired, made.added
     if not examples or (made.wanted and not added):
         reasons = (f"{len(ids):,} {reason}" for reason, ids in paired.left.items())
@@ -104,5 +91,4 @@ def add_unanswerable(
         kinds={kind: len(ids) for kind, ids in {**changed.kinds, **paired.kinds}.items()},
         left=paired.left,
         not_altered=changed.left,
-        hardness=made.hardness,
     )

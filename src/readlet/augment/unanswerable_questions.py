@@ -7,9 +7,9 @@ own paragraph no longer answers it (`altered_questions.py`), which is harder to 
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice, product
+from itertools import groupby, islice
 
 from readlet.augment.altered_questions import alter_questions
 from readlet.augment.articles import Article, Articles
@@ -40,24 +40,6 @@ _ASKING = frozenset(
 _NO_CONTENT = _ASKING.union(*FUNCTION_WORDS.values())
 
 
-Make = Callable[[int], NewQuestions]
-"""Makes so many new questions, or as many as it can."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hardness:
-    """How the hardest candidates were chosen by a reader: counts, of all and of those it answers.
-
-    `answered` counts the questions that were kept; `doubtful` has the ids of candidates that may
-    have an answer, by reason.
-    """
-
-    candidates: int
-    answered_candidates: int
-    answered: int
-    doubtful: Mapping[str, list[str]]
-
-
 @dataclass(frozen=True, slots=True)
 class Unanswerable:
     """New questions of both methods."""
@@ -65,7 +47,6 @@ class Unanswerable:
     changed: NewQuestions
     paired: NewQuestions
     wanted: int
-    hardness: Hardness | None = None
 
     @property
     def added(self) -> list[Example]:
@@ -82,20 +63,11 @@ def make_unanswerable(
     reached; but nothing is altered if `altered` is 0.
     """
     check_fractions(share, altered)
-    return make_balanced(
-        lambda wanted: alter_questions(examples, wanted, seed),
-        lambda wanted: pair_up(examples, wanted, seed),
-        how_many(examples, share),
-        altered,
-    )
-
-
-def make_balanced(alter: Make, pair: Make, wanted: int, altered: float) -> Unanswerable:
-    """New questions of both methods, in the given proportion where they allow it."""
-    changed = alter(round(wanted * altered))
-    paired = pair(wanted - len(changed.added))
+    wanted = how_many(examples, share)
+    changed = alter_questions(examples, round(wanted * altered), seed)
+    paired = pair_up(examples, wanted - len(changed.added), seed)
     if altered and len(paired.added) < paired.wanted:
-        changed = alter(wanted - len(paired.added))
+        changed = alter_questions(examples, wanted - len(paired.added), seed)
     return Unanswerable(changed, paired, wanted)
 
 
@@ -115,11 +87,10 @@ def how_many(examples: Sequence[Example], share: float) -> int:
     return max(0, round((share * len(examples) - impossible) / (1 - share)))
 
 
-def pair_up(examples: Sequence[Example], wanted: int, seed: int, *, each: int = 1) -> NewQuestions:
-    """Up to `wanted` questions, each paired with up to `each` other paragraphs of its article.
+def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions:
+    """Up to `wanted` questions, each paired with another paragraph of its article.
 
-    More questions come before more paragraphs for the same question. The result depends on the seed
-    and on the questions, not on their order.
+    The result depends on the seed and on the questions, not on their order.
     """
     article_of = Articles(examples).of
     paragraphs_of = _paragraphs(examples, article_of)
@@ -129,14 +100,13 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int, *, each: int = 
     left: defaultdict[str, list[str]] = defaultdict(list)
     answerable = (e for e in examples if e.answers and not e.is_impossible)
     drawn = sorted(((draw(e, seed), e) for e in answerable), key=lambda pair: pair[0])
-    for turn, (number, example) in product(range(each), drawn):
+    for number, example in drawn:
         if len(added) == wanted:
             break
         paragraphs = paragraphs_of[article_of(example)]
-        chosen = _elsewhere(example, paragraphs, random.Random(number + b"+" * turn))
+        chosen = _elsewhere(example, paragraphs, random.Random(number))
         if chosen is None:
-            if turn == 0:
-                left[_reason(example, paragraphs)].append(example.id)
+            left[_reason(example, paragraphs)].append(example.id)
             continue
         chosen.asked.add(plain(example.question))
         new = replace(

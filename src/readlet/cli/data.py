@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from readlet.cli.console import console, highlighted, print_json
-from readlet.cli.options import ColumnPairs, Device, Encoding, Overwrite
+from readlet.cli.options import ColumnPairs, Encoding, Overwrite
 from readlet.types import Example, Sentence
 
 app = typer.Typer(
@@ -241,24 +241,7 @@ def unanswerable(
             help="Fraction of the new questions made by altering a question (English only)."
         ),
     ] = 0.5,
-    hard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="READER",
-            help="Keep the new questions that this reader (a folder or `bundled`) answers with "
-            "the most confidence.",
-        ),
-    ] = None,
-    pool: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="With --hard: candidates for each new question that is kept.",
-            show_default="4",
-        ),
-    ] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    device: Device = "auto",
     overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     list_all: Annotated[
@@ -272,40 +255,15 @@ def unanswerable(
     Some questions are paired with another paragraph of their article.
     Others are altered so that their own paragraph no longer answers them:
     another name or number, a word replaced by its opposite, or an added "not".
-    With --hard, many more are made, and the hardest for a reader are kept.
     """
     from readlet.augment.unanswerable_file import add_unanswerable
     from readlet.cli.unanswerable_view import show_summary
-    from readlet.errors import ReadletError
     from readlet.formats.columns import parse_columns
 
     columns = parse_columns(column)
-    if hard is None:
-        for option, given in (("--pool", pool is not None), ("--device", device != "auto")):
-            if given:
-                raise ReadletError(f"{option}: only with --hard; add it, or leave {option} out")
-        summary = add_unanswerable(
-            files, out, share, seed, columns, altered, encoding=encoding, overwrite=overwrite
-        )
-    else:
-        from readlet.augment.hard_questions import POOL
-        from readlet.cli.threads import use_free_cores
-        from readlet.reading.hard_unanswerable import add_hard_unanswerable
-
-        use_free_cores(hard)
-        summary = add_hard_unanswerable(
-            hard,
-            files,
-            out,
-            share,
-            seed,
-            columns,
-            altered,
-            pool=pool or POOL,
-            encoding=encoding,
-            overwrite=overwrite,
-            device=device,
-        )
+    summary = add_unanswerable(
+        files, out, share, seed, columns, altered, encoding=encoding, overwrite=overwrite
+    )
     if as_json:
         print_json(summary.as_json(), indent=1)
     else:

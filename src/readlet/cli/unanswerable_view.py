@@ -6,7 +6,7 @@ from rich.markup import escape
 
 from readlet.augment.altered_questions import NAME, NEGATION, NUMBER, OPPOSITE
 from readlet.augment.unanswerable_file import Summary
-from readlet.augment.unanswerable_questions import OTHER_PARAGRAPH, Hardness
+from readlet.augment.unanswerable_questions import OTHER_PARAGRAPH
 from readlet.cli.console import console, some
 
 _MADE_BY = {
@@ -26,8 +26,6 @@ def show_summary(summary: Summary, out: str, share: float, *, list_all: bool) ->
     console.print(f"  new: {summary.added:,}")
     for kind, count in summary.kinds.items():
         console.print(f"    {count:,} {_MADE_BY[kind]}")
-    if summary.hardness is not None:
-        _show_hardness(summary.hardness, summary.added, list_all)
     _show_unused("not altered", summary.not_altered, list_all)
     _show_unused("not paired", summary.left, list_all)
     if not summary.wanted:
@@ -36,26 +34,9 @@ def show_summary(summary: Summary, out: str, share: float, *, list_all: bool) ->
         )
     elif summary.added < summary.wanted:
         console.print(
-            f"  {summary.wanted:,} would be needed: {_limit(summary)}, "
+            f"  {summary.wanted:,} would be needed: no question is altered or paired twice, "
             "so this is the largest share that the data allows"
         )
-
-
-def _limit(summary: Summary) -> str:
-    if summary.hardness is None:
-        return "no question is altered or paired twice"
-    return "there are no more candidates (a larger --pool may help)"
-
-
-def _show_hardness(hardness: Hardness, added: int, list_all: bool) -> None:
-    console.print(f"  candidates: {_answered(hardness.answered_candidates, hardness.candidates)}")
-    console.print(f"  kept: {_answered(hardness.answered, added)}")
-    _show_unused("candidates that may have an answer", hardness.doubtful, list_all)
-
-
-def _answered(answered: int, total: int) -> str:
-    share = f" ({answered / total:.1%})" if total else ""
-    return f"{total:,}, of which the reader answers {answered:,}{share}"
 
 
 def _show_unused(label: str, unused: Mapping[str, list[str]], list_all: bool) -> None:
