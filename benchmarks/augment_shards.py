@@ -45,7 +45,7 @@ def main() -> None:
 def measure(arguments: argparse.Namespace, folder: Path) -> None:
     count = arguments.processes
     plan = Plan(to=(arguments.to,), share=arguments.share)
-    sources = Sources([arguments.data], {})
+    sources = Sources([arguments.data])
     alone = folder / "alone.sqlite"
     costs, questions, translated = augmented(sources, plan, alone, folder / "alone.jsonl")
     sentences = size(alone)

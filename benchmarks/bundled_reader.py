@@ -117,7 +117,7 @@ def make(
     real, held = out / "rest-train.json.gz", out / "rest-held.json.gz"
     if not held.exists():
         parts = {"train": 0.75, "held": 0.25}
-        split(str(squad / "rest-dev-v2.0.json.gz"), out / "rest.json.gz", parts, 0, {})
+        split(str(squad / "rest-dev-v2.0.json.gz"), out / "rest.json.gz", parts, 0)
     made, own = out / "made.json.gz", out / "own-train.json.gz"
     if not made.exists():
         add_unanswerable([str(train)], made, MADE_SHARE, 0, {})

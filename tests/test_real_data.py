@@ -53,7 +53,7 @@ def test_train_file_is_read_and_validated_quickly(real_data: Path) -> None:
 
 @pytest.mark.parametrize("language", ["en", "es", "de", "ro"])
 def test_every_answer_of_xquad_is_at_its_offset(real_data: Path, language: str) -> None:
-    report = check([str(real_data / "xquad" / f"xquad.{language}.json.gz")], {})
+    report = check([str(real_data / "xquad" / f"xquad.{language}.json.gz")])
     (file,) = report.files
     assert (file.questions, file.contexts) == (1_190, 240)
     assert file.languages.most_common(1)[0][0] == language

@@ -35,7 +35,7 @@ def augmented(tmp_path: Path, word_by_word: Any, sentences: Split) -> Augment:
     ) -> Made:
         data, out, lost = (tmp_path / f"{name}.jsonl" for name in ("data", "out", "lost"))
         write_examples(data, examples)
-        sources, translations = Sources([str(data)], {}), word_by_word(odd)
+        sources, translations = Sources([str(data)]), word_by_word(odd)
         found = survey(sources, plan)
         fill(sources, plan, sentences, translations.fill, 1)
         parts = Parts(out, count)
@@ -185,7 +185,7 @@ def test_a_file_that_changes_is_noticed(
 ) -> None:
     data = tmp_path / "data.jsonl"
     write_examples(data, english)
-    sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
+    sources, plan, translations = Sources([str(data)]), Plan(to=("es",)), word_by_word()
     found = survey(sources, plan)
     fill(sources, plan, sentences, translations.fill, 1)
     parts = Parts(tmp_path / "out.jsonl", 1)
@@ -202,7 +202,7 @@ def test_a_context_is_collected_once(
     data = tmp_path / "data.jsonl"
     write_examples(data, english * 10)
     translations = word_by_word()
-    fill(Sources([str(data)], {}), Plan(to=("es",)), sentences, translations.fill, 1)
+    fill(Sources([str(data)]), Plan(to=("es",)), sentences, translations.fill, 1)
     assert translations.asked.count(english[0].context) == 1
 
 
@@ -214,7 +214,7 @@ def test_shards_collect_the_articles_of_their_own(
     many = [replace(e, question=f"{e.title}: {e.question}") for e in many]
     data = tmp_path / "data.jsonl"
     write_examples(data, many)
-    sources, plan, whole = Sources([str(data)], {}), Plan(to=("es", "fr")), word_by_word()
+    sources, plan, whole = Sources([str(data)]), Plan(to=("es", "fr")), word_by_word()
     fill(sources, plan, sentences, whole.fill, len(many))
     together = set()
     for number in range(2):
@@ -268,7 +268,7 @@ def test_a_killed_process_continues(
     write_examples(
         data, [replace(e, id=f"{e.id}-{n}", title=str(n)) for n in range(6) for e in english]
     )
-    sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
+    sources, plan, translations = Sources([str(data)]), Plan(to=("es",)), word_by_word()
     fill(sources, plan, sentences, translations.fill, 1)
     parts, whole = Parts(out, 1), Parts(tmp_path / "whole.jsonl", 1)
     write_part(whole, 0, sources, plan, translations.get, survey(sources, plan))
@@ -294,7 +294,7 @@ def test_the_part_of_another_plan_is_not_continued(
 ) -> None:
     data, parts = tmp_path / "data.jsonl", Parts(tmp_path / "out.jsonl", 1)
     write_examples(data, english)
-    sources, plan, translations = Sources([str(data)], {}), Plan(to=("es",)), word_by_word()
+    sources, plan, translations = Sources([str(data)]), Plan(to=("es",)), word_by_word()
     fill(sources, plan, sentences, translations.fill, 1)
     write_part(parts, 0, sources, plan, translations.get, survey(sources, plan))
     check_part(parts, 0, plan, survey(sources, plan))

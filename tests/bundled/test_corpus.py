@@ -69,7 +69,7 @@ def test_several_golds_where_scores_are_made(splits: dict[str, list[Example]]) -
 
 
 def test_nothing_is_wrong() -> None:
-    report = check([str(corpus(split)) for split in (*SPLITS, *KINDS)], {})
+    report = check([str(corpus(split)) for split in (*SPLITS, *KINDS)])
     assert [f for file in report.files for f in file.findings if f.fault.is_wrong] == []
     assert all(file.questions > 0 for file in report.files)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from readlet.formats import read_labelled
+from readlet.formats.columns import DataFormat
 
 Run = Callable[..., Any]
 HEADER = "id;review;sentiment\n"
@@ -100,7 +101,9 @@ def test_convert(readlet: Run, tmp_path: Path, clean: Path) -> None:
     done = readlet("data", "convert", tmp_path / "clean.tsv", cola, "--out", out, "--json")
     assert done.json() == {"texts": 31, "unlabelled": 0, "repeated_ids": 0}
     found = read_labelled(out)
-    assert found[:30] == read_labelled(clean, columns={"text": "review", "label": "sentiment"})
+    assert found[:30] == read_labelled(
+        clean, data_format=DataFormat({"text": "review", "label": "sentiment"})
+    )
     assert (found[30].text, found[30].label) == ('A "good one.', "1")
 
 

@@ -321,7 +321,7 @@ def test_columns_and_encoding_become_part_of_the_recipe(
     assert readlet(*words).code == 2
     (data,) = seen
     assert data.train == ("mine.csv",)
-    assert data.named_columns == {"question": "q", "context": 'the "text"'}
+    assert data.data_format.columns == {"question": "q", "context": 'the "text"'}
     assert data.encoding == "cp1252"
     done = readlet("train", "tiny", "--column", "context")
     assert (done.code, len(done.err.splitlines())) == (2, 1)

@@ -12,7 +12,7 @@ import pytest
 
 from readlet.errors import InputError, ReadletError
 from readlet.formats import read, read_examples
-from readlet.formats.columns import parse_columns
+from readlet.formats.columns import DataFormat, parse_columns
 from readlet.formats.sources import has_columns
 from readlet.types import NO_OFFSET, Example, Span
 
@@ -69,7 +69,9 @@ def test_records_with_other_names(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([{"ask": "Who?", "story": "Ada came.", "gold": "Ada"}]))
     columns = parse_columns(["question=ask", "context=story", "answer=gold"])
-    assert list(read(path, columns)) == [Example("1", "Who?", "Ada came.", (Span(0, "Ada"),))]
+    assert list(read(path, DataFormat(columns))) == [
+        Example("1", "Who?", "Ada came.", (Span(0, "Ada"),))
+    ]
 
 
 def test_an_array_is_streamed(tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ def test_excel_names_the_delimiter(tmp_path: Path) -> None:
 def test_a_delimiter_in_a_mapped_name(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text('ask;"story, whole";x,y,z\nWho?;Ada came.;1\n')
-    (example,) = read(path, {"question": "ask", "context": "story, whole"})
+    (example,) = read(path, DataFormat({"question": "ask", "context": "story, whole"}))
     assert isinstance(example, Example)
     assert example.context == "Ada came."
 
@@ -179,7 +181,7 @@ def test_encodings(tmp_path: Path, written: str, given: str, gz: bool) -> None:
     path = tmp_path / "rows.csv"
     content = TEXT.encode(written)
     path.write_bytes(gzip.compress(content) if gz else content)
-    (example,) = read_examples(path, encoding=given)
+    (example,) = read_examples(path, DataFormat(encoding=given))
     assert (example.question, example.answers[0].text) == ("Où?", "L’Été")
 
 
@@ -208,7 +210,7 @@ def test_wrong_encodings(tmp_path: Path, written: str, given: str, error: str) -
     path = tmp_path / "rows.csv"
     path.write_bytes(TEXT.encode(written))
     with pytest.raises(ReadletError, match=error) as caught:
-        list(read(path, encoding=given))
+        list(read(path, DataFormat(encoding=given)))
     assert "\n" not in str(caught.value)
 
 
@@ -216,17 +218,17 @@ def test_utf8_read_as_another_encoding_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(TEXT)
     with pytest.warns(UserWarning, match=r"rows.csv: looks like UTF-8, but is read as latin-1"):
-        assert len(list(read(path, encoding="latin-1"))) == 1
+        assert len(list(read(path, DataFormat(encoding="latin-1")))) == 1
 
 
 def test_the_bundled_corpus_keeps_its_encoding() -> None:
-    assert list(read("bundled:test", encoding="cp1252")) == list(read("bundled:test"))
+    assert list(read("bundled:test", DataFormat(encoding="cp1252"))) == list(read("bundled:test"))
 
 
 def test_parquet_has_no_encoding(tmp_path: Path) -> None:
     (tmp_path / "rows.parquet").write_bytes(b"PAR1")
     with pytest.raises(ReadletError, match="no text encoding; omit --encoding"):
-        list(read(tmp_path / "rows.parquet", encoding="cp1252"))
+        list(read(tmp_path / "rows.parquet", DataFormat(encoding="cp1252")))
 
 
 @pytest.mark.filterwarnings("default")
@@ -263,7 +265,7 @@ def test_ambiguous_names_are_not_guessed(tmp_path: Path, header: str) -> None:
 def test_a_named_column_is_not_guessed(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("question,passage,story\nWho?,x,Ada came.\n")
-    (example,) = read(path, {"context": "story"})
+    (example,) = read(path, DataFormat({"context": "story"}))
     assert isinstance(example, Example)
     assert example.context == "Ada came."
 
@@ -375,8 +377,8 @@ def test_answers_in_a_column_of_another_name(tmp_path: Path, name: str) -> None:
     fault = r"its questions are unlabelled: no column 'answer' \(it has frage, context, antwort\)"
     remedy = "add the answers, or name the column with --column answer=NAME"
     with pytest.raises(ReadletError, match=f"{fault}; {remedy}"):
-        list(read_examples(path, columns))
-    (example,) = read_examples(path, columns | {"answer": "antwort"})
+        list(read_examples(path, DataFormat(columns)))
+    (example,) = read_examples(path, DataFormat(columns | {"answer": "antwort"}))
     assert example.answers == (Span(0, "Ada"),)
     path.write_text(GERMAN[name].replace("frage", "question"))
     with pytest.raises(ReadletError, match=r"readlet data convert .* --column answer=NAME"):
@@ -389,12 +391,12 @@ def test_records_with_other_names_are_no_articles(tmp_path: Path, wrap: str) -> 
     path.write_text(wrap.format('[{"q": "Who?", "p": "Ada came.", "a": "Ada"}]'))
     fault = r"record 1: no column '{}' \(it has q, p, a\); name the column with --column {}=NAME"
     with pytest.raises(ReadletError, match=fault.format("question", "question")):
-        list(read_examples(path, {}))
+        list(read_examples(path, DataFormat()))
     with pytest.raises(ReadletError, match=fault.format("question", "question")):
-        list(read_examples(path, {"answer": "a"}))
+        list(read_examples(path, DataFormat({"answer": "a"})))
     with pytest.raises(ReadletError, match=fault.format("context", "context")):
-        list(read_examples(path, {"question": "q"}))
-    (example,) = read_examples(path, {"question": "q", "context": "p", "answer": "a"})
+        list(read_examples(path, DataFormat({"question": "q"})))
+    (example,) = read_examples(path, DataFormat({"question": "q", "context": "p", "answer": "a"}))
     assert example.answers == (Span(0, "Ada"),)
 
 
@@ -419,7 +421,7 @@ def test_remedies_for_commands_without_options(tmp_path: Path) -> None:
     with pytest.raises(ReadletError, match=r"save it as UTF-8: readlet data convert .*--encoding"):
         list(read_examples(path))
     with pytest.raises(ReadletError, match=r"--encoding cp1252 \(in experiments: data.encoding\)"):
-        list(read_examples(path, {}))
+        list(read_examples(path, DataFormat()))
 
 
 @pytest.mark.parametrize("before", ["\n", "\r\n\n", ",,\n", "\n;;\n", " \nsep=,\n"])

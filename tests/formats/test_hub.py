@@ -8,6 +8,7 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.formats import read, write_examples
+from readlet.formats.columns import DataFormat
 from readlet.formats.sources import task_of
 from readlet.types import Example
 
@@ -41,11 +42,11 @@ def test_parquet_folder_with_other_names(tmp_path: Path) -> None:
     table = pyarrow.table({"question": ["Q"], "passage": ["C"], "id": [5]})
     parquet.write_table(table, tmp_path / "validation.parquet")
     source = f"hub:{tmp_path}@validation"
-    assert list(read(source, {"context": "passage"})) == [
+    assert list(read(source, DataFormat({"context": "passage"}))) == [
         Example("5", "Q", "C", is_labelled=False)  # no column for answers
     ]
     with pytest.raises(ReadletError, match="no column 'text'"):
-        list(read(source, {"context": "text"}))
+        list(read(source, DataFormat({"context": "text"})))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from readlet.errors import ReadletError
 from readlet.formats import content_of, read, read_examples, read_labelled, read_sentences
-from readlet.formats.columns import parse_columns
+from readlet.formats.columns import DataFormat, parse_columns
 from readlet.formats.writing import write_sentences
 from readlet.types import Sentence
 
@@ -24,7 +24,7 @@ PAIRS = [Sentence("a", "It rains.", "1", "Rain falls."), Sentence("b", "No.", No
 
 
 def labels(path: Path, **options: Any) -> list[str | None]:
-    return [sentence.label for sentence in read_labelled(path, columns={}, **options)]
+    return [sentence.label for sentence in read_labelled(path, data_format=DataFormat(), **options)]
 
 
 def write(path: Path, text: str) -> Path:
@@ -137,20 +137,20 @@ def test_the_question_about_the_content_warns_of_nothing(tmp_path: Path) -> None
 def test_named_columns(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", "text,label,titre,avis\nthe id,old,Fin,bon\n")
     columns = parse_columns(["text=titre", "second=text", "label=avis"])
-    assert list(read(path, columns)) == [Sentence("1", "Fin", "bon", "the id")]
-    assert content_of(path, columns) == "texts"
+    assert list(read(path, DataFormat(columns))) == [Sentence("1", "Fin", "bon", "the id")]
+    assert content_of(path, DataFormat(columns)) == "texts"
     with pytest.raises(ReadletError, match=r"no column 'ton' .*--column label=NAME"):
-        list(read(path, {"label": "ton"}))
+        list(read(path, DataFormat({"label": "ton"})))
     with pytest.raises(ReadletError, match="'context' is a field of questions, 'text' of texts"):
         parse_columns(["text=a", "context=b"])
     with pytest.raises(ReadletError, match="--column names a field of questions"):
-        read_labelled(path, columns={"context": "text"})
+        read_labelled(path, data_format=DataFormat({"context": "text"}))
 
 
 def test_ambiguous_names_are_not_guessed(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", "text,sentiment,score\nfine,pos,0.9\n")
     with pytest.raises(ReadletError, match=r"no labels: no column 'label' .*--column label=NAME"):
-        read_labelled(path, columns={})
+        read_labelled(path, data_format=DataFormat())
     # Where columns cannot be named, they are to be renamed.
     with pytest.raises(ReadletError, match=r"readlet data convert .*--column label=NAME"):
         read_labelled(path)
@@ -238,8 +238,10 @@ def test_encodings_and_compression(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(text.encode("cp1252"))
     with pytest.raises(ReadletError, match="--encoding cp1252"):
-        read_labelled(path, columns={})
-    assert read_labelled(path, encoding="cp1252") == [Sentence("1", "Ä fein", "gut")]
+        read_labelled(path, data_format=DataFormat())
+    assert read_labelled(path, data_format=DataFormat(encoding="cp1252")) == [
+        Sentence("1", "Ä fein", "gut")
+    ]
     path.write_bytes(gzip.compress(text.encode("utf-16")))
     assert read_labelled(path) == [Sentence("1", "Ä fein", "gut")]
 
@@ -359,7 +361,7 @@ def test_several_files(tmp_path: Path) -> None:
     one = write(tmp_path / "one.csv", "avis,label\nfine,1\ndull,0\n")
     cola = write(tmp_path / "cola.tsv", "a\t1\t\tGood.\n")
     with pytest.warns(UserWarning, match="1 × repeated id: a number is appended"):
-        found = read_labelled(one, cola, columns={"text": "avis"})
+        found = read_labelled(one, cola, data_format=DataFormat({"text": "avis"}))
     assert [(s.id, s.text) for s in found] == [("1", "fine"), ("2", "dull"), ("1-2", "Good.")]
     pairs = write(tmp_path / "pairs.csv", "text,second,label\na,b,1\n")
     with pytest.raises(ReadletError, match=rf"pairs.csv: has pairs of texts, unlike {cola}"):

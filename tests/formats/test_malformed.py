@@ -174,12 +174,12 @@ def test_what_ends_early_is_one_finding(
 ) -> None:
     path, out = tmp_path / name, tmp_path / "out.jsonl"
     path.write_bytes(content)
-    (file,) = check([str(path)], {}).files
+    (file,) = check([str(path)]).files
     assert file.questions > 1
     assert file.counts()[Fault.UNREADABLE] == 1
     (finding,) = (f for f in file.findings if f.fault is Fault.UNREADABLE)
     assert finding.detail.startswith(fault)
-    changes = repair_file(str(path), out, {})
+    changes = repair_file(str(path), out)
     (reason,) = (reason for reason in changes.dropped if reason.startswith("rest of the file"))
     assert fault in reason
 
@@ -191,7 +191,7 @@ def test_a_missing_column_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(
         ReadletError, match=r"line 1: no column 'question' .*--column question=NAME"
     ):
-        check([str(path)], {})
+        check([str(path)])
 
 
 def test_another_encoding_is_one_error(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_another_encoding_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes((GOOD % 1 + "\n").encode() + (GOOD % "é").encode("latin-1"))
     with pytest.raises(ReadletError, match=r"looks like cp1252; .*--encoding cp1252"):
-        list(ReadableItems(str(path), {}))
+        list(ReadableItems(str(path)))
 
 
 def test_check_and_repair(readlet: Callable[..., Any], tmp_path: Path) -> None:
@@ -257,5 +257,5 @@ def test_unlabelled_questions_are_kept(
 def test_a_flag_that_contradicts_no_answers_is_still_reported(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"question": "Q", "context": "c", "answers": [], "is_impossible": false}\n')
-    (file,) = check([str(path)], {}).files
+    (file,) = check([str(path)]).files
     assert file.counts() == {Fault.FLAG: 1}

@@ -9,7 +9,7 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.formats import read, read_examples
-from readlet.formats.columns import parse_columns
+from readlet.formats.columns import DataFormat, parse_columns
 from readlet.formats.csv_files import read_csv
 from readlet.formats.jsonl import read_jsonl
 from readlet.formats.parquet_files import read_parquet
@@ -47,7 +47,7 @@ def test_jsonl(tmp_path: Path) -> None:
         },
     ]
     path.write_text("\n\n".join(map(json.dumps, rows)))  # blank lines are allowed
-    assert list(read_jsonl(path, {})) == [FERRY, NOBODY]
+    assert list(read_jsonl(path)) == [FERRY, NOBODY]
 
 
 def test_answers_in_columns_as_datasets_store_them(tmp_path: Path) -> None:
@@ -58,11 +58,11 @@ def test_answers_in_columns_as_datasets_store_them(tmp_path: Path) -> None:
     }
     row = {"id": "f1", "question": FERRY.question, "context": CONTEXT, "answers": answers}
     path.write_text(json.dumps(row))
-    assert next(read_jsonl(path, {})).answers == FERRY.answers
+    assert next(read_jsonl(path)).answers == FERRY.answers
     answers["answer_start"].pop()
     path.write_text(json.dumps(row))
     with pytest.raises(ReadletError, match="line 1: 2 answer texts but 1 starts"):
-        list(read_jsonl(path, {}))
+        list(read_jsonl(path))
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t"])
@@ -77,7 +77,7 @@ def test_csv_with_quotes_and_line_ends_in_cells(
         answers = json.dumps([{"text": a.text, "answer_start": a.start} for a in FERRY.answers])
         writer.writerow(["f1", FERRY.question, CONTEXT, answers, "False", "Ferries"])
         writer.writerow(["f2", NOBODY.question, CONTEXT, "", "true", "Ferries"])
-    ferry, nobody = read_csv(path, {})
+    ferry, nobody = read_csv(path)
     assert ferry == Example("f1", FERRY.question, CONTEXT, FERRY.answers, title="Ferries")
     assert nobody == NOBODY
 
@@ -88,7 +88,7 @@ def test_csv_with_other_names_and_numbers_that_are_text(tmp_path: Path) -> None:
     columns = parse_columns(
         ["id=nr", "question=ask", "context=passage", "answer=gold", "answer_start=at"]
     )
-    assert list(read_csv(path, columns)) == [
+    assert list(read_csv(path, DataFormat(columns))) == [
         Example("1", "When?", "1904 it was", (Span(0, "1904"),)),
         Example("2", "Why?", "1904 it was", is_impossible=True),
     ]
@@ -101,7 +101,7 @@ def test_answer_without_start_needs_a_single_occurrence(tmp_path: Path) -> None:
         for answer in ("blue", "red", "green")
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
-    starts = [example.answers[0].start for example in read_jsonl(path, {})]
+    starts = [example.answers[0].start for example in read_jsonl(path)]
     assert starts == [5, -1, -1]  # `data check` finds -1, and can repair it
 
 
@@ -122,20 +122,20 @@ def test_parquet(tmp_path: Path) -> None:
     )
     path = tmp_path / "looks-like.json"
     parquet.write_table(table, path)
-    assert list(read(path, {"context": "passage"})) == [FERRY, NOBODY]
+    assert list(read(path, DataFormat({"context": "passage"}))) == [FERRY, NOBODY]
     with pytest.warns(UserWarning, match="column 'passage' is read as 'context'"):
-        assert list(read_parquet(path, {})) == [FERRY, NOBODY]
+        assert list(read_parquet(path)) == [FERRY, NOBODY]
     with pytest.raises(ReadletError, match=r"no column 'text' .*--column context=NAME"):
-        list(read_parquet(path, {"context": "text"}))
+        list(read_parquet(path, DataFormat({"context": "text"})))
     content = path.read_bytes()
     path.write_bytes(content[:-20])
     with pytest.raises(ReadletError, match="damaged Parquet"):
         list(read(path))
     path.write_bytes(gzip.compress(content))
-    assert list(read(path, {"context": "passage"})) == [FERRY, NOBODY]
+    assert list(read(path, DataFormat({"context": "passage"}))) == [FERRY, NOBODY]
     path.write_bytes(gzip.compress(content)[:-20])
     with pytest.raises(ReadletError, match="the gzip data is damaged or ends early"):
-        list(read(path, {"context": "passage"}))
+        list(read(path, DataFormat({"context": "passage"})))
 
 
 def test_parquet_starts_with_gaps(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_bad_line_of_jsonl(tmp_path: Path, line: str, place: str, fault: str) ->
     path = tmp_path / "rows.jsonl"
     path.write_text('{"question": "Q", "context": "c"}\n' + line + "\n")
     with pytest.raises(ReadletError, match=rf"rows\.jsonl: {place}: .*{fault}.*; \w"):
-        list(read_jsonl(path, {}))
+        list(read_jsonl(path))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_bad_row_of_csv(tmp_path: Path, row: str, place: str, fault: str) -> Non
     path = tmp_path / "rows.csv"
     path.write_text(f"id,question,context\n{row}\n")
     with pytest.raises(ReadletError, match=rf"rows\.csv: {place}: {fault}.*; \w"):
-        list(read_csv(path, {}))
+        list(read_csv(path))
 
 
 @pytest.mark.parametrize("pair", ["context", "context=", "=passage", "colour=red"])
@@ -232,7 +232,7 @@ def test_a_named_column_must_exist(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("question,context,answer\nWho?,Ada wrote it.,Ada\n")
     with pytest.raises(ReadletError, match=r"rows\.csv: header: no column 'nope' .*answer=NAME"):
-        list(read(path, {"answer": "nope"}))
+        list(read(path, DataFormat({"answer": "nope"})))
 
 
 def test_a_start_without_an_answer_is_reported(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_the_order_of_lines_does_not_matter(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     for order in permutations(rows):
         path.write_text("".join(json.dumps(row) + "\n" for row in order))
-        impossible = {item.id: item.is_impossible for item in read_jsonl(path, {})}
+        impossible = {item.id: item.is_impossible for item in read_jsonl(path)}
         assert impossible == {"none": False, "empty": True, "null": True, "ada": False}
 
 
@@ -271,7 +271,7 @@ def test_commands_without_column_option_suggest_another_remedy(tmp_path: Path) -
     path = tmp_path / "rows.csv"
     path.write_text("ask,context,answer\nWho?,Ada wrote it.,Ada\n")
     with pytest.raises(ReadletError, match=r"; name the column with --column question=NAME "):
-        list(read_examples(path, {}))
+        list(read_examples(path, DataFormat()))
     with pytest.raises(ReadletError) as caught:
         list(read_examples(path))
     assert str(caught.value) == (
@@ -284,7 +284,7 @@ def test_columns_are_for_flat_files(tmp_path: Path) -> None:
     path = tmp_path / "squad.json"
     path.write_text('{"data": [{"paragraphs": []}]}')
     with pytest.raises(ReadletError, match="no named columns; omit --column"):
-        list(read(path, {"answer": "gold"}))
+        list(read(path, DataFormat({"answer": "gold"})))
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_errors_name_the_columns_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(
         ReadletError, match=r"line 2: 'passage' is missing; give every record a text"
     ):
-        list(read(path, {"context": "passage"}))
+        list(read(path, DataFormat({"context": "passage"})))
 
 
 @pytest.mark.parametrize("start", [0, -1, None])
@@ -380,7 +380,7 @@ def test_answers_may_be_plain_text(
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(f'question,context,answers\nWho?,{context},"{cell}"\n')
-    (example,) = read_csv(path, {})
+    (example,) = read_csv(path)
     assert example.answers == answers
     assert example.is_impossible == (not answers)
 
@@ -389,7 +389,7 @@ def test_plain_answers_with_starts(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     rows = "Who?,Ada saw Ada.,Ada,8\nWho?,Ada saw Ada.,Ada,0\nWho?,Ada saw Ada.,,0\n"
     path.write_text(f"question,context,answers,answer_start\n{rows}")
-    found = [example.answers for example in read_csv(path, {})]
+    found = [example.answers for example in read_csv(path)]
     assert found == [(Span(8, "Ada"),), (Span(0, "Ada"),), ()]
 
 
@@ -397,13 +397,13 @@ def test_damaged_lists_are_no_plain_text(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text('question,context,answers\nWho?,Ada came.,"[""Ada"""\n')
     with pytest.raises(ReadletError, match="'answers' is not a list"):
-        list(read_csv(path, {}))
+        list(read_csv(path))
 
 
 def test_a_column_named_for_a_field_is_no_other_field(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("question,context,answers\nWho?,Ada came.,Bo\n")
-    (example,) = read_csv(path, parse_columns(["answer=answers"]))
+    (example,) = read_csv(path, DataFormat(parse_columns(["answer=answers"])))
     assert example.answers == (Span(NO_OFFSET, "Bo"),)
     with pytest.raises(ReadletError, match=r"no column 'context' \(it has question, context"):
-        list(read_csv(path, parse_columns(["title=context"])))
+        list(read_csv(path, DataFormat(parse_columns(["title=context"]))))

@@ -53,9 +53,9 @@ def test_parts_share_no_context_and_no_title(
     write_examples(source, rows)
     if _joined(rows) < 2:
         with pytest.raises(ReadletError, match="1 contexts or articles for 2 parts"):
-            split(str(source), folder / "part.csv", HALVES, seed, {})
+            split(str(source), folder / "part.csv", HALVES, seed)
         return
-    parts = split(str(source), folder / "part.csv", HALVES, seed, {})
+    parts = split(str(source), folder / "part.csv", HALVES, seed)
     found = [[e for e in read(part.path) if isinstance(e, Example)] for part in parts]
     assert sorted(int(e.id) for part in found for e in part) == list(range(len(rows)))
     assert all(e == rows[int(e.id)] for part in found for e in part)
@@ -73,7 +73,7 @@ def test_shares_and_seeds(tmp_path: Path) -> None:
     made = {}
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         (tmp_path / name).mkdir()
-        parts = split(str(source), tmp_path / name, shares, seed, {})
+        parts = split(str(source), tmp_path / name, shares, seed)
         assert [part.rows for part in parts] == [720, 90, 90]
         assert [part.path.name for part in parts] == ["train.jsonl", "dev.jsonl", "test.jsonl"]
         made[name] = [part.path.read_bytes() for part in parts]
@@ -81,14 +81,14 @@ def test_shares_and_seeds(tmp_path: Path) -> None:
     # The order of the rows does not matter for what goes where.
     shuffled = tmp_path / "shuffled.jsonl"
     write_examples(shuffled, [question(n, f"Passage {n // 3}.") for n in reversed(range(900))])
-    parts = split(str(shuffled), tmp_path / "d.jsonl", shares, 0, {})
+    parts = split(str(shuffled), tmp_path / "d.jsonl", shares, 0)
     assert sorted(parts[1].path.read_bytes().splitlines()) == sorted(made["a"][1].splitlines())
 
 
 def test_large_groups_leave_no_part_empty(tmp_path: Path) -> None:
     source = tmp_path / "all.jsonl"
     write_examples(source, [question(n, f"Passage {n // 100}.") for n in range(300)])
-    parts = split(str(source), tmp_path / "x.jsonl", {"a": 0.98, "b": 0.01, "c": 0.01}, 0, {})
+    parts = split(str(source), tmp_path / "x.jsonl", {"a": 0.98, "b": 0.01, "c": 0.01}, 0)
     assert [part.rows for part in parts] == [100, 100, 100]
 
 
@@ -156,7 +156,7 @@ def test_split_checks_its_output_first(readlet: Run, tmp_path: Path, out: str, e
 def test_a_format_is_a_suffix_in_any_case(tmp_path: Path, out: str, parts: list[str]) -> None:
     source = tmp_path / "all.jsonl"
     write_examples(source, [question(n, f"Passage {n}.") for n in range(4)])
-    done = split(str(source), tmp_path / out, {"a": 0.5, "b": 0.5}, 0, {})
+    done = split(str(source), tmp_path / out, {"a": 0.5, "b": 0.5}, 0)
     assert [part.path for part in done] == [tmp_path / part for part in parts]
     assert sum(len(list(read(part.path))) for part in done) == 4
 

@@ -165,7 +165,7 @@ def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None
     train, dev = tmp_path / "train.json", tmp_path / "dev.jsonl"
     write_examples(train, sound)
     write_examples(dev, [replace(sound[0], id="other", question="Who was Ada Brook?"), GOOD])
-    report = check([str(train), str(dev)], {})
+    report = check([str(train), str(dev)])
     assert report.is_wrong
     assert report.files[0].findings == []
     (finding,) = report.files[1].findings
@@ -173,12 +173,12 @@ def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None
     assert finding.id == "other"
     assert finding.detail.endswith(f"is also in {train}")
     # The same file twice shares all of it.
-    twice = check([str(train), str(train)], {})
+    twice = check([str(train), str(train)])
     assert twice.files[0].findings == []
     assert twice.files[1].counts() == {Fault.SHARED: len({e.context for e in sound})}
     # The same id in two files is no fault.
     write_examples(dev, [replace(GOOD, id=sound[0].id)])
-    assert not check([str(train), str(dev)], {}).is_wrong
+    assert not check([str(train), str(dev)]).is_wrong
 
 
 def test_statistics_of_texts() -> None:
@@ -194,7 +194,7 @@ def test_pairs_are_compared_by_both_texts(tmp_path: Path) -> None:
         header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
         rows = (f"{n % 2}\t1\t2\tAda lit it.\t{second} {n}" for n in range(4))
         (tmp_path / name).write_text("\n".join((header, *rows)))
-    report = check([str(tmp_path / "train.tsv"), str(tmp_path / "dev.tsv")], {})
+    report = check([str(tmp_path / "train.tsv"), str(tmp_path / "dev.tsv")])
     assert [file.sentences for file in report.files] == [4, 4]
     assert [file.findings for file in report.files] == [[], []]
 
@@ -205,7 +205,7 @@ def test_a_text_in_two_files(tmp_path: Path) -> None:
     train.write_text("text,label\nthe same words,pos\na,neg\nb,pos\nc,neg\n")
     rows = [(" the same  words", "neg"), ("d", "pos"), ("e", "neg"), ("f", "pos")]
     dev.write_text("".join(json.dumps({"text": t, "label": n}) + "\n" for t, n in rows))
-    report = check([str(train), str(dev)], {})
+    report = check([str(train), str(dev)])
     assert report.files[0].findings == []
     (finding,) = report.files[1].findings
     assert (finding.fault, finding.id) == (Fault.SHARED, "1")
@@ -215,7 +215,7 @@ def test_a_text_in_two_files(tmp_path: Path) -> None:
 def test_malformed_texts_are_listed(tmp_path: Path) -> None:
     path = tmp_path / "rows.tsv"
     path.write_text("text\tlabel\na\tpos\nb\tneg\tx\nc\nd\tneg\ne\tpos\nf\tneg\n")
-    (file,) = check([str(path)], {}).files
+    (file,) = check([str(path)]).files
     assert file.sentences == 4
     assert [(f.fault, f.id) for f in file.findings] == [
         (Fault.MALFORMED, "line 3"),
@@ -242,7 +242,7 @@ def test_lengths_are_words_in_bins(sound: list[Example]) -> None:
 def test_report_as_json(tmp_path: Path, sound: list[Example]) -> None:
     path = tmp_path / "a.json"
     write_examples(path, [*sound, with_answer(14, "Hollow Lane")])
-    report = json.loads(json.dumps(check([str(path)], {}).as_json()))
+    report = json.loads(json.dumps(check([str(path)]).as_json()))
     assert report["wrong"] is True
     (file,) = report["files"]
     assert file["file"] == str(path)

@@ -192,9 +192,9 @@ def test_a_whole_word_in_another_case_is_better_than_a_piece_of_a_word(tmp_path:
     source.write_text(json.dumps(row))
     with pytest.raises(ReadletError, match="occurs only inside of a word, at 8; repair it with"):
         list(read_examples(source))
-    (finding,) = check([str(source)], {}).files[0].findings
+    (finding,) = check([str(source)]).files[0].findings
     assert finding == Finding(Fault.CASE, "a", "'us': no offset given, is 'US' at 16")
-    changes = repair_file(str(source), out, {})
+    changes = repair_file(str(source), out)
     assert [example.answers for example in read_examples(out)] == [(Span(16, "US"),)]
     assert dict(changes.changed) == {
         "answer written in the case of the context": ["a"],
@@ -233,7 +233,7 @@ def test_many_equal_ids_take_linear_time() -> None:
 def test_repair_of_a_file_onto_itself(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     write_examples(path, [replace(GOOD, answers=(Span(0, "kiln"),)), replace(GOOD, id="h")])
-    changes = repair_file(str(path), path, {})
+    changes = repair_file(str(path), path)
     assert changes.written == 2
     assert [example.answers[0].start for example in read_examples(path)] == [4, 15]
 
@@ -243,7 +243,7 @@ def test_failing_source_leaves_no_output(tmp_path: Path) -> None:
     write_examples(source, [GOOD])
     source.write_bytes(source.read_bytes() + b"\xff")
     with pytest.raises(ReadletError, match="not UTF-8 text"):
-        repair_file(str(source), out, {})
+        repair_file(str(source), out)
     assert list(tmp_path.iterdir()) == [source]
 
 
@@ -251,5 +251,5 @@ def test_sentences_are_not_repaired(tmp_path: Path) -> None:
     source = tmp_path / "dev.tsv"
     source.write_text("sentence\tlabel\nfine\t1\n")
     with pytest.raises(ReadletError, match="contains texts with labels"):
-        repair_file(str(source), tmp_path / "out.json", {})
+        repair_file(str(source), tmp_path / "out.json")
     assert list(tmp_path.iterdir()) == [source]

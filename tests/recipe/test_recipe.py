@@ -351,7 +351,7 @@ def test_a_section_set_to_a_value_before_is_refused() -> None:
 def test_a_list_may_be_given_as_one_text(tmp_path: Path) -> None:
     recipe = load_recipe("tiny", ["data.train=my.csv", "data.columns=context=passage"])
     assert recipe.data.train == ("my.csv",)
-    assert recipe.data.named_columns == {"context": "passage"}
+    assert recipe.data.data_format.columns == {"context": "passage"}
     path = tmp_path / "mine.toml"
     path.write_text('[data]\ntrain = "my.csv"\n[words]\nvectors = ""\n')
     assert load_recipe(str(path)).data.train == ("my.csv",)

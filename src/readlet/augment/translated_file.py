@@ -21,9 +21,8 @@ from readlet.augment.translated_questions import (
 )
 from readlet.errors import bad_input
 from readlet.formats import read_examples
-from readlet.formats.columns import Columns
-from readlet.formats.items import NO_COLUMNS
-from readlet.formats.sources import has_columns
+from readlet.formats.columns import PLAIN, DataFormat
+from readlet.formats.sources import for_source
 from readlet.formats.unique_ids import StreamedIds
 from readlet.progress import track
 from readlet.translation.types import Route, TranslatedText
@@ -45,13 +44,11 @@ class Sources:
     """Question data as it is named on the command line."""
 
     names: Sequence[str]
-    columns: Columns
-    encoding: str = ""
+    data_format: DataFormat = PLAIN
 
     def read(self) -> Iterator[Example]:
         for name in self.names:
-            columns = self.columns if has_columns(name, self.encoding) else NO_COLUMNS
-            yield from read_examples(name, columns, encoding=self.encoding)
+            yield from read_examples(name, for_source(name, self.data_format))
 
     def __str__(self) -> str:
         return ", ".join(self.names)

@@ -13,7 +13,7 @@ from readlet.augment.unanswerable_questions import (
 )
 from readlet.errors import bad_input
 from readlet.formats import read_examples, write_examples
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.unique_ids import warn_of_repeated_ids
 from readlet.formats.writing import check_target
 
@@ -56,20 +56,15 @@ def add_unanswerable(
     out: Path,
     share: float,
     seed: int,
-    columns: Columns,
+    data_format: DataFormat = PLAIN,
     altered: float = ALTERED_SHARE,
     *,
-    encoding: str = "",
     overwrite: bool = False,
 ) -> Summary:
     """Write the questions of all sources and new unanswerable ones to one file."""
     check_fractions(share, altered)
     check_target(out, sources, overwrite=overwrite)
-    examples = [
-        example
-        for source in sources
-        for example in read_examples(source, columns, encoding=encoding)
-    ]
+    examples = [example for source in sources for example in read_examples(source, data_format)]
     # Repeated ids are kept: they identify translations of a question, which must not be paired.
     warn_of_repeated_ids(examples, "they repeat in the new file")
     made = make_unanswerable(examples, share, seed, altered)

@@ -114,7 +114,7 @@ def augment(
     from readlet.augment.translated_file import Sources
     from readlet.cli.augment_view import show_tally
     from readlet.errors import ReadletError
-    from readlet.formats.columns import parse_columns
+    from readlet.formats.columns import DataFormat
     from readlet.translation.engines import translator_for
 
     plan = plan_of(
@@ -128,7 +128,7 @@ def augment(
         seed=seed,
         keep=keep,
     )
-    sources = Sources(files, parse_columns(column), encoding)
+    sources = Sources(files, DataFormat.parse(column, encoding))
     stored = cache or default_cache()
     choose = cached(partial(translator_for, engine=engine))  # models are loaded once
     if shard is not None:

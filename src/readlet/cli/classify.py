@@ -44,7 +44,7 @@ def classify(
     If labelling a file is interrupted, the same command continues where it stopped.
     """
     from readlet.errors import ReadletError
-    from readlet.formats.columns import parse_columns
+    from readlet.formats.columns import DataFormat
     from readlet.reading.classifier import Classifier
     from readlet.reading.classify_file import classify_file
 
@@ -57,8 +57,7 @@ def classify(
             classifier,
             texts[0],
             out,
-            columns=parse_columns(column),
-            encoding=encoding,
+            data_format=DataFormat.parse(column, encoding),
             device=device,
             batch_size=size,
             overwrite=overwrite,

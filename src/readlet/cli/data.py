@@ -51,7 +51,7 @@ def check(
     """
     from readlet.cli.check_view import show_changes, show_repaired, show_report
     from readlet.errors import ReadletError
-    from readlet.formats.columns import parse_columns
+    from readlet.formats.columns import DataFormat
     from readlet.formats.writing import check_target
     from readlet.inspection.check import check as check_files
     from readlet.inspection.in_place import (
@@ -61,23 +61,23 @@ def check(
     )
     from readlet.inspection.repair import check_repairable, repair_file
 
-    columns = parse_columns(column)
+    data_format = DataFormat.parse(column, encoding)
     if fix is not None:
         if in_place:
             raise ReadletError("--fix: not with --in-place; leave one of them out")
         if len(files) != 1:
             raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
         elsewhere = "give another file"
-        if os.path.exists(fix) and has_own_format(files[0], columns, encoding):
+        if os.path.exists(fix) and has_own_format(files[0], data_format):
             elsewhere = f"{elsewhere}, or repair it with --in-place"
         check_target(fix, files, overwrite=overwrite, remedy=elsewhere)
-        check_repairable(files[0], columns, encoding)
+        check_repairable(files[0], data_format)
     for source in files if in_place else ():
-        check_in_place(source, columns, encoding)
-    report = check_files(files, columns, encoding=encoding)
+        check_in_place(source, data_format)
+    report = check_files(files, data_format)
     changes = None
     if fix is not None:
-        changes = repair_file(files[0], fix, columns, encoding=encoding)
+        changes = repair_file(files[0], fix, data_format)
     repaired = repair_in_place(files) if in_place else []
     if as_json:
         result = report.as_json()
@@ -113,9 +113,9 @@ def show(
 
     from readlet.errors import bad_input
     from readlet.formats import read
-    from readlet.formats.columns import parse_columns
+    from readlet.formats.columns import DataFormat
 
-    items = read(file, parse_columns(column), encoding=encoding)
+    items = read(file, DataFormat.parse(column, encoding))
     first = islice(items, min(n, sys.maxsize))
     chosen = (item for item in items if item.id in identity) if identity else first
     shown = set()
@@ -164,11 +164,11 @@ def convert(
     `answers`, with their offsets. SQuAD JSON (.json) groups the questions by context.
     Texts have the columns `id`, `text`, `second` and `label`; .json is a list of records.
     """
-    from readlet.formats.columns import parse_columns
+    from readlet.formats.columns import DataFormat
     from readlet.formats.convert import convert as convert_files
 
-    columns = parse_columns(column)
-    done = convert_files(files, out, columns, encoding=encoding, overwrite=overwrite)
+    data_format = DataFormat.parse(column, encoding)
+    done = convert_files(files, out, data_format, overwrite=overwrite)
     if as_json:
         print_json(done.as_json(), indent=1)
         return
@@ -212,12 +212,12 @@ def split(
     one part, whatever its label. Contexts and texts that differ only in white space or case count
     as the same.
     """
-    from readlet.formats.columns import parse_columns
+    from readlet.formats.columns import DataFormat
     from readlet.formats.split import parse_parts
     from readlet.formats.split import split as split_file
 
-    columns = parse_columns(column)
-    done = split_file(file, out, parse_parts(parts), seed, columns, encoding=encoding)
+    data_format = DataFormat.parse(column, encoding)
+    done = split_file(file, out, parse_parts(parts), seed, data_format)
     if as_json:
         print_json({"parts": [part.as_json() for part in done]}, indent=1)
         return
@@ -258,12 +258,10 @@ def unanswerable(
     """
     from readlet.augment.unanswerable_file import add_unanswerable
     from readlet.cli.unanswerable_view import show_summary
-    from readlet.formats.columns import parse_columns
+    from readlet.formats.columns import DataFormat
 
-    columns = parse_columns(column)
-    summary = add_unanswerable(
-        files, out, share, seed, columns, altered, encoding=encoding, overwrite=overwrite
-    )
+    data_format = DataFormat.parse(column, encoding)
+    summary = add_unanswerable(files, out, share, seed, data_format, altered, overwrite=overwrite)
     if as_json:
         print_json(summary.as_json(), indent=1)
     else:

@@ -79,7 +79,7 @@ def _check_data() -> None:
     from readlet.cli.check_view import show_report
     from readlet.inspection.check import check
 
-    show_report(check([f"bundled:{split}" for split in SPLITS], {}), list_all=False)
+    show_report(check([f"bundled:{split}" for split in SPLITS]), list_all=False)
 
 
 def _score_baseline() -> None:

@@ -81,7 +81,7 @@ def evaluate_command(
     """
     from readlet.cli.evaluation_view import show_classes, show_evaluation, show_several
     from readlet.errors import ReadletError
-    from readlet.formats.columns import parse_columns
+    from readlet.formats.columns import DataFormat
     from readlet.formats.labelled import content_of
     from readlet.formats.sources import task_of
     from readlet.reading.evaluate_files import evaluate_questions
@@ -96,8 +96,7 @@ def evaluate_command(
         raise ReadletError("--save-predictions needs a reader; give READER DATA")
     if device != "auto" and reader is None:
         raise ReadletError("--device: not with a file of predictions; leave it out")
-    data, columns = targets[-1], parse_columns(column)
-    how_to_read: dict[str, Any] = {"columns": columns, "encoding": encoding}
+    data, data_format = targets[-1], DataFormat.parse(column, encoding)
     how_to_answer: dict[str, Any] = {
         "threshold": threshold,
         "impossible_share": impossible_share,
@@ -118,13 +117,13 @@ def evaluate_command(
         if stored_task(reader) == "classes":
             raise ReadletError(f"{reader}: a classifier; give one data file at a time")
         use_free_cores(reader)
-        several = evaluate_several(reader, targets[1:], **how_to_answer, **how_to_read)
+        several = evaluate_several(reader, targets[1:], data_format=data_format, **how_to_answer)
         if as_json:
             print_json(several.as_json())
         else:
             show_several(several)
         return
-    task = task_of(data, encoding=encoding)
+    task = task_of(data, data_format)
     of_questions = {
         "--always-answer": always_answer,
         "--na-probs": na_probs is not None,
@@ -145,17 +144,17 @@ def evaluate_command(
             plot=plot,
             overwrite=overwrite,
             device=device,
-            **how_to_read,
+            data_format=data_format,
         )
-    elif task is not None or (
-        predictions is not None and content_of(data, columns, encoding=encoding) == "texts"
-    ):
+    elif task is not None or (predictions is not None and content_of(data, data_format) == "texts"):
         what = "a GLUE file" if task is not None else "a file of texts with labels"
         of_readers = {"--plot": plot is not None, "--device": device != "auto"}
         _refuse(data, what, of_questions | of_readers | {"--column": bool(column and task)})
         if predictions is None:
             raise ReadletError(f"{data}: {what}; give --predictions FILE, or a classifier")
-        found = evaluate_sentences(data, task, predictions, against=against, **how_to_read)
+        found = evaluate_sentences(
+            data, task, predictions, against=against, data_format=data_format
+        )
     else:
         evaluation = evaluate_questions(
             data,
@@ -166,8 +165,8 @@ def evaluate_command(
             save=save,
             plot=plot,
             overwrite=overwrite,
+            data_format=data_format,
             **how_to_answer,
-            **how_to_read,
         )
         if as_json:
             print_json(evaluation.as_json())

@@ -57,7 +57,7 @@ def predict(
 
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
-    from readlet.formats.columns import parse_columns
+    from readlet.formats.columns import DataFormat
     from readlet.reading.predict_file import predict_file
 
     use_free_cores(reader)
@@ -72,8 +72,7 @@ def predict(
         always_answer=always_answer,
         language=language,
         question_language=question_language,
-        columns=parse_columns(column),
-        encoding=encoding,
+        data_format=DataFormat.parse(column, encoding),
         device=device,
         batch_size=batch_size or 0,
         overwrite=overwrite,

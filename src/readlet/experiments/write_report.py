@@ -85,7 +85,7 @@ def _questions(runs: Iterable[Run]) -> Questions:
     """The available dev questions; held-out ones, which differ by seed, are not stored."""
     found = {run.recipe.data.dev: run.recipe.data for run in runs}
     return {
-        source: read_questions(source, columns=data.named_columns, encoding=data.encoding)
+        source: read_questions(source, data_format=data.data_format)
         for source, data in found.items()
         if source and source_path(source).is_file()
     }

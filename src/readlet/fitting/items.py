@@ -59,7 +59,7 @@ class Questions:
 
     def read(self, data: Data, *paths: Path) -> list[Example]:
         assert isinstance(data, SpanData)
-        examples = read_questions(*paths, columns=data.named_columns, encoding=data.encoding)
+        examples = read_questions(*paths, data_format=data.data_format)
         languages = (data.language, data.question_language)
         return [in_languages(example, *languages) for example in examples]
 
@@ -95,7 +95,7 @@ class LabelledTexts:
         return data.share < 1.0 or bool(data.replay)
 
     def read(self, data: Data, *paths: Path) -> list[Sentence]:
-        return read_labelled(*paths, columns=data.named_columns, encoding=data.encoding)
+        return read_labelled(*paths, data_format=data.data_format)
 
     def group(self, item: Sentence) -> str:
         return item.text if item.second is None else f"{item.text}\t{item.second}"

@@ -100,7 +100,7 @@ def data_files(recipe: Recipe) -> DataFiles:
 def read_split(recipe: Recipe) -> SplitItems:
     """Read and split the items: errors in them are reported before any slow work."""
     files, items, data = data_files(recipe), items_of(recipe), recipe.data
-    if data.columns and not any(has_columns(path, data.encoding) for path in files.train):
+    if data.columns and not any(has_columns(path, data.data_format) for path in files.train):
         raise ReadletError("data.columns: the training files have no named columns; omit --column")
     examples = items.read(data, *files.train)
     if not examples:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from readlet.errors import InputError, ReadletError, bad_input, input_error
@@ -17,6 +18,25 @@ from readlet.formats.schemas import (
 
 # `{"context": "passage"}`: the file's column for our `context` is `passage`.
 Columns = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class DataFormat:
+    """What the user says of a data file, because the file itself does not."""
+
+    columns: Columns = field(default_factory=dict)
+    encoding: str = ""
+    """Empty: UTF-8, or UTF-16 with a byte order mark."""
+    content: Content | None = None
+    """What its rows are; by default the names of their columns decide."""
+
+    @classmethod
+    def parse(cls, columns: Iterable[str], encoding: str = "") -> "DataFormat":
+        """Of options: `--column context=passage --encoding cp1252`."""
+        return cls(parse_columns(columns), encoding)
+
+
+PLAIN = DataFormat()
 
 
 class NoColumnError(InputError):
@@ -57,12 +77,12 @@ class ColumnFinder:
     def require(self, place: str, names: Sequence[str]) -> Columns:
         """The required columns, and those of all fields that the user has mapped, must exist."""
         found = self.find(names)
-        for field in dict.fromkeys((*self._schema.required, *self._columns)):
-            if field not in found:
-                name = self._columns.get(field, field)
+        for wanted in dict.fromkeys((*self._schema.required, *self._columns)):
+            if wanted not in found:
+                name = self._columns.get(wanted, wanted)
                 known = ", ".join(f"{name:.40}" for name in names[:12]) or "none"
                 fault = f"no column {name!r} (it has {known})"
-                raise no_column(self._source, place, fault, field)
+                raise no_column(self._source, place, fault, wanted)
         for name in found.values():
             if names.count(name) > 1:
                 fault = f"{names.count(name)} columns are named {name!r}"

@@ -1,13 +1,13 @@
 """Write the questions or texts of files, unchanged, to a file of another format."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
 from readlet.formats import content_of, read, write_examples
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.writing import check_target, output_kind, write_sentences
 from readlet.types import NO_OFFSET, Example, Sentence
 
@@ -31,9 +31,8 @@ class Converted:
 def convert(
     sources: Sequence[str],
     out: Path,
-    columns: Columns,
+    data_format: DataFormat = PLAIN,
     *,
-    encoding: str = "",
     overwrite: bool = False,
 ) -> Converted:
     """Write all questions, or all texts with labels, of the sources to one file, in order.
@@ -43,26 +42,26 @@ def convert(
     """
     check_target(out, sources, overwrite=overwrite)
     counts = Converted()
-    if content_of(sources[0], columns, encoding=encoding) == "texts":
-        texts = (item for source in sources for item in read_texts(source, columns, encoding))
+    if content_of(sources[0], data_format) == "texts":
+        texts = (item for source in sources for item in read_texts(source, data_format))
         write_sentences(out, _counted_texts(texts, counts))
         return counts
-    items = (item for source in sources for item in read_all(source, columns, encoding=encoding))
+    items = (item for source in sources for item in read_all(source, data_format))
     write_examples(out, arranged(out, _counted(items, counts)))
     return counts
 
 
-def read_all(source: str, columns: Columns, *, encoding: str = "") -> Iterator[Example]:
+def read_all(source: str, data_format: DataFormat) -> Iterator[Example]:
     """All questions of a source as they are; an error if it has texts with labels."""
-    for item in read(source, columns, encoding=encoding):
+    for item in read(source, data_format):
         if not isinstance(item, Example):
             raise bad_input(source, "", "contains texts, not questions", "give question data")
         yield item
 
 
-def read_texts(source: str, columns: Columns, encoding: str) -> Iterator[Sentence]:
+def read_texts(source: str, data_format: DataFormat) -> Iterator[Sentence]:
     """All texts of a source as they are; an error if it has questions."""
-    for item in read(source, columns, content="texts", encoding=encoding):
+    for item in read(source, replace(data_format, content="texts")):
         if not isinstance(item, Sentence):
             fault = "contains questions, not texts with labels"
             raise bad_input(source, "", fault, "give files of one kind")

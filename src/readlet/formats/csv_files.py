@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TextIO
 
 from readlet.errors import InputError, bad_input
-from readlet.formats.columns import Columns, known_names
+from readlet.formats.columns import PLAIN, Columns, DataFormat, known_names
 from readlet.formats.fields import span_records
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.row_lines import RowLines
 from readlet.formats.rows import RowReader
-from readlet.formats.schemas import Content
 from readlet.formats.tables import HEADER, LABELS, storable
 from readlet.formats.text_rows import TextRows
 from readlet.formats.tsv_rows import next_tsv_row
@@ -33,15 +32,13 @@ _NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*')
 
 def read_csv(
     path: Path,
-    columns: Columns,
+    data_format: DataFormat = PLAIN,
     *,
-    content: Content | None = None,
-    encoding: str = "",
     on_fault: OnFault = raise_fault,
 ) -> Iterator[Example | Sentence]:
     """The delimiter is detected from the header, which must name the columns."""
-    lines = RowLines(text_lines(path, encoding))
-    delimiter = _delimiter(path, lines, columns)
+    lines = RowLines(text_lines(path, data_format.encoding))
+    delimiter = _delimiter(path, lines, data_format.columns)
     csv.field_size_limit(MAX_PIECE)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -49,7 +46,7 @@ def read_csv(
     except csv.Error as error:
         raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
     names = [name.strip() for name in header]
-    rows = RowReader(path, columns, content).of(names)
+    rows = RowReader(path, data_format).of(names)
     found = rows.require("header", names)
     # Tables of texts often have plain quotes in them, unless even the names are quoted.
     is_plain = isinstance(rows, TextRows) and delimiter == "\t" and '"' not in lines.taken

@@ -1,11 +1,12 @@
 """The format of a file, found in its first bytes."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from readlet.errors import bad_input
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.csv_files import DELIMITERS, header_rank, is_blank_line
 from readlet.formats.glue import UnnamedTask, unnamed_task
 from readlet.storage.files import open_bytes, text_chunks
@@ -21,10 +22,11 @@ def head_of(path: Path, encoding: str) -> str:
     return "" if _is_parquet(path) else next(text_chunks(path, encoding))
 
 
-def detect(path: Path, columns: Columns, encoding: str) -> Kind:
+def detect(path: Path, data_format: DataFormat = PLAIN) -> Kind:
+    columns = data_format.columns
     if _is_parquet(path):
         return "parquet"
-    head = next(text_chunks(path, encoding))
+    head = next(text_chunks(path, data_format.encoding))
     if task := unnamed_task(head):
         return task
     start = head.lstrip()[:1]
@@ -48,7 +50,7 @@ def _is_parquet(path: Path) -> bool:
         return stream.read(4) == b"PAR1"
 
 
-def _is_json_list(head: str, columns: Columns) -> bool:
+def _is_json_list(head: str, columns: Mapping[str, str]) -> bool:
     """Whether the first object has a top-level key "data" and is not a row of a flat file."""
     keys = set()
     depth = 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from readlet.errors import InputError, bad_input
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.storage.files import text_lines
 from readlet.types import Sentence
@@ -40,9 +41,15 @@ def unnamed_task(head: str) -> UnnamedTask | None:
 
 
 def read_glue(
-    path: Path, task: UnnamedTask, *, encoding: str = "", on_fault: OnFault = raise_fault
+    path: Path,
+    task: UnnamedTask,
+    data_format: DataFormat = PLAIN,
+    *,
+    on_fault: OnFault = raise_fault,
 ) -> Iterator[Sentence]:
-    for number, line in enumerate(text_lines(path, encoding), 1):
+    if data_format.columns:
+        raise bad_input(path, "", "this format has no named columns", "omit --column")
+    for number, line in enumerate(text_lines(path, data_format.encoding), 1):
         if number == 1 and task == "mrpc":
             continue
         try:

@@ -4,10 +4,9 @@ import logging
 from collections.abc import Iterator
 
 from readlet.errors import InputError, ReadletError, bad_input
-from readlet.formats.columns import Columns
+from readlet.formats.columns import DataFormat
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.rows import RowReader
-from readlet.formats.schemas import Content
 from readlet.installing import install_extra
 from readlet.types import Example, Sentence
 
@@ -16,9 +15,8 @@ PREFIX = "hub:"
 
 def read_hub(
     source: str,
-    columns: Columns,
+    data_format: DataFormat,
     *,
-    content: Content | None = None,
     on_fault: OnFault = raise_fault,
 ) -> Iterator[Example | Sentence]:
     """Stream a dataset from the hub or a local folder, without loading it into memory."""
@@ -34,7 +32,7 @@ def read_hub(
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)
         logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
         rows = datasets.load_dataset(name, split=split or "train", streaming=True)
-        reader = RowReader(source, columns, content)
+        reader = RowReader(source, data_format)
         for number, row in enumerate(rows, 1):
             try:
                 item = reader.item(f"row {number}", number, row, list(row))

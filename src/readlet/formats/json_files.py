@@ -8,36 +8,32 @@ from pathlib import Path
 from typing import Any, Literal
 
 from readlet.errors import InputError, bad_input
-from readlet.formats.columns import Columns, NoColumnError
+from readlet.formats.columns import PLAIN, DataFormat, NoColumnError
 from readlet.formats.json_stream import ListStream
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.rows import RowReader
-from readlet.formats.schemas import Content
 from readlet.formats.squad import article_examples
 from readlet.storage.files import text_chunks
 from readlet.types import Example, Sentence
 
-_NO_COLUMNS: Columns = {}
 _ItemKind = Literal["row", "article"]
 
 
 def read_json(
     path: Path,
-    columns: Columns = _NO_COLUMNS,
+    data_format: DataFormat = PLAIN,
     *,
     key: str = "data",
-    content: Content | None = None,
-    encoding: str = "",
     on_fault: OnFault = raise_fault,
 ) -> Iterator[Example | Sentence]:
     """Stream the items of the list under `key` (empty: of an array), one item at a time."""
-    rows = RowReader(path, columns, content)
-    items = ListStream(path, text_chunks(path, encoding), key)
+    rows = RowReader(path, data_format)
+    items = ListStream(path, text_chunks(path, data_format.encoding), key)
     kind: _ItemKind | None = None
     for number, item in enumerate(items, 1):
         kind = _kind(item, rows, kind)
         if kind == "article":
-            if columns:
+            if data_format.columns:
                 raise bad_input(path, "", "this format has no named columns", "omit --column")
             yield from article_examples(path, number, item, on_fault)
             continue

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from readlet.errors import InputError, bad_input
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.question_rows import row_record
 from readlet.formats.rows import RowReader
-from readlet.formats.schemas import Content
 from readlet.formats.text_rows import text_record
 from readlet.storage.files import text_lines
 from readlet.types import Example, Sentence
@@ -18,14 +17,12 @@ from readlet.types import Example, Sentence
 
 def read_jsonl(
     path: Path,
-    columns: Columns,
+    data_format: DataFormat = PLAIN,
     *,
-    content: Content | None = None,
-    encoding: str = "",
     on_fault: OnFault = raise_fault,
 ) -> Iterator[Example | Sentence]:
-    rows = RowReader(path, columns, content)
-    for number, line in enumerate(text_lines(path, encoding), 1):
+    rows = RowReader(path, data_format)
+    for number, line in enumerate(text_lines(path, data_format.encoding), 1):
         if line.isspace():
             continue
         try:

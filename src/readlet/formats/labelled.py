@@ -2,24 +2,25 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from readlet.errors import InputError, bad_input
-from readlet.formats.columns import Columns, NoColumnError
-from readlet.formats.items import NO_COLUMNS, read, read_named
+from readlet.formats.columns import PLAIN, DataFormat, NoColumnError
+from readlet.formats.items import read, read_named
 from readlet.formats.labels import place_of
 from readlet.formats.schemas import Content
-from readlet.formats.sources import has_columns
+from readlet.formats.sources import for_source, has_columns
 from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
 from readlet.types import Example, Sentence
 
 
-def content_of(source: str | Path, columns: Columns = NO_COLUMNS, *, encoding: str = "") -> Content:
+def content_of(source: str | Path, data_format: DataFormat = PLAIN) -> Content:
     """What a source has: questions, or texts with labels. Only its first item is read."""
     faults: list[InputError] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they come when all of it is read
-        first = next(read(source, columns, encoding=encoding, on_fault=faults.append), None)
+        first = next(read(source, data_format, on_fault=faults.append), None)
     if first is None and faults and isinstance(faults[0], NoColumnError):
         raise faults[0]
     return "texts" if isinstance(first, Sentence) else "questions"
@@ -27,18 +28,17 @@ def content_of(source: str | Path, columns: Columns = NO_COLUMNS, *, encoding: s
 
 def read_sentences(
     source: str | Path,
-    columns: Columns | None = None,
+    data_format: DataFormat | None = None,
     *,
-    encoding: str = "",
     allow_unlabelled: bool = False,
 ) -> Iterator[Sentence]:
     """Stream validated texts: each has text, and a label unless `allow_unlabelled`.
 
-    Omit `columns` where the user can name neither columns nor an encoding: errors about them then
-    suggest another remedy.
+    Omit `data_format` where the user can name neither columns nor an encoding: errors about them
+    then suggest another remedy.
     """
     is_pair = None
-    for number, item in enumerate(read_named(source, columns, encoding, "texts")):
+    for number, item in enumerate(read_named(source, data_format, "texts")):
         if isinstance(item, Example):
             fault = "contains questions, not texts with labels"
             raise bad_input(source, "", fault, "give texts with labels")
@@ -52,27 +52,24 @@ def read_sentences(
                 raise bad_input(source, place_of(item), f"the {field} is empty", _remedy(source))
         if item.label is None and not allow_unlabelled:
             if not number:
-                _require_label_column(source, columns, encoding)
+                _require_label_column(source, data_format)
             raise bad_input(source, place_of(item), "has no label", _remedy(source))
         yield item
 
 
 def read_labelled(
     *sources: str | Path,
-    columns: Columns | None = None,
-    encoding: str = "",
+    data_format: DataFormat | None = None,
     allow_unlabelled: bool = False,
 ) -> list[Sentence]:
     """The texts of all sources with unique ids, since predictions are stored by id.
 
-    `columns` apply to the sources that have named columns.
+    Columns apply to the sources that have named columns.
     """
     sentences: list[Sentence] = []
     for source in sources:
-        named = columns if columns is None or has_columns(source, encoding) else NO_COLUMNS
-        read_here = list(
-            read_sentences(source, named, encoding=encoding, allow_unlabelled=allow_unlabelled)
-        )
+        named = for_source(source, data_format)
+        read_here = list(read_sentences(source, named, allow_unlabelled=allow_unlabelled))
         if not read_here:
             raise bad_input(source, "", "contains no texts", "check how the file was created")
         if sentences and (sentences[0].second is None) != (read_here[0].second is None):
@@ -93,14 +90,15 @@ def require_one_kind(source: str | Path, sentences: Iterable[Sentence], *, pairs
             raise bad_input(source, place_of(sentence), fault, "give files of one kind")
 
 
-def _require_label_column(source: str | Path, columns: Columns | None, encoding: str) -> None:
+def _require_label_column(source: str | Path, data_format: DataFormat | None) -> None:
     """Raise an error that lists the columns, if one of them may be that of the labels."""
-    if not has_columns(source, encoding):
+    named = data_format or PLAIN
+    if not has_columns(source, named):
         return
     try:
-        next(read(source, {"label": "label", **(columns or {})}, encoding=encoding))
+        next(read(source, replace(named, columns={"label": "label", **named.columns})))
     except NoColumnError as error:
-        remedy = (error if columns is not None else error.without_option).remedy
+        remedy = (error if data_format is not None else error.without_option).remedy
         fault = f"its texts have no labels: {error.fault}"
         raise bad_input(source, "", fault, f"add them, or {remedy}") from None
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import InputError, ReadletError, bad_input
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.malformed import OnFault, raise_fault
 from readlet.formats.rows import RowReader
-from readlet.formats.schemas import Content
 from readlet.formats.tables import HEADER, LABELS, storable
 from readlet.installing import install_extra
 from readlet.storage.files import atomic_bytes, open_bytes
@@ -24,15 +23,16 @@ _BATCH = 1024  # rows
 
 def read_parquet(
     path: Path,
-    columns: Columns,
+    data_format: DataFormat = PLAIN,
     *,
-    content: Content | None = None,
     on_fault: OnFault = raise_fault,
 ) -> Iterator[Example | Sentence]:
+    if data_format.encoding:
+        raise bad_input(path, "", "Parquet has no text encoding", "omit --encoding")
     require_pyarrow(path)
     from pyarrow import ArrowException, parquet
 
-    reader = RowReader(path, columns, content)
+    reader = RowReader(path, data_format)
     with open_bytes(path) as stream:
         try:
             with parquet.ParquetFile(stream) as table:

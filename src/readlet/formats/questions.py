@@ -1,30 +1,29 @@
 """Validated questions of files."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from unicodedata import normalize
 
 from readlet.errors import ReadletError, bad_input
-from readlet.formats.columns import Columns, NoColumnError
-from readlet.formats.items import NO_COLUMNS, read, read_named
+from readlet.formats.columns import PLAIN, DataFormat, NoColumnError
+from readlet.formats.items import read, read_named
 from readlet.formats.places import nearest_place, occurrences
-from readlet.formats.sources import has_columns
+from readlet.formats.sources import for_source, has_columns
 from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
 from readlet.types import NO_OFFSET, Example, Span
 
 
-def read_examples(
-    source: str | Path, columns: Columns | None = None, *, encoding: str = ""
-) -> Iterator[Example]:
+def read_examples(source: str | Path, data_format: DataFormat | None = None) -> Iterator[Example]:
     """Stream validated questions: every answer is at its offset (law 1).
 
     A question has text, and either has answers or is marked impossible. Anything else raises an
     error.
 
-    Omit `columns` where the user can name neither columns nor an encoding: errors about them then
-    suggest another remedy.
+    Omit `data_format` where the user can name neither columns nor an encoding: errors about them
+    then suggest another remedy.
     """
-    for number, item in enumerate(read_named(source, columns, encoding)):
+    for number, item in enumerate(read_named(source, data_format)):
         if not isinstance(item, Example):
             raise bad_input(source, "", "contains texts, not questions", "give question data")
         for field, text in (("question", item.question), ("context", item.context)):
@@ -33,7 +32,7 @@ def read_examples(
                 raise bad_input(source, place, f"the {field} has no text", _fix_remedy(source))
         if not item.answers and not item.is_impossible:
             if not item.is_labelled and not number:
-                _require_labels(source, columns, encoding)
+                _require_labels(source, data_format)
             what = "" if item.is_labelled else "is unlabelled: it "
             fault = f"{what}has no answer and is not marked impossible"
             remedy = "add its answers, or set is_impossible to true"
@@ -47,35 +46,30 @@ def read_examples(
         yield item
 
 
-def read_questions(
-    *sources: str | Path, columns: Columns | None = None, encoding: str = ""
-) -> list[Example]:
+def read_questions(*sources: str | Path, data_format: DataFormat | None = None) -> list[Example]:
     """The questions of all sources with unique ids, since answers are stored by id.
 
     Ids may repeat: rows without ids are numbered per file, and translations keep their ids.
-    `columns` apply to the sources that have named columns.
+    Columns apply to the sources that have named columns.
     """
     examples = [
         example
         for source in sources
-        for example in read_examples(
-            source,
-            columns if columns is None or has_columns(source, encoding) else NO_COLUMNS,
-            encoding=encoding,
-        )
+        for example in read_examples(source, for_source(source, data_format))
     ]
     warn_of_repeated_ids(examples, "a number is appended")
     return with_own_ids(examples)
 
 
-def _require_labels(source: str | Path, columns: Columns | None, encoding: str) -> None:
+def _require_labels(source: str | Path, data_format: DataFormat | None) -> None:
     """Raise an error that lists the columns, if one of them may be that of the answers."""
-    if not has_columns(source, encoding):
+    named = data_format or PLAIN
+    if not has_columns(source, named):
         return
     try:
-        next(read(source, {"answer": "answer", **(columns or {})}, encoding=encoding))
+        next(read(source, replace(named, columns={"answer": "answer", **named.columns})))
     except NoColumnError as error:
-        remedy = (error if columns is not None else error.without_option).remedy
+        remedy = (error if data_format is not None else error.without_option).remedy
         fault = f"its questions are unlabelled: {error.fault}"
         raise bad_input(source, "", fault, f"add the answers, or {remedy}") from None
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats.columns import Columns, content_of_columns
+from readlet.formats.columns import DataFormat, content_of_columns
 from readlet.formats.question_rows import QuestionRows
-from readlet.formats.schemas import Content, guessed_content, is_question_data
+from readlet.formats.schemas import guessed_content, is_question_data
 from readlet.formats.text_rows import TextRows
 from readlet.types import Example, Sentence
 
@@ -19,9 +19,8 @@ class RowReader:
     first row with names of either kind.
     """
 
-    def __init__(
-        self, source: str | Path, columns: Columns, content: Content | None = None
-    ) -> None:
+    def __init__(self, source: str | Path, data_format: DataFormat) -> None:
+        columns, content = data_format.columns, data_format.content
         named = content_of_columns(columns)
         if content is not None and named not in (None, content):
             fault = f"--column names a field of {named}, but {content} are wanted"

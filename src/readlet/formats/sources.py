@@ -1,10 +1,12 @@
 """What a source names: a file, a split of the bundled corpus, or a dataset of the hub."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from readlet.bundled import NAMES, corpus
 from readlet.errors import bad_input
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.detect import detect, head_of
 from readlet.formats.glue import Task, glue_task
 from readlet.formats.hub import PREFIX
@@ -38,26 +40,33 @@ def is_file_name(source: str) -> bool:
     return not source.startswith((PREFIX, _BUNDLED))
 
 
-def has_columns(source: str | Path, encoding: str = "") -> bool:
+def has_columns(source: str | Path, data_format: DataFormat = PLAIN) -> bool:
     """Whether the fields of the source may have other names; articles of SQuAD have fixed ones."""
     if str(source).startswith(PREFIX):
         return True
     path = source_path(source)
-    encoding = encoding_of(path, encoding)
-    kind = detect(path, {}, encoding)
+    data_format = DataFormat(encoding=encoded(path, data_format).encoding)
+    kind = detect(path, data_format)
     if kind in ("json", "array"):
-        return re.search(r'"paragraphs"\s*:', head_of(path, encoding)) is None
+        return re.search(r'"paragraphs"\s*:', head_of(path, data_format.encoding)) is None
     return kind in ("parquet", "jsonl", "csv")
 
 
-def task_of(source: str | Path, *, encoding: str = "") -> Task | None:
+def task_of(source: str | Path, data_format: DataFormat = PLAIN) -> Task | None:
     """The GLUE task of the file, or None for all other data."""
     if str(source).startswith(PREFIX):
         return None
     path = source_path(source)
-    return glue_task(head_of(path, encoding_of(path, encoding)))
+    return glue_task(head_of(path, encoded(path, data_format).encoding))
 
 
-def encoding_of(path: Path, encoding: str) -> str:
-    """The given encoding; the bundled corpus keeps its own."""
-    return "" if path in map(corpus, NAMES) else encoding
+def for_source(source: str | Path, data_format: DataFormat | None) -> DataFormat | None:
+    """The format of one of several sources: columns apply to those that have named columns."""
+    if data_format is None or not data_format.columns or has_columns(source, data_format):
+        return data_format
+    return replace(data_format, columns={})
+
+
+def encoded(path: Path, data_format: DataFormat) -> DataFormat:
+    """The same format, but that the bundled corpus keeps its own encoding."""
+    return replace(data_format, encoding="") if path in map(corpus, NAMES) else data_format

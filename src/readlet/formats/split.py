@@ -17,7 +17,7 @@ from unicodedata import normalize
 
 from readlet.errors import ReadletError, bad_input
 from readlet.formats import content_of, write_examples
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.convert import arranged, read_all, read_texts
 from readlet.formats.schemas import Content
 from readlet.formats.unique_ids import Item
@@ -74,19 +74,19 @@ def part_paths(source: str, out: Path, names: Iterable[str]) -> dict[str, Path]:
 
 
 def split(
-    source: str, out: Path, parts: Parts, seed: int, columns: Columns, *, encoding: str = ""
+    source: str, out: Path, parts: Parts, seed: int, data_format: DataFormat = PLAIN
 ) -> list[PartSummary]:
     """Write each part to a file of its own, all or none; equal arguments give equal files."""
     paths = part_paths(source, out, parts)
     _check_targets(paths.values(), out, source)
 
-    content = content_of(source, columns, encoding=encoding)
+    content = content_of(source, data_format)
 
     def questions() -> Iterator[Example]:
-        return read_all(source, columns, encoding=encoding)
+        return read_all(source, data_format)
 
     def texts() -> Iterator[Sentence]:
-        return read_texts(source, columns, encoding)
+        return read_texts(source, data_format)
 
     groups, sizes = _groups(texts() if content == "texts" else questions())
     chosen = _assign(source, content, sizes, parts, seed)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from readlet.errors import bad_input
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.csv_files import write_csv, write_tsv
 from readlet.formats.detect import detect
 from readlet.formats.jsonl import write_jsonl
@@ -91,12 +91,13 @@ def _text_kind(path: Path) -> str:
     return kind if dot else ""
 
 
-def own_suffix(path: Path, columns: Columns, encoding: str) -> str | None:
+def own_suffix(path: Path, data_format: DataFormat = PLAIN) -> str | None:
     """The end of a name with which `write_examples` keeps the structure of a file.
 
     None for tables, whose other columns would be lost, and for other encodings than UTF-8.
     """
-    kind = detect(path, columns, encoding)
+    encoding = data_format.encoding
+    kind = detect(path, data_format)
     with path.open("rb") as raw:
         first = raw.read(2)
     is_squad = kind == "json" and not has_columns(path)
@@ -109,5 +110,5 @@ def own_suffix(path: Path, columns: Columns, encoding: str) -> str | None:
 
 def lost_by_writing(path: Path) -> str:
     """What a file with an `own_suffix` has that writing its Examples would lose, in words."""
-    is_jsonl = detect(path, {}, "") == "jsonl"
+    is_jsonl = detect(path) == "jsonl"
     return lost_from_jsonl(path) if is_jsonl else lost_from_squad(path)

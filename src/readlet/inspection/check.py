@@ -7,7 +7,7 @@ from typing import Any
 
 from readlet.encoding.language_guess import guess_language
 from readlet.encoding.words import word_spans
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.inspection.classes import ClassBalance
 from readlet.inspection.faults import (
     Fault,
@@ -83,12 +83,12 @@ def _bin_name(low: int, high: int) -> str:
     return f"{low}" if high == low + 1 else f"{low}-{high - 1}"
 
 
-def check(sources: Sequence[str], columns: Columns, *, encoding: str = "") -> CheckReport:
+def check(sources: Sequence[str], data_format: DataFormat = PLAIN) -> CheckReport:
     """Read every source once and compare them with each other."""
     seen: Seen = {}
     files = []
     for source in sources:
-        items = ReadableItems(source, columns, encoding=encoding)
+        items = ReadableItems(source, data_format)
         file = check_items(source, items, seen)
         file.findings[:0] = _malformed(items)
         files.append(file)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.sources import is_file_name
 from readlet.formats.writing import lost_by_writing, own_suffix
 from readlet.inspection.repair import Changes, check_repairable, repair_file
@@ -32,21 +32,21 @@ class Repaired:
         return {"source": self.source, "backup": backup, **self.changes.as_json()}
 
 
-def has_own_format(source: str, columns: Columns, encoding: str = "") -> bool:
+def has_own_format(source: str, data_format: DataFormat = PLAIN) -> bool:
     """Whether a source is a file in a format that can be repaired in place."""
-    return is_file_name(source) and own_suffix(Path(source), columns, encoding) is not None
+    return is_file_name(source) and own_suffix(Path(source), data_format) is not None
 
 
-def check_in_place(source: str, columns: Columns, encoding: str = "") -> None:
+def check_in_place(source: str, data_format: DataFormat = PLAIN) -> None:
     """Check that a file can be repaired where it is; call it before long work."""
     if not is_file_name(source):
         raise bad_input(source, "", "is not a file of yours", _TO_ANOTHER)
     path = Path(source)
-    if not has_own_format(source, columns, encoding):
+    if not has_own_format(source, data_format):
         fault = "only SQuAD JSON and JSONL, in UTF-8, can be repaired in place"
         raise bad_input(source, "", fault, _TO_ANOTHER)
-    check_repairable(source, columns, encoding)
-    if columns:
+    check_repairable(source, data_format)
+    if data_format.columns:
         fault = "its columns would be renamed to Readlet's names"
         raise bad_input(source, "", fault, _TO_ANOTHER)
     if lost := lost_by_writing(path):
@@ -87,8 +87,8 @@ class _Draft:
 
 
 def _repair(source: str, path: Path, folder: Path) -> _Draft:
-    draft = folder / f"repaired{own_suffix(path, {}, '')}"
-    changes = repair_file(source, draft, {})
+    draft = folder / f"repaired{own_suffix(path)}"
+    changes = repair_file(source, draft)
     if changes.dropped and not changes.written:
         fault = "no question could be kept, so nothing was changed"
         raise bad_input(source, "", fault, "check how the file was created")

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 
 from readlet.errors import EncodingError, InputError
 from readlet.formats import read
-from readlet.formats.columns import Columns, NoColumnError
+from readlet.formats.columns import PLAIN, DataFormat, NoColumnError
 from readlet.types import Example, Sentence
 
 
 class ReadableItems:
     """All items that can be read; afterwards, `malformed` and `end` say what could not."""
 
-    def __init__(self, source: str, columns: Columns, *, encoding: str = "") -> None:
+    def __init__(self, source: str, data_format: DataFormat = PLAIN) -> None:
         self.malformed: list[InputError] = []
         self.end: InputError | None = None
         """The fault after which nothing can be read, such as truncated JSON."""
-        self._items = read(source, columns, encoding=encoding, on_fault=self.malformed.append)
+        self._items = read(source, data_format, on_fault=self.malformed.append)
 
     def __iter__(self) -> Iterator[Example | Sentence]:
         is_empty = True

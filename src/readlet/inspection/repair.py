@@ -9,7 +9,7 @@ from typing import Any
 from readlet.encoding.words import word_spans
 from readlet.errors import InputError, bad_input
 from readlet.formats import content_of, write_examples
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.places import differs_in_case
 from readlet.inspection.faults import CONTROL
 from readlet.inspection.placing import Placement, placement
@@ -33,13 +33,13 @@ class Changes:
         }
 
 
-def repair_file(source: str, out: Path, columns: Columns, *, encoding: str = "") -> Changes:
+def repair_file(source: str, out: Path, data_format: DataFormat = PLAIN) -> Changes:
     """Write the repaired questions of a file to another file and return the changes.
 
     Malformed rows are dropped; their places are recorded, as they have no id.
     """
     changes = Changes()
-    items = ReadableItems(source, columns, encoding=encoding)
+    items = ReadableItems(source, data_format)
 
     def questions() -> Iterator[Example]:
         for item in items:
@@ -56,9 +56,9 @@ def repair_file(source: str, out: Path, columns: Columns, *, encoding: str = "")
     return changes
 
 
-def check_repairable(source: str, columns: Columns, encoding: str = "") -> None:
+def check_repairable(source: str, data_format: DataFormat = PLAIN) -> None:
     """Check that a source has questions; call it before long work."""
-    if content_of(source, columns, encoding=encoding) == "texts":
+    if content_of(source, data_format) == "texts":
         raise _not_repairable(source)
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.labelled import read_sentences
 from readlet.formats.sources import input_path
 from readlet.reading.classifier import CHUNK, Classifier, Text
@@ -22,8 +22,7 @@ def classify_file(
     data: str,
     out: Path,
     *,
-    columns: Columns | None = None,
-    encoding: str = "",
+    data_format: DataFormat = PLAIN,
     device: str = AUTO,
     batch_size: int = 0,
     overwrite: bool = False,
@@ -40,7 +39,7 @@ def classify_file(
     check_file(unfinished, inputs)
     writer_of(out)
     loaded = Classifier.load(classifier, device=device, batch_size=batch_size)
-    texts = partial(_texts, data, columns, encoding)
+    texts = partial(_texts, data, data_format)
     found = survey(data, texts(), _text, "texts")
     task = {
         "readlet": version("readlet"),
@@ -66,8 +65,8 @@ def classify_file(
     return found.total
 
 
-def _texts(data: str, columns: Columns | None, encoding: str) -> Iterator[Sentence]:
-    return read_sentences(data, columns or {}, encoding=encoding, allow_unlabelled=True)
+def _texts(data: str, data_format: DataFormat) -> Iterator[Sentence]:
+    return read_sentences(data, data_format, allow_unlabelled=True)
 
 
 def _text(sentence: Sentence) -> tuple[str, ...]:

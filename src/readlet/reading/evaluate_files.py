@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from readlet.errors import ReadletError, bad_input
 from readlet.formats import read_examples
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.sources import input_path
 from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
 from readlet.metrics.evaluation import Evaluation, evaluate
@@ -61,8 +61,7 @@ def evaluate_questions(
     overwrite: bool = False,
     language: str = "",
     question_language: str = "",
-    columns: Columns | None = None,
-    encoding: str = "",
+    data_format: DataFormat = PLAIN,
     device: str = AUTO,
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
@@ -89,7 +88,7 @@ def evaluate_questions(
     other = read_predictions(against) if against else None
     as_read = [
         in_languages(example, language, question_language)
-        for example in read_examples(data, columns or {}, encoding=encoding)
+        for example in read_examples(data, data_format)
     ]
     examples = with_own_ids(as_read)
     numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}

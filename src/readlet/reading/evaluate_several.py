@@ -6,7 +6,7 @@ from typing import Any
 
 from readlet.errors import bad_input
 from readlet.formats import read_examples
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
 from readlet.metrics.evaluation import Evaluation, evaluate
 from readlet.metrics.squad import Rules
@@ -40,8 +40,7 @@ def evaluate_several(
     rules: Rules | None = None,
     language: str = "",
     question_language: str = "",
-    columns: Columns | None = None,
-    encoding: str = "",
+    data_format: DataFormat = PLAIN,
     device: str = AUTO,
 ) -> SeveralEvaluations:
     """Score a reader on the questions of each file; all are read before the first answer."""
@@ -51,7 +50,7 @@ def evaluate_several(
     for file in files:
         if file in parts:
             raise bad_input(file, "", "is given twice", "name each file once")
-        read = list(read_examples(file, columns or {}, encoding=encoding))
+        read = list(read_examples(file, data_format))
         if not read:
             raise bad_input(file, "", "contains no questions", "give data with questions")
         warn_of_repeated_ids(read, "a number is appended")

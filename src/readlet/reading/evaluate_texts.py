@@ -6,7 +6,7 @@ from typing import Any
 
 from readlet.errors import ReadletError, bad_input
 from readlet.formats import read_labelled
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.glue import Task as GlueTask
 from readlet.formats.labels import class_names, class_numbers, label_values
 from readlet.formats.sources import input_path
@@ -31,14 +31,13 @@ def evaluate_sentences(
     predictions: Path,
     *,
     against: Path | None = None,
-    columns: Columns | None = None,
-    encoding: str = "",
+    data_format: DataFormat = PLAIN,
 ) -> ClassEvaluation:
     """Score a file of predicted classes on texts with labels; missing ones count as wrong.
 
     GLUE files have the metrics of their task, all others accuracy and macro F1.
     """
-    sentences = read_labelled(data, columns=columns or {}, encoding=encoding)
+    sentences = read_labelled(data, data_format=data_format)
     classes = GLUE_CLASSES if task is not None else class_names(sentences)
     if len(classes) < 2:
         fault = f"only one class: all labels are {classes[0]!r:.40}"
@@ -58,8 +57,7 @@ def evaluate_classifier(
     save: Path | None = None,
     plot: Path | None = None,
     overwrite: bool = False,
-    columns: Columns | None = None,
-    encoding: str = "",
+    data_format: DataFormat = PLAIN,
     device: str = AUTO,
 ) -> ClassEvaluation:
     """Score a classifier on texts with labels, by its own metrics.
@@ -72,7 +70,7 @@ def evaluate_classifier(
     loaded = Classifier.load(classifier, device=device)
     if plot is not None and not loaded.classes:
         raise ReadletError("--plot: values have no confidence; leave it out")
-    sentences = read_labelled(data, columns=columns or {}, encoding=encoding)
+    sentences = read_labelled(data, data_format=data_format)
     if loaded.classes:
         class_numbers(data, sentences, loaded.classes)
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from readlet.errors import bad_input
 from readlet.formats import read
-from readlet.formats.columns import Columns
+from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.sources import input_path
 from readlet.reading.asked import asked_of, check_languages, in_languages
 from readlet.reading.devices import AUTO
@@ -43,8 +43,7 @@ def predict_file(
     *,
     na_probs: Path | None = None,
     n_best: int = 0,
-    columns: Columns | None = None,
-    encoding: str = "",
+    data_format: DataFormat = PLAIN,
     threshold: float | None = None,
     impossible_share: float | None = None,
     always_answer: bool = False,
@@ -72,7 +71,7 @@ def predict_file(
     _check_outputs(data, reader, out, na_probs, unfinished, overwrite=overwrite)
     loaded = load_reader(reader, device=device, batch_size=batch_size)
     languages = (language, question_language)
-    questions = partial(_questions, data, columns or {}, encoding, languages)
+    questions = partial(_questions, data, data_format, languages)
     found = survey(data, questions(), lambda e: asked_of(e).values(), "questions")
     task = {
         "readlet": version("readlet"),
@@ -138,10 +137,8 @@ def _check_outputs(
         raise bad_input(na_probs, "", "is also --out", "give another file for --na-probs")
 
 
-def _questions(
-    data: str, columns: Columns, encoding: str, languages: tuple[str, str]
-) -> Iterator[Example]:
-    for item in read(data, columns, encoding=encoding):
+def _questions(data: str, data_format: DataFormat, languages: tuple[str, str]) -> Iterator[Example]:
+    for item in read(data, data_format):
         if not isinstance(item, Example):
             raise bad_input(data, "", "contains texts, not questions", "give question data")
         yield in_languages(item, *languages)

@@ -19,7 +19,7 @@ from pydantic import (
 
 from readlet.encoding.languages import LANGUAGES
 from readlet.encoding.windows import Windows
-from readlet.formats.columns import Columns, parse_columns
+from readlet.formats.columns import DataFormat, parse_columns
 from readlet.recipe.traits import (
     AddedLater,
     AffectsCompilation,
@@ -130,9 +130,8 @@ class Data(Section):
     The bundled corpus keeps its own."""
 
     @property
-    def named_columns(self) -> Columns:
-        """The names of columns by field."""
-        return parse_columns(self.columns)
+    def data_format(self) -> DataFormat:
+        return DataFormat.parse(self.columns, self.encoding)
 
     @model_validator(mode="after")
     def _check_fold(self) -> "Data":
