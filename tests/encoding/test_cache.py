@@ -157,6 +157,10 @@ def test_a_draft_of_a_killed_process_with_the_same_id_does_no_harm(
         ("meta.json", b"[]"),
         ("meta.json", b"\xff\xfe"),
         ("meta.json", None),
+        ("meta.json", b"[" * 100_000),
+        ("digest", b""),
+        ("digest", None),
+        ("a.npy", b"flip"),
         ("a.npy", b""),
         ("a.npy", b"not an array"),
         ("a.npy", b"half"),
@@ -173,6 +177,8 @@ def test_a_damaged_entry_is_rebuilt(
         path.unlink()
     elif content == b"half":
         path.write_bytes(path.read_bytes()[:-5])
+    elif content == b"flip":  # a number that is as valid as the one before
+        path.write_bytes(path.read_bytes()[:-4] + b"\x04\0\0\0")
     else:
         path.write_bytes(content)
     check(cached("key", build))

@@ -237,7 +237,7 @@ def change_config(folder: Path, **changes: Any) -> None:
     ("damage", "names"),
     [
         (damage_graph, "model.onnx: is damaged"),
-        (lambda folder: (folder / "model.onnx").unlink(), "model.onnx: is damaged"),
+        (lambda folder: (folder / "model.onnx").unlink(), "model.onnx: is missing"),
         (truncate_words, "vocabulary.json"),
         (lambda folder: change_config(folder, precision="int3"), "config.json: is damaged"),
         (lambda folder: change_config(folder, facts=None), "config.json: is damaged"),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -18,9 +18,13 @@ from readlet.encoding import pretrained
 from readlet.encoding.pretrained import encoder_folder, load_tokenizer, usable_positions
 from readlet.encoding.subwords import layout_of
 from readlet.errors import ReadletError
+from readlet.families.classifier import ClassifierFamily
+from readlet.families.encoder import EncoderFamily
 from readlet.fitting import train as training
 from readlet.fitting.train import train_reader
+from readlet.nn.layer_mix import make_layer_mix
 from readlet.reading.reader import Reader
+from readlet.recipe.encoder import MixName
 from readlet.recipe.recipe import fields_without_effect
 from readlet.recipe.recipe_files import load_recipe
 
@@ -510,3 +514,39 @@ def test_minilm() -> None:
     assert numbers.tolist() == [0]
     assert int(scores.allowed.sum()) == len(rows.places(0)) == 7
     assert scores.null is not None
+
+
+MIXES = get_args(MixName)
+
+
+@pytest.fixture(scope="module")
+def one_layer(
+    encoder_folders: Any, encoder_texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("encoder") / "one"
+    made: Path = encoder_folders.write_encoder("bert", folder, encoder_texts, num_hidden_layers=1)
+    return made
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("mix", MIXES)
+def test_a_mix_over_one_layer_learns_or_is_refused(
+    mix: str, sides: int, one_layer: Path, encoder_recipe: Any, classifier_recipe: Any
+) -> None:
+    changes = [f"model.encoder={one_layer}", f"model.mix={mix}"]
+    if sides == 2:
+        recipe: Any = encoder_recipe("bert", *changes)
+        family: Any = EncoderFamily()
+    else:
+        recipe, family = classifier_recipe("single", *changes), ClassifierFamily()
+    made = make_layer_mix(mix, 16, 1, sides)
+    states = [torch.randn(2, 3, 16)]  # (B, T, H)
+    out = made(states) if sides == 2 else made.mixed(states)
+    gradients: list[Any] = []
+    if parameters := list(made.parameters()):
+        gradients = list(torch.autograd.grad(out.square().sum(), parameters, allow_unused=True))
+    if all(g is not None and bool(g.any()) for g in gradients):
+        family.check_recipe(recipe)
+    else:
+        with pytest.raises(ReadletError, match=r"^model\.mix: .*only one; take 'last'"):
+            family.check_recipe(recipe)

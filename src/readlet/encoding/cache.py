@@ -26,6 +26,7 @@ from readlet.terminal import say
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 _MAX_BYTES = 10 << 30  # SQuAD with its word vectors takes a hundredth
 _IN_USE = 3600  # seconds after which no other process still uses an entry
+_DIGEST = "digest"
 # Entries and their drafts; other files in the folder are not ours.
 _OURS = regex.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9a-f]+")
 
@@ -52,7 +53,7 @@ def cached(key: str, build: Callable[[], Stored]) -> Stored:
             os.utime(folder)  # mark as used now
         try:
             return _load(folder)
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError) as error:
             say(f"readlet: cache entry {key} is damaged ({error}); rebuilt")
             shutil.rmtree(folder, ignore_errors=True)
     arrays, meta = build()
@@ -65,6 +66,8 @@ def cached(key: str, build: Callable[[], Stored]) -> Stored:
 
 
 def _load(folder: Path) -> Stored:
+    if (folder / _DIGEST).read_text("ascii") != _digest(folder):
+        raise ValueError("its digest is another")
     meta = json.loads((folder / "meta.json").read_text("utf-8"))
     arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in meta["arrays"]}
     return arrays, meta["content"]
@@ -80,10 +83,22 @@ def _store(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) 
             np.save(draft / f"{name}.npy", array, allow_pickle=False)
         content = json.dumps({"arrays": list(arrays), "content": meta})
         (draft / "meta.json").write_text(content, "utf-8")
+        (draft / _DIGEST).write_text(_digest(draft), "ascii")
         if not folder.exists():
             draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _digest(folder: Path) -> str:
+    """Of all files: a changed number within its range would be trained on unnoticed."""
+    found = hashlib.blake2b(digest_size=16)
+    for path in sorted(folder.iterdir()):
+        if path.name != _DIGEST:
+            with path.open("rb") as stream:
+                of_file = hashlib.file_digest(stream, "blake2b").digest()
+            found.update(path.name.encode() + b"\0" + of_file)
+    return found.hexdigest()
 
 
 def _evict(cache: Path) -> None:

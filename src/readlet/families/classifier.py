@@ -65,7 +65,8 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
             # Two scores of deviation 1 are 1 and -1, whatever the weights are: no gradient.
             fault = f"NormSoftmax over two classes learns nothing at {loss.gamma}"
             raise ReadletError(f"loss.gamma: {fault}; give a small number, such as 0.01")
-        return make_scorer(_typed(recipe), encoder, self.network(recipe, encoder.config))
+        network = self.trained_network(recipe, encoder.config, sides=1)
+        return make_scorer(_typed(recipe), encoder, network)
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> ClassifierScorer:
         with damage_of(folder / "config.json"):

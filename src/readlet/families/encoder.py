@@ -15,6 +15,7 @@ from readlet.families.onnx_weights import WEIGHTS
 from readlet.families.pretrained import PretrainedFamily, require_own_tokenizer
 from readlet.families.pretrained_parts import load_parts
 from readlet.families.torch_scorer import stored_settings, warn_of_short_windows
+from readlet.nn.layer_mix import SIDES
 from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.softmax import norm_gamma
@@ -54,7 +55,7 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
         return SubwordRows.from_stored(stored)
 
     def build(self, recipe: Recipe, encoder: SubwordEncoder, *, can_refuse: bool) -> EncoderScorer:
-        network = self.network(recipe, encoder.config)
+        network = self.trained_network(recipe, encoder.config, SIDES)
         return make_scorer(_typed(recipe), encoder, network, can_refuse=can_refuse)
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> EncoderScorer:

@@ -77,6 +77,8 @@ class OnnxClassifierFamily(Family):
 def _exported(folder: Path, config: dict[str, Any]) -> Exported:
     with damage_of(folder / "config.json"):
         stored = config["exported"]
+        if not isinstance(stored, dict):
+            raise ValueError(f"exported: {stored!r:.80}")
         lists = {
             name: tuple(stored.get(name, ())) for name in ("facts", "weights", "first_weights")
         }

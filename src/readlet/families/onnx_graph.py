@@ -14,7 +14,7 @@ from readlet.errors import ReadletError, bad_input, is_out_of_memory
 from readlet.families.onnx_weights import load_weights
 from readlet.installing import install_extra
 from readlet.machine import usable_cores
-from readlet.storage.damage import damage_of
+from readlet.storage.damage import damage_of, stored_file
 
 GRAPH = "model.onnx"
 _AGAIN = "export the model again"
@@ -64,7 +64,7 @@ class OnnxGraph:
             raise bad_input(path, "", fault, install_extra("onnx")) from None
         with damage_of(path):
             stamps = _stamps(path, weights)
-            found = _digest_of(path)
+            found = _digest_of(stored_file(path))
             if digest is not None and found != digest:
                 raise ValueError("it is not the graph that was exported to this folder")
             options = onnxruntime.SessionOptions()

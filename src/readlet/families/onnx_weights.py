@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from readlet.storage.damage import damage_of
+from readlet.storage.damage import damage_of, stored_file
 
 WEIGHTS = "model.safetensors"
 TRANSPOSED, SCALE = ".T", ".scale"
@@ -24,7 +24,7 @@ def load_weights(path: Path, names: Iterable[str]) -> Weights:
     """The named weights in float32."""
     with damage_of(path):
         try:
-            stored = load_file(path)
+            stored = load_file(stored_file(path))
         except SafetensorError as error:
             raise ValueError(str(error)) from None
         found = {name: _weight(stored, name) for name in names}

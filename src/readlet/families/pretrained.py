@@ -17,7 +17,7 @@ from readlet.models.apart_reader import ApartReader
 from readlet.models.classifier import SentenceClassifier
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
-from readlet.nn.layer_mix import make_layer_mix
+from readlet.nn.layer_mix import compares_layers, make_layer_mix
 from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.recipe import Recipe
@@ -51,6 +51,16 @@ class PretrainedFamily(TrainableFamily):
         if recipe.training.start:
             return build_encoder(config, model.dropout)
         return load_pretrained(model.encoder, config, model.dropout)
+
+    def trained_network(
+        self, recipe: Recipe, config: dict[str, Any], sides: int
+    ) -> PretrainedEncoder:
+        """The network to train, if every parameter of the mix over it can learn."""
+        network, mix = self.network(recipe, config), _pretrained(recipe).model.mix
+        if network.layers == 1 and compares_layers(mix, sides):
+            fault = f"{mix!r} weighs layers against each other, and this encoder has only one"
+            raise ReadletError(f"model.mix: {fault}; take 'last', or a deeper encoder")
+        return network
 
     def least_bytes(self, recipe: Recipe, length: int) -> int:
         """Every layer keeps values for the backward pass, several times the width."""

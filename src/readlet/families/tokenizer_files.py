@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from readlet.encoding.sentences import Labels
 from readlet.encoding.subwords import Layout, check_vocabulary, layout_from
 from readlet.recipe.classifier import ClassifierRecipe
-from readlet.storage.damage import damage_of
+from readlet.storage.damage import damage_of, stored_text
 from readlet.storage.files import write_text
 from readlet.storage.json_files import read_json, write_json
 
@@ -41,7 +41,7 @@ def save_tokenizer(folder: Path, encoder: TokenizerOfNetwork, **more: Any) -> li
 def load_tokenizer(folder: Path) -> StoredTokenizer:
     """Read them; `damage_of` reports damaged files."""
     with damage_of(folder / TOKENIZER):
-        tokenizer = _tokenizer_from((folder / TOKENIZER).read_text("utf-8"))
+        tokenizer = _tokenizer_from(stored_text(folder / TOKENIZER))
     with damage_of(folder / CONFIG):
         values = read_json(folder / CONFIG)
         layout, config = layout_from(values["layout"]), dict(values["config"])

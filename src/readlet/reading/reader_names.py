@@ -8,6 +8,7 @@ from readlet.bundled import bundled_reader
 from readlet.errors import bad_input
 from readlet.reading.asked import Asked
 from readlet.reading.saving import DEFAULT_FILES
+from readlet.storage.damage import stored_file
 from readlet.storage.json_files import read_json
 from readlet.terminal import say
 from readlet.types import N_BEST, Prediction
@@ -73,7 +74,7 @@ def reader_files(name: str | Path) -> list[Path]:
     if not isinstance(files, (list, tuple)) or not all(map(_is_file_name, files)):
         fault = "is damaged (files: not a list of names)"
         raise bad_input(folder / "config.json", "", fault, "copy the folder again")
-    return [folder / name for name in ("config.json", "calibration.json", *files)]
+    return [stored_file(folder / name) for name in ("config.json", "calibration.json", *files)]
 
 
 def _is_file_name(name: Any) -> bool:

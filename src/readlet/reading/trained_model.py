@@ -1,5 +1,6 @@
 """What readers and classifiers share: their folder, their device, loading and saving."""
 
+import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,7 +128,7 @@ def read_model(
     from readlet.reading.model_card import check_metrics
     from readlet.recipe.recipe_files import parse_recipe
     from readlet.recipe.upgrade import upgrade
-    from readlet.storage.damage import damage_of
+    from readlet.storage.damage import damage_of, stored_text
     from readlet.storage.json_files import read_json
 
     if batch_size < 0:
@@ -139,7 +140,7 @@ def read_model(
     if config.get("format") != FORMAT:
         fault = f"format {config.get('format')} of {config.get('architecture')!r}"
         raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
-    reader_files(path)  # checks the names
+    reader_files(path)  # checks them
     with damage_of(path / "config.json"):
         recipe = parse_recipe(upgrade(config["recipe"]), str(path / "config.json"))
         try:
@@ -156,9 +157,9 @@ def read_model(
     with damage_of(path / "metrics.json"):
         check_metrics(metrics)
     notice = ""
-    if (path / "NOTICE.md").exists():
+    if os.path.lexists(path / "NOTICE.md"):
         with damage_of(path / "NOTICE.md"):
-            notice = (path / "NOTICE.md").read_text("utf-8")
+            notice = stored_text(path / "NOTICE.md")
     return StoredModel(scorer, recipe, config, calibration, metrics, notice, path, device)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import ReadletError, bad_input
+from readlet.storage.damage import AGAIN, stored_text
 from readlet.storage.files import atomic_text
 
 
@@ -14,15 +15,15 @@ def write_json(path: Path, values: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a reader's folder."""
+    """Read a JSON object from a model's folder."""
     try:
-        values = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise bad_input(path, "", "is missing", "give the folder of a complete reader") from None
+        values = json.loads(stored_text(path))
+    except ReadletError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
-        raise bad_input(path, "", f"is damaged ({error})", "copy the folder again") from None
+        raise bad_input(path, "", f"is damaged ({error})", AGAIN) from None
     if not isinstance(values, dict):
-        raise bad_input(path, "", "is not an object", "copy the folder again")
+        raise bad_input(path, "", "is not an object", AGAIN)
     return values
 
 

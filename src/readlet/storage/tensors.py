@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from readlet.errors import ReadletError
-from readlet.storage.damage import damage_of
+from readlet.storage.damage import damage_of, stored_file
 from readlet.storage.files import make_readable
 
 _AGAIN = "try again (training: --resume)"
@@ -31,7 +31,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], *, how_to_resume: str =
 def load_tensors(path: Path) -> dict[str, Tensor]:
     with damage_of(path):
         try:
-            tensors: dict[str, Tensor] = load_file(path)
+            tensors: dict[str, Tensor] = load_file(stored_file(path))
         except SafetensorError as error:
             raise ValueError(str(error)) from None
     return tensors
