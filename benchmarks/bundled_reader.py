@@ -120,7 +120,7 @@ def make(
         split(str(squad / "rest-dev-v2.0.json.gz"), out / "rest.json.gz", parts, 0)
     made, own = out / "made.json.gz", out / "own-train.json.gz"
     if not made.exists():
-        add_unanswerable([str(train)], made, MADE_SHARE, 0, {})
+        add_unanswerable([str(train)], made, MADE_SHARE, 0)
     if not own.exists():
         write_examples(own, bundled_questions("train"))
     common = [f"data.calibration={held}", f"data.dev={held}", *changes]

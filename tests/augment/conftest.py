@@ -1,15 +1,12 @@
 """A translator without an engine: every word gets an ending, and back it loses it."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 
-from readlet.translation.types import Loss, Range, Route, SentencePair, TranslatedText
-
-
-def _sentences(text: str) -> list[Range]:
-    return [found.span() for found in re.finditer(r"[^.?]+[.?]?\s*", text)]
+from readlet.translation.sentences import split_sentences
+from readlet.translation.types import Loss, Route, SentencePair, TranslatedText
 
 
 class _WordByWord:
@@ -25,14 +22,19 @@ class _WordByWord:
             self.asked.append(text)
             self.filled.add((text, route))
 
+    def has_links(self, route: Route) -> bool:
+        return False
+
     def get(self, text: str, route: Route) -> TranslatedText:
         assert (text, route) in self.filled, f"{text!r} was not collected"
-        pairs, made = [], ""
-        for start, end in _sentences(text):
+        pairs, made, last = [], "", 0
+        for start, end in split_sentences(text):
+            made += text[last:start]
             new = self._sentence(text[start:end], route)
             loss = None if new.strip() else Loss.EMPTY
             pairs.append(SentencePair((start, end), (len(made), len(made) + len(new)), loss=loss))
-            made += new
+            made, last = made + new, end
+        made += text[last:]
         return TranslatedText(text, made, tuple(pairs))
 
     def _sentence(self, text: str, route: Route) -> str:
@@ -43,11 +45,6 @@ class _WordByWord:
             return there
         # A paraphrase: one word is another after the way back.
         return re.sub(rf"{route[0].target}\b", "", there).replace("was", "has been")
-
-
-@pytest.fixture
-def sentences() -> Callable[[str], list[Range]]:
-    return _sentences
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
-"""`readlet augment`: options, bad input, interruption and several processes, with real engines."""
+"""`readlet augment`: options, bad input and interruption, with real engines."""
 
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +55,7 @@ def test_new_questions(
         f"{row['id']}-es" for row in listed
     }
     assert f"Wrote {out}: {len(made)} questions, {len(new)} of them new." in done.out
-    assert {path.name for path in report.iterdir()} == {
-        *("augmentation.html", "augmentation.md", "augmentation.json")
-    }
+    assert {path.name for path in report.iterdir()} == {*("augmentation.md", "augmentation.json")}
     values = json.loads((report / "augmentation.json").read_text("utf-8"))
     assert values["languages"]["es"]["kept"] == len(new)
     assert list(values["engines"]) == ["en-es"]
@@ -117,7 +113,6 @@ def test_a_neural_engine(
 
 WRONG = {
     "no language": (["--out", "OUT"], "no language to translate into; name one, such as --to es"),
-    "no output": (["--to", "es"], "--out: no file to write; give one, or translate with --shard"),
     "a preset and more": (
         ["--preset", "B1", "--back", "--out", "OUT"],
         "--back: not with --preset; leave one of them out",
@@ -132,15 +127,6 @@ WRONG = {
     "no such engine": (
         ["--to", "es", "--engine", "babel", "--out", "OUT"],
         "babel: no such engine; choose argos, apertium, a .argosmodel file",
-    ),
-    "no part": (["--to", "es", "--shard", "9/8"], "--shard '9/8': no part of a whole; give one"),
-    "a part and an output": (
-        ["--to", "es", "--shard", "1/8", "--out", "OUT"],
-        "--out: not with --shard; give it without --shard, later",
-    ),
-    "a part and a cache to add": (
-        ["--to", "es", "--shard", "1/8", "--add-cache", "gone.sqlite"],
-        "--add-cache: not with --shard; give it without --shard, later",
     ),
     "an unknown format": (["--to", "es", "--out", "OUT.txt"], "unknown output format; end the"),
     "one file for two": (
@@ -158,10 +144,6 @@ WRONG = {
     "a cache that is the output": (
         ["--to", "es", "--out", "OUT", "--cache", "OUT"],
         "is also an output; give another file for --cache",
-    ),
-    "no such cache": (
-        ["--to", "es", "--out", "OUT", "--add-cache", "gone.sqlite"],
-        "gone.sqlite: no such cache; check the path",
     ),
 }
 
@@ -205,42 +187,6 @@ def test_options_may_change_after_a_run_that_kept_nothing(
     assert readlet(*words, "--keep", "all").code == 0
 
 
-def test_an_old_file_is_no_list_of_a_killed_run(
-    readlet: Run, apertium: Any, data: Path, tmp_path: Path, translations: Path
-) -> None:
-    """The run was killed before it wrote its output, so no list of losses is its own."""
-    lost = tmp_path / "notes.txt"
-    lost.write_text("By Ada Brook.")
-    (tmp_path / "out.jsonl.part-1-of-1").touch()
-    words = ["augment", data, "--to", "es", "--cache", translations, "--lost", lost]
-    done = readlet(*words, "--out", tmp_path / "out.jsonl")
-    assert done.code == 2
-    assert "notes.txt: exists; add --overwrite" in done.err
-    assert lost.read_text() == "By Ada Brook."
-
-
-def test_shards_merge_into_the_same_bytes(
-    readlet: Run, apertium: Any, data: Path, tmp_path: Path
-) -> None:
-    """Each part in a cache of its own, as on machines of their own."""
-    words = ["augment", data, "--to", "es", "--back"]
-    alone, together = tmp_path / "alone.json", tmp_path / "together.json"
-    assert readlet(*words, "--cache", tmp_path / "all.sqlite", "--out", alone).code == 0
-    shards = []
-    for number in (1, 2, 3):
-        shards.append(tmp_path / f"{number}.sqlite")
-        done = readlet(*words, "--cache", shards[-1], "--shard", f"{number}/3")
-        assert f"translations, with part {number}/3 of the data" in done.out
-    sizes = [_size(path) for path in shards]
-    assert min(sizes) > 0
-    assert max(sizes) < _size(tmp_path / "all.sqlite")
-    added = [word for path in shards for word in ("--add-cache", path)]
-    merged = tmp_path / "merged.sqlite"
-    assert readlet(*words, "--cache", merged, *added, "--out", together).code == 0
-    assert together.read_bytes() == alone.read_bytes()
-    assert _size(merged) == _size(tmp_path / "all.sqlite")
-
-
 def _size(path: Path) -> int:
     with Cache(path) as cache:
         return len(cache)
@@ -271,40 +217,6 @@ def test_killed_and_continued(
     whole = tmp_path / "whole.json"
     assert readlet(*words, "--cache", tmp_path / "new.sqlite", "--out", whole).code == 0
     assert out.read_bytes() == whole.read_bytes()
-    assert not list(tmp_path.glob("*.part-*"))
-
-
-def test_two_processes_of_which_one_is_killed(
-    readlet: Run, forked: Any, apertium: Any, data: Path, tmp_path: Path
-) -> None:
-    """`accelerate launch` then ends the other one too; started again, they continue."""
-    out, cache = tmp_path / "out.json", tmp_path / "c.sqlite"
-    words = ["augment", str(data), "--to", "es", "--back"]
-    begun = [*words, "--cache", str(cache), "--out", str(out)]
-    printed = [tmp_path / "first.txt", tmp_path / "second.txt"]
-
-    @contextmanager
-    def started() -> Iterator[list[BaseProcess]]:
-        with ExitStack() as stack:
-            yield [
-                stack.enter_context(forked.forked_readlet(*begun, environment=rank, out=path))
-                for rank, path in zip(forked.two_ranks(), printed, strict=True)
-            ]
-
-    with started() as (first, second):
-        _wait_for_translations(cache)
-        second.kill()
-        second.join()
-        first.terminate()
-        first.join(60)
-        assert first.exitcode
-    assert not out.exists()
-    with started() as processes:
-        for process in processes:
-            process.join(100)
-            assert process.exitcode == 0
-    assert "".join(path.read_text() for path in printed).count("Wrote ") == 1
-    alone = tmp_path / "alone.json"
-    assert readlet(*words, "--cache", tmp_path / "a.sqlite", "--out", alone).code == 0
-    assert out.read_bytes() == alone.read_bytes()
-    assert not list(tmp_path.glob("*.part-*"))
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("data.jsonl", "out.json", "whole.json", "c.sqlite", "new.sqlite")
+    }

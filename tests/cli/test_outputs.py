@@ -53,7 +53,7 @@ READ_ONLY = {
     },
     "augment": {
         *("files", "to", "source", "back", "fields", "preset", "keep", "share", "seed", "merge"),
-        *("engine", "add_cache", "shard", "overwrite", "as_json", "column", "encoding"),
+        *("engine", "overwrite", "as_json", "column", "encoding"),
     },
     "classify": {
         *("classifier", "texts", "as_json", "column", "encoding", "device", "batch_size"),

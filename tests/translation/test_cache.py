@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.translation.cache import Cache, merge
+from readlet.translation.cache import Cache
 from readlet.translation.types import LanguagePair, Link, Loss, Translation
 
 PAIR = LanguagePair("en", "es")
@@ -116,23 +116,6 @@ def test_processes_that_open_a_new_cache_at_once(
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Busy))
     with Cache(tmp_path / "c.sqlite") as cache:
         assert len(cache) == 0
-
-
-def test_shards_are_merged(tmp_path: Path) -> None:
-    for number in range(2):
-        with Cache(tmp_path / f"{number}.sqlite") as cache:
-            if number:  # models have other numbers there
-                cache.model("y", "1", PAIR)
-            model = cache.model("x", "1", PAIR)
-            cache.put(model, SENTENCES[number : number + 2], MADE[number : number + 2])
-    shards = [tmp_path / f"{number}.sqlite" for number in range(2)]
-    assert merge(tmp_path / "all.sqlite", shards) == {shards[0]: 2, shards[1]: 1}
-    assert merge(tmp_path / "all.sqlite", shards).total() == 0
-    with Cache(tmp_path / "all.sqlite") as cache:
-        found = cache.get(cache.model("x", "1", PAIR), SENTENCES)
-        assert found == dict(zip(SENTENCES[:3], MADE[:3], strict=True))
-    with pytest.raises(ReadletError, match="no such cache"):
-        merge(tmp_path / "all.sqlite", [tmp_path / "none.sqlite"])
 
 
 def test_files_that_are_no_cache(tmp_path: Path) -> None:

@@ -1,154 +1,235 @@
-"""The report on an augmentation: a self-contained page, and the same numbers as text and JSON."""
+"""What became of the questions, by reason; and a report on it, as JSON and as a page of samples."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from heapq import heappush, heappushpop
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
-from readlet.augment import report_plots
-from readlet.augment.tally import Tally
-from readlet.augment.text_statistics import NEAR, TextStatistics
-from readlet.augment.translated_questions import Translated
+from readlet.augment.config import AugmentationConfig
+from readlet.augment.new_questions import draw
+from readlet.augment.translated_questions import COPY, Translated
+from readlet.encoding.words import words
 from readlet.storage.files import write_text
 from readlet.storage.outputs import check_file, check_folder, make_folder
 from readlet.types import Span
 
-NAME = "augmentation"
-# A text by which each file is recognised as a report.
-_SIGNS = {
-    "html": "<h2>How this page was made</h2>",
-    "md": "\n## How this page was made\n",
-    "json": '"kept_share"',
-}
+OTHER_LANGUAGE = "in another language"
+NOT_SAMPLED = "not in the sample"
+
+
+@dataclass(slots=True)
+class LanguageTally:
+    """Questions in one of the languages. Copies are no losses: they are not new data."""
+
+    kept: int = 0
+    kept_impossible: int = 0
+    copies: int = 0
+    lost: Counter[str] = field(default_factory=Counter)  # by reason
+    # Answers of the questions that are kept: located, by the most certain stage, and lost.
+    stages: Counter[str] = field(default_factory=Counter)
+    lost_answers: Counter[str] = field(default_factory=Counter)
+    lost_plausible: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def asked(self) -> int:
+        """The questions that were translated."""
+        return self.kept + self.copies + self.lost.total()
+
+    @property
+    def kept_share(self) -> float:
+        """Of all but the copies."""
+        return self.kept / max(1, self.kept + self.lost.total())
+
+    def add(self, one: Translated) -> None:
+        if one.new is None:
+            if one.reason == COPY:
+                self.copies += 1
+            else:
+                self.lost[one.reason] += 1
+            return
+        self.kept += 1
+        self.kept_impossible += one.new.is_impossible
+        if one.relocated is not None:
+            self.stages.update(str(located.stages[0]) for located in one.relocated.answers)
+            self.lost_answers.update(str(lost.reason) for lost in one.relocated.lost)
+            self.lost_plausible.update(str(lost.reason) for lost in one.relocated.lost_plausible)
+
+
+@dataclass(slots=True)
+class Tally:
+    """The questions of the data, those that were left as they are, and each language."""
+
+    config: AugmentationConfig
+    engines: dict[str, str] = field(default_factory=dict)  # of each language pair
+    questions: int = 0
+    written: int = 0
+    left: Counter[str] = field(default_factory=Counter)  # by reason
+    languages: dict[str, LanguageTally] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> int:
+        return sum(counts.kept for counts in self.languages.values())
+
+    def add(self, one: Translated) -> None:
+        self.languages.setdefault(one.language, LanguageTally()).add(one)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "config": asdict(self.config),
+            "engines": self.engines,
+            "questions": self.questions,
+            "left": dict(self.left),
+            "written": self.written,
+            "languages": {
+                language: {
+                    "asked": counts.asked,
+                    "kept": counts.kept,
+                    "kept_share": counts.kept_share,
+                    "kept_impossible": counts.kept_impossible,
+                    "copies": counts.copies,
+                    "lost": dict(counts.lost.most_common()),
+                    "stages": dict(counts.stages.most_common()),
+                    "lost_answers": dict(counts.lost_answers.most_common()),
+                    "lost_plausible": dict(counts.lost_plausible.most_common()),
+                }
+                for language, counts in self.languages.items()
+            },
+        }
+
+
+NEAR = 0.9  # F1 of the words of two texts from which on they are near-duplicates
+SAMPLES = 6  # of each kind
+_FILES = ("augmentation.json", "augmentation.md")
 _AROUND = 240  # characters of a context shown on each side of an answer
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|])")  # they have a meaning in Markdown
 
 
-def check_report(folder: Path, inputs: Sequence[Path] = ()) -> None:
-    """Check that the report may be written: it replaces only reports."""
+@dataclass(slots=True)
+class FieldStatistics:
+    """How new texts differ from old ones: questions, or distinct contexts."""
+
+    pairs: int = 0
+    near_duplicates: int = 0
+    total_ratio: float = 0.0
+
+    def add(self, old: str, new: str) -> None:
+        self.pairs += 1
+        self.total_ratio += len(new) / len(old)
+        self.near_duplicates += word_overlap(old, new) >= NEAR
+
+    def as_json(self) -> dict[str, Any]:
+        ratio = round(self.total_ratio / max(1, self.pairs), 4)
+        counts = {"pairs": self.pairs, "near_duplicates": self.near_duplicates}
+        return {**counts, "mean_length_ratio": ratio}
+
+
+class TextStatistics:
+    """Statistics and samples of all questions of a run, in memory of limited size."""
+
+    def __init__(self, config: AugmentationConfig) -> None:
+        self.fields = {name: FieldStatistics() for name in config.fields}
+        self._seed = config.seed
+        self._samples: dict[str, list[tuple[bytes, int, Translated]]] = {}  # heaps, by kind
+        self._last_pair: dict[str, tuple[str, str]] = {}
+        self._count = 0
+
+    def add(self, one: Translated) -> None:
+        if one.new is not None:
+            if "question" in self.fields:
+                self.fields["question"].add(one.source.question, one.new.question)
+            pair = one.source.context, one.new.context
+            if "context" in self.fields and self._last_pair.get(one.language) != pair:
+                self._last_pair[one.language] = pair
+                self.fields["context"].add(*pair)
+        if one.reason == COPY:
+            return
+        # A few of each kind, chosen by their digests: the same in any order.
+        digest = draw(one.source, self._seed, "sample", one.language)
+        self._count += 1
+        entry = bytes(255 - byte for byte in digest), self._count, one
+        heap = self._samples.setdefault(_kind(one), [])
+        if len(heap) < SAMPLES:
+            heappush(heap, entry)
+        else:
+            heappushpop(heap, entry)  # the heap drops its smallest
+
+    @property
+    def samples(self) -> dict[str, list[Translated]]:
+        """By kind; those that were kept first."""
+        ranked = sorted(self._samples.items(), key=lambda item: (item[1][0][2].new is None, item))
+        return {kind: [one for *_, one in sorted(heap)[::-1]] for kind, heap in ranked}
+
+
+def _kind(one: Translated) -> str:
+    """The stage that found the answer, or what else the question is."""
+    if one.new is None:
+        return f"Lost: {one.reason}"
+    if one.relocated is None:
+        return "Kept: context unchanged"
+    if not one.relocated.answers:
+        return "Kept: no answer"
+    return f"Kept: {one.relocated.answers[0].stages[0]}"
+
+
+def word_overlap(first: str, second: str) -> float:
+    """F1 of the words of two texts, in any order and case; punctuation marks count as words."""
+    one, other = (Counter(map(str.casefold, words(text))) for text in (first, second))
+    total = one.total() + other.total()
+    return 2 * (one & other).total() / total if total else 1.0
+
+
+def check_report(folder: Path, inputs: Sequence[Path] = (), *, overwrite: bool = False) -> None:
+    """Check that the report may be written."""
     check_folder(folder, None)
-    for kind, sign in _SIGNS.items() if folder.exists() else ():
-        check_file(folder / f"{NAME}.{kind}", inputs, sign=sign)
+    for name in _FILES if folder.exists() else ():
+        check_file(folder / name, inputs, overwrite=overwrite)
 
 
-def write_report(folder: Path, tally: Tally, statistics: TextStatistics, command: str) -> Path:
-    """Write all files, and return the path of the page."""
-    texts = {
-        "html": html(tally, statistics, command),
-        "md": markdown(tally, statistics, command),
-        "json": json.dumps(as_json(tally, statistics), ensure_ascii=False, indent=1),
-    }
+def write_report(folder: Path, tally: Tally, statistics: TextStatistics, command: str) -> None:
+    fields = {name: found.as_json() for name, found in statistics.fields.items()}
+    values = json.dumps({**tally.as_json(), "texts": fields}, ensure_ascii=False, indent=1)
     make_folder(folder)
-    for kind, text in texts.items():
-        write_text(folder / f"{NAME}.{kind}", text)
-    return folder / f"{NAME}.html"
-
-
-def as_json(tally: Tally, statistics: TextStatistics) -> dict[str, Any]:
-    return {**tally.as_json(), "texts": statistics.as_json()}
-
-
-def html(tally: Tally, statistics: TextStatistics, command: str) -> str:
-    text = (files("readlet") / "augment" / "report.html.j2").read_text("utf-8")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    colours = report_plots.colours(tally)
-    return environment.from_string(text).render(
-        tally=tally,
-        about=about(tally),
-        command=command,
-        colours=colours,
-        parts=report_plots.parts,
-        shares=lambda counts: Markup(report_plots.shares(counts, colours)),
-        statistics=statistics,
-        near=NEAR,
-        length_ratios=lambda found: Markup(report_plots.length_ratios(found)),
-        vocabulary=Markup(report_plots.vocabulary(statistics.growth)),
-        samples=_samples(statistics),
-    )
-
-
-def about(tally: Tally) -> str:
-    """The plan in words."""
-    plan = tally.plan
-    names = {"question": "questions", "context": "contexts and answers"}
-    what = ", ".join(names[field] for field in plan.fields).capitalize()
-    way = " and ".join(
-        f"{plan.source} → {language}" + (f" → {plan.source}" if plan.back else "")
-        for language in plan.to
-    )
-    share = f" of {plan.share:.0%} of the questions" if plan.share < 1 else ""
-    return f"{what}{share}, {way}; answers kept: {plan.keep}."
+    for name, text in zip(_FILES, (values, markdown(tally, statistics, command)), strict=True):
+        write_text(folder / name, text)
 
 
 def markdown(tally: Tally, statistics: TextStatistics, command: str) -> str:
-    lines = ["# Augmentation by translation", "", about(tally), ""]
-    lines += ["| language | translated | kept | share | copies |", "|---|---|---|---|---|"]
+    """Counts, and samples of each kind with their answers in bold."""
+    config = tally.config
+    lines = ["# Augmentation by translation", "", f"    {command}", ""]
+    lines += [f"- {pair}: {engine}" for pair, engine in tally.engines.items()]
+    lines += [f"- answers kept: {config.keep}", f"- questions of the data: {tally.questions:,}"]
+    lines += ["", "| language | translated | kept | share | copies |", "|---|---:|---:|---:|---:|"]
     for language, counts in tally.languages.items():
         kept = f"{counts.kept:,} | {counts.kept_share:.1%}"
         lines.append(f"| {language} | {counts.asked:,} | {kept} | {counts.copies:,} |")
     for language, counts in tally.languages.items():
-        if counts.lost:
-            lines += ["", f"Lost, {language}:", ""]
-            lines += [f"- {count:,}: {reason}" for reason, count in counts.lost.most_common()]
-        if counts.stages:
-            lines += ["", f"Answers by the most certain stage that found them, {language}:", ""]
-            lines += [f"- {count:,}: {stage}" for stage, count in counts.stages.most_common()]
-    lines += ["", "| texts | pairs | near-duplicates | mean length ratio |", "|---|---|---|---|"]
+        for title, listed in (("lost", counts.lost), ("answer found by", counts.stages)):
+            lines += ["", *(f"- {language}, {title}: {n:,} {what}" for what, n in listed.items())]
+    lines += ["", "| texts | pairs | near-duplicates | mean length ratio |", "|---|---:|---:|---:|"]
     for name, found in statistics.fields.items():
-        numbers = f"{found.pairs:,} | {found.near_duplicates:,} | {found.mean_ratio:.3f}"
-        lines.append(f"| {name}s | {numbers} |")
-    last = statistics.growth[-1]
-    lines += ["", f"Distinct words: {last.old:,} in the old texts, {last.all:,} with the new ones."]
-    lines += ["", "## How this page was made", ""]
-    lines += [f"- {pair}: {engine}" for pair, engine in tally.engines.items()]
-    return "\n".join([*lines, "", f"    {command}", ""])
+        lines.append(f"| {name}s | {' | '.join(map(str, found.as_json().values()))} |")
+    for kind, shown in statistics.samples.items():
+        lines += ["", f"## {kind}"]
+        for one in shown:
+            old, new = one.source, one.new
+            answers = old.answers or old.plausible_answers
+            found_answers = (new.answers or new.plausible_answers) if new is not None else ()
+            at = answers[0].start / max(1, len(old.context)) if answers else 0.0
+            question = "" if new is None else _escaped(new.question)
+            lines += ["", f"`{old.id}` → {one.language}", ""]
+            lines += [f"- {_escaped(old.question)}", f"- {question}", ""]
+            lines += [f"> {excerpt(old.context, answers, at)}", ""]
+            lines += [f"> {excerpt(one.context, found_answers, at)}"]
+    return "\n".join([*lines, ""])
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A question and its translation, with excerpts around the answers."""
-
-    id: str
-    language: str
-    question: str
-    new_question: str
-    context: Markup
-    new_context: Markup
-
-
-def _samples(statistics: TextStatistics) -> Mapping[str, list[Sample]]:
-    """By kind; those that were kept first."""
-    shown = {kind: found.shown for kind, found in sorted(statistics.samples.items())}
-    ranked = sorted(shown.items(), key=lambda item: item[1][0].new is None)
-    return {
-        f"{'Lost' if found[0].new is None else 'Kept'}: {kind}": [_sample(one) for one in found]
-        for kind, found in ranked
-    }
-
-
-def _sample(one: Translated) -> Sample:
-    old, new = one.source, one.new
-    answers = old.answers or old.plausible_answers
-    at = answers[0].start / max(1, len(old.context)) if answers else 0.0
-    new_answers = (new.answers or new.plausible_answers) if new is not None else ()
-    return Sample(
-        old.id,
-        one.language,
-        old.question,
-        "" if new is None else new.question,
-        excerpt(old.context, answers, at),
-        excerpt(one.context, new_answers, at),
-    )
-
-
-def excerpt(text: str, answers: Sequence[Span], at: float) -> Markup:
-    """The text around the first answer, or around a relative place, with the answers marked."""
+def excerpt(text: str, answers: Sequence[Span], at: float) -> str:
+    """The text around the first answer, or around a relative place, with the answers in bold."""
     middle = answers[0].start if answers else int(at * len(text))
     last = answers[0].end if answers else middle
     start, end = max(0, middle - _AROUND), min(len(text), last + _AROUND)
@@ -156,12 +237,14 @@ def excerpt(text: str, answers: Sequence[Span], at: float) -> Markup:
         start = text.find(" ", start, middle) + 1 or start
     if end < len(text):
         end = text.rfind(" ", last, end) if text.rfind(" ", last, end) >= 0 else end
-    shown = Markup("…" if start > 0 else "")
-    done = start
+    shown, done = "…" if start > 0 else "", start
     for answer in sorted(set(answers), key=lambda span: (span.start, -span.end)):
         if answer.start < done or answer.end > end:
             continue
-        shown += text[done : answer.start]
-        shown += Markup("<mark>{}</mark>").format(answer.text)
+        shown += f"{_escaped(text[done : answer.start])}**{_escaped(answer.text)}**"
         done = answer.end
-    return shown + text[done:end] + ("…" if end < len(text) else "")
+    return shown + _escaped(text[done:end]) + ("…" if end < len(text) else "")
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", re.sub(r"\s", " ", text))

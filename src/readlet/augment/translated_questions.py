@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from readlet.augment.config import AugmentationConfig
 from readlet.augment.new_questions import draw
-from readlet.augment.plan import Plan
 from readlet.augment.relocation import Relocated, clue_texts, relocate
 from readlet.translation.types import Range, TranslatedText
 from readlet.types import Example
@@ -12,7 +12,7 @@ from readlet.types import Example
 Split = Callable[[str], Sequence[Range]]
 """The sentences of a text."""
 Translate = Callable[[str], TranslatedText]
-"""The translation of a text along the route of a plan."""
+"""The translation of a text along the route of a config."""
 
 COPY = "the translation equals the source"
 
@@ -21,7 +21,7 @@ _ALL_DIGESTS = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """What became of a question in one of the languages of a plan.
+    """What became of a question in one of the languages of a config.
 
     `new` is the new question, still with the id of its source, or None, and then there is a
     `reason`. `context` is the translated one, also for a lost question.
@@ -35,21 +35,21 @@ class Translated:
     reason: str = ""
 
 
-def is_chosen(example: Example, plan: Plan) -> bool:
+def is_chosen(example: Example, config: AugmentationConfig) -> bool:
     """Whether a question is in the share that is translated; in any order, on any machine."""
-    if plan.share == 1:
+    if config.share == 1:
         return True
-    number = int.from_bytes(draw(example, plan.seed, "translation")[:8])
-    return number < plan.share * _ALL_DIGESTS
+    number = int.from_bytes(draw(example, config.seed, "translation")[:8])
+    return number < config.share * _ALL_DIGESTS
 
 
-def is_in_source_language(example: Example, plan: Plan) -> bool:
-    """Data without languages is taken to be in the language of the plan."""
-    return example.language in ("", plan.source)
+def is_in_source_language(example: Example, config: AugmentationConfig) -> bool:
+    """Data without languages is taken to be in the language of the config."""
+    return example.language in ("", config.source)
 
 
 def texts_to_translate(
-    examples: Iterable[Example], plan: Plan, split: Split, *, has_links: bool
+    examples: Iterable[Example], config: AugmentationConfig, split: Split, *, has_links: bool
 ) -> Iterator[str]:
     """All texts whose translations `translated` will ask for; some are repeated.
 
@@ -58,25 +58,27 @@ def texts_to_translate(
     context: str | None = None
     sentences: Sequence[Range] = ()
     for example in examples:
-        if "question" in plan.fields:
+        if "question" in config.fields:
             yield example.question
-        if "context" in plan.fields:
+        if "context" in config.fields:
             if example.context != context:
                 context, sentences = example.context, split(example.context)
                 yield context
-            yield from clue_texts(example, sentences, plan.keep, has_links=has_links)
+            yield from clue_texts(example, sentences, config.keep, has_links=has_links)
 
 
-def translated(example: Example, plan: Plan, language: str, translate: Translate) -> Translated:
-    """The question in one of the languages of the plan, with every answer that is kept."""
+def translated(
+    example: Example, config: AugmentationConfig, language: str, translate: Translate
+) -> Translated:
+    """The question in one of the languages, with every answer that is kept."""
     question, context = example.question, example.context
     relocated = None
     losses: list[str] = []
-    if "question" in plan.fields:
+    if "question" in config.fields:
         text = translate(question)
         question = text.text
         losses += (f"question: {loss}" for loss in text.losses)
-    if "context" in plan.fields:
+    if "context" in config.fields:
         text = translate(context)
         context = text.text
         losses += (f"sentence of the context: {loss}" for loss in text.losses)
@@ -84,8 +86,8 @@ def translated(example: Example, plan: Plan, language: str, translate: Translate
             example,
             text,
             lambda clue: translate(clue).text,
-            language=plan.language(language),
-            keep=plan.keep,
+            language=config.language(language),
+            keep=config.keep,
         )
     if (question, context) == (example.question, example.context):
         losses = [COPY]
@@ -93,7 +95,7 @@ def translated(example: Example, plan: Plan, language: str, translate: Translate
         losses.append(str(relocated.lost[0].reason))
     if losses:
         return Translated(example, language, context, None, relocated, losses[0])
-    new = new_question(example, question, context, relocated, plan, language)
+    new = new_question(example, question, context, relocated, config, language)
     return Translated(example, language, context, new, relocated)
 
 
@@ -102,11 +104,11 @@ def new_question(
     question: str,
     context: str,
     relocated: Relocated | None,
-    plan: Plan,
+    config: AugmentationConfig,
     to: str,
 ) -> Example:
     """The question with its translated texts, and with its answers if they were relocated."""
-    language, asked = plan.language(to), plan.question_language(to)
+    language, asked = config.language(to), config.question_language(to)
     new = replace(
         source,
         question=question,

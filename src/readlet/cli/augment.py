@@ -9,16 +9,14 @@ from typing import Annotated
 
 import typer
 
-from readlet.cli.console import console, print_json
+from readlet.cli.console import print_json
 from readlet.cli.data import OUTPUT, Files
 from readlet.cli.options import ColumnPairs, Encoding, Overwrite
 
 
 def augment(
     files: Files,
-    out: Annotated[
-        Path | None, typer.Option(metavar="OUT", help=f"The file to write {OUTPUT}.")
-    ] = None,
+    out: Annotated[Path, typer.Option(metavar="OUT", help=f"The file to write {OUTPUT}.")],
     to: Annotated[
         list[str], typer.Option(metavar="CODE", help="A language to translate into; repeatable.")
     ] = [],  # noqa: B006  typer copies it
@@ -40,7 +38,7 @@ def augment(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="An experiment of the paper in place of --to, --back and --fields: "
+            help="A published experiment in place of --to, --back and --fields: "
             "A1, B1, C1, B2, F2, D1, D2, D3 or F1.",
         ),
     ] = None,
@@ -48,7 +46,7 @@ def augment(
         str,
         typer.Option(
             metavar="MODE",
-            help="Which answers are kept: strict (the paper's rule), verified (found in two "
+            help="Which answers are kept: strict (the published rule), verified (found in two "
             "independent ways), or all that are found.",
         ),
     ] = "verified",
@@ -76,21 +74,9 @@ def augment(
             show_default="in the cache folder of Readlet",
         ),
     ] = None,
-    add_cache: Annotated[
-        list[Path],
-        typer.Option(
-            "--add-cache", metavar="FILE", help="Take over the translations of a cache; repeatable."
-        ),
-    ] = [],  # noqa: B006
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="K/N", help="Only translate part K of N into the cache; needs no --out."
-        ),
-    ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write a report there: HTML, Markdown and JSON."),
+        typer.Option(metavar="DIR", help="Write a report there: JSON, and samples in Markdown."),
     ] = None,
     lost: Annotated[
         Path | None,
@@ -105,19 +91,15 @@ def augment(
 
     Every answer is found again in the translated context, or the question is counted as lost.
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
-    `accelerate launch -m readlet augment ...` divides the work among processes.
     """
-    from readlet.augment.augmenting import Outputs, default_cache, translate_shard
-    from readlet.augment.augmenting import augment as augment_files
-    from readlet.augment.plan import plan_of
-    from readlet.augment.shards import parse_shard
-    from readlet.augment.translated_file import Sources
+    from readlet.augment.config import config_of
+    from readlet.augment.pipeline import Outputs, Sources, default_cache
+    from readlet.augment.pipeline import augment as augment_files
     from readlet.cli.augment_view import show_tally
-    from readlet.errors import ReadletError
     from readlet.formats.columns import DataFormat
     from readlet.translation.engines import translator_for
 
-    plan = plan_of(
+    config = config_of(
         preset=preset,
         to=to,
         back=back,
@@ -131,29 +113,14 @@ def augment(
     sources = Sources(files, DataFormat.parse(column, encoding))
     stored = cache or default_cache()
     choose = cached(partial(translator_for, engine=engine))  # models are loaded once
-    if shard is not None:
-        later = {"--out": out, "--report": report, "--lost": lost, "--add-cache": add_cache}
-        for option, given in later.items():
-            if given:
-                raise ReadletError(f"{option}: not with --shard; give it without --shard, later")
-        part = parse_shard(shard)
-        count = translate_shard(sources, plan, choose, stored, part)
-        line = f"{stored}: {count:,} translations, with part {shard} of the data"
-        console.print(line, markup=False, soft_wrap=True)
-        return
-    if out is None:
-        raise ReadletError("--out: no file to write; give one, or translate with --shard only")
     tally = augment_files(
         sources,
-        plan,
+        config,
         Outputs(out=out, lost=lost, report=report, overwrite=overwrite),
         choose,
         stored,
-        add=add_cache,
         command=shlex.join(["readlet", *sys.argv[1:]]),
     )
-    if tally is None:  # another process writes
-        return
     if as_json:
         print_json(tally.as_json(), indent=1)
     else:

@@ -3,7 +3,7 @@
 from rich.markup import escape
 from rich.table import Table
 
-from readlet.augment.tally import LanguageTally, Tally
+from readlet.augment.report import LanguageTally, Tally
 from readlet.cli.console import console
 
 
@@ -23,9 +23,9 @@ def show_tally(tally: Tally, out: str) -> None:
 
 
 def _table(tally: Tally, language: str, counts: LanguageTally) -> Table:
-    plan = tally.plan
-    way = f"{plan.source} → {language}" + (f" → {plan.source}" if plan.back else "")
-    table = Table(title=f"{way}, {plan.keep}", title_justify="left", title_style="bold", box=None)
+    config = tally.config
+    way = f"{config.source} → {language}" + (f" → {config.source}" if config.back else "")
+    table = Table(title=f"{way}, {config.keep}", title_justify="left", title_style="bold", box=None)
     table.add_column()
     table.add_column(justify="right")
     table.add_column(justify="right")

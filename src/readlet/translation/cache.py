@@ -1,9 +1,8 @@
-"""Translations on disk, in SQLite: safe from crashes, shared by processes, merged from shards."""
+"""Translations on disk, in SQLite: safe from crashes, shared by processes."""
 
 import hashlib
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -145,41 +144,6 @@ class Cache:
     def __len__(self) -> int:
         with self.faults_reported():
             return int(self.connection.execute("SELECT COUNT(*) FROM translations").fetchone()[0])
-
-
-def merge(target: Path, shards: Iterable[Path]) -> Counter[Path]:
-    """Add the translations of other caches to one; how many each of them added."""
-    added: Counter[Path] = Counter()
-    with Cache(target) as cache:
-        for shard in shards:
-            if not shard.is_file():
-                raise bad_input(shard, "", "no such cache", "check the path")
-            with Cache(shard):  # checks it, and moves its log into it
-                pass
-            added[shard] = _merge_one(cache, shard)
-    return added
-
-
-def _merge_one(cache: Cache, shard: Path) -> int:
-    connection = cache.connection
-    with cache.faults_reported():
-        connection.execute("ATTACH ? AS shard", (str(shard),))
-        try:
-            with cache.transaction():
-                connection.execute(
-                    "INSERT OR IGNORE INTO models (engine, version, pair) "
-                    "SELECT engine, version, pair FROM shard.models"
-                )
-                return connection.execute(
-                    "INSERT OR IGNORE INTO translations "
-                    "SELECT own.model, digest, text, links, loss FROM shard.translations "
-                    "JOIN shard.models AS their USING (model) "
-                    "JOIN main.models AS own USING (engine, version, pair)"
-                ).rowcount
-        except sqlite3.Error as error:
-            raise _fault(shard, error) from None
-        finally:
-            connection.execute("DETACH shard")
 
 
 def digest_of(sentence: str) -> bytes:

@@ -1,10 +1,10 @@
-"""Plans of augmentation: the paper's experiments, and values that are refused."""
+"""Configurations of augmentation: the published experiments, and bad values."""
 
 from typing import Any
 
 import pytest
 
-from readlet.augment.plan import PRESETS, Plan, known_preset
+from readlet.augment.config import PRESETS, AugmentationConfig, known_preset
 from readlet.errors import ReadletError
 
 
@@ -28,13 +28,13 @@ def test_the_presets_are_the_nine_experiments() -> None:
 
 
 def test_routes_names_and_languages() -> None:
-    there, back = Plan(to=("es", "fr")), Plan(to=("es",), back=True)
+    there, back = AugmentationConfig(to=("es", "fr")), AugmentationConfig(to=("es",), back=True)
     assert [str(pair) for pair in there.route("fr")] == ["en-fr"]
     assert [str(pair) for pair in back.route("es")] == ["en-es", "es-en"]
     assert (there.name("fr"), back.name("es")) == ("fr", "es-back")
     assert (there.language("fr"), back.language("es")) == ("fr", "en")
     # The answer stands in the context, which stays English here.
-    assert Plan(to=("es",), fields=("question",)).language("es") == "en"
+    assert AugmentationConfig(to=("es",), fields=("question",)).language("es") == "en"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_routes_names_and_languages() -> None:
 )
 def test_values_that_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ReadletError) as error:
-        Plan(**{"to": ("es",), **values})
+        AugmentationConfig(**{"to": ("es",), **values})
     assert message in str(error.value)
 
 

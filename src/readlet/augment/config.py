@@ -1,4 +1,4 @@
-"""What to translate, and into which languages: a plan, and the nine experiments of paper 000."""
+"""What to translate, and into which languages; and the nine published experiments."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class AugmentationConfig:
     """How new questions are made from old ones by translation."""
 
     to: tuple[str, ...]
@@ -79,7 +79,7 @@ def _check_choices(what: str, given: tuple[str, ...], known: tuple[str, ...]) ->
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """An experiment of the paper, in a sentence."""
+    """An experiment of Signorelli and Sirocchi, in a sentence."""
 
     about: str
     to: tuple[str, ...]
@@ -107,7 +107,7 @@ PRESETS: Mapping[str, Preset] = {
     "D3": Preset("Contexts and answers in Spanish.", ("es",), _CONTEXT, False),
     "F1": Preset("Contexts and answers in French and in German.", ("fr", "de"), _CONTEXT, False),
 }
-"""The experiments of paper 000. Their data is English, and the old questions are kept."""
+"""The experiments of Signorelli and Sirocchi. Their data is English; the old questions are kept."""
 
 
 def known_preset(name: str) -> Preset:
@@ -116,7 +116,7 @@ def known_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-def plan_of(
+def config_of(
     *,
     preset: str | None,
     to: Sequence[str],
@@ -127,8 +127,8 @@ def plan_of(
     share: float,
     seed: int,
     keep: str,
-) -> Plan:
-    """A plan from the options of a command; a preset takes the place of some of them."""
+) -> AugmentationConfig:
+    """A configuration from the options of a command; a preset takes the place of some of them."""
     rest: dict[str, Any] = {
         "source": source,
         "merge": merge,
@@ -141,7 +141,7 @@ def plan_of(
             if given:
                 raise ReadletError(f"{option}: not with --preset; leave one of them out")
         found = known_preset(preset)
-        return Plan(to=found.to, fields=found.fields, back=found.back, **rest)
+        return AugmentationConfig(to=found.to, fields=found.fields, back=found.back, **rest)
     if fields is not None:
         rest["fields"] = tuple(name.strip() for name in fields.split(","))
-    return Plan(to=tuple(to), back=back, **rest)
+    return AugmentationConfig(to=tuple(to), back=back, **rest)
