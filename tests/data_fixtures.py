@@ -1,6 +1,7 @@
 """Fixtures: examples and texts, in memory and in files."""
 
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -167,3 +168,31 @@ def labelled_files(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Pa
         return path
 
     return write
+
+
+def _made_pdf(stream: bytes, *, packed: bool = False) -> bytes:
+    """A PDF of one page with this content."""
+    data = zlib.compress(stream, 9) if packed else stream
+    filtered = b"/Filter /FlateDecode " if packed else b""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< " + filtered + b"/Length %d >>\nstream\n" % len(data) + data + b"\nendstream",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    file = b"%PDF-1.4\n"
+    places = []
+    for number, content in enumerate(objects, 1):
+        places.append(len(file))
+        file += b"%d 0 obj\n" % number + content + b"\nendobj\n"
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    start = len(file)
+    file += b"xref\n0 6\n0000000000 65535 f \n" + table
+    return file + b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % start
+
+
+@pytest.fixture(scope="session")
+def made_pdf() -> Callable[..., bytes]:
+    return _made_pdf

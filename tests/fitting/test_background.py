@@ -45,11 +45,11 @@ def test_a_helper_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_interruption_ends_the_helper(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[subprocess.Popen[str]] = []
+    started: list[subprocess.Popen[bytes]] = []
 
     class Noted(subprocess.Popen):  # type: ignore[type-arg]
         def __init__(self, *args: object, **named: object) -> None:
-            super().__init__(["sleep", "600"], stdin=subprocess.PIPE, text=True)
+            super().__init__(["sleep", "600"], stdin=subprocess.PIPE)
             started.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Noted)

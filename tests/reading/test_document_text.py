@@ -1,7 +1,7 @@
 """Text of files that users send: never what a page runs, and a reason where there is none."""
 
 import io
-import zlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,30 +9,6 @@ import pytest
 from readlet.errors import ReadletError
 from readlet.reading import pdf_text as pdf
 from readlet.reading.document_text import document_text
-
-
-def made_pdf(stream: bytes, *, packed: bool = False) -> bytes:
-    """A PDF of one page with this content."""
-    data = zlib.compress(stream, 9) if packed else stream
-    filtered = b"/Filter /FlateDecode " if packed else b""
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents 4 0 R "
-        b"/Resources << /Font << /F1 5 0 R >> >> >>",
-        b"<< " + filtered + b"/Length %d >>\nstream\n" % len(data) + data + b"\nendstream",
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    file = b"%PDF-1.4\n"
-    places = []
-    for number, content in enumerate(objects, 1):
-        places.append(len(file))
-        file += b"%d 0 obj\n" % number + content + b"\nendobj\n"
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    start = len(file)
-    file += b"xref\n0 6\n0000000000 65535 f \n" + table
-    return file + b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % start
-
 
 WORDS = b"BT /F1 12 Tf 20 200 Td (The kettle was patented in 1891.) Tj ET"
 
@@ -57,17 +33,17 @@ def test_what_is_no_text_is_refused(data: bytes, kind: Any, fault: str) -> None:
         document_text(data, kind)
 
 
-def test_a_pdf_is_read_in_a_process_of_its_own() -> None:
+def test_a_pdf_is_read_in_a_process_of_its_own(made_pdf: Callable[..., bytes]) -> None:
     pytest.importorskip("pypdf")
     assert document_text(made_pdf(WORDS), "pdf") == "The kettle was patented in 1891."
 
 
-def test_a_pdf_that_takes_too_long_is_given_up() -> None:
+def test_a_pdf_that_takes_too_long_is_given_up(made_pdf: Callable[..., bytes]) -> None:
     with pytest.raises(ReadletError, match=r"within 0\.01 s"):
         document_text(made_pdf(WORDS), "pdf", seconds=0.01)
 
 
-def test_pdfs_without_text_say_so() -> None:
+def test_pdfs_without_text_say_so(made_pdf: Callable[..., bytes]) -> None:
     """What the process does, without a process for each."""
     pypdf = pytest.importorskip("pypdf")
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(made_pdf(WORDS)))

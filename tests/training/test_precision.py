@@ -3,6 +3,7 @@
 import json
 import math
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from torch import Tensor, nn
 from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
 from readlet.recipe.recipe_files import load_recipe
-from readlet.training import precision_trial
 from readlet.training.average import Average
 from readlet.training.loop import TrainingLoop
 from readlet.training.precision import MixedPrecision, _works_on_cpu, check_precision
@@ -235,7 +235,8 @@ def test_an_unsupported_precision_is_reported_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, name: str
 ) -> None:
     (tmp_path / "trial.py").write_text(program)
-    monkeypatch.setattr(precision_trial, "__file__", str(tmp_path / "trial.py"))
+    command = [sys.executable, str(tmp_path / "trial.py")]
+    monkeypatch.setattr("readlet.training.precision.own_command", lambda *_: command)
     # What was found before is neither used nor forgotten: to find it, torch is imported again.
     again = _works_on_cpu.__wrapped__
     monkeypatch.setattr("readlet.training.precision._works_on_cpu", again)

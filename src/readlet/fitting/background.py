@@ -1,7 +1,7 @@
 """Start-up on a GPU: a helper process encodes the data into the cache while this one compiles.
 
 Both take half a minute of one core and are independent. The helper reads a recipe from its
-standard input: `python -m readlet.fitting.background < recipe.json`.
+standard input.
 """
 
 import json
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from readlet.processes import own_command
 from readlet.recipe.recipe import Recipe
 
 
@@ -19,14 +20,11 @@ def encoding_in_background(recipe: Recipe) -> Iterator[None]:
 
     If the helper fails, `prepare` does the work itself and reports the error.
     """
-    command = [sys.executable, "-m", "readlet.fitting.background"]
-    null = subprocess.DEVNULL
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=null, stderr=null, text=True
-    ) as helper:
+    command, null = own_command("readlet.fitting.background"), subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=null, stderr=null) as helper:
         try:
             with suppress(BrokenPipeError):  # it has died already
-                helper.stdin.write(recipe.model_dump_json())  # type: ignore[union-attr]
+                helper.stdin.write(recipe.model_dump_json().encode())  # type: ignore[union-attr]
                 helper.stdin.close()  # type: ignore[union-attr]
             yield
         except BaseException:
@@ -39,7 +37,7 @@ def _main() -> None:
     from readlet.fitting.training_data import prepare
     from readlet.recipe.recipe_files import parse_recipe
 
-    given = parse_recipe(json.loads(sys.stdin.read()), "standard input")
+    given = parse_recipe(json.loads(sys.stdin.buffer.read()), "standard input")
     start, recipe = load_start(given)
     prepare(recipe, start)
 

@@ -5,6 +5,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from readlet.errors import ReadletError, bad_input
+from readlet.processes import Job
 from readlet.reading.page_encoding import declared_encoding
 from readlet.reading.page_text import html_text
 from readlet.reading.pdf_text import pdf_text
@@ -35,14 +36,16 @@ def document_text(
     source: str | Path = "the file",
     encoding: str | None = None,
     seconds: float = 30.0,
+    job: Job | None = None,
 ) -> str:
     """The text; an error of one line for a file that has none. A PDF gets so many seconds.
 
-    `encoding` is None where the user cannot name one. A page may name its own.
+    `job.kill()` in another thread ends it. `encoding` is None where the user cannot name one; a
+    page may name its own.
     """
     if kind == "pdf":
         try:
-            return pdf_text(data, seconds=seconds)
+            return pdf_text(data, seconds=seconds, job=job)
         except ReadletError as error:
             raise ReadletError(f"{source}: {error}") from None
     is_wide = encoding_of(data, encoding or "").startswith(("utf-16", "utf-32"))

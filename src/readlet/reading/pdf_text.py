@@ -11,6 +11,7 @@ from typing import Any
 
 from readlet.errors import ReadletError
 from readlet.installing import install_extra
+from readlet.processes import Job
 
 _MEMORY = 1 << 30  # bytes
 _MOST = 20_000_000  # characters, and bytes of a stream once it is unpacked
@@ -21,18 +22,19 @@ _TOO_MUCH = "the PDF takes too much memory or time; split it, or save it again"
 _DAMAGED = "the PDF is damaged, or no PDF; save it again"
 
 
-def pdf_text(data: bytes, *, seconds: float = 30.0) -> str:
-    """The text, a blank line between pages; an error of one line for a file that has none."""
+def pdf_text(data: bytes, *, seconds: float = 30.0, job: Job | None = None) -> str:
+    """The text, a blank line between pages; an error of one line for a file that has none.
+
+    `job.kill()` in another thread ends the process, and this with an error.
+    """
+    job = job or Job()
+    limit = str(max(1, round(seconds)))
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "readlet.reading.pdf_text", str(max(1, round(seconds)))],
-            input=data,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        )
+        done = job.run("readlet.reading.pdf_text", limit, data=data, seconds=seconds)
     except subprocess.TimeoutExpired:
         raise ReadletError(f"the PDF was not read within {seconds:g} s; split it") from None
+    if job.is_killed:
+        raise ReadletError("the PDF was given up; read it again")
     if done.returncode == _FAULT:
         raise ReadletError(done.stderr.decode("utf-8", "replace").strip())
     if done.returncode != 0:  # out of memory or time, or an error in the library

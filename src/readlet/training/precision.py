@@ -1,7 +1,6 @@
 """Arithmetic of the forward and backward pass: float32, bfloat16, or float16 with loss scaling."""
 
 import subprocess
-import sys
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 
@@ -10,8 +9,8 @@ from torch import Tensor
 from torch.amp.grad_scaler import GradScaler
 
 from readlet.errors import ReadletError
+from readlet.processes import own_command
 from readlet.recipe.recipe import Precision
-from readlet.training import precision_trial
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -25,8 +24,7 @@ def check_precision(precision: Precision, device: torch.device) -> None:
 
 @cache
 def _works_on_cpu(precision: Precision) -> bool:
-    # -P: the script's folder must not be on sys.path, or torch would import our modules.
-    command = [sys.executable, "-P", precision_trial.__file__, precision]
+    command = own_command("readlet.training.precision_trial", precision)
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 

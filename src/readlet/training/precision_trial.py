@@ -1,8 +1,6 @@
 """Tries the layers of a network forward and backward in half precision on the CPU.
 
-    python precision_trial.py bfloat16
-
-A program of its own: if torch misdetects the CPU, an illegal instruction ends the whole process.
+In a process of its own: if torch misdetects the CPU, an illegal instruction ends the whole process.
 """
 
 import sys

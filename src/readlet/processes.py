@@ -1,0 +1,82 @@
+"""Python processes of our own: what lies in the current folder is never run in them.
+
+`python -m` puts the current folder first on the path, so that a `pypdf.py` beside a downloaded PDF
+would be imported. Here the process is isolated (`-I`) and runs this file, which finds the package
+where it was found before, however it was installed, and the libraries where they were found before.
+"""
+
+import importlib.util
+import json
+import os
+import runpy
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+
+def own_command(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module of the package as `__main__`."""
+    here = os.path.realpath(os.curdir)
+    # An empty entry, one of PYTHONPATH for example, is the current folder too. Entries relative to
+    # it would be another folder's after the next `chdir`.
+    path = [name for name in sys.path if os.path.isabs(name) and os.path.realpath(name) != here]
+    return [sys.executable, "-I", os.path.abspath(__file__), json.dumps(path), module, *arguments]
+
+
+class Job:
+    """Work in processes of our own, which another thread can end."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self.is_killed = False
+
+    def run(
+        self, module: str, *arguments: str, data: bytes, seconds: float
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a module on these bytes; it is killed after so many seconds: `TimeoutExpired`."""
+        pipe: Any = subprocess.PIPE
+        with self._lock:
+            process = subprocess.Popen(
+                own_command(module, *arguments), stdin=pipe, stdout=pipe, stderr=pipe
+            )
+            self._processes.add(process)
+            if self.is_killed:
+                process.kill()
+        with process:
+            try:
+                output, errors = process.communicate(data, timeout=seconds)
+            except BaseException:  # an interruption too
+                process.kill()
+                raise
+            finally:
+                with self._lock:
+                    self._processes.discard(process)
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+    def kill(self) -> None:
+        """End what runs; `run` returns at once, here and from now on."""
+        with self._lock:
+            self.is_killed = True
+            for process in self._processes:
+                process.kill()
+
+
+def _main() -> None:
+    """In the new process. The package itself needs no entry on the path."""
+    path, module, *arguments = sys.argv[1:]
+    sys.path[:] = json.loads(path)
+    package = Path(__file__).parent
+    found = importlib.util.spec_from_file_location("readlet", package / "__init__.py")
+    assert found is not None
+    assert found.loader is not None
+    sys.modules["readlet"] = face = importlib.util.module_from_spec(found)
+    found.loader.exec_module(face)
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    _main()
