@@ -26,12 +26,10 @@ from safetensors.numpy import save_file
 
 import readlet.fitting.train
 from readlet.cli.experiment_view import GridView
-from readlet.experiments.grid import Run, expand
-from readlet.experiments.planning import plan
+from readlet.experiments.grid import Run, expand, plan
 from readlet.experiments.runner import run_grid
-from readlet.experiments.store import Result
-from readlet.experiments.table import Table
-from readlet.experiments.versions import versions
+from readlet.experiments.spec import Table
+from readlet.experiments.store import Result, versions
 from readlet.formats import read_examples, write_examples
 from readlet.reading.evaluate_files import write_predictions
 
@@ -108,7 +106,7 @@ def _table(dev: Path, rows: int) -> str:
 def _seconds_of_report(folder: Path) -> float:
     """Seconds of the whole command, including the start of the process."""
     words = ["experiment", "report", str(folder / "many.toml"), "--out", str(folder / "runs")]
-    words += ["--format", "md,html,tex,json", "--examples", "1", "--to", str(folder)]
+    words += ["--format", "md,html,tex,json", "--to", str(folder), "--overwrite"]
     began = time.perf_counter()
     subprocess.run([sys.executable, "-m", "readlet", *words], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - began

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.errors import ReadletError
-from readlet.experiments.planning import plan
+from readlet.experiments.grid import plan
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import READER
 from readlet.formats import read_questions

@@ -22,8 +22,7 @@ import numpy as np
 
 from readlet.errors import ReadletError
 from readlet.experiments.differences import Difference
-from readlet.experiments.grid import Grid
-from readlet.experiments.planning import plan
+from readlet.experiments.grid import Grid, plan
 from readlet.experiments.report import build_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import FinishedRun

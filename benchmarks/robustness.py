@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from readlet.errors import ReadletError
-from readlet.experiments.planning import plan
+from readlet.experiments.grid import plan
 from readlet.experiments.runner import find_finished
 from readlet.recipe.qacnn import QacnnRecipe
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from readlet.experiments.differences import Difference
-from readlet.experiments.finishing import finish
-from readlet.experiments.planning import plan
+from readlet.experiments.grid import plan
+from readlet.experiments.runner import finish
 from readlet.experiments.store import RunFolder
 from readlet.fitting.train import Trained
 from readlet.metrics.class_task import class_task

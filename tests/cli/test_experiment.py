@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from readlet.experiments.grid import expand
-from readlet.experiments.store import Result
-from readlet.experiments.table import load_table, shipped_tables
+from readlet.experiments.spec import load_table, shipped_tables
 from readlet.formats import source_path
 from readlet.recipe.recipe_files import load_recipe
 
@@ -42,7 +41,7 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
 
     empty = readlet("experiment", "report", table)
     assert empty.code == 2
-    assert "runs/quick: no such folder of runs; make some with `readlet experiment" in empty.err
+    assert "runs/quick: holds no finished run" in empty.err
 
     made = readlet("experiment", "run", table)
     assert made.code == 0, made.err
@@ -68,11 +67,14 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     assert readlet("experiment", "report", *words, "--only", "width 12").code == 0
     values = json.loads((tmp_path / "some/quick.json").read_text())
     assert [row["name"] for row in values["rows"]] == ["width 12"]
-    wrong = readlet("experiment", "report", *words, "--only", "width 11")
+    wrong = readlet("experiment", "report", *words, "--overwrite", "--only", "width 11")
     assert "width 11: no such row; did you mean 'width 12'?" in wrong.err
-    other = readlet("experiment", "report", *words, "--set", "training.epochs=5")
+    other = readlet("experiment", "report", *words, "--overwrite", "--set", "training.epochs=5")
     assert (other.code, other.out) == (2, "")
-    assert "has another training.epochs (1 there, 5 here)" in other.err
+    assert "holds no finished run of quick" in other.err
+    again = readlet("experiment", "report", *words)
+    assert "quick.json: exists; add --overwrite" in again.err
+    assert readlet("experiment", "report", *words, "--overwrite").code == 0
 
 
 def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) -> None:
@@ -93,37 +95,6 @@ def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) 
     values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
     assert [row["finished"] for row in values["rows"]] == [0, 1]
     assert any("`my-dev.json` is not available" in remark for remark in values["remarks"])
-
-
-def test_a_missing_data_file_is_identified_by_the_newest_run(
-    readlet: Run, table: str, tmp_path: Path
-) -> None:
-    data = tmp_path / "my-dev.json"
-    shutil.copy(source_path("bundled:dev"), data)
-    named = 'data.dev = "my-dev.json"\ndata.max_context'
-    Path(table).write_text(Path(table).read_text().replace("data.max_context", named))
-    words = (table, "--only", "width 12")
-    for year in (2032, 2030, 2031):
-        data.write_text(data.read_text() + " ")
-        before = set(tmp_path.glob("runs/quick/*/result.json"))
-        assert readlet("experiment", "run", *words).code == 0
-        (path,) = set(tmp_path.glob("runs/quick/*/result.json")) - before
-        result = Result.model_validate_json(path.read_text())
-        noted = {"finished": f"{year}-01-01T00:00:00+00:00", "seconds": float(year)}
-        result = result.model_copy(update=noted)
-        result = result.model_copy(update={"digest": result.own_digest()})
-        path.write_text(result.model_dump_json())
-
-    def reported() -> Any:
-        assert readlet("experiment", "report", table, "--format", "json").code == 0
-        values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
-        remarks = [remark for remark in values["remarks"] if "newest" in remark]
-        return values["rows"][1]["seconds"], remarks
-
-    assert reported() == (2031, [])  # the file as it is here
-    data.unlink()
-    remark = "Only runs with the newest `my-dev.json` are shown: earlier runs had other contents."
-    assert reported() == (2032, [remark])
 
 
 def test_search(readlet: Run, table: str, tmp_path: Path) -> None:
@@ -196,7 +167,7 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path, fo
         (["run", "quick.toml", "other.toml"], "other.toml: one table at a time; name rows after"),
         (["run", "000-table-1", "--small", "--only", "F2, verified"], "needs translation of the"),
         (["run", "qacnn-ablation"], "give its folder with --data"),
-        (["report", "quick.toml", "--format", "pdf"], "--format pdf: no such format"),
+        (["report", "quick.toml", "--format", "pdf"], "--format: pdf: no such format"),
         (["report", "quick.toml", "--format", ","], "--format: no format given; give md, html"),
     ],
 )
@@ -228,20 +199,6 @@ def test_a_table_with_a_missing_part_is_shown(readlet: Run, table: str) -> None:
     for row in expand(load_table(table)).rows:
         assert f"{row.name} " in planned.out
     assert planned.out.splitlines()[-1] == "(1) needs a part"
-
-
-def test_missing_parts_are_listed_once_below_the_grid(
-    readlet: Run,
-) -> None:
-    *grid, needs, other, count = readlet(
-        "experiment", "run", "000-table-1", "--small", "--dry-run"
-    ).out.splitlines()
-    assert needs.startswith("(1) needs translation of the bundled corpus")
-    assert other == "(2) needs a teacher, which is not shipped"
-    assert count.startswith("0 of 2 runs done")
-    assert "needs" not in "".join(grid)
-    (line,) = (line for line in grid if line.startswith("A1: question via French, back"))
-    assert line.split()[-1] == "(1)"
 
 
 def test_a_folder_that_cannot_be_written_is_named(readlet_process: Run, table: str) -> None:
@@ -279,4 +236,4 @@ def test_the_small_variant_of_every_table_runs(
     assert f"{len(rows)} of {len(rows)} done" in made.err
     done = readlet("experiment", "report", name, *words)
     assert done.code == 0, done.err
-    assert (tmp_path / f"{name}-small.html").is_file()
+    assert (tmp_path / f"{name}-small.md").is_file()

@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from readlet.experiments.analysis import DevGroups, GroupPart
 from readlet.experiments.differences import Difference
-from readlet.experiments.disagreements import Disagreement, Mark
-from readlet.experiments.report import Cell, CurvePoint, Report, ReportRow
-
-EXCERPT = "…The Lantern Bridge was begun by the mason Hedda Quill in 1881."
+from readlet.experiments.report import Cell, CurvePoint, DevGroups, GroupPart, Report, ReportRow
 
 
 @pytest.fixture(autouse=True)
@@ -74,11 +70,6 @@ def _absent(name: str, **changes: Any) -> ReportRow:
     return _row(name, **(absent | changes))
 
 
-def _mark(text: str, whose: str) -> Mark:
-    start = EXCERPT.index(text)
-    return Mark(start, start + len(text), whose)
-
-
 def _report(**changes: Any) -> Report:
     rows = [
         _row("base", paper={"f1": 73.6842}),
@@ -106,25 +97,6 @@ def _report(**changes: Any) -> Report:
                         GroupPart("when", 7, {"base": 80.0, "wide": 55.0}),
                     ]
                 },
-            )
-        ],
-        disagreements=[
-            Disagreement(
-                row="wide",
-                against="base",
-                id="q1",
-                question="Who began the bridge?",
-                excerpt=EXCERPT,
-                marks=[
-                    _mark("Hedda Quill", "gold"),
-                    _mark("the mason Hedda", "row"),
-                    _mark("Quill in 1881", "against"),
-                ],
-                gold=["Hedda Quill"],
-                answer="the mason Hedda",
-                answer_against="",
-                f1=50.0,
-                f1_against=40.0,
             )
         ],
         asked="dev",

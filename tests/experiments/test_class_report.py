@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.cli.experiment_view import GridView
-from readlet.experiments.curves import curves_caption
-from readlet.experiments.finishing import finish
 from readlet.experiments.grid import Grid, expand
+from readlet.experiments.render import curves_caption, write_report
 from readlet.experiments.report import Report, build_report
-from readlet.experiments.runner import find_finished
+from readlet.experiments.runner import find_finished, finish
+from readlet.experiments.spec import load_table
 from readlet.experiments.store import DamagedRunError, RunFolder
-from readlet.experiments.table import load_table
-from readlet.experiments.write_report import write_report
 from readlet.fitting.train import Trained
 from readlet.metrics.glue import glue_scores
 from readlet.metrics.tasks import task_named
@@ -122,16 +119,14 @@ def test_a_report_on_classes_is_complete(grid: Grid, tmp_path: Path) -> None:
     for row, skill in (("baseline", 0.6), ("width 12", 0.9)):
         for seed in (0, 1):
             made_run(grid, out, row, seed, guesses(skill, seed), "mrpc")
-    written = write_report(
-        grid, out, tmp_path, ["md", "html", "tex", "json"], command="", examples_shown=3
-    )
+    written = write_report(grid, out, tmp_path, ["md", "html", "tex", "json"], command="")
     texts = {path.suffix: path.read_text() for path in written}
     report = json.loads(texts[".json"])
     assert (report["noun"], report["items"]) == ("sentences", 60)
     assert [row["task"] for row in report["rows"]] == ["mrpc", "mrpc", ""]
     assert {d["metric"] for d in report["differences"]} == {"accuracy", "f1"}
     assert all(d["p_items"] is not None for d in report["differences"])
-    assert report["groups"] == report["disagreements"] == []
+    assert report["groups"] == []
     assert not any("questions" in remark for remark in report["remarks"])
     for kind in (".md", ".html"):
         assert "Accuracy on the dev sentences during training" in texts[kind]
@@ -212,22 +207,6 @@ def test_predictions_are_stored(grid: Grid, tmp_path: Path) -> None:
     }
     assert finished.result.scores["matthews_correlation"] == matthews(predicted)
     assert finished.result.items
-
-
-def test_a_grid_of_classes_shows_its_decisive_score(
-    grid: Grid, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made_run(grid, tmp_path, "baseline", 0, guesses(0.6, 0))
-    ((key, finished),) = find_finished(grid, tmp_path).runs.items()
-    run = next(run for run in grid.runs if run.key == key)
-    score = finished.result.scores["matthews_correlation"]
-    with GridView(grid) as view:
-        view.finished(run, finished)
-        view.evaluated(grid.runs[1], 1.0, {"accuracy": 81.25, "total": 60})
-    assert f"Matthews correlation {score:.2f}, 6.0 s" in capsys.readouterr().err
-    assert view._cells[key].plain == f"{score:.2f}"
-    assert view._cells[grid.runs[1].key].plain.startswith("81.2 at 1/")
-    assert list(view._labels) == ["Matthews correlation", "Accuracy"]
 
 
 def test_collapsed_seeds_are_counted_and_named(grid: Grid, tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand, resolve_files
+from readlet.experiments.grid import expand, plan, resolve_files
 from readlet.experiments.keys import run_key, source_digests
-from readlet.experiments.planning import plan
-from readlet.experiments.table import load_table
+from readlet.experiments.spec import load_table
 from readlet.formats import source_path
 from readlet.reading.reader_names import reader_folder
 from readlet.recipe.qacnn import QacnnRecipe
@@ -129,13 +128,6 @@ def test_data_folders_come_before_the_folder_of_the_table_and_the_current_one(
     assert found() == Path("mine.json")
 
 
-def test_changes_for_every_run(write_table: Write) -> None:
-    grid = expand(load_table(write_table()), changes=["training.epochs=5"])
-    assert {run.recipe.training.epochs for run in grid.runs} == {5}
-    with pytest.raises(ReadletError, match="did you mean 'epochs'"):
-        expand(load_table(write_table()), changes=["training.epoch=5"])
-
-
 def test_files_with_the_same_name_are_identified_by_their_folders(tmp_path: Path) -> None:
     """A run has the same key with and without the files."""
     place = tmp_path / "there"
@@ -163,14 +155,6 @@ def test_two_readers_are_identified_without_their_files(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "old")
     shutil.rmtree(tmp_path / "wise")
     assert run_key(recipe, known) == key
-
-
-@pytest.mark.parametrize("name", ["data.json", "sub/data.json", "/far/away/data.json"])
-def test_older_runs_store_only_the_last_part_of_a_name(name: str) -> None:
-    recipe = load_recipe("tiny", [f"data.dev={name}"])
-    key = run_key(recipe, {name: "digest"})
-    assert run_key(recipe, {"data.json": "digest"}) == key
-    assert run_key(recipe, {"data.json": "digest", f"elsewhere/{name}": "digest"}) == key
 
 
 def test_columns_and_encoding_change_the_key(tmp_path: Path) -> None:

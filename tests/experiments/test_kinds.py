@@ -11,7 +11,7 @@ from readlet.experiments.grid import expand, resolve_files
 from readlet.experiments.keys import run_key, source_digests, source_names
 from readlet.experiments.runner import _programs
 from readlet.experiments.search import _changed
-from readlet.experiments.table import load_table
+from readlet.experiments.spec import load_table
 from readlet.fitting.run_folder import claimed_folder
 from readlet.fitting.starting import refuse_other_network
 from readlet.recipe import kinds
@@ -196,11 +196,6 @@ def test_a_start_must_have_the_same_network(start: dict[str, Any], refused: str)
     assert str(caught.value) == f"{fault}; set the same values in the recipe"
 
 
-def test_a_start_of_another_kind_is_refused_by_its_kind_only() -> None:
-    with pytest.raises(ReadletError, match=r"that reader has another model\.kind; "):
-        refuse_other_network(QacnnRecipe(), encoder(training={"start": "old"}))
-
-
 WIDTHS = ('"width 12" = { model.width = 12 }', '"width 12" = { model.kind = "pooled" }')
 
 
@@ -243,29 +238,6 @@ def test_a_choice_sets_fields_of_its_kind(write_table: Write) -> None:
     message = r"row 'width 12': model.layers: no such field in a recipe of kind 'qacnn'"
     with pytest.raises(ReadletError, match=message):
         expand(load_table(path))
-
-
-def test_a_change_for_all_runs_must_be_valid_for_every_kind(write_table: Write) -> None:
-    table = load_table(write_table(WIDTHS))
-    grid = expand(table, changes=["training.epochs=7"])
-    assert {run.recipe.training.epochs for run in grid.runs} == {7}
-    message = r"row 'width 12': words: no such field in a recipe of kind 'pooled'"
-    with pytest.raises(ReadletError, match=message):
-        expand(table, changes=["words.width=7"])
-
-
-def test_a_table_may_start_with_any_kind(write_table: Write, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text('[model]\nkind = "pooled"\nlayers = 7\n')
-    text = tmp_path / "short.toml"
-    text.write_text(
-        'name = "short"\ntitle = "Layers"\nrecipe = "mine.toml"\nseeds = 1\n'
-        '[set]\ntraining.epochs = 2\n[axes.layers]\n"7" = {}\n'
-        '"8" = { model.layers = 8 }\n"qacnn" = { model = { kind = "qacnn", width = 8 } }\n'
-    )
-    recipes = {run.row: run.recipe for run in expand(load_table(str(text))).runs}
-    assert [getattr(recipe.model, "layers", None) for recipe in recipes.values()] == [7, 8, None]
-    assert recipes["qacnn"].model.width == 8
-    assert {recipe.training.epochs for recipe in recipes.values()} == {2}
 
 
 def test_a_search_may_try_kinds(write_table: Write) -> None:

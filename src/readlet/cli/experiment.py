@@ -49,7 +49,7 @@ def _rows(context: typer.Context, only: list[str]) -> list[str]:
 @app.command("list")
 def list_tables() -> None:
     """List the tables that come with the package."""
-    from readlet.experiments.table import load_table, shipped_tables
+    from readlet.experiments.spec import load_table, shipped_tables
 
     for name in shipped_tables():
         table = load_table(name)
@@ -80,8 +80,8 @@ def run(
     Folders of finished runs from several machines can be merged by copying.
     To use several GPUs per run: accelerate launch -m readlet experiment run ...
     """
-    from readlet.experiments.own_files import check_runs
-    from readlet.experiments.planning import plan
+    from readlet.experiments.grid import plan
+    from readlet.experiments.store import check_runs
 
     grid, folder = plan(
         table,
@@ -120,19 +120,18 @@ def report(
     small: _Small = False,
     formats: Annotated[
         str, typer.Option("--format", help="Comma-separated list of md, html, tex, json.")
-    ] = "md,html",
+    ] = "md",
     to: Annotated[
         Path | None,
         typer.Option(help="Folder of the report.", show_default="the folder of the runs"),
     ] = None,
-    examples: Annotated[
-        int, typer.Option(min=0, help="Number of differing questions shown per comparison.")
-    ] = 3,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files outside of the folder of the runs.")
+    ] = False,
 ) -> None:
-    """Write a report: scores with deviations, significance tests, curves and differing examples."""
-    from readlet.experiments.grid import only_rows
-    from readlet.experiments.planning import plan
-    from readlet.experiments.write_report import check_report_files, write_report
+    """Write a report: scores with deviations, significance tests and learning curves."""
+    from readlet.experiments.grid import only_rows, plan
+    from readlet.experiments.render import check_report, write_report
 
     rows = _rows(context, only)
     listed = formats.split(",")
@@ -145,7 +144,7 @@ def report(
         seeds=seeds,
         changes=changes,
         only_finished=True,
-        check=lambda table, runs: check_report_files(table.name, to or runs, listed),
+        check=lambda table, runs: check_report(table.name, to or runs, listed, overwrite=overwrite),
     )
     written = write_report(
         only_rows(grid, rows) if rows else grid,
@@ -153,7 +152,7 @@ def report(
         to or folder,
         listed,
         command=shlex.join(["readlet", *sys.argv[1:]]),
-        examples_shown=examples,
+        overwrite=overwrite,
     )
     for path in written:
         console.print(str(path), markup=False, soft_wrap=True)
@@ -176,9 +175,9 @@ def search_command(
     Trials are ranked on held-out training questions, so that dev stays unseen.
     """
     from readlet.cli.experiment_view import show_trial
-    from readlet.experiments.own_files import SEARCH, check_runs
-    from readlet.experiments.planning import plan
-    from readlet.experiments.search import search
+    from readlet.experiments.grid import plan
+    from readlet.experiments.search import SEARCH, search
+    from readlet.experiments.store import check_runs
 
     grid, folder = plan(
         table,

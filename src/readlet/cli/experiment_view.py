@@ -1,28 +1,26 @@
 """The view of a grid of runs: a live table in a terminal, plain lines elsewhere."""
 
 import sys
-from bisect import bisect_right
-from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from rich.console import ConsoleDimensions, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table as Lines
 from rich.text import Text
 
 from readlet.cli.console import console
 from readlet.errors import ReadletError
-from readlet.experiments.grid import Grid, Run
+from readlet.experiments.grid import Grid, Row, Run
+from readlet.experiments.render import duration
 from readlet.experiments.runner import find_finished, seconds_left
 from readlet.experiments.search import TrialReport
 from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
-from readlet.experiments.wording import duration
 from readlet.metrics.tasks import task_of
 from readlet.progress import CONSOLE
 
 WAITING = Text("·", style="dim")
-_BARS = 2  # lines below the table for the progress bars
+_AROUND = 6  # lines around the rows: title, headings, count, progress bars
 
 
 class GridView:
@@ -35,9 +33,7 @@ class GridView:
         self._finished: dict[str, FinishedRun] = {}
         self._labels: dict[str, None] = {}  # labels of the metrics shown, without repetition
         self._current = ""  # a row
-        self._failed: list[str] = []  # rows
         self._is_over = False
-        self._fitting: tuple[ConsoleDimensions | None, int] = (None, 0)  # terminal size, rows
         self._live: Live | None = None
         if shown and sys.stderr.isatty():
             self._live = Live(console=CONSOLE, get_renderable=self._lines, refresh_per_second=2)
@@ -84,7 +80,6 @@ class GridView:
         self._say(f"{self._count()}: {run.label}: {_summary(finished)}")
 
     def failed(self, run: Run, error: ReadletError) -> None:
-        self._failed.append(run.row)
         self._cells[run.key] = Text("failed", style="bold red")
         self._warn(f"{run.label}: failed: {error}")
 
@@ -108,56 +103,32 @@ class GridView:
             CONSOLE.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _lines(self) -> Group:
-        """The whole grid; during the runs, only as many rows as fit into the terminal."""
+        """The whole grid; during the runs, only the rows around the current one that fit."""
         status = self._count()
         if self._labels:
             status += f"; {' or '.join(self._labels)} in percent"
-        height, total = CONSOLE.height - _BARS, len(self._grid.rows)
-        if self._is_over or total < height:
-            count = Text(status, style="dim")
-            whole = Group(grid_lines(self._grid, self._cells), *_needs(self._grid), count)
-            if self._is_over or _height(whole) <= height:
-                return whole
-        ranked = self._ranked()
-
-        def part(number: int) -> Group:
-            count = Text(f"{status}; {number} of {total} rows shown", style="dim")
-            return Group(grid_lines(self._grid, self._cells, ranked[:number]), count)
-
-        size, number = self._fitting
-        # Measured again only when needed: this is drawn twice a second.
-        if size != CONSOLE.size or (number and _height(part(number)) > height):
-            numbers = range(1, min(height, len(ranked)) + 1)
-            number = bisect_right(numbers, height, key=lambda tried: _height(part(tried)))
-            self._fitting = CONSOLE.size, number
-        return part(number) if number else Group(Text(status, style="dim"))
-
-    def _ranked(self) -> list[str]:
-        """Rows by priority: the current one, those that failed, then the neighbours."""
-        place = {name: n for n, name in enumerate(dict.fromkeys(r.row for r in self._grid.runs))}
-        here = place.get(self._current, 0)
-        near = sorted(place, key=lambda name: abs(place[name] - here))
-        return list(dict.fromkeys([near[0], *reversed(self._failed), *near]))
+        rows, needs = self._grid.rows, _needs(self._grid)
+        room = max(CONSOLE.height - _AROUND, 1)
+        if not self._is_over and len(rows) + len(needs) > room:
+            here = next((n for n, row in enumerate(rows) if row.name == self._current), 0)
+            first = max(min(here - room // 2, len(rows) - room), 0)
+            status += f"; {min(room, len(rows))} of {len(rows)} rows shown"
+            rows, needs = rows[first : first + room], []
+        return Group(grid_lines(self._grid, self._cells, rows), *needs, Text(status, style="dim"))
 
 
-def _height(lines: Group) -> int:
-    return len(CONSOLE.render_lines(lines, pad=False))
-
-
-def grid_lines(grid: Grid, cells: dict[str, Text], only: Sequence[str] = ()) -> Lines:
-    """The grid with the state of every run, for all rows or `only` some.
+def grid_lines(grid: Grid, cells: dict[str, Text], rows: list[Row]) -> Lines:
+    """Some rows of the grid, a line each, with the state of every run.
 
     `_needs` lists what is missing for rows that cannot be run.
     """
     missing = _missing(grid)
     seeds = sorted({run.seed for run in grid.runs})
     lines = Lines(title=Text(grid.table.title), title_justify="left", box=None, pad_edge=False)
-    lines.add_column("row")
+    lines.add_column("row", no_wrap=True)
     for seed in seeds:
-        lines.add_column(f"seed {seed}", justify="right")
-    for row in grid.rows:
-        if only and row.name not in only:
-            continue
+        lines.add_column(f"seed {seed}", justify="right", no_wrap=True)
+    for row in rows:
         of_seed = {run.seed: cells.get(run.key, WAITING) for run in grid.of_row(row.name)}
         if row.missing:
             number = f"({missing.index(row.missing) + 1})"
@@ -188,7 +159,7 @@ def show_plan(grid: Grid, folder: Path) -> None:
         if run.key not in done and place.is_begun:
             epochs = run.recipe.training.epochs
             cells[run.key] = Text(f"epoch {place.progress():.3g}/{epochs}", style="yellow")
-    console.print(grid_lines(grid, cells))
+    console.print(grid_lines(grid, cells, grid.rows))
     for line in _needs(grid):
         console.print(line, soft_wrap=True)
     if not grid.runs:

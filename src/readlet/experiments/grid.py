@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any
 
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests, run_key
-from readlet.experiments.table import MISSING, Changes, Table
+from readlet.experiments.spec import MISSING, Changes, Table, load_table
+from readlet.experiments.store import known_sources, results_in
 from readlet.recipe.kinds import kind_in
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import (
@@ -104,6 +105,46 @@ def expand(
     _refuse_duplicate_runs(table, [*runs, *others])
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
     return Grid(table, rows, runs, comparisons, folders)
+
+
+def plan(
+    source: str,
+    *,
+    small: bool,
+    out: Path | None,
+    folders: Sequence[Path],
+    only: Sequence[str] = (),
+    seeds: int | None = None,
+    changes: Sequence[str] = (),
+    only_finished: bool = False,
+    only_shown: bool = False,
+    check: Callable[[Table, Path], object] | None = None,
+) -> tuple[Grid, Path]:
+    """From the arguments of a command to the checked grid and the folder of its runs.
+
+    With `only_finished` the data files are not needed: finished runs store their digests. With
+    `only_shown` a part that every run needs may be missing. `check` gets the table and the folder
+    before any data file is read, to check the outputs.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise bad_input(folder, "--data", "no such folder", "give the folder of the data files")
+    table = load_table(source)
+    if small:
+        table = table.smaller()
+    place = out or Path("runs") / table.name
+    if check is not None:
+        check(table, place)
+    known = known_sources(results_in(place)) if only_finished else {}
+    beside = [Path(source).parent] if Path(source).is_file() else []
+    folders = [*folders, *beside]
+    grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes, known=known)
+    if not grid.runs and not only_shown:
+        missing = next(row.missing for row in grid.rows if not only or row.name in only)
+        others = any(not row.missing for row in grid.rows)
+        remedy = "select other rows" if others else "run another table"
+        raise bad_input(source, "", f"needs {missing}", remedy)
+    return grid, place
 
 
 def only_rows(grid: Grid, names: Sequence[str]) -> Grid:

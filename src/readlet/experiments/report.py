@@ -1,22 +1,27 @@
-"""The contents of a report on a table's runs, as data; `render_*.py` format it.
+"""The contents of a report on a table's runs, as data; `render.py` formats it.
 
 Scores and differences are in percent and points. A row's score is the mean over its seeds.
 """
 
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from readlet.errors import ReadletError
-from readlet.experiments.analysis import DevGroups, Questions, analyse
-from readlet.experiments.differences import Difference, Runs, find_differences
-from readlet.experiments.disagreements import Disagreement
+from readlet.experiments.differences import Difference, Runs, find_differences, item_means
 from readlet.experiments.grid import Grid
 from readlet.experiments.store import FinishedRun
 from readlet.metrics.class_task import PREDICTED_CLASSES
+from readlet.metrics.evaluation import group_members
 from readlet.metrics.learning_curve import ScorePoint
+from readlet.metrics.span_task import SPANS
+from readlet.types import Example
+
+Questions = Mapping[str, Sequence[Example]]
+"""Examples by the dev source named in a recipe; files that are not available are left out."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,24 @@ class ReportRow:
 
 
 @dataclass(frozen=True)
+class GroupPart:
+    """Questions of one kind: their number, and the F1 of every row."""
+
+    name: str
+    questions: int
+    f1: dict[str, float]
+
+
+@dataclass(frozen=True)
+class DevGroups:
+    """The questions of one dev file, in groups; only the span task has them."""
+
+    source: str
+    questions: int
+    groups: dict[str, list[GroupPart]]
+
+
+@dataclass(frozen=True)
 class Report:
     name: str
     title: str
@@ -63,7 +86,6 @@ class Report:
     rows: list[ReportRow]
     differences: list[Difference]
     groups: list[DevGroups]
-    disagreements: list[Disagreement]
     asked: str  # which items were scored: "dev", "held-out", or "" for several kinds
     noun: str  # plural name of the items
     items: int | None  # number of items, if all runs were scored on the same ones
@@ -80,10 +102,9 @@ def build_report(
     done: Mapping[str, FinishedRun],
     questions: Questions,
     *,
-    pairs_shown: int = 3,
     damaged: Sequence[str] = (),
 ) -> Report:
-    """A report on the finished runs of a grid; only available dev questions are analysed."""
+    """A report on the finished runs of a grid; only available dev questions are grouped."""
     runs = {
         row.name: [done[r.key] for r in grid.of_row(row.name) if r.key in done] for row in grid.rows
     }
@@ -94,8 +115,8 @@ def build_report(
     ]
     asked = {run.result.items for listed in runs.values() for run in listed}
     comparisons = [(a, b) for a, b in grid.comparisons if runs[a] and runs[b]]
-    analysis = analyse(grid, runs, questions, comparisons, pairs_shown)
-    remarks = [*damaged, *_remarks(grid, runs, asked, metrics), *analysis.remarks]
+    groups, left_out = _groups_of_files(grid, runs, questions)
+    remarks = [*damaged, *_remarks(grid, runs, asked, metrics), *left_out]
     return Report(
         name=grid.table.name,
         title=grid.table.title,
@@ -104,8 +125,7 @@ def build_report(
         metrics=list(metrics),
         rows=_rows(grid, runs, metrics),
         differences=find_differences(comparisons, runs, metrics),
-        groups=analysis.groups,
-        disagreements=analysis.disagreements,
+        groups=groups,
         asked=_asked(runs),
         noun=_noun(runs),
         items=_item_count(runs) if len(asked) == 1 else None,
@@ -279,3 +299,61 @@ def _seeds_have_own_items(runs: Runs) -> bool:
     return (
         len({seed for seed, _ in of_seed}) == len({asked for _, asked in of_seed}) == len(of_seed)
     )
+
+
+def _groups_of_files(
+    grid: Grid, runs: Runs, questions: Questions
+) -> tuple[list[DevGroups], list[str]]:
+    """Groups of the questions of every available dev file, and remarks on the others."""
+    groups: list[DevGroups] = []
+    remarks: list[str] = []
+    sources: defaultdict[str, list[str]] = defaultdict(list)  # "" means held-out questions
+    for row in grid.rows:
+        if runs[row.name] and runs[row.name][0].task is SPANS:
+            sources[grid.of_row(row.name)[0].recipe.data.dev].append(row.name)
+    names = _short_names(sources)
+    for source, rows in sources.items():
+        listed = {row: runs[row] for row in rows}
+        examples = questions.get(source, ())
+        if not source:
+            whose = "Some rows' questions" if len(sources) > 1 else "The questions"
+            remarks.append(f"{whose} are held out of training: no groups of questions.")
+        elif source not in questions:
+            remarks.append(f"`{source}` is not available: no groups of its questions.")
+        elif len({run.result.items for some in listed.values() for run in some}) > 1:
+            continue  # there is a remark on it
+        elif len(examples) != len(listed[rows[0]][0].items["f1"]):
+            fault = "has other questions than its runs were scored on: no groups"
+            remarks.append(f"`{source}` {fault}.")
+        else:
+            groups.append(DevGroups(names[source], len(examples), _groups(examples, listed)))
+    return groups, remarks
+
+
+def _short_names(sources: Iterable[str]) -> dict[str, str]:
+    """File names without folders, if they are unique."""
+    listed = list(sources)
+    short = [Path(source).name for source in listed]
+    return dict(zip(listed, short if len({*short}) == len(short) else listed, strict=True))
+
+
+def _groups(examples: Sequence[Example], runs: Runs) -> dict[str, list[GroupPart]]:
+    means = {name: item_means(listed, "f1") for name, listed in runs.items()}
+    members = group_members(examples)
+    kinds = {
+        "with answer": [n for n, e in enumerate(examples) if e.answers],
+        "without answer": [n for n, e in enumerate(examples) if not e.answers],
+    }
+    if all(kinds.values()):
+        members = {"answer": kinds} | members
+    return {
+        group: [
+            GroupPart(
+                name=part,
+                questions=len(places),
+                f1={name: float(scores[places].mean()) for name, scores in means.items()},
+            )
+            for part, places in parts.items()
+        ]
+        for group, parts in members.items()
+    }

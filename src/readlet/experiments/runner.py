@@ -4,18 +4,35 @@ This way runs share data, vocabulary and features in memory, and compiled progra
 finished run is never repeated, and an interrupted one resumes at its last checkpoint.
 """
 
+import hashlib
+import json
+import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from readlet.errors import CannotResumeError, ReadletError
 from readlet.experiments.grid import Grid, Run
-from readlet.experiments.keys import run_key
-from readlet.experiments.own_files import check_runs
-from readlet.experiments.store import READER, RESUME_HINT, DamagedRunError, FinishedRun, RunFolder
-from readlet.experiments.versions import versions
+from readlet.experiments.keys import run_key, source_digests
+from readlet.experiments.store import (
+    ANSWERS,
+    LOG,
+    READER,
+    RESULT,
+    RESUME_HINT,
+    SCORES,
+    DamagedRunError,
+    FinishedRun,
+    Result,
+    RunFolder,
+    StoredRuns,
+    check_runs,
+    versions,
+)
+from readlet.metrics.learning_curve import read_log
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import AffectsCompilation, fields_with
 from readlet.storage.files import atomic_text
@@ -47,13 +64,6 @@ class Watcher(Protocol):
     def notified(self, text: str) -> None: ...
 
 
-class StoredRuns(NamedTuple):
-    """The finished runs in a folder."""
-
-    runs: dict[str, FinishedRun]  # by key
-    damaged: list[str]  # errors of the runs that cannot be used
-
-
 class Runner:
     """Trains one run after the other and caches what the next one can reuse."""
 
@@ -78,8 +88,6 @@ class Runner:
             return finished or self._make(run, folder, watch, notify)
 
     def _make(self, run: Run, folder: RunFolder, watch: "Watch", notify: Notify) -> FinishedRun:
-        from readlet.experiments.finishing import finish
-
         recipe = _shared_by(run, self._processes.num_processes)
         self._forget_other_programs(run.recipe)
         _refuse_changed_data(run)
@@ -181,6 +189,49 @@ def run_grid(
             f"{len(failures)} of {len(grid.runs)} runs failed; the first: {failures[0]}"
         )
     return done
+
+
+def finish(
+    folder: RunFolder, run: Run, trained: "Trained", machine: str, *, keep_reader: bool
+) -> None:
+    """Write the files of a run; the result is written last and marks the run as finished."""
+    import numpy as np
+    import torch
+
+    from readlet.reading.evaluate_files import write_predictions
+    from readlet.storage.tensors import save_tensors
+
+    scored = trained.task.score(trained.examples, trained.predictions)
+    # Single precision: a grid has hundreds of runs, and significance tests need no more.
+    items = {
+        name: torch.from_numpy(c.astype(np.float32) if c.dtype == np.float64 else c)
+        for name, c in scored.items.items()
+    }
+    save_tensors(folder.path / SCORES, items, how_to_resume=RESUME_HINT)
+    write_predictions(folder.path / ANSWERS, scored.answers)
+    shutil.copyfile(folder.work / LOG, folder.path / LOG)
+    model = trained.model
+    if keep_reader:
+        model.write(folder.path / READER)
+    result = Result(
+        key=run.key,
+        task=trained.task.name,
+        recipe=json.loads(run.recipe.model_dump_json()),
+        scores=scored.summary,
+        seconds=float(read_log(folder.path / LOG)[-1].get("seconds", 0.0)),
+        steps=model.metrics["steps"],
+        parameters=model.scorer.parameters,
+        machine=machine,
+        versions=versions() | {"code": " and ".join(folder.codes() or [versions()["code"]])},
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        items=hashlib.sha256(json.dumps(list(scored.ids)).encode()).hexdigest()[:16],
+        sources=dict(source_digests(run.recipe)),
+        files=folder.digests(),
+    )
+    result = result.model_copy(update={"digest": result.own_digest()})
+    with atomic_text(folder.path / RESULT) as stream:
+        stream.write(result.model_dump_json(indent=1))
+    shutil.rmtree(folder.work, ignore_errors=True)
 
 
 def _take(out: Path, grid: Grid) -> None:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 from readlet.errors import FailedTrainingError, ReadletError, bad_input
 from readlet.experiments.grid import Grid, Run, resolve_files
 from readlet.experiments.keys import run_key
-from readlet.experiments.own_files import BEST, BEST_SIGN, JOURNAL, check_search
 from readlet.experiments.runner import Runner
-from readlet.experiments.store import DamagedRunError, RunFolder
-from readlet.experiments.table import Range, Search
+from readlet.experiments.spec import Range, Search
+from readlet.experiments.store import LOCKS, DamagedRunError, RunFolder, check_runs
 from readlet.installing import install_extra
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import changed_values, parse_recipe, recipe_toml
@@ -29,11 +28,11 @@ from readlet.terminal import say
 if TYPE_CHECKING:
     from optuna import Study, Trial
 
+SEARCH, BEST, JOURNAL = "search", "best.toml", "search.journal"
 _STARTUP_TRIALS = 4  # trials without pruning: a median of fewer means little
 _STEPS_PER_EPOCH = 1000  # Optuna counts whole steps
 _MAX_REFUSED_IN_A_ROW = 20  # invalid recipes in a row before the search gives up
 _REFUSED = "refused"  # user attribute of a trial with an invalid recipe
-_MAX_VALUES_CHECKED = 100  # of a range of integers
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,10 @@ def search(
         fault = f"the baseline needs {grid.rows[0].missing}"
         raise bad_input(grid.table.label, "search", fault, "start with a row that can be run")
     base = grid.runs[0].recipe
-    check_search(out, inputs_of(base))
+    check_runs(out, inputs_of(base))
     _check_ranges(grid, settings)
     make_folder(out)
-    with locked(out / ".locks" / JOURNAL) as free:
+    with locked(out / LOCKS / JOURNAL) as free:
         if not free:
             raise ReadletError(f"{out}: another process is searching here; wait for it")
         study = _open_study(out, _study_name(grid, base), settings)
@@ -100,25 +99,6 @@ def _check_ranges(grid: Grid, settings: Search) -> None:
         ends = [int(end) if float(end).is_integer() else end for end in values.ends]
         for value in values.choices or ends:
             run_key(_changed(grid, {name: value}))
-        if _is_whole(name, values, grid.runs[0].recipe):
-            _check_between(grid, name, values)
-
-
-def _check_between(grid: Grid, name: str, values: Range) -> None:
-    """Check all integers of a range: some, such as even ones, may be invalid between valid ones."""
-    numbers = range(int(values.low or 0), int(values.high or 0) + 1)
-    if len(numbers) > _MAX_VALUES_CHECKED:
-        return
-    refused: dict[int, ReadletError] = {}
-    for number in numbers:
-        try:
-            _changed(grid, {name: number})
-        except ReadletError as error:
-            refused[number] = error
-    if refused:
-        allowed = [number for number in numbers if number not in refused]
-        first = next(iter(refused.values()))
-        raise ReadletError(f"{first}; give choices = {allowed} instead of low and high")
 
 
 def _run_trials(
@@ -295,7 +275,7 @@ def _write_best(study: "Study", grid: Grid, settings: Search, out: Path) -> Sear
     recipe = _changed(grid, values).model_copy(update={"name": f"{grid.table.name}-best"})
     kind = "held-out questions" if settings.on == "held-out" else "dev questions"
     with atomic_text(out / BEST) as stream:
-        stream.write(f"{BEST_SIGN}{len(_done(study))} trials by {settings.metric} on the ")
+        stream.write(f"# The best of {len(_done(study))} trials by {settings.metric} on the ")
         stream.write(f"{kind}: {best.value:.2f}\n{recipe_toml(recipe)}")
     done = _done(study)
     pruned = sum(trial.state == states.PRUNED for trial in done)

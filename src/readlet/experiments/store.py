@@ -10,24 +10,27 @@ KEY/work/                checkpoints, until the run is finished
 import hashlib
 import json
 import os
+import platform
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests
-from readlet.experiments.versions import versions
 from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.task import Items, Task
 from readlet.metrics.tasks import task_named
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.storage.locks import locked
+from readlet.storage.outputs import check_folder, others
 
 FORMAT = 2
 RESULT, SCORES, ANSWERS, LOG = (
@@ -39,6 +42,40 @@ RESULT, SCORES, ANSWERS, LOG = (
 FILES = (SCORES, ANSWERS, LOG)
 WORK, READER, VERSIONS, LOCKS = "work", "reader", "versions.json", ".locks"
 RESUME_HINT = "run the same command to resume"
+_KEY = re.compile(r"[0-9a-f]{16}")
+
+
+class StoredRuns(NamedTuple):
+    """The finished runs in a folder."""
+
+    runs: dict[str, "FinishedRun"]  # by key
+    damaged: list[str]  # errors of the runs that cannot be used
+
+
+def check_runs(folder: Path, inputs: Iterable[Path] = ()) -> None:
+    """Check that runs may be written to a folder: it is new, empty, or has runs already."""
+    check_folder(folder, lambda found: iter(()) if is_ours(found) else others(found, ()), inputs)
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether it is a folder of runs: it has their locks, or a run that was copied there."""
+    found = (entry.name for entry in folder.iterdir() if entry.is_dir())
+    return any(name == LOCKS or _KEY.fullmatch(name) for name in found)
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Versions of the program and its dependencies; `code` is a digest of its source files."""
+    package = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return {
+        "readlet": version("readlet"),
+        "code": digest.hexdigest()[:12],
+        "torch": version("torch"),
+        "python": platform.python_version(),
+    }
 
 
 class DamagedRunError(ReadletError):
