@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+_LONGEST = 300  # characters of a path in a message
+
 
 class ReadletError(ValueError):
     """Invalid input: one line with the place and the remedy. The command exits with code 2."""
@@ -36,11 +38,17 @@ def bad_input(source: str | Path, place: str, fault: str, remedy: str) -> InputE
 def input_error(
     kind: type[_Kind], source: str | Path, place: str, fault: str, remedy: str
 ) -> _Kind:
-    where = f"{source}: {place}: " if place else f"{source}: "
+    where = f"{shortened(source)}: {place}: " if place else f"{shortened(source)}: "
     error = kind(" ".join(f"{where}{fault}; {remedy}".splitlines()))
     # Not parameters of the class: errors are pickled with their message alone.
     error.source, error.place, error.fault, error.remedy = source, place, fault, remedy
     return error
+
+
+def shortened(source: str | Path) -> str:
+    """A path as messages show it: of a very long one, the beginning and the end."""
+    text = str(source)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
 
 
 def warn_caller(message: str) -> None:
@@ -54,7 +62,7 @@ def warn_caller(message: str) -> None:
 
 def disk_fault(error: OSError) -> str:
     """The message of an operating system error, in one line."""
-    where = f"{error.filename}: " if error.filename else ""
+    where = f"{shortened(str(error.filename))}: " if error.filename else ""
     return f"{where}{error.strerror or error}; check disk and paths"
 
 

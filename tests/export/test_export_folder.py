@@ -18,6 +18,8 @@ from readlet.families.onnx_scorer import OnnxSpanScorer
 from readlet.reading.calibration import Calibration
 from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
+from readlet.reading.saving import reserved
+from readlet.reading.slimming import slim_folder
 from readlet.types import Example
 
 Make = Callable[..., Any]
@@ -255,6 +257,22 @@ def test_damage(
     assert done.code == 2
     (line,) = done.err.splitlines()
     assert names in line
+
+
+def test_two_at_once(small: tuple[Path, Path], tmp_path: Path) -> None:
+    """The second one stops before any work; a failed one leaves no folder."""
+    out = tmp_path / "out"
+    with reserved(out, "give another --out"):
+        for write in (export_folder, slim_folder):
+            with pytest.raises(ReadletError, match="another process is writing it; wait for it"):
+                write(str(small[0]), out)
+    assert list(out.iterdir()) == []
+    with pytest.raises(ReadletError):
+        export_folder("baseline", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    export_folder(str(small[0]), out)
+    with pytest.raises(ReadletError, match="already contains a reader"):
+        slim_folder(str(small[0]), out)
 
 
 def test_saved_again(small: tuple[Path, Path], tmp_path: Path) -> None:

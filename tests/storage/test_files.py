@@ -1,17 +1,21 @@
+import errno
 import gzip
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, bad_input, disk_fault
 from readlet.storage.files import (
     CHUNK,
     MAX_PIECE,
     atomic_text,
     text_chunks,
     text_lines,
+    written_to,
 )
 
 
@@ -179,3 +183,48 @@ def test_a_link_is_followed_not_replaced(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert target.read_text() == "new"
     assert [path.name for path in target.parent.iterdir()] == ["file.txt"]
+
+
+KILLED = "import os; from pathlib import Path; from readlet.storage.files import atomic_text\n"
+
+
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    """By the next one that writes the same file; only those that no process holds."""
+    path = tmp_path / "big.jsonl"
+    body = f"with atomic_text(Path({str(path)!r})) as stream:\n stream.write('half'); os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", KILLED + body], check=False).returncode == 9
+    (left,) = tmp_path.iterdir()
+    mine = [tmp_path / name for name in (".big.jsonl.settings", ".other.jsonl.ab12cd34.readlet")]
+    for other in mine:
+        other.write_text("mine")
+    with atomic_text(path) as held:
+        assert not left.exists()
+        (in_use,) = set(tmp_path.iterdir()) - {*mine}
+        with atomic_text(path) as second:
+            second.write("second")
+        assert in_use.exists()
+        held.write("first")
+    assert path.read_text() == "first"
+    assert set(tmp_path.iterdir()) == {path, *mine}
+
+
+def test_a_full_disk_is_reported_with_the_file(tmp_path: Path) -> None:
+    def write(filename: str | None) -> None:
+        with atomic_text(tmp_path / "out.json"):
+            raise OSError(errno.ENOSPC, "No space left on device", filename)
+
+    with pytest.raises(ReadletError, match=r"out\.json: not written: No space left on device; "):
+        write(None)
+    with pytest.raises(OSError, match=r"No space .*'input'"):  # not of this file
+        write("input")
+    with pytest.raises(OSError, match=r"No space .*out\.log"), written_to(tmp_path / "out.log"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_long_path_is_shortened_in_the_middle() -> None:
+    path = "/first/" + "x" * 5000 + "/last"
+    line = str(bad_input(path, "line 3", "is wrong", "mend it"))
+    assert len(line) < 400
+    assert line.startswith("/first/x")
+    assert line.endswith("x/last: line 3: is wrong; mend it")
+    assert len(disk_fault(OSError(errno.ENOENT, "No such file", path))) < 400

@@ -86,7 +86,7 @@ def test_a_new_or_empty_folder_may_be_written(tmp_path: Path) -> None:
     check_folder(tmp_path, foreign)
     check_folder(tmp_path / "new" / "deeper", foreign)
     (tmp_path / "own.json").write_text("{}")
-    for temporary in (".own.json.ab12_xyz", ".own.json", ".DS_Store"):
+    for temporary in (".own.json.ab12_xyz.readlet", ".own.json", ".DS_Store"):
         (tmp_path / temporary).write_text("{}")
     check_folder(tmp_path, foreign)
     assert not (tmp_path / "new").exists()

@@ -1,5 +1,6 @@
 """The `readlet` command. Each file here parses arguments and calls one function."""
 
+import errno
 import os
 import sys
 import time
@@ -177,6 +178,8 @@ def _fault(error: BaseException) -> str:
     if isinstance(error, ReadletError):
         return str(error)
     if isinstance(error, OSError):
+        if error.errno == errno.ENOSPC and error.filename is None:  # all files are named
+            error.filename = "standard output"
         return disk_fault(error)
     if isinstance(error, ValueError) and "null byte" in str(error):
         return "a file name contains a NUL character; check the names"

@@ -34,7 +34,7 @@ from readlet.reading.classify_file import asked_text
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader, load_reader
 from readlet.reading.reader_names import BASELINE, reader_folder
-from readlet.reading.saving import foreign_to_reader
+from readlet.reading.saving import foreign_to_reader, reserved
 from readlet.reading.trained_model import TrainedModel, needs_torch, stored_task
 from readlet.storage.outputs import check_folder
 
@@ -61,34 +61,33 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
     inputs = [input_path(dev)] if dev else []
     inputs += [reader_folder(name)] if name != BASELINE else []
     check_folder(out, foreign_to_reader, inputs, remedy=_ANOTHER)
-    if (out / "config.json").exists():
-        raise bad_input(out, "", "already contains a reader", _ANOTHER)
     if int8 and not dev:
         raise ReadletError("--int8: its loss must be measured; give data with --dev")
-    model = _load(name)
-    require_onnx(name)
-    network = network_of(model.scorer)
-    if network is None:
-        kind = model.recipe.model.kind
-        raise bad_input(name, "", f"a model of kind {kind!r} cannot be exported", _KINDS)
-    items = _items(model, dev) if dev else []
-    with tempfile.TemporaryDirectory() as folder:
-        traced, difference = _traced(model, network, name, Path(folder))
-        made = traced
-        if int8:
-            rounded = Path(folder) / "int8"
-            rounded.mkdir()
-            for graph in Path(folder).glob("*.onnx"):
-                round_to_int8(graph, rounded / graph.name)
-            made = _with_graph(model, network, rounded, "int8")
-        before, after = ({}, {}) if not dev else (_scored(model, items), _scored(made, items))
-        if dev:
-            # Other metrics of dev belong to the items of before.
-            kept = {key: value for key, value in made.metrics.items() if key not in _OF_DEV}
-            made = replace(made, metrics=kept | {"dev": after, "dev_source": dev})
-        made.write(out)
-        size = sum(graph.stat().st_size for graph in out.glob("*.onnx"))
-    return ExportResult(difference, size, model.task, before, after)
+    with reserved(out, _ANOTHER):
+        model = _load(name)
+        require_onnx(name)
+        network = network_of(model.scorer)
+        if network is None:
+            kind = model.recipe.model.kind
+            raise bad_input(name, "", f"a model of kind {kind!r} cannot be exported", _KINDS)
+        items = _items(model, dev) if dev else []
+        with tempfile.TemporaryDirectory() as folder:
+            traced, difference = _traced(model, network, name, Path(folder))
+            made = traced
+            if int8:
+                rounded = Path(folder) / "int8"
+                rounded.mkdir()
+                for graph in Path(folder).glob("*.onnx"):
+                    round_to_int8(graph, rounded / graph.name)
+                made = _with_graph(model, network, rounded, "int8")
+            before, after = ({}, {}) if not dev else (_scored(model, items), _scored(made, items))
+            if dev:
+                # Other metrics of dev belong to the items of before.
+                kept = {key: value for key, value in made.metrics.items() if key not in _OF_DEV}
+                made = replace(made, metrics=kept | {"dev": after, "dev_source": dev})
+            made.write(out)
+            size = sum(graph.stat().st_size for graph in out.glob("*.onnx"))
+        return ExportResult(difference, size, model.task, before, after)
 
 
 def _load(name: str) -> TrainedModel:

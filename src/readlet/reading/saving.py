@@ -9,11 +9,13 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
 from readlet.storage.json_files import own_json, write_json
+from readlet.storage.locks import locked_folder
 from readlet.storage.outputs import make_folder, others
 
 CONFIG = "config.json"
@@ -38,6 +40,27 @@ def own_files(folder: Path) -> set[str]:
         if earlier is not None or not any(others(draft, (), {_EARLIER})):
             own |= {_DRAFT, *(earlier or ()), *_named_by(draft / CONFIG)}
     return own
+
+
+@contextmanager
+def reserved(folder: Path, remedy: str) -> Iterator[None]:
+    """While a new model is made, no other process writes to its folder; none may be there yet."""
+    is_new = not folder.exists()
+    make_folder(folder, remedy=remedy)
+    with locked_folder(folder) as is_ours:
+        if not is_ours:
+            raise bad_input(
+                folder, "", "another process is writing it", f"wait for it, or {remedy}"
+            )
+        if (folder / CONFIG).exists():
+            raise bad_input(folder, "", "already contains a reader", remedy)
+        try:
+            yield
+        except BaseException:
+            if is_new:
+                with suppress(OSError):  # not empty
+                    folder.rmdir()
+            raise
 
 
 def replace_reader(folder: Path, write: Callable[[Path], None]) -> None:

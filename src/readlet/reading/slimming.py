@@ -19,7 +19,7 @@ from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader, load_reader
 from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
-from readlet.reading.saving import OTHER_FILES, foreign_to_reader
+from readlet.reading.saving import OTHER_FILES, foreign_to_reader, reserved
 from readlet.reading.trained_model import TrainedModel, stored_task
 from readlet.storage.files import text_chunks
 from readlet.storage.outputs import check_folder
@@ -157,40 +157,42 @@ def slim_folder(
         raise ReadletError(f"{max_megabytes} MB: not a valid size; give a number above 0")
     inputs = [input_path(dev)] if dev else []
     inputs += [reader_folder(name)] if name != BASELINE else []
-    _check_out(out, [*inputs, *([notice] if notice else [])])
-    scored_on = chosen_device(device) if dev else "cpu"
-    is_classifier = stored_task(name) == "classes"
-    if is_classifier and dev:
-        remedy = "leave it out, and score the copy with `readlet evaluate`"
-        raise bad_input(name, "--dev", "is a classifier", remedy)
-    given = (Classifier.load if is_classifier else load_reader)(name, device="cpu")
-    if not isinstance(given, TrainedModel):
-        raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
-    _refuse_words(given, words)
-    before = _slimmable(given)
-    # In half precision, what is in eight bits already would be larger.
-    stored: StoredAs = "int8" if int8 or before.stored == "int8" else "float16"
-    _refuse_int8(given, stored)
-    if words is None and max_megabytes is None and isinstance(before, WithWords):
-        max_megabytes = MAX_MEGABYTES
-    reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
-    examples = read_questions(dev) if dev else []
-    if dev and not examples:
-        raise bad_input(dev, "", "contains no questions", "give data with questions")
-    if max_megabytes is not None:
-        limit = int(max_megabytes * MEGABYTE) - _RESERVED_FOR_SCORES * bool(dev)
-        made = slim_to(reader, limit, stored=stored)
-    else:
-        made = slim(reader, words, stored=stored)
-    if examples:
-        made = replace(made, device=scored_on)
-        assert isinstance(made, Reader)
-        answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
-        scores = summary(score_questions(examples, answers, rules_of(examples)))
-        # Other metrics of dev belong to the questions of before.
-        kept = {name: v for name, v in made.metrics.items() if name not in _OF_DEV}
-        made = replace(made, metrics=kept | {"dev": scores, "dev_source": dev})
-    made.save(out)
+    inputs += [notice] if notice else []
+    check_folder(out, foreign_to_reader, inputs, remedy=_ANOTHER)
+    with reserved(out, _ANOTHER):
+        scored_on = chosen_device(device) if dev else "cpu"
+        is_classifier = stored_task(name) == "classes"
+        if is_classifier and dev:
+            remedy = "leave it out, and score the copy with `readlet evaluate`"
+            raise bad_input(name, "--dev", "is a classifier", remedy)
+        given = (Classifier.load if is_classifier else load_reader)(name, device="cpu")
+        if not isinstance(given, TrainedModel):
+            raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
+        _refuse_words(given, words)
+        before = _slimmable(given)
+        # In half precision, what is in eight bits already would be larger.
+        stored: StoredAs = "int8" if int8 or before.stored == "int8" else "float16"
+        _refuse_int8(given, stored)
+        if words is None and max_megabytes is None and isinstance(before, WithWords):
+            max_megabytes = MAX_MEGABYTES
+        reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
+        examples = read_questions(dev) if dev else []
+        if dev and not examples:
+            raise bad_input(dev, "", "contains no questions", "give data with questions")
+        if max_megabytes is not None:
+            limit = int(max_megabytes * MEGABYTE) - _RESERVED_FOR_SCORES * bool(dev)
+            made = slim_to(reader, limit, stored=stored)
+        else:
+            made = slim(reader, words, stored=stored)
+        if examples:
+            made = replace(made, device=scored_on)
+            assert isinstance(made, Reader)
+            answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
+            scores = summary(score_questions(examples, answers, rules_of(examples)))
+            # Other metrics of dev belong to the questions of before.
+            kept = {name: v for name, v in made.metrics.items() if name not in _OF_DEV}
+            made = replace(made, metrics=kept | {"dev": scores, "dev_source": dev})
+        made.save(out)
     after = _slimmable(made)
     return Slimmed(
         words_before=_words(before),
@@ -204,12 +206,6 @@ def slim_folder(
 
 def _words(scorer: Slimmable) -> int | None:
     return scorer.words if isinstance(scorer, WithWords) else None
-
-
-def _check_out(out: Path, inputs: list[Path]) -> None:
-    check_folder(out, foreign_to_reader, inputs, remedy=_ANOTHER)
-    if (out / "config.json").exists():
-        raise bad_input(out, "", "already contains a reader", _ANOTHER)
 
 
 def _bytes_when_saved(reader: TrainedModel) -> int:

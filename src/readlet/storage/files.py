@@ -1,6 +1,7 @@
 """Text files: errors with their position when reading, atomic writes."""
 
 import codecs
+import glob
 import gzip
 import io
 import os
@@ -13,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TextIO, cast
 
-from readlet.errors import EncodingError, ReadletError, bad_input, input_error
+from readlet.errors import EncodingError, ReadletError, bad_input, input_error, shortened
 from readlet.storage.encodings import (
     check_encoding,
     encoding_of,
@@ -21,6 +22,7 @@ from readlet.storage.encodings import (
     likely_encoding,
     likely_utf16,
 )
+from readlet.storage.locks import acquire
 from readlet.storage.outputs import check_file
 
 CHUNK = 1 << 20
@@ -156,7 +158,7 @@ def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
     check_file(path)
     target = path.resolve()  # a link is followed, not replaced
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+        handle, name = _draft(target)
     except OSError as error:
         raise bad_input(
             path, "", f"cannot be written ({error.strerror})", "choose another path"
@@ -171,10 +173,44 @@ def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
         os.chmod(name, mode)
         os.replace(name, target)
     except OSError as error:
-        raise ReadletError(f"{path}: not written: {error.strerror}; free some space") from None
+        if error.filename not in (None, name, str(target)):  # of a file that is read meanwhile
+            raise
+        fault = f"not written: {error.strerror or error}"
+        raise ReadletError(f"{shortened(path)}: {fault}; free some space") from None
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def _draft(target: Path) -> tuple[int, str]:
+    """A new temporary file beside the target, locked; those of killed processes are removed."""
+    prefix, suffix = f".{target.name[:100]}.", ".readlet"
+    for path in target.parent.glob(f"{glob.escape(prefix)}????????{suffix}"):
+        with suppress(OSError):  # another process has it, or may remove it at the same time
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if stat.S_ISREG(os.fstat(handle).st_mode) and acquire(handle, path):
+                    path.unlink()
+            finally:
+                os.close(handle)
+    while True:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=suffix)
+        with suppress(OSError):  # a file system without locks
+            acquire(handle, Path(name))
+        if os.fstat(handle).st_nlink:
+            return handle, name
+        os.close(handle)  # taken for a leftover before it was locked
+
+
+@contextmanager
+def written_to(path: Path) -> Iterator[None]:
+    """Faults of a stream name its file, which Python does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 @contextmanager

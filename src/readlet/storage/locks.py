@@ -15,7 +15,20 @@ def locked(path: Path) -> Iterator[bool]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = _open(path)
     try:
-        yield _acquire(handle, path)
+        yield acquire(handle, path)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[bool]:
+    """The same for a folder that exists, without a file for it."""
+    if os.name == "nt":  # a folder cannot be opened there
+        yield True
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        yield acquire(handle, folder)
     finally:
         os.close(handle)
 
@@ -29,7 +42,8 @@ def _open(path: Path) -> int:
         return os.open(path, os.O_RDONLY)  # another user's file: read access is enough to lock it
 
 
-def _acquire(handle: int, path: Path) -> bool:
+def acquire(handle: int, path: Path) -> bool:
+    """Lock an open file, if no other process has; the lock ends when the file is closed."""
     try:
         import fcntl
     except ImportError:  # Windows has no flock: concurrent runs are not prevented there

@@ -18,7 +18,7 @@ ANOTHER_FILE, ANOTHER_FOLDER = "give another file to write", "give another folde
 # Made by file managers and version control. Nothing here has such a name, so they are safe.
 _HARMLESS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", ".gitignore", ".gitkeep"})
 # Temporary files of `atomic_text` and `save_tensors`, left behind by a killed process.
-_TEMPORARY = re.compile(r"\.(?P<name>.+?)(\.[a-z0-9_]{8})?")
+_TEMPORARY = re.compile(r"\.(?P<name>.+?)(\.[a-z0-9_]{8}\.readlet)?")
 # What safetensors leaves behind if its process is killed while it writes a file.
 _OF_SAFETENSORS = re.compile(r"\.tmp[A-Za-z0-9]{6}")
 # The longest path inside an output folder: it must not be too long for the file system either.

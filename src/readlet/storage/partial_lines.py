@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import CannotResumeError, bad_input
-from readlet.storage.files import MAX_PIECE
+from readlet.storage.files import MAX_PIECE, written_to
 from readlet.storage.locks import locked
 
 
@@ -23,7 +23,7 @@ class PartialLines:
         self.path = path
         self._chunk = chunk
         header = (json.dumps(task) + "\n").encode()
-        with path.open("a+b") as stream:
+        with written_to(path), path.open("a+b") as stream:
             stream.seek(0)
             first = stream.readline(MAX_PIECE)
             if first != header and header.startswith(first):  # new, or killed while it was written
@@ -39,7 +39,8 @@ class PartialLines:
         self._sync()
 
     def append(self, record: Mapping[str, Any]) -> None:
-        self._stream.write((json.dumps(record) + "\n").encode())
+        with written_to(self.path):
+            self._stream.write((json.dumps(record) + "\n").encode())
         self.done += 1
         if self.done % self._chunk == 0:
             self._sync()
@@ -53,7 +54,8 @@ class PartialLines:
                 yield json.loads(line)
 
     def close(self) -> None:
-        self._stream.close()
+        with written_to(self.path):
+            self._stream.close()
 
     def _whole(self, stream: Any, total: int) -> tuple[int, int]:
         """How many records to keep: whole chunks, or all; and the size of the file with them."""
@@ -68,8 +70,9 @@ class PartialLines:
         return kept, size
 
     def _sync(self) -> None:
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        with written_to(self.path):
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from readlet.storage.files import atomic_text
+from readlet.storage.files import atomic_text, written_to
 
 LOG = "log.jsonl"
 
@@ -20,7 +20,7 @@ class TrainingLog:
 
     def add(self, values: dict[str, Any]) -> None:
         line = json.dumps(values)
-        with self._path.open("a") as stream:
+        with written_to(self._path), self._path.open("a") as stream:
             stream.write(line + "\n")
 
     def cut_after(self, step: int) -> None:
