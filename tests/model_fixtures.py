@@ -64,12 +64,12 @@ def random_encoder_reader(tiny_encoder: Callable[..., Path]) -> Callable[..., An
     from readlet.reading.reader import Reader
     from readlet.recipe.encoder import EncoderRecipe
 
-    def build(mix: str = "dot", *, seed: int = 0, apart: int = 0) -> Reader:
+    def build(mix: str = "dot", *, seed: int = 0) -> Reader:
         recipe = EncoderRecipe.model_validate(
             {
                 "name": "tiny-encoder",
                 "data": {"max_context": 40, "overlap": 8, "max_question": 60},
-                "model": {"encoder": str(tiny_encoder()), "mix": mix, "apart_layers": apart},
+                "model": {"encoder": str(tiny_encoder()), "mix": mix},
             }
         )
         torch.manual_seed(seed)

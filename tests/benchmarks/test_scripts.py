@@ -50,14 +50,10 @@ def test_a_reader_is_recalibrated(
         for n in range(2 * MIN_QUESTIONS)
     ]
     reader = random_reader(context, null=True)
-    script = load_script("bundled_reader")
-    own = script.repeated([Example("own", "When?", context)], len(asked))
-    assert len({example.id for example in own}) == len(asked)
-    fitted = script.recalibrated(reader, asked, own)
+    fitted = load_script("bundled_reader").recalibrated(reader, asked)
     assert reader.calibration == Calibration()
     assert fitted.calibration.questions == len(asked)
     assert fitted.calibration.has_fitted_refusals
-    assert fitted.calibration.impossible_share == 0.5  # of `asked`
     assert fitted.scorer is reader.scorer
 
 
@@ -110,21 +106,3 @@ def test_other_predictions_are_noticed(
         "84 questions: 0 answers and 0 n-best lists differ; scores differ by at most 0.0e+00"
     )
     assert " 0 answers" not in other
-
-
-def test_second_questions_are_timed(
-    load_script: Callable[[str], Any], tiny_encoder: Callable[..., Path], tmp_path: Path
-) -> None:
-    script = load_script("second_question")
-    asked = [
-        Example(f"{n}-{word}", f"{word} lit it?", f"Ada lit {n} lamps.")
-        for n in range(3)
-        for word in ("Who", "When")
-    ]
-    pairs = script.pairs_of(asked, 3)
-    assert [first.id for first, _ in pairs] == ["0-Who", "1-When", "2-Who"]
-    script.untrained(str(tiny_encoder()), 1).save(tmp_path / "reader")
-    reader = Reader.load(tmp_path / "reader", device="cpu")
-    assert [len(times) for times in script.seconds(reader, pairs)] == [2, 2, 2]
-    kept = reader.scorer.kept  # type: ignore[attr-defined]
-    assert (kept.made_new, kept.used_again) == (5, 3)  # two of the warm-up

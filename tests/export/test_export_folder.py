@@ -243,6 +243,7 @@ def change_config(folder: Path, **changes: Any) -> None:
         (truncate_words, "vocabulary.json"),
         (lambda folder: change_config(folder, precision="int3"), "config.json: is damaged"),
         (lambda folder: change_config(folder, facts=None), "config.json: is damaged"),
+        (lambda folder: change_config(folder, first_layers="a digest"), "config.json: is damaged"),
         (lambda folder: (folder / "config.json").unlink(), "no reader there"),
         (lambda folder: (folder / "config.json").write_text("{}"), "config.json: format None"),
     ],
@@ -273,6 +274,13 @@ def test_two_at_once(small: tuple[Path, Path], tmp_path: Path) -> None:
     export_folder(str(small[0]), out)
     with pytest.raises(ReadletError, match="already contains a reader"):
         slim_folder(str(small[0]), out)
+
+
+def test_fields_that_are_gone_may_be_empty(small: tuple[Path, Path], tmp_path: Path) -> None:
+    shutil.copytree(small[1], tmp_path / "copy")
+    change_config(tmp_path / "copy", first_layers="", first_weights=[])
+    found, wanted = (Reader.load(folder) for folder in (tmp_path / "copy", small[1]))
+    assert found.answer("Who lit the lamp?", LAMP) == wanted.answer("Who lit the lamp?", LAMP)
 
 
 def test_saved_again(small: tuple[Path, Path], tmp_path: Path) -> None:

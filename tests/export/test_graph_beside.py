@@ -1,4 +1,4 @@
-"""Graphs in the reader's own folder: one set of weights, two ways to compute."""
+"""A graph in the reader's own folder: one set of weights, two ways to compute."""
 
 import json
 import shutil
@@ -31,18 +31,15 @@ def _without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACCELERATE_USE_CPU", "1")
 
 
-@pytest.fixture(scope="module", params=["float32", "float16", "int8", "apart"])
+@pytest.fixture(scope="module", params=["float32", "float16", "int8"])
 def folder(
     request: pytest.FixtureRequest,
     random_encoder_reader: Callable[..., Reader],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """Readers with weights of all precisions, and in eight bits one whose first layer is apart."""
-    kind = request.param
-    reader = random_encoder_reader(apart=int(kind == "apart"))
-    made = tmp_path_factory.mktemp(kind) / "reader"
-    stored = "int8" if kind == "apart" else kind
-    (reader if stored == "float32" else slim(reader, stored=stored)).save(made)
+    reader = random_encoder_reader()
+    made = tmp_path_factory.mktemp(request.param) / "reader"
+    (reader if request.param == "float32" else slim(reader, stored=request.param)).save(made)
     assert add_graph(made) < 1e-4
     return made
 
@@ -63,16 +60,11 @@ def test_the_graph_has_no_weights(folder: Path) -> None:
     import onnx
     from onnx import numpy_helper
 
-    exported = json.loads((folder / "config.json").read_text())["exported"]
-    graphs = {"model.onnx": exported["weights"], "first_layers.onnx": exported["first_weights"]}
-    assert bool(exported["first_weights"]) == (folder / "first_layers.onnx").is_file()
-    for name, named in graphs.items():
-        if not named:
-            continue
-        inside = onnx.load(folder / name, load_external_data=False).graph.initializer
-        own = [t for t in inside if t.data_location != onnx.TensorProto.EXTERNAL]
-        assert all(numpy_helper.to_array(tensor).size <= 512 for tensor in own)
-        assert sorted(t.name for t in inside if t not in own) == sorted(named)
+    inside = onnx.load(folder / "model.onnx", load_external_data=False).graph.initializer
+    own = [t for t in inside if t.data_location != onnx.TensorProto.EXTERNAL]
+    assert all(numpy_helper.to_array(tensor).size <= 512 for tensor in own)
+    named = json.loads((folder / "config.json").read_text())["exported"]["weights"]
+    assert sorted(t.name for t in inside if t not in own) == sorted(named)
 
 
 def test_a_copy_has_both_forms(folder: Path, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from readlet.errors import ReadletError
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import prepare
 from readlet.formats import read_examples, write_examples
-from readlet.models.apart_reader import APART_KINDS
 from readlet.models.pretrained_encoder import load_pretrained
 from readlet.reading.reader import Reader
 from readlet.training.loop import TrainingLoop
@@ -57,8 +56,6 @@ def scores_of(reader: Reader, rows: Rows, batch_size: int) -> dict[int, list[np.
     [
         *((kind, ()) for kind in KINDS),
         *(("bert", (f"model.mix={mix}",)) for mix in MIXES[1:]),
-        *((kind, ("model.apart_layers=1",)) for kind in APART_KINDS),
-        *(("bert", (f"model.mix={mix}", "model.apart_layers=1")) for mix in MIXES[1:]),
     ],
 )
 class TestEveryReader:
@@ -99,8 +96,7 @@ class TestEveryReader:
         rows = reader.scorer.encoder.encode(examples)
         alone = scores_of(reader, rows, 1)
         longer = reader.scorer.batches(rows, len(rows) + 3)  # with three fillers
-        lengths = (64, POSITIONS) if reader.recipe.model.apart_layers else (POSITIONS,)
-        batch = longer.make(lengths, np.arange(len(rows), dtype=np.int32))
+        batch = longer.make((POSITIONS,), np.arange(len(rows), dtype=np.int32))
         with torch.inference_mode():
             found = reader.scorer.module(batch)
         assert found.start.shape == (len(rows) + 3, POSITIONS)
@@ -151,23 +147,16 @@ def test_states_are_those_that_transformers_returns(
     assert torch.equal(last, expected.last_hidden_state)
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes"),
-    [
-        *((kind, ()) for kind in ("bert", "albert", "deberta-v2", "roberta")),
-        ("bert", ("model.apart_layers=1",)),
-    ],
-)
+@pytest.mark.parametrize("kind", ["bert", "albert", "deberta-v2", "roberta"])
 def test_stopped_and_resumed_it_has_the_same_weights(
     encoder_reader: Trained,
     encoder_recipe: Callable[..., Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
-    changes: tuple[str, ...],
 ) -> None:
     """Law 6, with dropout."""
-    _, reader = encoder_reader(kind, *changes)
+    _, reader = encoder_reader(kind)
     advance, steps = TrainingLoop.advance, []
 
     def stopping(loop: TrainingLoop) -> Any:
@@ -177,7 +166,7 @@ def test_stopped_and_resumed_it_has_the_same_weights(
         return advance(loop)
 
     monkeypatch.setattr(TrainingLoop, "advance", stopping)
-    recipe = encoder_recipe(kind, *changes)
+    recipe = encoder_recipe(kind)
     with pytest.raises(KeyboardInterrupt):
         train_reader(recipe, tmp_path / "run", resume=False)
     monkeypatch.undo()

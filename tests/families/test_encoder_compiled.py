@@ -16,12 +16,11 @@ from readlet.recipe.encoder import EncoderRecipe
 
 
 @pytest.mark.parametrize(
-    ("kind", "mix", "apart", "backend"),
+    ("kind", "mix", "backend"),
     [
-        ("bert", "dot", 0, "aot_eager"),
-        ("bert", "dot", 1, "aot_eager"),
-        ("albert", "dot", 0, "eager"),  # its layers are those of BERT, but one for all
-        ("deberta-v2", "last", 0, "eager"),  # tracing its gradients takes ten seconds
+        ("bert", "dot", "aot_eager"),
+        ("albert", "dot", "eager"),  # its layers are those of BERT, but one for all
+        ("deberta-v2", "last", "eager"),  # tracing its gradients takes ten seconds
     ],
 )
 def test_compiled_layers_train_like_others(
@@ -29,11 +28,10 @@ def test_compiled_layers_train_like_others(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
     mix: str,
-    apart: int,
     backend: str,
 ) -> None:
     """What was compiled ahead serves all layers and lengths: nothing is compiled in training."""
-    changes = f"model.mix={mix}", f"model.apart_layers={apart}", "model.dropout=0.0"
+    changes = f"model.mix={mix}", "model.dropout=0.0"
     recipe = encoder_recipe(kind, *changes)
     data, family = prepare(recipe), trainable_family("encoder")
     scorer = build_scorer(recipe, data)

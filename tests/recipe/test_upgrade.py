@@ -51,6 +51,15 @@ def test_a_single_teacher_becomes_a_list(stored: str, now: list[str]) -> None:
     )
 
 
+def test_a_field_that_is_gone_may_stay_at_its_neutral_value() -> None:
+    values = load_recipe("encoder").model_dump(mode="json")
+    before = values | {"model": values["model"] | {"apart_layers": 0}}
+    assert parse_recipe(upgrade(before), "stored") == load_recipe("encoder")
+    values["model"]["apart_layers"] = 3
+    with pytest.raises(ReadletError, match=r"model\.apart_layers"):
+        parse_recipe(upgrade(values), "stored")
+
+
 def test_an_added_field_gets_its_neutral_value_not_its_default() -> None:
     assert upgrade({"model": {"kind": "grown"}})["model"]["layers"] == [1, 2]
     assert upgrade({"model": {"kind": "grown", "layers": [9]}})["model"]["layers"] == [9]

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from readlet.reading.baseline import LexicalBaseline
-from readlet.reading.reader import Reader
 
 PASSAGE = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
 QUESTION = "Who lit the lamp?"
@@ -306,30 +304,3 @@ def test_requests_are_counted(start: Callable[..., Any]) -> None:
     assert 'readlet_requests_total{path="other",status="404"} 1' in text
     assert 'readlet_questions_total{model="a\\"b"} 2' in text
     assert "secret" not in text
-
-
-@pytest.mark.parametrize("form", ["torch", "graphs"])
-def test_a_second_question_finds_its_passage_kept(
-    start: Callable[..., Any],
-    encoder_reader: Callable[..., tuple[Path, Any]],
-    tmp_path: Path,
-    form: str,
-) -> None:
-    folder, _ = encoder_reader("bert", "model.apart_layers=1")
-    if form == "graphs":
-        pytest.importorskip("onnxruntime")
-        from readlet.export.export_folder import export_folder
-
-        export_folder(str(folder), tmp_path / "graphs")
-        folder = tmp_path / "graphs"
-    reader, alone = (Reader.load(folder, device="cpu") for _ in range(2))
-    server = start({"reader": reader, "baseline": LexicalBaseline()})
-    for number, question in enumerate((QUESTION, "Who paid for its oil?", "When?")):
-        (answer,) = server.post("/answer", question=question, passage=PASSAGE).json()["answers"]
-        expected = alone.answer(question, PASSAGE)
-        assert answer["text"] == expected.text
-        assert answer["score"] == pytest.approx(expected.score, abs=1e-5)
-        text = server.client.get("/metrics").text
-        assert 'readlet_windows_total{model="reader",kept="false"} 1\n' in text
-        assert f'readlet_windows_total{{model="reader",kept="true"}} {number}\n' in text
-    assert 'readlet_windows_total{model="baseline"' not in text

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from readlet.encoding.batches import Arrays, Batch, Batches, Shape
 from readlet.encoding.pretrained import usable_positions
@@ -12,8 +11,8 @@ from readlet.encoding.rows import Ints
 from readlet.encoding.subwords import Layout, SubwordEncoder, SubwordRows
 
 # Padded lengths of question and window together. Half of SQuAD's rows have at most 160 tokens.
-LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320, 384, 512, 768, 1024, 1536, 2048, 3072)
-LENGTH_MULTIPLE = 16
+_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320, 384, 512, 768, 1024, 1536, 2048, 3072)
+_LENGTH_MULTIPLE = 16
 
 
 def in_batches(
@@ -26,14 +25,14 @@ def in_batches(
     seed: int = 0,
 ) -> Batches[Batch]:
     """Batches of a few lengths; every row fits into the longest one."""
-    longest = -(-encoder.longest // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
+    longest = -(-encoder.longest // _LENGTH_MULTIPLE) * _LENGTH_MULTIPLE
     longest = min(longest, usable_positions(encoder.config) or longest)
     lengths = (
         rows.row_window[:, 1:] + rows.row_question[:, 1:] + encoder.layout.special
     )  # (rows, 1)
     return Batches(
         lengths,
-        [(length,) for length in (*(n for n in LENGTHS if n < longest), longest)],
+        [(length,) for length in (*(n for n in _LENGTHS if n < longest), longest)],
         batch_size,
         collate,
         trainable=rows.trainable(can_refuse=null),
@@ -50,18 +49,13 @@ def subword_arrays(
     (width,) = shape
     questions, windows = rows.row_question[numbers], rows.row_window[numbers]  # (rows, 2) each
     tables = joined(rows.tokens, questions, windows, layout, (size, width))
+    allowed = np.zeros((size, width), np.bool_)  # (B, T)
     first = np.zeros(size, np.int64)  # (B,)
     first[: len(numbers)] = len(layout.before) + questions[:, 1] + len(layout.between)
-    return tables | {"first": first, "allowed": allowed_places(rows, windows, (size, width))}
-
-
-def allowed_places(rows: SubwordRows, windows: Ints, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """Which places of the windows may be part of an answer: (rows, 2) -> (B, T)."""
-    allowed = np.zeros(shape, np.bool_)  # (B, T)
     for i, (begin, count) in enumerate(windows.tolist()):
         places = rows.offsets[begin : begin + count]  # (P, 2)
         allowed[i, :count] = places[:, 1] > places[:, 0]
-    return allowed
+    return tables | {"first": first, "allowed": allowed}
 
 
 def joined(
@@ -69,9 +63,8 @@ def joined(
 ) -> Arrays:
     """Pairs of texts with their special tokens, as the tables `tokens`, `types` and `keep`, (B, T).
 
-    A text is (first token, number of tokens). Rows beyond the last pair repeat the first one. An
-    empty one would leave layers that read the window alone with nothing to attend to: cuDNN's
-    attention then gives NaN gradients at lengths of 64, 192 and 320.
+    A text is (first token, number of tokens). Rows beyond the last pair repeat the first one: with
+    next to nothing to attend to, cuDNN's attention gives NaN gradients at some lengths.
     """
     table = np.full(shape, layout.padding, np.int64)  # (B, T)
     types = np.zeros(shape, np.int64)  # (B, T)

@@ -114,7 +114,7 @@ class SubwordEncoder:
         self.layout = layout
         self.windows = windows
         self.config = config  # of the network that the tokenizer belongs to
-        self._tokenised = Remembered(self._tokenise, lambda text, _: len(text))
+        self._tokenised = Remembered(self._tokenise, len)
 
     @property
     def longest(self) -> int:

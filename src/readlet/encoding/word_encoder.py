@@ -21,7 +21,7 @@ class WordEncoder:
     vectors: Matrix  # (rows, width) frozen vectors, zeros for words with trainable ones
     windows: Windows
     split: Remembered[tuple[str, str], Spans] = field(
-        default_factory=lambda: Remembered(split_words, lambda text, _: len(text[0])),
+        default_factory=lambda: Remembered(split_words, lambda text: len(text[0])),
         compare=False,
         repr=False,
     )

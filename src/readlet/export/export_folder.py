@@ -8,13 +8,11 @@ from typing import Any
 
 from readlet.encoding.rows import AnyRows
 from readlet.errors import ReadletError, bad_input
-from readlet.export.apart_networks import trace_apart
 from readlet.export.equality import require_equal, sample_questions, sample_texts
 from readlet.export.networks import Network, network_of
 from readlet.export.rounding import round_to_int8
 from readlet.export.tracing import require_onnx, trace
-from readlet.families.onnx_apart import FIRST_LAYERS, ApartGraph
-from readlet.families.onnx_graph import GRAPH, Graph, OnnxGraph
+from readlet.families.onnx_graph import GRAPH, OnnxGraph
 from readlet.families.onnx_scorer import (
     Exported,
     OnnxClassScorer,
@@ -22,7 +20,7 @@ from readlet.families.onnx_scorer import (
     OnnxSpanScorer,
     Precision,
 )
-from readlet.families.onnx_subwords import ApartInputs, SentenceInputs
+from readlet.families.onnx_subwords import SentenceInputs
 from readlet.formats import read_questions
 from readlet.formats.labelled import read_labelled
 from readlet.formats.labels import class_numbers, label_values
@@ -75,10 +73,8 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
             traced, difference = _traced(model, network, name, Path(folder))
             made = traced
             if int8:
-                rounded = Path(folder) / "int8"
-                rounded.mkdir()
-                for graph in Path(folder).glob("*.onnx"):
-                    round_to_int8(graph, rounded / graph.name)
+                rounded = Path(folder) / "int8.onnx"
+                round_to_int8(Path(folder) / GRAPH, rounded)
                 made = _with_graph(model, network, rounded, "int8")
             before, after = ({}, {}) if not dev else (_scored(model, items), _scored(made, items))
             if dev:
@@ -86,7 +82,7 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
                 kept = {key: value for key, value in made.metrics.items() if key not in _OF_DEV}
                 made = replace(made, metrics=kept | {"dev": after, "dev_source": dev})
             made.write(out)
-            size = sum(graph.stat().st_size for graph in out.glob("*.onnx"))
+            size = (out / GRAPH).stat().st_size
         return ExportResult(difference, size, model.task, before, after)
 
 
@@ -105,7 +101,7 @@ def _traced(
 ) -> tuple[TrainedModel, float]:
     """The model with its graph, and how far the scores of both are apart."""
     rows = trace_network(model, network, name, folder / GRAPH)
-    made = _with_graph(model, network, folder, "float32")
+    made = _with_graph(model, network, folder / GRAPH, "float32")
     return made, require_equal(name, model.scorer, made.scorer, rows)
 
 
@@ -122,26 +118,18 @@ def trace_network(model: TrainedModel, network: Network, name: str, path: Path) 
     batches = network.inputs.batches(rows, 2)
     shape, numbers = next(cut for cut in batches.in_order() if len(cut[1]) > 1)
     arrays = batches.make(shape, numbers)
-    if isinstance(network.inputs, ApartInputs):
-        trace_apart(name, network, arrays, path)
-    else:
-        given = {name: arrays[name] for name in network.inputs.names}
-        trace(name, network.module, given, network.outputs, path)
+    given = {name: arrays[name] for name in network.inputs.names}
+    trace(name, network.module, given, network.outputs, path)
     return rows
 
 
 def _with_graph(
-    model: TrainedModel, network: Network, folder: Path, precision: Precision
+    model: TrainedModel, network: Network, path: Path, precision: Precision
 ) -> TrainedModel:
-    whole, scorer = OnnxGraph.load(folder / GRAPH), model.scorer
-    graph: Graph = whole
+    graph, scorer = OnnxGraph.load(path), model.scorer
     can_refuse = network.inputs.null
     facts = tuple(scorer.facts())
-    exported = Exported(whole.digest, scorer.parameters, precision, can_refuse, facts)
-    if isinstance(network.inputs, ApartInputs):
-        first = OnnxGraph.load(folder / FIRST_LAYERS)
-        exported = replace(exported, first_layers=first.digest)
-        graph = ApartGraph(first, whole, network.inputs.encoder)
+    exported = Exported(graph.digest, scorer.parameters, precision, can_refuse, facts)
     made: OnnxScorer
     if isinstance(model, Reader):
         made = OnnxSpanScorer(graph, network.inputs, exported, model.scorer.max_answer)

@@ -1,7 +1,7 @@
 """A second form of an encoder reader in its own folder: a graph that reads the same weights.
 
 The graph has no weights of its own, so it adds a hundred kilobytes. Where there is no GPU, the
-reader is then used without torch. A reader with `model.apart_layers` has two graphs.
+reader is then used without torch.
 """
 
 import hashlib
@@ -20,10 +20,8 @@ from readlet.export.export_folder import trace_network
 from readlet.export.networks import network_of
 from readlet.export.tracing import require_onnx
 from readlet.families.encoder_scorer import EncoderScorer
-from readlet.families.onnx_apart import FIRST_LAYERS, ApartGraph
-from readlet.families.onnx_graph import GRAPH, Graph, OnnxGraph
+from readlet.families.onnx_graph import GRAPH, OnnxGraph
 from readlet.families.onnx_scorer import Exported, OnnxSpanScorer
-from readlet.families.onnx_subwords import ApartInputs
 from readlet.families.onnx_weights import TRANSPOSED, WEIGHTS
 from readlet.reading.reader import Reader
 
@@ -43,18 +41,11 @@ def add_graph(folder: Path) -> float:
         path = Path(drafts) / GRAPH
         rows = trace_network(reader, network, str(folder), path)
         names = take_weights_out(path, state)
-        whole = OnnxGraph.load(path, weights=weights, names=names)
-        graph: Graph = whole
+        graph = OnnxGraph.load(path, weights=weights, names=names)
         facts = tuple(scorer.facts())
         exported = Exported(
-            whole.digest, scorer.parameters, "float32", scorer.can_refuse, facts, names
+            graph.digest, scorer.parameters, "float32", scorer.can_refuse, facts, names
         )
-        if isinstance(network.inputs, ApartInputs):
-            first_path = path.with_name(FIRST_LAYERS)
-            first_names = take_weights_out(first_path, state)
-            first = OnnxGraph.load(first_path, weights=weights, names=first_names)
-            exported = replace(exported, first_layers=first.digest, first_weights=first_names)
-            graph = ApartGraph(first, whole, network.inputs.encoder)
         own = {"architecture": reader.recipe.model.kind, **scorer.config()}
         made = OnnxSpanScorer(graph, network.inputs, exported, scorer.max_answer, own)
         difference = require_equal(str(folder), scorer, made, rows)

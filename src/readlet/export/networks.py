@@ -14,10 +14,9 @@ from readlet.families.classifier_scorer import ClassifierScorer
 from readlet.families.encoder_scorer import EncoderScorer
 from readlet.families.family import Scorer
 from readlet.families.onnx_inputs import Inputs
-from readlet.families.onnx_subwords import ApartInputs, SentenceInputs, SubwordInputs
+from readlet.families.onnx_subwords import SentenceInputs, SubwordInputs
 from readlet.families.onnx_words import WordInputs
 from readlet.families.qacnn import QacnnScorer
-from readlet.models.apart_reader import ApartReader
 from readlet.models.span_scores import SpanLogits
 
 _SPANS = ("start", "end", "null")
@@ -41,9 +40,6 @@ def network_of(scorer: Scorer) -> Network | None:
     if isinstance(scorer, QacnnScorer):
         module = _OfWords(plain_qacnn(scorer.module))
         inputs = WordInputs(scorer.encoder, scorer.can_refuse)
-    elif isinstance(scorer, EncoderScorer) and isinstance(scorer.module, ApartReader):
-        module = with_plain_attention(scorer.module)  # two graphs: `apart_networks.py`
-        inputs = ApartInputs(scorer.encoder, scorer.can_refuse)
     elif isinstance(scorer, EncoderScorer):
         module = _OfSubwords(with_plain_attention(scorer.module))
         inputs = SubwordInputs(scorer.encoder, scorer.can_refuse)
@@ -79,7 +75,7 @@ class _OfWords(nn.Module):
     ) -> tuple[Tensor, ...]:
         batch = WordBatch(**_no_rows(), forms=forms, context=context, question=question)
         tables = cast(FormTables, _Tables(words, characters, keys, languages))
-        return given_spans(self.network(batch, tables))
+        return _given_spans(self.network(batch, tables))
 
 
 class _OfSubwords(nn.Module):
@@ -93,7 +89,7 @@ class _OfSubwords(nn.Module):
         batch = SubwordBatch(
             **_no_rows(), tokens=tokens, types=types, keep=keep, first=first, allowed=allowed
         )
-        return given_spans(self.network(batch))
+        return _given_spans(self.network(batch))
 
 
 class _OfTexts(nn.Module):
@@ -112,7 +108,7 @@ def _no_rows() -> dict[str, Any]:
     return dict.fromkeys(("rows", "labels", "weight"), torch.zeros(0))  # (0,)
 
 
-def given_spans(found: SpanLogits) -> tuple[Tensor, ...]:
+def _given_spans(found: SpanLogits) -> tuple[Tensor, ...]:
     """The scores as the outputs of a graph."""
     start, end, _, null = found  # (B, L) three times, (B, 2)
     return (start, end) if null is None else (start, end, null)

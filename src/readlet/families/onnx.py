@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from readlet.families.family import Family
-from readlet.families.onnx_graph import GRAPH, Graph, OnnxGraph
+from readlet.families.onnx_graph import GRAPH, OnnxGraph
 from readlet.families.onnx_inputs import Inputs
 from readlet.families.onnx_scorer import (
     Exported,
@@ -31,31 +31,12 @@ class OnnxReaderFamily(Family):
             data = recipe.data
             if not isinstance(data, SpanData):
                 raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-            if bool(getattr(recipe.model, "apart_layers", 0)) != bool(exported.first_layers):
-                raise ValueError("apart_layers of its recipe is not that of its graphs")
         inputs = _load_inputs(folder, recipe, null=exported.can_refuse)
         names, weights, with_torch = exported.weights, None, None
         if names:
             weights = folder / WEIGHTS
             with_torch = {name: config[name] for name in _OF_TORCH if name in config}
-        graph: Graph = OnnxGraph.load(
-            folder / GRAPH,
-            exported.graph,
-            weights=weights,
-            names=names,
-            in_turns=bool(exported.first_layers),
-        )
-        if exported.first_layers:
-            from readlet.families.onnx_apart import FIRST_LAYERS, ApartGraph
-
-            first = OnnxGraph.load(
-                folder / FIRST_LAYERS,
-                exported.first_layers,
-                weights=weights,
-                names=exported.first_weights,
-                in_turns=True,
-            )
-            graph = ApartGraph(first, graph, inputs.encoder)
+        graph = OnnxGraph.load(folder / GRAPH, exported.graph, weights=weights, names=names)
         return OnnxSpanScorer(graph, inputs, exported, data.max_answer, with_torch)
 
 
@@ -76,19 +57,19 @@ class OnnxClassifierFamily(Family):
 
 def _exported(folder: Path, config: dict[str, Any]) -> Exported:
     with damage_of(folder / "config.json"):
-        stored = config["exported"]
-        if not isinstance(stored, dict):
-            raise ValueError(f"exported: {stored!r:.80}")
-        lists = {
-            name: tuple(stored.get(name, ())) for name in ("facts", "weights", "first_weights")
-        }
+        given = config["exported"]
+        if not isinstance(given, dict):
+            raise ValueError(f"exported: {given!r:.80}")
+        # Two fields of earlier versions are gone; they were empty unless there was a second graph.
+        gone = ("first_layers", "first_weights")
+        stored = {name: value for name, value in given.items() if value or name not in gone}
+        lists = {name: tuple(stored.get(name, ())) for name in ("facts", "weights")}
         found = Exported(**stored | lists)
-        kinds = {"graph": str, "parameters": int, "can_refuse": bool, "first_layers": str}
+        kinds = {"graph": str, "parameters": int, "can_refuse": bool}
         wrong = [name for name, kind in kinds.items() if type(getattr(found, name)) is not kind]
         if wrong or found.precision not in get_args(Precision):
             raise ValueError(f"exported: {stored!r:.80}")
-        texts = (*found.facts, *found.weights, *found.first_weights)
-        if not all(isinstance(text, str) for text in texts):
+        if not all(isinstance(text, str) for text in (*found.facts, *found.weights)):
             raise ValueError("exported: a fact or a name is no text")
         return found
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from readlet.encoding.batches import Arrays
 from readlet.errors import ReadletError, bad_input, is_out_of_memory
@@ -18,16 +18,6 @@ from readlet.storage.damage import damage_of, stored_file
 
 GRAPH = "model.onnx"
 _AGAIN = "export the model again"
-
-
-class Graph(Protocol):
-    """What computes the outputs of a model; several graphs may do it together."""
-
-    def run(self, arrays: Arrays) -> Arrays: ...
-
-    def with_one_thread(self) -> "Graph | None": ...
-
-    def copy_to(self, folder: Path) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -50,12 +40,11 @@ class OnnxGraph:
         weights: Path | None = None,
         names: Sequence[str] = (),
         threads: int = 0,
-        in_turns: bool = False,
     ) -> "OnnxGraph":
         """`digest`: what the file must have; a changed number would go unnoticed otherwise.
 
         `names` are those of the weights that the graph reads from the file `weights`. By default
-        it computes with all cores. `in_turns`: another graph computes next, with the same cores.
+        it computes with all cores.
         """
         try:
             import onnxruntime
@@ -69,8 +58,6 @@ class OnnxGraph:
                 raise ValueError("it is not the graph that was exported to this folder")
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = threads or own_threads()
-            if in_turns:  # its threads would go on looking for work, and slow down the other graph
-                options.add_session_config_entry("session.force_spinning_stop", "1")
             options.log_severity_level = 4  # not errors: they are raised
             # Its plans are for one shape, and every batch may have another one.
             options.enable_mem_pattern = False
@@ -114,13 +101,13 @@ class OnnxGraph:
         names = [output.name for output in self.session.get_outputs()]
         return dict(zip(names, values, strict=True))
 
-    def copy_to(self, folder: Path, name: str = GRAPH) -> list[str]:
+    def copy_to(self, folder: Path) -> list[str]:
         """Copy its files to a folder, and return their names."""
-        shutil.copyfile(self.path, folder / name)
+        shutil.copyfile(self.path, folder / GRAPH)
         if self.weights is None:
-            return [name]
+            return [GRAPH]
         shutil.copyfile(self.weights, folder / self.weights.name)
-        return [name, self.weights.name]
+        return [GRAPH, self.weights.name]
 
 
 def own_threads() -> int:

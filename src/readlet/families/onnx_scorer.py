@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from readlet.encoding.batches import Arrays
-from readlet.encoding.remembered import Remembered
 from readlet.encoding.rows import AnyRows, Ints, Rows
 from readlet.errors import ReadletError, memory_reported
 from readlet.families.family import Floats, SpanScores
-from readlet.families.onnx_graph import Graph
+from readlet.families.onnx_graph import OnnxGraph
 from readlet.families.onnx_inputs import Inputs
 from readlet.families.onnx_workers import Workers
 
@@ -31,8 +30,6 @@ class Exported:
     can_refuse: bool
     facts: tuple[str, ...]  # of the model before, for the card
     weights: tuple[str, ...] = ()  # those that the graph reads from the file of the model
-    first_layers: str = ""  # SHA-256 of first_layers.onnx, if the first layers are a graph apart
-    first_weights: tuple[str, ...] = ()  # those that this graph reads from the file of the model
 
 
 @dataclass
@@ -41,7 +38,7 @@ class OnnxScorer:
 
     architecture: ClassVar[str]
 
-    graph: Graph
+    graph: OnnxGraph
     inputs: Inputs
     exported: Exported
     workers: Workers = field(init=False)
@@ -61,7 +58,7 @@ class OnnxScorer:
         """Row numbers (B,), what the graph reads of them and what it returns, batch by batch."""
         batches = self.inputs.batches(rows, min(batch_size, max(len(rows), 1)))
 
-        def compute(graph: Graph, numbers: Ints) -> tuple[Ints, Arrays, Arrays]:
+        def compute(graph: OnnxGraph, numbers: Ints) -> tuple[Ints, Arrays, Arrays]:
             given = batches.make(batches.least_shape(numbers), numbers, filled=False)
             return numbers, given, graph.run(given)
 
@@ -96,11 +93,6 @@ class OnnxSpanScorer(OnnxScorer):
     @property
     def can_refuse(self) -> bool:
         return self.exported.can_refuse
-
-    @property
-    def kept(self) -> Remembered[bytes, Floats] | None:
-        """Passages as the first layers have read them, if these are a graph apart."""
-        return getattr(self.graph, "kept", None)
 
     def config(self) -> dict[str, Any]:
         return super().config() | (self.with_torch or {})

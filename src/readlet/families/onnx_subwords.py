@@ -3,8 +3,6 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from readlet.encoding.apart_arrays import apart_arrays
-from readlet.encoding.apart_arrays import in_batches as apart_in_batches
 from readlet.encoding.batches import Arrays, Batches, Shape
 from readlet.encoding.pretrained import check_length
 from readlet.encoding.rows import Ints
@@ -39,24 +37,6 @@ class SubwordInputs(Inputs):
 
 
 @dataclass(frozen=True)
-class ApartInputs(Inputs):
-    """Question and passage on their own; two graphs read them."""
-
-    encoder: SubwordEncoder
-
-    names = ()  # neither reads the arrays as they are
-
-    def batches(self, rows: SubwordRows, batch_size: int) -> Batches[Arrays]:
-        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
-            return apart_arrays(rows, self.encoder.layout, shape, numbers, size)
-
-        return apart_in_batches(rows, self.encoder, batch_size, collate, null=self.null)
-
-    def save(self, folder: Path) -> list[str]:
-        return save_tokenizer(folder, self.encoder)
-
-
-@dataclass(frozen=True)
 class SentenceInputs(Inputs):
     encoder: SentenceEncoder
 
@@ -80,8 +60,7 @@ def load_subwords(folder: Path, recipe: Recipe, *, null: bool) -> Inputs:
             stored.tokenizer, stored.layout, recipe.data.windows, stored.config
         )
         check_length(subwords.longest, stored.config, recipe.model.encoder)
-        kind = ApartInputs if recipe.model.apart_layers else SubwordInputs
-        return kind(subwords, null)
+        return SubwordInputs(subwords, null)
     with damage_of(folder / CONFIG):
         if not isinstance(recipe, ClassifierRecipe):
             raise ValueError(f"a recipe of kind {recipe.model.kind!r}")

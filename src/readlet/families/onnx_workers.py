@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from readlet.encoding.batches import Arrays, Batches
 from readlet.encoding.rows import Ints
-from readlet.families.onnx_graph import Graph, own_threads
+from readlet.families.onnx_graph import OnnxGraph, own_threads
 
 # In a batch, padding included. Fewer do not fill the operations, more do not fit into the caches.
 _PLACES = 512
@@ -26,17 +26,17 @@ Found = TypeVar("Found")
 class Workers:
     """A thread for each core, and the graph that they run. Several callers share them."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: OnnxGraph) -> None:
         self.threads = own_threads()
         self._graph = graph
         self._lock = threading.Lock()
         self._callers = 0
         self._places = 0  # so far
-        self._own: Graph | None = None  # the graph for one core
+        self._own: OnnxGraph | None = None  # the graph for one core
         self._pool: ThreadPoolExecutor | None = None
 
     def each(
-        self, batches: Batches[Arrays], compute: Callable[[Graph, Ints], Found]
+        self, batches: Batches[Arrays], compute: Callable[[OnnxGraph, Ints], Found]
     ) -> Iterator[Found]:
         """What `compute` makes of all rows, the longest first, a few places at a time."""
         places = batches.places()
@@ -82,9 +82,9 @@ class Workers:
 def _in_order(
     pool: ThreadPoolExecutor,
     threads: int,
-    graph: Graph,
+    graph: OnnxGraph,
     cuts: list[Ints],
-    compute: Callable[[Graph, Ints], Found],
+    compute: Callable[[OnnxGraph, Ints], Found],
 ) -> Iterator[Found]:
     """By all threads; only a few results wait, since all of them would be in memory."""
     waiting: deque[Future[Found]] = deque()

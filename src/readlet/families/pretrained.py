@@ -1,7 +1,5 @@
 """The base of families on pretrained encoders of transformers, for any task."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +11,6 @@ from readlet.errors import ReadletError, bad_input
 from readlet.families.compiling import compiles
 from readlet.families.family import Scorer, TrainableFamily, TrainableScorer
 from readlet.families.pretrained_parts import with_attention
-from readlet.models.apart_reader import ApartReader
 from readlet.models.classifier import SentenceClassifier
 from readlet.models.encoder_reader import EncoderReader
 from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
@@ -83,11 +80,6 @@ class PretrainedFamily(TrainableFamily):
         network = with_attention(typed.attention, plain)
         mix = make_layer_mix(typed.model.mix, network.width, network.layers)
         network.to(device).train().compile_blocks(all_layers=mix.reads_all_layers)
-        states_of: Callable[..., Sequence[torch.Tensor]] = partial(network, all_layers=False)
-        if isinstance(typed, EncoderRecipe) and (layers := typed.model.apart_layers):
-            # It calls the layers itself, so their programs are others.
-            reader = ApartReader(network, mix, 0, null=False, layers=layers, passage_position=0)
-            states_of = partial(reader.first_states, position=0)
         precision = MixedPrecision(settings.precision, device)
 
         def trial() -> None:
@@ -96,7 +88,7 @@ class PretrainedFamily(TrainableFamily):
                 keep = torch.ones_like(tokens, dtype=torch.bool)  # (B, T)
                 keep[:, -1] = False
                 with precision.autocast():
-                    states = states_of(tokens, torch.zeros_like(tokens), keep)
+                    states = network(tokens, torch.zeros_like(tokens), keep, all_layers=False)
                 torch.autograd.backward(states[-1].sum())
 
         return compiles(trial)

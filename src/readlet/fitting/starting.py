@@ -23,7 +23,6 @@ from readlet.recipe.traits import (
     SourceEncoder,
     SourceFile,
     SourceReader,
-    WithoutParameters,
     changed_fields,
     fields_with,
 )
@@ -70,8 +69,7 @@ def _network(recipe: Recipe) -> list[RecipeField]:
 
 def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
     """Raise an error if the recipe defines another network than that of the start reader."""
-    free = fields_with(recipe, WithoutParameters)
-    network = {field.path for field in _network(recipe) if field not in free}
+    network = {field.path for field in _network(recipe)}
     changed = changed_fields(start.model_dump(mode="json"), recipe)
     other = [field for field in changed if field in network]
     if other:

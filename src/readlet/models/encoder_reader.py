@@ -41,10 +41,7 @@ class EncoderReader(nn.Module):
         token = batch.first.unsqueeze(1) + torch.arange(width, device=scores.device)  # (B, T)
         token = token.clamp(max=width - 1).unsqueeze(-1)  # (B, T, 1); beyond: not allowed
         places = scores.gather(1, token.expand_as(scores))  # (B, T, 2)
-        return self.spans(places, null, batch.allowed)
-
-    def spans(self, places: Tensor, null: Tensor, allowed: Tensor) -> SpanLogits:
-        """Scores of places (B, T, 2) and of CLS (B, 1, 2), with the places that are allowed."""
+        allowed = batch.allowed  # (B, T)
         if self.loss_gamma is not None:
             places, null = self._normalised(places, null, allowed, self.loss_gamma)
         start, end = places.unbind(dim=-1)  # (B, T) each
@@ -52,19 +49,18 @@ class EncoderReader(nn.Module):
 
     def states(self, batch: SubwordBatch) -> tuple[Tensor, ...]:
         """The states that the mix reads: (B, T, H) each."""
-        tokens = self.dropped(batch.tokens, self.null_token)  # (B, T)
+        tokens = self._dropped(batch.tokens)  # (B, T)
         states: tuple[Tensor, ...] = self.encoder(
             tokens, batch.types, batch.keep, all_layers=self.mix.reads_all_layers
         )
         return states
 
-    def dropped(self, tokens: Tensor, spared: int | None = None) -> Tensor:
+    def _dropped(self, tokens: Tensor) -> Tensor:
         """In training the mask token replaces some tokens; not CLS, which scores "no answer"."""
         if not self.token_dropout or not self.training:
             return tokens
         drop = torch.rand(tokens.shape, device=tokens.device) < self.token_dropout  # (B, T)
-        if spared is not None:
-            drop[:, spared] = False
+        drop[:, self.null_token] = False
         return torch.where(drop, self.mask_token, tokens)  # (B, T)
 
     def _normalised(

@@ -46,9 +46,9 @@ class PretrainedEncoder(nn.Module):
             network.pooler = None
         self.network = network
         kinds = getattr(network.config, "type_vocab_size", 0) or 0
-        self.reads_types = kinds > 1
+        self._reads_types = kinds > 1
         # Hooks of our own: those of transformers reach into the layers and prevent compilation.
-        self.has_own_hooks = _has_plain_blocks(network, self.reads_types)
+        self.has_own_hooks = _has_plain_blocks(network, self._reads_types)
         if self.has_own_hooks:
             for block in self.blocks:
                 block.register_forward_hook(_keep_state)
@@ -63,7 +63,7 @@ class PretrainedEncoder(nn.Module):
 
         All three inputs are (B, T).
         """
-        given: dict[str, Any] = {"token_type_ids": types} if self.reads_types else {}
+        given: dict[str, Any] = {"token_type_ids": types} if self._reads_types else {}
         if all_layers and not self.has_own_hooks:
             given["output_hidden_states"] = True
         states: list[Tensor] | None = [] if all_layers and self.has_own_hooks else None

@@ -17,7 +17,7 @@ from readlet.recipe.recipe import (
     Training,
 )
 from readlet.recipe.softmax import Attention, Loss, gamma_without_effect
-from readlet.recipe.traits import AddedLater, OnlyInTraining, SourceEncoder, WithoutParameters
+from readlet.recipe.traits import OnlyInTraining, SourceEncoder
 
 MixName = Literal["last", "scalar", "scalar-softmax", "dot", "weighted", "encoder"]
 
@@ -42,9 +42,6 @@ class EncoderModel(Model):
     mix: MixName = "last"
     """Which layers the span head reads: `last`; one learned weight for each layer (`scalar`,
     `scalar-softmax`); attention of each token to its layers (`dot`, `weighted`, `encoder`)."""
-    apart_layers: Annotated[int, Field(ge=0, le=255), WithoutParameters, AddedLater(0)] = 0
-    """In so many first layers question and passage do not see each other (DeFormer, Cao et al.
-    2020): a passage that is asked about again is not read again by them. BERT's relatives only."""
     null_answer: bool = True
     """Score "no answer" at the first token; used only if the training data has such questions."""
     dropout: Annotated[Share | None, OnlyInTraining] = None

@@ -31,13 +31,6 @@ class PartOfNetwork:
     """Part of the architecture: a reader that training starts from must have the same value."""
 
 
-class WithoutParameters:
-    """Part of the architecture that has no parameters: a start may have another value.
-
-    A recipe that does not set it gets that of the start.
-    """
-
-
 class OnlyInTraining:
     """Active in training only: a reader that training starts from may have another value."""
 

@@ -18,6 +18,8 @@ def upgrade(values: Mapping[str, Any]) -> dict[str, Any]:
     new = dict(values)
     new |= {key: dict(part) for key, part in new.items() if isinstance(part, Mapping)}
     _set_default(new, "model", "kind", DEFAULT_KIND)
+    if isinstance(model := new["model"], dict) and model.get("apart_layers") == 0:
+        del model["apart_layers"]  # a field that is gone, at the value that stays possible
     if kind_in(new) in known_kinds():
         for field, neutral in later_fields(recipe_class(kind_in(new))):
             _set_default(new, field.section, field.name, to_jsonable_python(neutral))

@@ -70,7 +70,7 @@ def make_app(
     @app.get("/metrics", response_class=PlainTextResponse, responses=reasons(401, 408))
     async def metrics() -> str:
         """Counters for Prometheus."""
-        return counters.text(models.waiting(), models.windows())
+        return counters.text(models.waiting())
 
     pages = frozenset(page_files())
     paths = frozenset({*app.openapi()["paths"], "/openapi.json"}) | pages

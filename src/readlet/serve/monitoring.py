@@ -9,10 +9,6 @@ _HELP = {
     "readlet_request_seconds_total": ("counter", "Seconds that requests took, by path."),
     "readlet_questions_total": ("counter", "Questions or texts that a model has computed."),
     "readlet_batches_total": ("counter", "Batches that a model has computed."),
-    "readlet_windows_total": (
-        "counter",
-        "Windows of passages that the first layers of a reader had read before, or read anew.",
-    ),
     "readlet_waiting": ("gauge", "Questions or texts that wait for a model."),
 }
 _Labels = tuple[tuple[str, str], ...]
@@ -35,18 +31,11 @@ class Counters:
         with self._lock:
             return self._sums[name][tuple(labels.items())]
 
-    def text(
-        self, waiting: Mapping[str, int], windows: Mapping[str, tuple[int, int]] | None = None
-    ) -> str:
-        """All sums; by model, the lengths of the queues and the windows that were kept or new."""
+    def text(self, waiting: Mapping[str, int]) -> str:
+        """All sums, and the lengths of the queues by model."""
         with self._lock:
             sums = {name: dict(parts) for name, parts in self._sums.items()}
         sums["readlet_waiting"] = {(("model", name),): n for name, n in waiting.items()}
-        sums["readlet_windows_total"] = {
-            (("model", name), ("kept", kept)): count
-            for name, counts in (windows or {}).items()
-            for kept, count in zip(("true", "false"), counts, strict=True)
-        }
         lines = []
         for name, (kind, meaning) in _HELP.items():
             lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]

@@ -73,15 +73,6 @@ class Models:
         readers = {name: len(served.answers) for name, served in self.readers.items()}
         return readers | {name: len(served.classes) for name, served in self.classifiers.items()}
 
-    def windows(self) -> dict[str, tuple[int, int]]:
-        """Of readers that keep passages: how many windows had been kept, and how many were new."""
-        found = {}
-        for name, served in self.readers.items():
-            kept = getattr(getattr(served.model, "scorer", None), "kept", None)
-            if kept is not None:
-                found[name] = kept.used_again, kept.made_new
-        return found
-
     def close(self) -> None:
         for reader in self.readers.values():
             reader.answers.close()
