@@ -27,10 +27,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from readlet.crosslingual.aligning import Method, align
-from readlet.crosslingual.checking import CUTS, precisions
-from readlet.crosslingual.dictionary import Pairs, find_pairs
-from readlet.crosslingual.table import BLOCK, MAX_WORDS, Table, read_table
+from readlet.crosslingual.alignment import Method, align
+from readlet.crosslingual.retrieval import CUTS, precisions
+from readlet.crosslingual.vector_files import BLOCK, MAX_WORDS, Pairs, Table, find_pairs, read_table
 
 METHODS: tuple[Method, ...] = ("procrustes", "rcsls")
 LIMIT_SECONDS, LIMIT_BYTES, CORES = 120, 2e9, 2

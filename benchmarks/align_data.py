@@ -33,7 +33,7 @@ from pathlib import Path
 
 import numpy as np
 
-from readlet.crosslingual.table import read_table
+from readlet.crosslingual.vector_files import read_table
 from readlet.encoding.vectors import Matrix, write_vectors
 from readlet.encoding.vocabulary import plain
 from readlet.encoding.words import words

@@ -18,9 +18,9 @@ from collections import Counter
 from pathlib import Path
 
 from readlet.formats import read_examples
+from readlet.translation.batch_translator import BatchTranslator
 from readlet.translation.cache import Cache
 from readlet.translation.engines import parse_pair, translator_for
-from readlet.translation.pool import Pool
 from readlet.translation.sentences import split_sentences
 from readlet.translation.types import LanguagePair, Translator
 
@@ -49,7 +49,7 @@ def compare(engine: Translator, texts: Counter[str], pair: LanguagePair, folder:
     alone, once, repeated = text_by_text(engine, texts, pair)
     began = time.perf_counter()
     with Cache(folder / "compared.sqlite") as cache:
-        pool = Pool(cache, lambda pair: engine)
+        pool = BatchTranslator(cache, lambda pair: engine)
         pool.fill(texts, (pair,))
         pooled = [pool.get(text, (pair,)) for text in texts]
         seconds = time.perf_counter() - began
@@ -81,7 +81,9 @@ def there_and_back(
     back = LanguagePair(pair.target, pair.source)
     began, busy = time.perf_counter(), processor_seconds()
     with Cache(folder / "whole.sqlite") as cache:
-        filled = Pool(cache, lambda pair: engine).fill(contexts, (pair, back), total=len(contexts))
+        filled = BatchTranslator(cache, lambda pair: engine).fill(
+            contexts, (pair, back), total=len(contexts)
+        )
     minutes = (time.perf_counter() - began) / 60
     busy_minutes = (processor_seconds() - busy) / 60
     share = sum(map(len, contexts)) / total

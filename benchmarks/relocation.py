@@ -48,9 +48,9 @@ from readlet.augment.relocation.place import place_of
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import snap, word_spans, words
 from readlet.formats import read_examples
+from readlet.translation.batch_translator import BatchTranslator
 from readlet.translation.cache import Cache
 from readlet.translation.engines import translator_for
-from readlet.translation.pool import Pool
 from readlet.translation.sentences import split_sentences
 from readlet.translation.types import LanguagePair, Range, Route, TranslatedText
 from readlet.types import Example, Span
@@ -127,7 +127,7 @@ def name_of(route: Route) -> str:
 
 
 def questions(
-    examples: Sequence[Example], human: Mapping[str, str], pool: Pool, route: Route
+    examples: Sequence[Example], human: Mapping[str, str], pool: BatchTranslator, route: Route
 ) -> Iterator[Question]:
     texts = {example.context for example in examples}
     for example in examples:
@@ -197,7 +197,7 @@ def by_round_trip(
 
 
 def by_markers(
-    examples: Sequence[Example], human: Mapping[str, str], pool: Pool, route: Route
+    examples: Sequence[Example], human: Mapping[str, str], pool: BatchTranslator, route: Route
 ) -> Iterator[str]:
     """A row of the table for every kind of markers."""
 
@@ -272,7 +272,7 @@ def main() -> None:
     other = args.xquad / f"xquad.{args.to}.json.gz"
     there = answers(read_examples(str(other))) if other.is_file() else {}
     here = answers(english)
-    pool = Pool(Cache(args.cache), lambda pair: translator_for(pair, args.engine))
+    pool = BatchTranslator(Cache(args.cache), lambda pair: translator_for(pair, args.engine))
     to, back = LanguagePair("en", args.to), LanguagePair(args.to, "en")
     routes: list[tuple[Route, Mapping[str, str]]] = [((to,), there), ((to, back), here)]
     for route, human in routes:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from readlet.formats import read_examples
+from readlet.translation.batch_translator import BatchTranslator
 from readlet.translation.cache import Cache
 from readlet.translation.engines import translator_for
-from readlet.translation.pool import Pool
 from readlet.translation.types import LanguagePair
 
 
@@ -42,7 +42,7 @@ def main() -> None:
     route = (LanguagePair("en", given.to),)
     given.out.mkdir(parents=True, exist_ok=True)
     with Cache(given.cache) as cache:
-        pool = Pool(cache, lambda pair: translator_for(pair, given.engine))
+        pool = BatchTranslator(cache, lambda pair: translator_for(pair, given.engine))
         pool.fill(english.values(), route, total=len(english))
         made = [pool.get(text, route).text for text in english.values()]
     write_lines(given.out / "translated.txt", made)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.crosslingual.table import read_table
+from readlet.crosslingual.vector_files import read_table
 from readlet.encoding.vectors import write_vectors
 from readlet.translation.types import LanguagePair, Translation
 

@@ -8,8 +8,8 @@ import pytest
 
 from readlet.formats import read_examples
 from readlet.translation.apertium import Apertium
+from readlet.translation.batch_translator import BatchTranslator
 from readlet.translation.cache import Cache
-from readlet.translation.pool import Pool
 from readlet.translation.types import LanguagePair, SentencePair, TranslatedText
 from readlet.types import Example, Span
 
@@ -66,7 +66,7 @@ def test_the_goal_is_reached_on_some_articles(
     english = script.reported(list(read_examples(str(real_data / "xquad" / "xquad.en.json.gz"))))
     titles = list(dict.fromkeys(example.title for example in english))[:ARTICLES]
     some = [example for example in english if example.title in titles]
-    pool = Pool(Cache(tmp_path / "cache.sqlite"), lambda _: engine)
+    pool = BatchTranslator(Cache(tmp_path / "cache.sqlite"), lambda _: engine)
     human = {example.id: "" for example in some}
     asked = list(script.questions(some, human, pool, (pair,)))
     if any(one.labels is None for one in asked):

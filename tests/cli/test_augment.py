@@ -172,7 +172,7 @@ def test_a_pair_that_no_engine_has(readlet: Run, apertium: Any, data: Path, tmp_
     assert done.code == 2
     (line,) = done.err.splitlines()
     assert "no engine translates en-de: apertium has en-es" in line
-    assert "readlet translators install en-de" in line
+    assert "give --engine" in line
 
 
 def test_options_may_change_after_a_run_that_kept_nothing(

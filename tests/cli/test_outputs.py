@@ -87,7 +87,6 @@ READ_ONLY = {
     "experiment search": {"table", "data", "changes", "small", "trials"},
     "translators": set[str](),
     "translators list": set[str](),
-    "translators install": {"pairs", "index"},
     "vectors": set[str](),
     "vectors align": {
         *("source", "target", "dictionary", "method", "max_words", "device", "overwrite"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from readlet.crosslingual.table import MAX_WORDS
+from readlet.crosslingual.vector_files import MAX_WORDS
 from readlet.encoding.vectors import write_vectors
 
 Run = Callable[..., Any]

@@ -5,16 +5,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from readlet.crosslingual import csls as csls_module
-from readlet.crosslingual import neighbours
-from readlet.crosslingual.csls import csls
-from readlet.crosslingual.neighbours import density, nearest
+from readlet.crosslingual import retrieval
+from readlet.crosslingual.retrieval import csls, density, nearest
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "_QUERIES", 7)
-    monkeypatch.setattr(neighbours, "_ROWS", 23)
+    monkeypatch.setattr(retrieval, "_QUERIES", 7)
+    monkeypatch.setattr(retrieval, "_ROWS", 23)
 
 
 def crowded(rows: int, width: int) -> Tensor:
@@ -54,8 +52,8 @@ def test_a_table_with_few_rows() -> None:
 def test_csls_is_exact_whatever_the_bounds(
     monkeypatch: pytest.MonkeyPatch, some: int, listed: int, seed: int
 ) -> None:
-    monkeypatch.setattr(csls_module, "_SOME", some)
-    monkeypatch.setattr(csls_module, "_LISTED", listed)
+    monkeypatch.setattr(retrieval, "_SOME", some)
+    monkeypatch.setattr(retrieval, "_LISTED", listed)
     torch.manual_seed(seed)
     sources, targets = crowded(150, 12), crowded(200, 12)
     expected = all_scores(sources, targets)[:40].topk(3)
@@ -66,9 +64,9 @@ def test_csls_is_exact_whatever_the_bounds(
 
 def test_csls_leaves_most_densities_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the bounds need all targets; the exact densities are those of likely ones."""
-    monkeypatch.setattr(csls_module, "_SOME", 100)
-    monkeypatch.setattr(neighbours, "_QUERIES", 512)
-    monkeypatch.setattr(neighbours, "_ROWS", 1024)
+    monkeypatch.setattr(retrieval, "_SOME", 100)
+    monkeypatch.setattr(retrieval, "_QUERIES", 512)
+    monkeypatch.setattr(retrieval, "_ROWS", 1024)
     sources = crowded(400, 20)
     targets = normalize(torch.cat([sources[:50], torch.randn(2000, 20)]))
     computed = []
@@ -78,7 +76,7 @@ def test_csls_leaves_most_densities_out(monkeypatch: pytest.MonkeyPatch) -> None
             computed.append(len(queries))
         return density(queries, table)
 
-    monkeypatch.setattr(csls_module, "density", counted)
+    monkeypatch.setattr(retrieval, "density", counted)
     _, rows = csls(sources[:50], sources, targets, 1)
     assert rows[:, 0].tolist() == list(range(50))
     assert 0 < sum(computed) < 400

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.translation import argos
+from readlet.translation import argos, engines
 from readlet.translation.argos import Argos, installed, opened, unpack, version_key
 from readlet.translation.engines import engine_named, parse_pair, translator_for
 from readlet.translation.types import LanguagePair
@@ -43,8 +43,6 @@ def test_processes_that_unpack_a_file_at_once(argos_package: Make, folders: Path
     inode = folder.stat().st_ino
     assert unpack(file, folder).folder == folder
     assert folder.stat().st_ino == inode
-    (folder / "sentencepiece.model").unlink()
-    unpack(file, folder, replaces=True)
     assert [path.name for path in folders.iterdir()] == ["package"]
 
 
@@ -70,7 +68,7 @@ def test_pivots_and_missing_pairs(argos_package: Make, folders: Path) -> None:
     assert translator_for(LanguagePair("de", "es")).name == "argos"
     with pytest.raises(ReadletError) as failure:
         translator_for(LanguagePair("es", "de"))
-    for part in ("no engine translates es-de", "argos has de-en en-es", "install es-de"):
+    for part in ("no engine translates es-de", "argos has de-en en-es", "give --engine"):
         assert part in str(failure.value)
     assert "apt " not in str(failure.value)  # no package of Apertium has German
     with pytest.raises(ReadletError, match="en-xx: unknown language 'xx'"):
@@ -80,12 +78,43 @@ def test_pivots_and_missing_pairs(argos_package: Make, folders: Path) -> None:
 def test_nothing_is_installed() -> None:
     with pytest.raises(ReadletError, match="apt install apertium-eng-spa"):
         translator_for(LanguagePair("en", "es"))
-    with pytest.raises(ReadletError, match="none is installed; run: readlet translators install"):
+    with pytest.raises(ReadletError, match="none is installed; give --engine"):
         translator_for(LanguagePair("en", "es"))
     with pytest.raises(ReadletError, match="no such engine; choose argos, apertium"):
         engine_named("moses")
     with pytest.raises(ReadletError, match="give two codes"):
         parse_pair("english")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the hub gives for `someone/opus-mt-en-es-ctranslate2`; it has nothing else."""
+
+    def download(name: str, **_: Any) -> str:
+        if name != "someone/opus-mt-en-es-ctranslate2":
+            raise OSError("not there\nat all")
+        return str(tmp_path / "snapshot")
+
+    (tmp_path / "snapshot").mkdir()
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    engines._engine_from_hub.cache_clear()
+    return tmp_path / "snapshot"
+
+
+def test_a_name_on_the_hub(hub: Path, argos_package: Make) -> None:
+    """Of a converted model, whose languages its name tells, or of Argos packages."""
+    name = "someone/opus-mt-en-es-ctranslate2"
+    for file in ("model.bin", "source.spm", "target.spm"):
+        (hub / file).write_bytes(b"x")
+    assert list(engine_named(name).pairs()) == [("en", "es")]
+    assert engine_named(name).name == "ctranslate2"
+    engines._engine_from_hub.cache_clear()
+    for pair in (("en", "es"), ("es", "en")):
+        package = argos_package(*pair)
+        (hub / package.name).write_bytes(package.read_bytes())
+    assert set(engine_named(name).pairs()) == {("en", "es"), ("es", "en")}
+    with pytest.raises(ReadletError, match=r"someone/else: .* the hub .* \(not there\)"):
+        engine_named("someone/else")
 
 
 def _zip(path: Path, entries: dict[str, bytes], link: str = "") -> Path:

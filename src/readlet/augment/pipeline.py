@@ -40,11 +40,10 @@ from readlet.progress import track
 from readlet.storage.files import atomic_text
 from readlet.storage.outputs import check_file, make_folder
 from readlet.storage.user_cache import cache_folder
+from readlet.translation.batch_translator import BatchTranslator
 from readlet.translation.cache import Cache
-from readlet.translation.pool import Pool
-from readlet.translation.routes import route_to
 from readlet.translation.sentences import split_sentences
-from readlet.translation.types import LanguagePair, Route, TranslatedText, Translator
+from readlet.translation.types import LanguagePair, Route, TranslatedText, Translator, route_to
 from readlet.types import Example
 
 # Characters: a longer article is several blocks, so that memory stays bounded.
@@ -117,7 +116,7 @@ def augment(
     found = survey(sources, config)
     found.tally.engines.update(used)
     with Cache(cache) as stored:
-        pool = Pool(stored, choose)
+        pool = BatchTranslator(stored, choose)
         fill(sources, config, pool, found.tally.questions)
         statistics = None if outputs.report is None else TextStatistics(config)
         tally = write(sources, config, pool, found, outputs, statistics)

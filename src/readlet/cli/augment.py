@@ -61,8 +61,8 @@ def augment(
         str | None,
         typer.Option(
             metavar="ENGINE",
-            help="apertium, argos, an Argos package, or the folder of a CTranslate2 model; several "
-            "with commas, one for each direction.",
+            help="apertium, argos, an Argos package, or the folder or hub name of a CTranslate2 "
+            "model; several with commas, one for each direction.",
             show_default="the first that has the languages",
         ),
     ] = None,

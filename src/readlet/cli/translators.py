@@ -1,12 +1,15 @@
-"""`readlet translators`: which translation engines there are, and how to get more."""
-
-from typing import Annotated
+"""`readlet translators`: which translation engines there are."""
 
 import typer
 
 from readlet.cli.console import console
 
-app = typer.Typer(help="List and install translation engines.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def translators() -> None:
+    """List translation engines."""
 
 
 @app.command(name="list")
@@ -21,35 +24,8 @@ def list_command() -> None:
             _print(f"{engine.name:10} {pair!s:8} {engine.version(pair)}")
     if not engines:
         _print("no translation engine is installed")
-        _print("Argos packages: readlet translators install en-es")
         _print(f"Apertium, {INSTALL}")
-
-
-@app.command()
-def install(
-    pairs: Annotated[
-        list[str], typer.Argument(metavar="PAIR...", help="Two language codes, such as en-es.")
-    ],
-    index: Annotated[
-        str,
-        typer.Option(
-            metavar="URL",
-            help="Address of the package index.",
-            show_default="ARGOS_PACKAGE_INDEX, or the public index",
-        ),
-    ] = "",
-) -> None:
-    """Download the Argos packages of language pairs, into the folder that Argos uses.
-
-    Where a pair has no package, two are installed: to English, and from there.
-    """
-    from readlet.translation import argos_index
-    from readlet.translation.engines import parse_pair
-
-    address = index or argos_index.index_address()
-    for pair in [parse_pair(text) for text in pairs]:
-        for package in argos_index.install(pair, address):
-            _print(f"{package.pair} {package.version}: {package.folder}")
+        _print("a neural model: readlet augment --engine FILE.argosmodel, FOLDER or HUB/NAME")
 
 
 def _print(line: str) -> None:

@@ -46,7 +46,7 @@ def align(
     The widths may differ: the result is as wide as the target.
     """
     from readlet.cli.vectors_view import alignment_values, show_alignment
-    from readlet.crosslingual.aligning import align_files
+    from readlet.crosslingual.alignment import align_files
     from readlet.reading.devices import chosen_device
 
     made = align_files(
@@ -86,7 +86,7 @@ def check(
 ) -> None:
     """Score an alignment: how many words find their translation, by nearest neighbour and CSLS."""
     from readlet.cli.vectors_view import check_values, show_check
-    from readlet.crosslingual.checking import check_files
+    from readlet.crosslingual.retrieval import check_files
     from readlet.reading.devices import chosen_device
 
     checked = check_files(
@@ -120,7 +120,7 @@ def merge(
 ) -> None:
     """Write one file for all languages, in which a word is written as es:palabra."""
     from readlet.cli.vectors_view import merged_values, show_merged
-    from readlet.crosslingual.merging import merge_files, parse_part
+    from readlet.crosslingual.vector_files import merge_files, parse_part
 
     tables = merge_files(
         [parse_part(part) for part in parts], out, max_words=max_words, overwrite=overwrite

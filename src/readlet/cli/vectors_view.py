@@ -5,10 +5,9 @@ from typing import Any
 from rich.table import Table as Grid
 
 from readlet.cli.console import console
-from readlet.crosslingual.aligning import Alignment
-from readlet.crosslingual.checking import CUTS, Check
-from readlet.crosslingual.dictionary import Pairs
-from readlet.crosslingual.table import Table
+from readlet.crosslingual.alignment import Alignment
+from readlet.crosslingual.retrieval import CUTS, Check
+from readlet.crosslingual.vector_files import Pairs, Table
 
 _NAMES = {"nearest": "nearest neighbour", "csls": "CSLS"}
 

@@ -1,21 +1,146 @@
-"""Apertium: rule-based translation, by the modes that its language packages install."""
+"""Apertium: rule-based translation, by the modes that its language packages install.
+
+Its programs read from each other. Its tagger is made independent of the sentences that it has read
+before: a word whose set of possible tags is not in the tagger's data changes, by an error in the
+tagger, how it treats unknown words from then on. Sentences with such a word get a process of their
+own.
+"""
 
 import hashlib
 import os
 import re
 import shlex
-from collections.abc import Collection, Sequence
+import subprocess
+import threading
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from readlet.machine import own_cores
-from readlet.translation.languages import short_code
-from readlet.translation.losses import loss_of
-from readlet.translation.pipes import run_pipeline
-from readlet.translation.tagging import Tagger
-from readlet.translation.types import EngineError, LanguagePair, Translation
+from readlet.translation.types import EngineError, LanguagePair, Translation, loss_of, short_code
+
+
+def run_pipeline(
+    commands: Sequence[Sequence[str]], data: bytes, *, seconds: float, name: str
+) -> bytes:
+    """The output of programs that read from each other. One that dies or hangs is an error."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        source: int | IO[bytes] = subprocess.PIPE
+        for command in commands:
+            process = subprocess.Popen(
+                command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+            if processes:
+                _output(processes[-1]).close()  # only the next program reads it
+            processes.append(process)
+            source = _output(process)
+        return _passed_through(processes, data, seconds, name)
+    except FileNotFoundError as error:
+        raise EngineError(f"{name}: no program {error.filename}; install Apertium again") from None
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _passed_through(
+    processes: Sequence[subprocess.Popen[bytes]], data: bytes, seconds: float, name: str
+) -> bytes:
+    writer = threading.Thread(target=_write, args=(processes[0], data), daemon=True)
+    hung = threading.Event()
+
+    def stop() -> None:
+        hung.set()
+        for process in processes:
+            process.kill()
+
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    writer.start()
+    try:
+        output = _output(processes[-1]).read()
+        codes = [process.wait() for process in processes]
+    finally:
+        timer.cancel()
+    writer.join()
+    if hung.is_set():
+        raise EngineError(f"{name}: no result after {seconds:.0f} seconds")
+    if any(codes):
+        raise EngineError(
+            f"{name}: a program of its pipeline ended with code {max(codes, key=abs)}"
+        )
+    return output
+
+
+def _write(process: subprocess.Popen[bytes], data: bytes) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError, OSError):  # its exit code says why
+        process.stdin.write(data)
+    with suppress(BrokenPipeError, OSError):
+        process.stdin.close()
+
+
+def _output(process: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert process.stdout is not None
+    return process.stdout
+
+
+Passed = Callable[[list[list[str]], list[bytes]], list[bytes]]
+"""Sends texts through programs."""
+
+_WORD = re.compile(rb"\^(?:\\.|[^\\/$])*/((?:\\.|[^\\$])*)\$")
+_REPORTED = re.compile(r"Word '(\d+)'")
+_STOP = b" ^./.<sent>$"
+_MOST_KNOWN = 1_000_000  # analyses of words; more would fill the memory
+
+
+class Tagger:
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = list(command)
+        self._is_harmful: dict[bytes, bool] = {}  # by the analyses of a word
+
+    def tagged(self, texts: list[bytes], passed: Passed) -> list[bytes]:
+        """The texts with one tag for each word, as a new tagger would give for each."""
+        harmful = self._with_harmful_words(texts)
+        harmless = [number for number in range(len(texts)) if number not in harmful]
+        tagged = list(texts)
+        if harmless:
+            results = passed([self._command], [texts[number] for number in harmless])
+            for number, result in zip(harmless, results, strict=True):
+                tagged[number] = result
+        for number in harmful:
+            [tagged[number]] = passed([self._command], [texts[number]])
+        return tagged
+
+    def _with_harmful_words(self, texts: Sequence[bytes]) -> set[int]:
+        words = [set(_WORD.findall(text)) for text in texts]
+        known = self._is_harmful
+        if len(known) > _MOST_KNOWN:  # not emptied: another thread may be reading it
+            known = self._is_harmful = {}
+        new = sorted(word for word in set().union(*words) if word not in known)
+        harmful = self._harmful(new)
+        known.update((word, word in harmful) for word in new)
+        return {number for number, found in enumerate(words) if any(known[w] for w in found)}
+
+    def _harmful(self, words: Sequence[bytes]) -> set[bytes]:
+        """The tagger names such words when it is asked for messages: here by their numbers."""
+        if not words:
+            return set()
+        data = b"".join(b"^%d/%s$%s\0" % (n, word, _STOP) for n, word in enumerate(words))
+        program, *options = self._command
+        try:
+            done = subprocess.run(
+                [program, "-d", *options], input=data, capture_output=True, timeout=600, check=True
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise EngineError(f"{program}: {error}") from None
+        return {words[int(n)] for n in _REPORTED.findall(done.stderr.decode("utf-8", "replace"))}
+
 
 INSTALL = "on Debian and Ubuntu: apt install apertium-eng-spa apertium-fr-es"
 INSTALLED_BY_IT = frozenset(("en", "es", "fr"))

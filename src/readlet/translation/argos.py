@@ -17,9 +17,8 @@ from pathlib import Path, PurePosixPath
 from readlet.errors import InputError, bad_input
 from readlet.storage.outputs import make_folder
 from readlet.storage.user_cache import cache_folder
-from readlet.translation.languages import short_code
-from readlet.translation.neural import ModelFiles, NeuralModel
-from readlet.translation.types import LanguagePair, Translation
+from readlet.translation.ctranslate import ModelFiles, NeuralModel
+from readlet.translation.types import LanguagePair, Translation, short_code
 
 SUFFIX = ".argosmodel"
 _AGAIN = "download it again"
@@ -131,12 +130,10 @@ def opened(path: Path) -> Package:
     return Package.read(folder) if folder.is_dir() else unpack(path, folder)
 
 
-def unpack(
-    path: Path, folder: Path, pair: LanguagePair | None = None, *, replaces: bool = False
-) -> Package:
-    """Unpack a package file, of this pair if one is given, as this folder: all or nothing.
+def unpack(path: Path, folder: Path) -> Package:
+    """Unpack a package file as this folder: all or nothing.
 
-    Unless it `replaces` a folder that exists, that one stays: another process was faster.
+    A folder that exists stays: another process was faster.
     """
     make_folder(folder.parent)
     draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
@@ -148,12 +145,8 @@ def unpack(
         except _BAD_ZIP as error:
             raise bad_input(path, "", f"no Argos package ({error})", _AGAIN) from None
         [inside] = draft.iterdir() if len(list(draft.iterdir())) == 1 else [draft]
-        found = Package.read(inside).pair
-        if pair not in (None, found):
-            raise bad_input(path, "", f"translates {found}, not {pair}", "take another package")
+        Package.read(inside)
         inside.chmod(0o755)  # a temporary folder is private
-        if replaces and folder.exists():
-            shutil.rmtree(folder)
         try:
             inside.replace(folder)
         except OSError:

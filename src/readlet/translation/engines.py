@@ -1,5 +1,6 @@
 """Which translation engines this machine has, and which one translates a language pair."""
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,11 +11,15 @@ from readlet.translation import apertium
 from readlet.translation.apertium import Apertium
 from readlet.translation.argos import SUFFIX, Argos, opened
 from readlet.translation.ctranslate import CTranslate2, is_model_folder
-from readlet.translation.routes import route_to
-from readlet.translation.types import LanguagePair, Translator
+from readlet.translation.types import LanguagePair, Translator, route_to
 
 # Neural models first: they translate better.
 _INSTALLED = {"argos": Argos, "apertium": Apertium}
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_FROM_HUB = ["model.bin", "*.json", "*.spm", "*.bpe.model", f"*{SUFFIX}"]
+_KINDS = (
+    f"choose {', '.join(_INSTALLED)}, a {SUFFIX} file, a CTranslate2 model's folder or hub name"
+)
 
 
 def installed_engines() -> Iterator[Translator]:
@@ -33,14 +38,30 @@ def engine_named(name: str) -> Translator:
     path = Path(name)
     if path.is_dir() or path.suffix == SUFFIX:
         return _engine_at(path)
-    known = ", ".join(_INSTALLED)
-    remedy = f"choose {known}, a {SUFFIX} file, or the folder of a CTranslate2 model"
-    raise bad_input(name, "", "no such engine", remedy)
+    if _HUB_NAME.fullmatch(name):
+        return _engine_from_hub(name)
+    raise bad_input(name, "", "no such engine", _KINDS)
 
 
 @cache  # so that a model is loaded once
-def _engine_at(path: Path) -> Translator:
-    return CTranslate2(path) if is_model_folder(path) else Argos([opened(path)])
+def _engine_at(path: Path, name: str = "") -> Translator:
+    return CTranslate2(path, name) if is_model_folder(path) else Argos([opened(path)])
+
+
+@cache
+def _engine_from_hub(name: str) -> Translator:
+    """A converted model, or Argos packages, downloaded once by the hub's own library."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=_FROM_HUB))
+    except Exception as error:  # its classes depend on the HTTP library that the hub's one uses
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
+        fault = f"no such folder, and the hub does not give this name ({reason})"
+        raise bad_input(name, "", fault, _KINDS) from None
+    if packages := sorted(folder.glob(f"*{SUFFIX}")):
+        return Argos([opened(package) for package in packages])
+    return _engine_at(folder, name.split("/")[1])
 
 
 def translator_for(pair: LanguagePair, engine: str | None = None) -> Translator:
@@ -63,7 +84,7 @@ def _no_engine(pair: LanguagePair, engines: list[Translator]) -> ReadletError:
     by_apertium = f"; or {apertium.INSTALL}" if {*pair} <= apertium.INSTALLED_BY_IT else ""
     return ReadletError(
         f"no engine translates {pair}: {'; '.join(there) or 'none is installed'}; "
-        f"run: readlet translators install {pair}{by_apertium}"
+        f"give --engine a {SUFFIX} file or a CTranslate2 model{by_apertium}"
     )
 
 

@@ -1,5 +1,6 @@
-"""What a translation engine takes and gives, and what the rest of the package sees of it."""
+"""What a translation engine takes and gives: sentences, links between words, losses, languages."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +24,19 @@ class LanguagePair(NamedTuple):
 
 Route = tuple[LanguagePair, ...]
 """Translations one after another: (en-es,), or (en-es, es-en) for a translation and back."""
+_PIVOT = "en"
+
+
+def route_to(pair: LanguagePair, pairs: Collection[LanguagePair]) -> Route | None:
+    """The pair itself, or two legs by way of a third language: English if possible, as in Argos."""
+    if pair in pairs:
+        return (pair,)
+    between = {first.target for first in pairs if first.source == pair.source}
+    between &= {second.source for second in pairs if second.target == pair.target}
+    if not between:
+        return None
+    pivot = _PIVOT if _PIVOT in between else min(between)
+    return LanguagePair(pair.source, pivot), LanguagePair(pivot, pair.target)
 
 
 class Link(NamedTuple):
@@ -98,3 +112,43 @@ class TranslatedText:
     def losses(self) -> tuple[Loss, ...]:
         """Why sentences of it are of no use; empty if all are sound."""
         return tuple(pair.loss for pair in self.sentences if pair.loss is not None)
+
+
+# Three letters to two, for the languages that Apertium and NLLB name by three.
+_SHORT = dict(
+    word.split("=")
+    for word in """
+    afr=af ara=ar arg=an arb=ar ast=ast bel=be ben=bn bre=br bul=bg cat=ca ces=cs cym=cy dan=da
+    deu=de ell=el eng=en epo=eo est=et eus=eu fas=fa fin=fi fra=fr gle=ga glg=gl heb=he hin=hi
+    hrv=hr hun=hu hye=hy ind=id isl=is ita=it jpn=ja kat=ka kaz=kk kor=ko lav=lv lit=lt mkd=mk
+    mlt=mt nld=nl nno=nn nob=nb oci=oc pes=fa pol=pl por=pt ron=ro rus=ru slk=sk slv=sl sme=se
+    spa=es sqi=sq srd=sc srp=sr swe=sv swh=sw tam=ta tat=tt tha=th tur=tr ukr=uk urd=ur vie=vi
+    zho=zh
+    """.split()
+)
+
+
+def short_code(code: str) -> str:
+    """The code of two letters, where there is one: `eng` is `en`; `spa_Latn` is `es`."""
+    language = code.split("_")[0]
+    return _SHORT.get(language, language)
+
+
+# The same piece six times in a row. Dots, rules and zeros do that in sound texts, for fewer
+# characters than `_SHORTEST`, or in the source too.
+_REPEATED = re.compile(r"(.{1,80}?)\1{5,}", re.DOTALL)
+_SHORTEST = 20
+
+
+def loss_of(source: str, translation: str) -> Loss | None:
+    """Why a translation is of no use; None if it is sound."""
+    if not translation.strip():
+        return Loss.EMPTY if source.strip() else None
+    longest = _longest_repetition(translation)
+    if longest >= _SHORTEST and longest > 2 * _longest_repetition(source):
+        return Loss.REPEATED
+    return None
+
+
+def _longest_repetition(text: str) -> int:
+    return max((len(found[0]) for found in _REPEATED.finditer(text)), default=0)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readlet.errors import ReadletError
+from readlet.translation.batch_translator import BatchTranslator
 from readlet.translation.cache import Cache
-from readlet.translation.pool import Pool
 from readlet.translation.types import EngineError, LanguagePair, Link, Loss, Translation
 
 THERE, BACK = LanguagePair("en", "es"), LanguagePair("es", "en")
@@ -78,7 +78,7 @@ def cache(tmp_path: Path) -> Any:
 
 
 def test_each_distinct_sentence_is_translated_once(engine: Backwards, cache: Cache) -> None:
-    pool = Pool(cache, lambda pair: engine)
+    pool = BatchTranslator(cache, lambda pair: engine)
     filled = pool.fill(iter(TEXTS), (THERE,), total=len(TEXTS))
     assert (filled.sentences, filled.translated, filled.losses) == (4, 4, {})
     [batch] = engine.batches
@@ -92,7 +92,7 @@ def test_each_distinct_sentence_is_translated_once(engine: Backwards, cache: Cac
 
 
 def test_positions_and_links_over_two_legs(engine: Backwards, cache: Cache) -> None:
-    pool = Pool(cache, lambda pair: engine)
+    pool = BatchTranslator(cache, lambda pair: engine)
     assert pool.fill(TEXTS, (THERE, BACK)).translated == 8
     for text in TEXTS:
         made = pool.get(text, (THERE, BACK))
@@ -107,13 +107,13 @@ def test_positions_and_links_over_two_legs(engine: Backwards, cache: Cache) -> N
 def test_a_route_has_links_if_all_its_engines_have_them(cache: Cache) -> None:
     linked, other = Backwards(), Backwards()
     other.has_links = False
-    pool = Pool(cache, lambda pair: other if pair == BACK else linked)
+    pool = BatchTranslator(cache, lambda pair: other if pair == BACK else linked)
     assert pool.has_links((THERE,))
     assert not pool.has_links((THERE, BACK))
 
 
 def test_a_pivot_shares_its_first_leg(engine: Backwards, cache: Cache) -> None:
-    pool = Pool(cache, lambda pair: engine)
+    pool = BatchTranslator(cache, lambda pair: engine)
     pool.fill(TEXTS, (THERE,))
     assert pool.fill(TEXTS, (LanguagePair("en", "fr"),)).translated == 4
     assert pool.get("The end", (LanguagePair("en", "fr"),)).text == "The end"
@@ -124,7 +124,7 @@ def test_a_pivot_shares_its_first_leg(engine: Backwards, cache: Cache) -> None:
 @given(st.text("ab .!\n5é", max_size=60))
 def test_what_stands_between_sentences_stays(text: str) -> None:
     with Cache(Path(":memory:")) as cache:
-        made = Pool(cache, lambda pair: Backwards()).get(text, (THERE,))
+        made = BatchTranslator(cache, lambda pair: Backwards()).get(text, (THERE,))
     last_source = last_target = 0
     for pair in made.sentences:
         between = text[last_source : pair.source[0]]
@@ -136,14 +136,14 @@ def test_what_stands_between_sentences_stays(text: str) -> None:
 
 def test_text_that_has_no_encoding(engine: Backwards, cache: Cache) -> None:
     """JSON may hold half of a character."""
-    pool = Pool(cache, lambda pair: engine)
+    pool = BatchTranslator(cache, lambda pair: engine)
     assert pool.fill(["One \ud83d two."], (THERE,)).translated == 1
     assert pool.get("One \ud83d two.", (THERE,)).text == "two. ? One"
     assert len(engine.batches) == 1
 
 
 def test_losses_are_counted_and_go_no_further(engine: Backwards, cache: Cache) -> None:
-    pool = Pool(cache, lambda pair: engine)
+    pool = BatchTranslator(cache, lambda pair: engine)
     filled = pool.fill(["There is silence. The end."], (THERE, BACK))
     assert filled.losses == {Loss.EMPTY: 1}
     assert filled.translated == 3
@@ -157,16 +157,16 @@ def test_an_engine_that_fails_once(
     engine: Backwards, cache: Cache, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine.failures = 1
-    assert Pool(cache, lambda pair: engine).fill(TEXTS, (THERE,)).translated == 4
+    assert BatchTranslator(cache, lambda pair: engine).fill(TEXTS, (THERE,)).translated == 4
     assert "backwards: died; trying once more" in capsys.readouterr().err
 
 
 def test_an_engine_that_fails_twice_loses_one_batch(
     engine: Backwards, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("readlet.translation.pool._FIRST_BATCH", 1)
+    monkeypatch.setattr("readlet.translation.batch_translator._FIRST_BATCH", 1)
     texts = [f"Number {number} is here." for number in range(20)]
-    pool = Pool(cache, lambda pair: engine)
+    pool = BatchTranslator(cache, lambda pair: engine)
     translate = engine.translate
 
     def failing(sentences: Sequence[str], pair: LanguagePair) -> list[Translation]:
@@ -187,10 +187,10 @@ import os, signal, sys
 from pathlib import Path
 from readlet.translation.cache import Cache
 from readlet.translation.engines import engine_named
-from readlet.translation import pool
+from readlet.translation import batch_translator
 from readlet.translation.types import LanguagePair
 
-pool._FIRST_BATCH = pool._LARGEST_BATCH = 1
+batch_translator._FIRST_BATCH = batch_translator._LARGEST_BATCH = 1
 engine, batches = engine_named(sys.argv[2]), []
 translate = engine.translate
 
@@ -203,7 +203,8 @@ def killing(sentences, pair):
 engine.translate = killing
 texts = [f"The fox has {n} boxes." for n in range(30)]
 with Cache(Path(sys.argv[1])) as cache:
-    pool.Pool(cache, lambda pair: engine).fill(texts, (LanguagePair("en", "es"),))
+    translator = batch_translator.BatchTranslator(cache, lambda pair: engine)
+    translator.fill(texts, (LanguagePair("en", "es"),))
 """
 
 

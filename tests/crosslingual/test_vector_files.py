@@ -9,11 +9,15 @@ import torch
 from scipy.stats import ortho_group
 from torch.nn.functional import normalize
 
-from readlet.crosslingual.aligning import align_files
-from readlet.crosslingual.checking import check_files
-from readlet.crosslingual.dictionary import find_pairs, read_dictionary
-from readlet.crosslingual.merging import merge_files, parse_part
-from readlet.crosslingual.table import read_table
+from readlet.crosslingual.alignment import align_files
+from readlet.crosslingual.retrieval import check_files
+from readlet.crosslingual.vector_files import (
+    find_pairs,
+    merge_files,
+    parse_part,
+    read_dictionary,
+    read_table,
+)
 from readlet.encoding.multilingual_vectors import read_multilingual
 from readlet.encoding.vectors import read_vectors, write_vectors
 from readlet.errors import ReadletError

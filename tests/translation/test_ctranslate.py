@@ -2,10 +2,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.translation.ctranslate import CTranslate2
+from readlet.translation.ctranslate import CTranslate2, links_from_attention
 from readlet.translation.engines import engine_named, translator_for
 from readlet.translation.types import LanguagePair, Link, Loss
 
@@ -77,7 +78,7 @@ def test_an_nllb_model(translation_models: Any, tmp_path: Path) -> None:
 def test_a_translation_that_never_ends_is_a_loss(
     translation_models: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("readlet.translation.neural._LONGEST_OUTPUT", 40)
+    monkeypatch.setattr("readlet.translation.ctranslate._LONGEST_OUTPUT", 40)
     folder = translation_models.write_marian(tmp_path / "endless-en-es", ends=False)
     [made] = engine_named(str(folder)).translate(["The dog"], PAIR)
     assert made.loss is Loss.REPEATED
@@ -121,3 +122,19 @@ def test_folders_that_are_no_models(marian: Path, tmp_path: Path) -> None:
     (broken / "target.spm").unlink()
     with pytest.raises(ReadletError, match=r"needs model.bin with source.spm"):
         CTranslate2(broken)
+
+
+def test_links_follow_attention_summed_over_pieces() -> None:
+    # "red wine" in pieces red, wi, ne; "vino tinto" in pieces vino, tin, to.
+    attention = np.array([[0.1, 0.45, 0.45], [0.6, 0.2, 0.2], [0.3, 0.5, 0.2]], np.float32)
+    links = links_from_attention(
+        attention, "red wine", [(0, 3), (4, 6), (6, 8)], "vino tinto", [(0, 4), (5, 8), (8, 10)]
+    )
+    # tinto: 0.6 + 0.3 for red against 0.4 + 0.7 for wine.
+    assert links == (Link((4, 8), (0, 4)), Link((4, 8), (5, 10)))
+
+
+def test_pieces_that_begin_with_a_space_belong_to_their_word() -> None:
+    attention = np.array([[0.2, 0.8], [0.9, 0.1]], np.float32)
+    links = links_from_attention(attention, "a b", [(0, 1), (1, 3)], "c d", [(0, 1), (1, 3)])
+    assert links == (Link((2, 3), (0, 1)), Link((0, 1), (2, 3)))

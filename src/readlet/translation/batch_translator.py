@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from readlet.errors import ReadletError
 from readlet.progress import track
 from readlet.terminal import say
-from readlet.translation.cache import Cache, storable
-from readlet.translation.queue import Queue, Wanted
-from readlet.translation.routes import composed, route_to
+from readlet.translation.cache import Cache, Queue, Wanted, storable
 from readlet.translation.sentences import split_sentences
 from readlet.translation.types import (
     EngineError,
@@ -22,7 +20,11 @@ from readlet.translation.types import (
     TranslatedText,
     Translation,
     Translator,
+    route_to,
 )
+
+Links = tuple[Link, ...] | None
+"""Links between words, if there are any."""
 
 # A batch is stored as a whole: it should take long enough that the engine's start does not matter,
 # and be short enough that a killed run loses little.
@@ -46,7 +48,7 @@ class _Leg:
     model: int
 
 
-class Pool:
+class BatchTranslator:
     """Translations through a cache; `translator_for` chooses the engine of a pair."""
 
     def __init__(self, cache: Cache, translator_for: Callable[[LanguagePair], Translator]) -> None:
@@ -177,3 +179,16 @@ def _moved(links: tuple[Link, ...] | None, source: int, target: int) -> tuple[Li
     return tuple(
         Link((a + source, b + source), (c + target, d + target)) for (a, b), (c, d) in links
     )
+
+
+def composed(first: Links, second: Links) -> Links:
+    """Links from the source of the first leg to the target of the second."""
+    if first is None or second is None:
+        return None
+    found = {
+        Link(one.source, two.target): None  # a dict keeps the order
+        for one in first
+        for two in second
+        if max(one.target[0], two.source[0]) < min(one.target[1], two.source[1])
+    }
+    return tuple(found)
