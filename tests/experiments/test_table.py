@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from readlet.augment.plan import PRESETS
+from readlet.augment.config import PRESETS
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand
 from readlet.experiments.spec import load_table, shipped_tables
@@ -120,14 +120,6 @@ def test_row_of_first_choices_is_named_by_its_choice_if_there_is_one(write_table
     assert [run.key for run in one.runs] == [run.key for run in several.runs[: len(one.runs)]]
     named = write_table(ONE_AXIS, ("seeds = 2", 'seeds = 2\nbaseline = "default"'))
     assert [row.name for row in expand(load_table(named)).rows] == ["default", "width 12"]
-
-
-@pytest.mark.parametrize("asked", ["width 8", "match"])
-def test_a_first_choice_is_not_a_row(write_table: Write, asked: str) -> None:
-    """The row with the most similar name would be another experiment."""
-    remedy = "no such row; did you mean 'baseline', the row of first choices"
-    with pytest.raises(ReadletError, match=f"{asked}: {remedy}"):
-        expand(load_table(write_table()), only=[asked])
 
 
 def test_a_row_may_be_missing_a_part(write_table: Write) -> None:

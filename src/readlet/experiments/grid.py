@@ -86,9 +86,10 @@ def expand(
     _refuse_too_many(table, seeds)
     numbers = _seeds(table, seeds)
     rows = list(_rows(table))
+    names = [row.name for row in rows]
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
-        if name not in {row.name for row in rows}:
-            raise bad_input(table.label, name, "no such row", _nearest(name, table, rows))
+        if name not in names:
+            raise bad_input(table.label, name, "no such row", nearest(name, names, "rows"))
     _refuse_duplicate_names(table, rows)
     base = load_recipe(table.recipe)
     _check_parts(table, rows, base)
@@ -303,10 +304,3 @@ def _refuse_duplicate_runs(table: Table, runs: Iterable[Run]) -> None:
         if duplicate is not run:
             fault = f"{run.label!r} and {duplicate.label!r} are the same run"
             raise bad_input(table.label, "", fault, "change one of them, or leave it out")
-
-
-def _nearest(name: str, table: Table, rows: Sequence[Row]) -> str:
-    names = [row.name for row in rows]
-    if table.combine == "each" and name in (_BASELINE, *_first_choices(table)):
-        return f"did you mean {names[0]!r}, the row of first choices?"
-    return nearest(name, names, "rows")

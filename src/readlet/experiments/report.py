@@ -242,12 +242,10 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
             f"{len(untested)} of {len(grid.comparisons)} comparisons lack a finished run, the "
             f"first: {untested[0][0]} against {untested[0][1]}."
         )
-    if len(asked) > 1 and _seeds_have_own_items(runs):
-        remarks.append(f"Every seed has its own {noun}: the test over {noun} pools them.")
-    elif len(asked) > 1:
+    if len(asked) > 1:
         remarks.append(
-            f"Not all runs were scored on the same {noun}: rows with different {noun} have no "
-            f"test over {noun}."
+            f"Not all runs were scored on the same {noun}: the test over {noun} pools those of the "
+            f"seeds if every seed has its own, and leaves out rows with different {noun}."
         )
     files = {grid.of_row(name)[0].recipe.data.dev for name, listed in runs.items() if listed}
     if len(asked) == 1 and len(files) > 1:
@@ -291,14 +289,6 @@ def _collapsed(runs: Runs) -> list[str]:
         f"{count} of {total} runs collapsed, that is, predict one class for all {_noun(runs)}: "
         f"{'; '.join(named)}."
     ]
-
-
-def _seeds_have_own_items(runs: Runs) -> bool:
-    """Whether each seed has its own items, the same for all rows."""
-    of_seed = {(r.result.seed, r.result.items) for listed in runs.values() for r in listed}
-    return (
-        len({seed for seed, _ in of_seed}) == len({asked for _, asked in of_seed}) == len(of_seed)
-    )
 
 
 def _groups_of_files(

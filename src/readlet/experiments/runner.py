@@ -276,25 +276,13 @@ def find_finished(grid: Grid, out: Path) -> StoredRuns:
 
 
 def seconds_left(grid: Grid, out: Path, done: dict[str, FinishedRun]) -> float | None:
-    """Estimated from finished runs, of the same row if possible; None if no run is finished."""
-    if not done:
+    """Estimated from the mean time of an epoch; None if no run is finished."""
+    epochs = {run.key: float(run.recipe.training.epochs) for run in grid.runs}
+    finished = sum(epochs[key] for key in done)
+    if not finished:
         return None
-    pace = {
-        run.key: done[run.key].result.seconds / _epochs(run) for run in grid.runs if run.key in done
-    }
-    total = 0.0
-    for run in grid.runs:
-        if run.key in done:
-            continue
-        same_row = [pace[other.key] for other in grid.of_row(run.row) if other.key in pace]
-        paces = same_row or list(pace.values())
-        epochs_left = max(_epochs(run) - RunFolder(out / run.key).progress(), 0.0)
-        total += epochs_left * sum(paces) / len(paces)
-    return total
-
-
-def _epochs(run: Run) -> int:
-    return run.recipe.training.epochs
+    left = sum(n - RunFolder(out / key).progress() for key, n in epochs.items() if key not in done)
+    return left * sum(run.result.seconds for run in done.values()) / finished
 
 
 def _programs(recipe: Recipe) -> Any:

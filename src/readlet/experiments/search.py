@@ -96,7 +96,8 @@ def _check_ranges(grid: Grid, settings: Search) -> None:
         if name == "training.seed":
             raise bad_input(source, name, "a lucky seed is not a better recipe", "leave it out")
         # Ends of a range are floats, of which a field of integers takes none.
-        ends = [int(end) if float(end).is_integer() else end for end in values.ends]
+        given = [end for end in (values.low, values.high) if end is not None]
+        ends = [int(end) if float(end).is_integer() else end for end in given]
         for value in values.choices or ends:
             run_key(_changed(grid, {name: value}))
 
@@ -194,9 +195,7 @@ def _open_study(out: Path, name: str, settings: Search) -> "Study":
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = JournalStorage(JournalFileBackend(str(out / JOURNAL)))
-    pruner: Any = optuna.pruners.NopPruner()
-    if settings.prune:
-        pruner = optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS)
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS)
     study: Study = optuna.create_study(
         storage=storage, study_name=name, direction="maximize", pruner=pruner, load_if_exists=True
     )
@@ -256,12 +255,8 @@ def _changed(grid: Grid, values: dict[str, Any]) -> Recipe:
         section, field = path.split(".")
         changes.setdefault(section, {})[field] = value
     nested = changed_values(grid.runs[0].recipe.model_dump(exclude_unset=True), changes)
-    source = f"{grid.table.label}, search.ranges"
-    found = resolve_files(parse_recipe(nested, source), grid.folders).model_dump()
-    for path in values:  # the files of the other fields are already resolved
-        section, field = path.split(".")
-        nested[section][field] = found[section][field]
-    return parse_recipe(nested, source)
+    found = parse_recipe(nested, f"{grid.table.label}, search.ranges")
+    return resolve_files(found, grid.folders)
 
 
 def _write_best(study: "Study", grid: Grid, settings: Search, out: Path) -> SearchResult:

@@ -1,21 +1,4 @@
-"""A table file: what is compared, from which recipe, with which seeds, and the paper's figures.
-
-name = "averaging"
-title = "What averaging the weights is worth"
-recipe = "qacnn"                      # shipped name, or a file in the folder of the table
-combine = "each"                      # the first choices, then every other choice alone
-seeds = 2
-
-[set]                                 # changes for every run, as in a recipe
-training.epochs = 10
-
-[axes.average]                        # named choices; the first one belongs to the baseline
-"EMA" = {}
-"no EMA" = { training.ema = 0.0 }
-
-[paper."no EMA"]                      # a row's figures in the paper
-f1 = 77.0
-"""
+"""A table file: what is compared, from which recipe, with which seeds, and the paper's figures."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -55,13 +38,11 @@ def _all_different(values: list[Any]) -> list[Any]:
 
 def _pairs_of_two(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Every pair counts in the correction for multiple tests, so each must be a real comparison."""
-    seen: set[frozenset[str]] = set()
-    for first, second in pairs:
+    for number, (first, second) in enumerate(pairs):
         if first == second:
             raise ValueError(f"{first!r} is compared with itself; name another row")
-        if {first, second} in seen:
+        if {first, second} in map(set, pairs[:number]):
             raise ValueError(f"{first!r} and {second!r} are compared twice; leave one pair out")
-        seen.add(frozenset((first, second)))
     return pairs
 
 
@@ -103,11 +84,6 @@ class Range(_Part):
     """Sample on a logarithmic scale, as usual for a learning rate."""
     choices: list[Any] = []
 
-    @property
-    def ends(self) -> list[float]:
-        """Low and high, if it has them."""
-        return [end for end in (self.low, self.high) if end is not None]
-
     @model_validator(mode="after")
     def _is_one_kind(self) -> "Range":
         if bool(self.choices) == (self.low is not None and self.high is not None):
@@ -130,8 +106,6 @@ class Search(_Part):
     """Number of recipes to try."""
     on: Literal["held-out", "dev"] = "held-out"
     """Questions that decide. After a search on dev, scores on dev are biased."""
-    prune: StrictBool = True
-    """Stop a trial early if its score is below the median of the others at that epoch."""
 
 
 class Small(_Part):
