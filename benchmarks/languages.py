@@ -1,6 +1,7 @@
-"""Readers of the table `000-table-2` on XQuAD: English, Spanish, and across the two.
+"""Readers of the table `augmentation-multilingual` on XQuAD: English, Spanish, and across the two.
 
-    readlet experiment run 000-table-2 --data FOLDER --out runs/languages --keep-readers
+    readlet experiment run augmentation-multilingual --data FOLDER --out runs/languages \\
+        --keep-readers
     python benchmarks/languages.py --runs runs/languages --xquad XQUAD
 
 XQuAD has the same questions in every language, so questions of one file are asked about the
@@ -29,7 +30,7 @@ from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.types import Example
 
-TABLE = "000-table-2"
+TABLE = "augmentation-multilingual"
 Scores = NDArray[np.float64]  # (questions, 2) exact match and F1 of each question, 0 to 1
 
 

@@ -1,8 +1,8 @@
 """Figures of layer mixing as in its paper: training loss, and EM and F1 on dev during training.
 
-    readlet experiment run 004-table-2 --data FOLDER --out runs/004
-    readlet experiment run 004-table-3 --data FOLDER --out runs/004
-    python benchmarks/layer_mixing.py --runs runs/004 --out docs/results/layer-mixing.png
+    readlet experiment run layer-mixing-2-epochs --data FOLDER --out runs/layer-mixing
+    readlet experiment run layer-mixing-5-epochs --data FOLDER --out runs/layer-mixing
+    python benchmarks/layer_mixing.py --runs runs/layer-mixing --out docs/results/layer-mixing.png
 
 One row of panels for each number of epochs; a line is the mean over the seeds. EM and F1 are those
 of the raw scores: a threshold is fitted at the end only. Needs matplotlib (the extra `plots`).
@@ -44,7 +44,8 @@ def curves_of(runs: Path) -> dict[int, dict[str, Curves]]:
             points = [(line["epoch"], line[name]) for line in lines if name in line]
             curves[name][model["mix"]].append(points)
     if not found:
-        raise ReadletError(f"{runs}: no finished run of an encoder; run 004-table-2 first")
+        remedy = "run layer-mixing-2-epochs first"
+        raise ReadletError(f"{runs}: no finished run of an encoder; {remedy}")
     return dict(sorted(found.items()))
 
 

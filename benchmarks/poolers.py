@@ -1,7 +1,7 @@
 """How poolers differ from CLS, in the paper and here: a table and a plot of all differences.
 
-    readlet experiment run 003-table-1 --data FOLDER --out runs/003
-    python benchmarks/poolers.py --runs runs/003 --out docs/results/poolers.png
+    readlet experiment run poolers-glue --data FOLDER --out runs/poolers
+    python benchmarks/poolers.py --runs runs/poolers --out docs/results/poolers.png
 
 The table has the mean difference over all batch sizes and seeds, with its 95 % interval, and a
 t-test over the pairs of runs with the same batch size and seed, corrected for the number of
@@ -29,7 +29,7 @@ from readlet.experiments.store import FinishedRun
 from readlet.metrics.significance import holm, paired_t
 from readlet.metrics.tasks import LABELS
 
-TABLE = "003-table-1"
+TABLE = "poolers-glue"
 CLS = "CLS"
 SIGNIFICANT = 0.05
 COLOURS = ("#2e6fb5", "#7a9e3f", "#b5442e")  # of the batch sizes

@@ -1,7 +1,7 @@
 """Learning speed of the small reader with NormSoftmax, and its sensitivity to hyperparameters.
 
-    readlet experiment run 002-robustness --data FOLDER --out runs/002-robustness
-    python benchmarks/robustness.py --runs runs/002-robustness \\
+    readlet experiment run normsoftmax-robustness --data FOLDER --out runs/normsoftmax-robustness
+    python benchmarks/robustness.py --runs runs/normsoftmax-robustness \\
         --out docs/results/normsoftmax-robustness.png
 
 Prints two tables: F1 on dev during training, and its spread over the settings. Plots the final F1
@@ -19,7 +19,7 @@ from readlet.experiments.grid import plan
 from readlet.experiments.runner import find_finished
 from readlet.recipe.qacnn import QacnnRecipe
 
-TABLE = "002-robustness"
+TABLE = "normsoftmax-robustness"
 SOFTMAXES = ("standard", "norm")
 COLOURS = {"standard": "#555555", "norm": "#b5442e"}
 

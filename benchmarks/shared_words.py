@@ -2,9 +2,9 @@
 
     python benchmarks/shared_words.py --tatoeba PARALLEL --xquad XQUAD
 
-Paper 000 explains by such likeness why French contexts helped its reader and Spanish or German ones
-did not. Both sides of a pair are translations of each other, so they have the same content. Forms
-are compared in lower case; numbers do not count. Names are spelled alike in all languages: forms
+Signorelli and Sirocchi explain by such likeness why French contexts helped their reader and Spanish
+or German ones did not. Both sides of a pair are translations of each other, so they have the same
+content. Forms are compared in lower case; numbers do not count. Names are spelled alike in all languages: forms
 that are mostly capitalised inside English sentences are left out.
 """
 

@@ -165,7 +165,10 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path, fo
         (["run", "no-such-table"], "no such table"),
         (["run", "quick.toml", "--only", "baseline", "width", "12"], "did you mean 'width 12'"),
         (["run", "quick.toml", "other.toml"], "other.toml: one table at a time; name rows after"),
-        (["run", "000-table-1", "--small", "--only", "F2, verified"], "needs translation of the"),
+        (
+            ["run", "augmentation-paraphrase", "--small", "--only", "F2, verified"],
+            "needs translation",
+        ),
         (["run", "qacnn-ablation"], "give its folder with --data"),
         (["report", "quick.toml", "--format", "pdf"], "--format: pdf: no such format"),
         (["report", "quick.toml", "--format", ","], "--format: no format given; give md, html"),

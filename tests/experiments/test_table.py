@@ -32,8 +32,8 @@ def test_every_shipped_table_loads(name: str, long_encoder: Path) -> None:
 def test_the_tables_of_augmentation_name_the_files_of_presets() -> None:
     """Each experiment of the paper is a row, with the files of its presets."""
     found, parts = set(), {"F1": ("D1", "D2"), "F2": ("B1", "B2")}
-    for number in (1, 2):
-        table = load_table(f"000-table-{number}")
+    for kind_of_data in ("paraphrase", "multilingual"):
+        table = load_table(f"augmentation-{kind_of_data}")
         for name, choice in table.axes["augmentation"].items():
             preset = re.match(r"[A-F]\d", name)
             if preset is None:
@@ -54,8 +54,8 @@ def test_the_tables_of_layer_mixing_share_their_runs(tmp_path: Path, long_encode
         (tmp_path / f"{name}.json.gz").write_bytes(gzip.compress(name.encode()))
     changes = [f"model.encoder={long_encoder}"]
     grids = [
-        expand(load_table(f"004-table-{number}"), folders=[tmp_path], changes=changes)
-        for number in (1, 2, 3)
+        expand(load_table(f"layer-mixing-{name}"), folders=[tmp_path], changes=changes)
+        for name in ("leaderboard", "2-epochs", "5-epochs")
     ]
     first, second, third = ({run.key: run.recipe for run in grid.runs} for grid in grids)
     assert {recipe.model.mix for recipe in second.values()} == set(get_args(MixName))

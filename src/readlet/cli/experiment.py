@@ -53,9 +53,9 @@ def list_tables() -> None:
 
     for name in shipped_tables():
         table = load_table(name)
-        console.print(f"{name:<18} {table.title}", markup=False, soft_wrap=True)
+        console.print(f"{name:<26} {table.title}", markup=False, soft_wrap=True)
         if table.missing:
-            console.print(f"{'':<18} needs {table.missing}", style="dim", soft_wrap=True)
+            console.print(f"{'':<26} needs {table.missing}", style="dim", soft_wrap=True)
 
 
 @app.command("run", context_settings={"allow_extra_args": True})

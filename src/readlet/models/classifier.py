@@ -1,4 +1,4 @@
-"""An encoder as a sentence classifier: a pooler over its states (paper 003), and a linear head."""
+"""An encoder as a sentence classifier: a pooler over its states, and a linear head."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""An encoder as a reader: a span head over its layers (BERT, and paper 004)."""
+"""An encoder as a reader: a span head over its layers (BERT; layers mixed as by Silva, 2020)."""
 
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,7 @@
 """Character convolutions that know the language of the word.
 
-Paper 000 found that its character layer depends on the language, and proposed to tell it the
-language. Both ways begin as the layer without a language: what they add starts at zero.
+Signorelli and Sirocchi found that the character layer depends on the language, and proposed to tell
+it the language. Both ways begin as the layer without a language: what they add starts at zero.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""Layer mixing (paper 004): span scores from the states of all layers, not only of the last one.
+"""Layer mixing (Silva, 2020): span scores from the states of all layers, not only of the last.
 
 A span head scores every token as the start and as the end of the answer: q'T with q = S or E. Here
 T is a mix of the states h_1..h_L that the layers have of this token, with S or E itself as the

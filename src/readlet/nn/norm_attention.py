@@ -1,4 +1,4 @@
-"""Attention with NormSoftmax (paper 002) that never materialises the matrix of scores.
+"""Attention with NormSoftmax (2022) that never materialises the matrix of scores.
 
 NormSoftmax divides the scores q.k of a query by their standard deviation over the keys. That needs
 no scores: with the keys' covariance C = 1/n sum_j (k_j - mean)(k_j - mean)', it is sqrt(q' C q). So

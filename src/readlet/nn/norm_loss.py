@@ -1,4 +1,4 @@
-"""Cross entropy with NormSoftmax (paper 002) for classes, and the bound on its confidence.
+"""Cross entropy with NormSoftmax (2022) for classes, and the bound on its confidence.
 
 A few scores with a standard deviation of 1 cannot be far apart, so without a cap the confidence
 is bounded: with n classes, p <= 1 / (1 + (n - 1) exp(-n / sqrt(n - 1))). That is 0.88 for two

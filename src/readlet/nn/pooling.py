@@ -1,4 +1,4 @@
-"""Poolers: one vector for a sentence from the states of its tokens (paper 003).
+"""Poolers: one vector for a sentence from the states of its tokens (Ha, Oh, Choi and Choi, 2021).
 
 By name; x_i are the states of the tokens, x_0 that of the first one, CLS:
 

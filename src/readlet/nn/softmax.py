@@ -47,7 +47,7 @@ def masked_log_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
 
 
 def norm_softmax(scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = math.inf) -> Tensor:
-    """NormSoftmax (paper 002): softmax(x / min(sigma, gamma)), in the dtype of `scores`.
+    """NormSoftmax (2022): softmax(x / min(sigma, gamma)), in the dtype of `scores`.
 
     sigma is the standard deviation of the kept scores along `dim`. A row that keeps one position
     gives 1 there, a row of equal scores is uniform, and a row that keeps nothing gives zeros.

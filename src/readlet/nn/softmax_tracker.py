@@ -1,4 +1,4 @@
-"""Statistics of the softmax of every self-attention, as in paper 002.
+"""Statistics of the softmax of every self-attention, as in NormSoftmax (2022).
 
 They are the variance of its inputs and the entropy of its outputs. The scores are computed a
 second time for them, so track single batches only.

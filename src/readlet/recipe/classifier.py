@@ -1,4 +1,4 @@
-"""The recipe of `classifier`: a pretrained encoder, a pooler (paper 003) and a class head."""
+"""The recipe of `classifier`: a pretrained encoder, a pooler and a class head."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""The cap of NormSoftmax (gamma, paper 002): which values are allowed.
+"""The cap of NormSoftmax (2022; gamma): which values are allowed.
 
 Recipes and layers share this check; it does not need torch.
 """

@@ -1,4 +1,4 @@
-"""Sections of a recipe that choose between the standard softmax and NormSoftmax (paper 002)."""
+"""Sections of a recipe that choose between the standard softmax and NormSoftmax (2022)."""
 
 import math
 from typing import Annotated, Any, Literal

@@ -153,9 +153,9 @@ def _bordered(stage: Stage, found: WordRange, place: Place, language: str) -> Wo
 def _strict(
     answer: Span, context: TranslatedText, place: Place, translate: Callable[[str], str]
 ) -> Located | Lost:
-    """The rule of paper 000: the translated answer, case aside, stands in the translated context.
+    """The translated answer, case aside, stands in the translated context.
 
-    The paper takes the first occurrence; here the one in the answer's sentences goes first.
+    This is the rule of Signorelli and Sirocchi. They take the first occurrence; here the one in the answer's sentences goes first.
     """
     translated = translate(answer.text)
     near = find_exact(place, [translated])

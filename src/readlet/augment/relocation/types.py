@@ -9,7 +9,8 @@ from readlet.types import Span
 Keep = Literal["strict", "verified", "all"]
 """Which located answers are kept.
 
-strict: the translated answer, case aside, stands in the translated context: the rule of paper 000.
+strict: the translated answer, case aside, stands in the translated context: the rule of
+Signorelli and Sirocchi.
 verified: two independent kinds of evidence agree on the span.
 all: whatever the best stage found.
 """
