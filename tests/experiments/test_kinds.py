@@ -12,7 +12,6 @@ from readlet.experiments.keys import run_key, source_digests, source_names
 from readlet.experiments.runner import _programs
 from readlet.experiments.search import _changed
 from readlet.experiments.spec import load_table
-from readlet.fitting.run_folder import claimed_folder
 from readlet.fitting.starting import refuse_other_network
 from readlet.recipe import kinds
 from readlet.recipe.classifier import ClassifierRecipe
@@ -20,14 +19,12 @@ from readlet.recipe.kinds import known_kinds, register_recipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Data, Model, Recipe, Section, Training
 from readlet.recipe.traits import (
-    AddedLater,
     AffectsCompilation,
     OnlyInTraining,
     PartOfNetwork,
     SourceFile,
     SourceReader,
 )
-from readlet.training.processes import make_accelerator
 
 Write = Callable[..., str]
 
@@ -43,7 +40,7 @@ class EncoderModel(Model):
     """File of the encoder's weights."""
     drop: Annotated[float, OnlyInTraining] = 0.1
     """Dropout."""
-    mix: Annotated[bool, AddedLater(False)] = True
+    mix: bool = True
     """Mix the layers."""
 
 
@@ -114,38 +111,6 @@ def test_files_and_readers_are_looked_up(expert: Path, tmp_path: Path) -> None:
         pooling={"experts": [str(expert)]},
     )
     assert type(found) is EncoderRecipe
-
-
-def test_an_added_field_is_part_of_the_key_only_if_it_has_an_effect() -> None:
-    class Before(Model):
-        kind: Literal["pooled"] = "pooled"
-        layers: int = 2
-        width: int = 64
-        weights: Annotated[str, SourceFile] = ""
-        drop: float = 0.1
-
-    class OlderRecipe(EncoderRecipe):
-        model: Before = Before()  # type: ignore[assignment]
-
-    neutral = encoder(model={"mix": False})
-    assert run_key(neutral) == run_key(OlderRecipe())
-    assert run_key(neutral) != run_key(encoder())
-
-
-def test_a_run_of_an_earlier_version_can_be_resumed(tmp_path: Path) -> None:
-    stored = encoder(model={"mix": False}).model_dump_json().replace(',"mix":false', "")
-    assert "mix" not in stored
-    (tmp_path / "recipe.json").write_text(stored)
-
-    def resume(recipe: Recipe) -> None:
-        with claimed_folder(recipe, tmp_path, make_accelerator(), resume=True):
-            pass
-
-    resume(encoder(model={"mix": False}))
-    with pytest.raises(ReadletError, match=r"the run was started with another model\.mix; "):
-        resume(encoder())
-    with pytest.raises(ReadletError, match=r"the run was started with another model\.kind; "):
-        resume(QacnnRecipe())
 
 
 def test_compiled_programs_depend_on_the_model_and_on_marked_fields() -> None:

@@ -16,7 +16,6 @@ from readlet.formats.sources import training_file
 from readlet.reading.reader_names import BUNDLED, reader_files
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceEncoder, SourceFile, SourceReader, fields_with, names_in
-from readlet.recipe.upgrade import without_later_fields
 from readlet.storage.files import open_bytes
 
 Digests = Mapping[str, str]
@@ -25,7 +24,7 @@ Digests = Mapping[str, str]
 
 def run_key(recipe: Recipe, known: Digests | None = None) -> str:
     """Digest of everything that determines a run; the paths of its files do not matter."""
-    values = without_later_fields(recipe)
+    values = recipe.model_dump(mode="json")
     del values["name"]
     for section, field, _, value in fields_with(recipe, SourceFile, SourceReader):
         if field in values[section]:

@@ -15,7 +15,6 @@ from readlet.reading.reader_names import BUNDLED, reader_files, reader_folder
 from readlet.reading.saving import own_files
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceFile, SourceReader, changed_fields, fields_with, names_in
-from readlet.recipe.upgrade import upgrade
 from readlet.storage.files import atomic_text
 from readlet.storage.json_files import own_json
 from readlet.storage.locks import locked
@@ -76,7 +75,7 @@ def _take(folder: Path, held: ExitStack) -> None:
 
 def _reject_other_recipe(recipe: Recipe, folder: Path) -> None:
     _require_run(folder)
-    changed = changed_fields(upgrade(_read_stored(folder / _RECIPE)), recipe)
+    changed = changed_fields(_read_stored(folder / _RECIPE), recipe)
     if changed:
         fault = f"the run was started with another {', '.join(changed)}"
         raise bad_input(folder, "", fault, "resume with the same recipe and --set")

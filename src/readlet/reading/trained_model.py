@@ -127,7 +127,6 @@ def read_model(
     """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
     from readlet.reading.model_card import check_metrics
     from readlet.recipe.recipe_files import parse_recipe
-    from readlet.recipe.upgrade import upgrade
     from readlet.storage.damage import damage_of, stored_text
     from readlet.storage.json_files import read_json
 
@@ -142,7 +141,7 @@ def read_model(
         raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
     reader_files(path)  # checks them
     with damage_of(path / "config.json"):
-        recipe = parse_recipe(upgrade(config["recipe"]), str(path / "config.json"))
+        recipe = parse_recipe(config["recipe"], str(path / "config.json"))
         try:
             family = _family(config, device)
         except ReadletError as error:

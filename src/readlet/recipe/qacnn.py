@@ -20,7 +20,7 @@ from readlet.recipe.recipe import (
     SpanTraining,
 )
 from readlet.recipe.softmax import Attention, Loss, gamma_without_effect
-from readlet.recipe.traits import AddedLater, OnlyInTraining, SourceFile
+from readlet.recipe.traits import OnlyInTraining, SourceFile
 
 
 def _odd(value: int) -> int:
@@ -58,7 +58,7 @@ class Words(Section):
     """Maximum number of characters that are read of each word."""
     min_character_count: Positive = 5
     """Minimum count of a character in the training data; rarer ones are treated as unknown."""
-    languages: Annotated[tuple[str, ...], AfterValidator(_checked_languages), AddedLater(())] = ()
+    languages: Annotated[tuple[str, ...], AfterValidator(_checked_languages)] = ()
     """Languages that the reader distinguishes, as codes such as es: words are looked up, and texts
     split, by language; empty: all texts are read alike."""
 
@@ -96,7 +96,7 @@ class QacnnModel(Model):
     """Inner size of the feed-forward sublayers."""
     match_features: bool = True
     """Add a feature that marks the context words that also occur in the question."""
-    language_characters: Annotated[Literal["none", "added", "film"], AddedLater("none")] = "none"
+    language_characters: Literal["none", "added", "film"] = "none"
     """How the word's language enters the character convolution: as a vector `added` to each
     character's, or as a scale and shift of each filter (`film`); needs words.languages."""
     null_answer: bool = True
@@ -107,7 +107,7 @@ class QacnnModel(Model):
     """Dropout rate at the input of each layer of a block, in addition to that at its output."""
     character_dropout: Annotated[Share, OnlyInTraining] = 0.05
     """Dropout rate of characters."""
-    language_dropout: Annotated[Share, OnlyInTraining, AddedLater(0.1)] = 0.1
+    language_dropout: Annotated[Share, OnlyInTraining] = 0.1
     """Fraction of the words whose characters are read as of unknown language, in training."""
     last_survival: Annotated[float, Field(gt=0.0, le=1.0), OnlyInTraining] = 0.9
     """Stochastic depth: probability of keeping the last layer."""

@@ -21,7 +21,6 @@ from readlet.encoding.languages import LANGUAGES
 from readlet.encoding.windows import Windows
 from readlet.formats.columns import DataFormat, parse_columns
 from readlet.recipe.traits import (
-    AddedLater,
     AffectsCompilation,
     PartOfNetwork,
     SourceFile,
@@ -107,25 +106,25 @@ class Data(Section):
     """Files of training questions; `bundled:train` is the bundled corpus."""
     dev: Annotated[Name, SourceFile] = "bundled:dev"
     """File for the evaluations during training; empty: the held-out questions."""
-    share: Annotated[float, Field(gt=0.0, le=1.0), AddedLater(1.0)] = 1.0
+    share: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     """Fraction of the training contexts to train on; a smaller one is faster and shows how much
     more data would help."""
-    folds: Annotated[int, Field(ge=0, le=1000), AfterValidator(_checked_folds), AddedLater(0)] = 0
+    folds: Annotated[int, Field(ge=0, le=1000), AfterValidator(_checked_folds)] = 0
     """Parts into which the contexts are divided, by a digest of their text; all but the part
     data.fold are trained on, and as a teacher the reader is asked about that part only; 0: none."""
-    fold: Annotated[Count, AddedLater(0)] = 0
+    fold: Count = 0
     """Number of the part that is not trained on, from 0 to data.folds - 1."""
     held_out: Annotated[float, Field(gt=0.0, lt=0.5)] = 0.05
     """Fraction of the training contexts held out to fit the calibration."""
     calibration: Annotated[Name, SourceFile] = ""
     """File of questions to fit the calibration on; if given, nothing is held out."""
-    replay: Annotated[tuple[FileName, ...], SourceFile, AddedLater(())] = ()
+    replay: Annotated[tuple[FileName, ...], SourceFile] = ()
     """Files of other questions, from which as many as those of data.train, at most, are drawn and
     trained on too: they keep a start reader from forgetting such questions."""
-    columns: Annotated[tuple[str, ...], AfterValidator(_checked_columns), AddedLater(())] = ()
+    columns: Annotated[tuple[str, ...], AfterValidator(_checked_columns)] = ()
     """Names of columns in the files, as FIELD=NAME, such as context=passage; for all files with
     named columns."""
-    encoding: Annotated[str, AfterValidator(_checked_encoding), AddedLater("")] = ""
+    encoding: Annotated[str, AfterValidator(_checked_encoding)] = ""
     """Text encoding of the files, such as cp1252; empty: UTF-8, or UTF-16 with a byte order mark.
     The bundled corpus keeps its own."""
 
@@ -157,10 +156,10 @@ class SpanData(Data):
     """Maximum length of a question, in tokens; a longer one is truncated."""
     max_answer: Annotated[int, Field(ge=1, le=512)] = 30
     """Maximum length of a predicted answer, in tokens."""
-    language: Annotated[str, AfterValidator(_checked_language), AddedLater("")] = ""
+    language: Annotated[str, AfterValidator(_checked_language)] = ""
     """Language of the contexts for which the data gives none, as a code such as es; empty: it is
     guessed. Only readers with words.languages use it."""
-    question_language: Annotated[str, AfterValidator(_checked_language), AddedLater("")] = ""
+    question_language: Annotated[str, AfterValidator(_checked_language)] = ""
     """The same for questions; empty: guessed, or that of the context."""
 
     @property
@@ -225,7 +224,7 @@ class Training(Section):
     """Decay rate of the averaged weights, which are the ones saved; 0 turns averaging off."""
     evaluate_every: Annotated[float, Field(gt=0.0, le=1e9)] = 1.0
     """Epochs between two evaluations."""
-    track_softmax: Annotated[bool, AddedLater(False)] = False
+    track_softmax: bool = False
     """Log statistics of the inputs and outputs of attention's softmax with every evaluation."""
     patience: Count = 0
     """Stop after this many evaluations without a better score; 0: never."""
@@ -259,7 +258,7 @@ class SpanTraining(Training):
     gold answers; a reader trained with data.folds is asked about the part that it did not see."""
     teacher_share: Share = 0.5
     """Weight of the teachers' probabilities in the loss; the gold answers have the rest."""
-    teacher_temperature: Annotated[float, Field(gt=0.0, le=1000.0), AddedLater(1.0)] = 1.0
+    teacher_temperature: Annotated[float, Field(gt=0.0, le=1000.0)] = 1.0
     """The teachers' scores are divided by it before they become probabilities; above 1 the
     probabilities are more even."""
 

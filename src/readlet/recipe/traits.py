@@ -6,7 +6,6 @@ starting from a reader and the lookup of files depend on traits, never on names 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic.fields import FieldInfo
@@ -37,16 +36,6 @@ class OnlyInTraining:
 
 class AffectsCompilation:
     """Compiled programs depend on it; runs that agree in all such fields share them."""
-
-
-@dataclass(frozen=True)
-class AddedLater:
-    """The field was added when runs had already been stored; `neutral` is the value without effect.
-
-    A stored recipe without the field gets this value, and a run key omits the field at this value.
-    """
-
-    neutral: Any
 
 
 class RecipeField(NamedTuple):
@@ -82,14 +71,6 @@ def fields_with(recipe: "Recipe | type[Recipe]", *traits: type) -> list[RecipeFi
             for trait in traits
         )
     ]
-
-
-def later_fields(recipe: "Recipe | type[Recipe]") -> Iterator[tuple[RecipeField, Any]]:
-    """The fields that were added later, each with its neutral value."""
-    for field in fields_of(recipe):
-        for mark in field.info.metadata:
-            if isinstance(mark, AddedLater):
-                yield field, mark.neutral
 
 
 def names_in(value: str | tuple[str, ...]) -> list[str]:
