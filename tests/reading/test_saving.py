@@ -17,7 +17,7 @@ from readlet.reading.reader_names import reader_folder
 from readlet.reading.saving import foreign_to_reader, own_files
 
 Build = Callable[..., Reader]
-OLD = Path(__file__).parents[1] / "fixtures" / "readers-of-0.1"
+FROZEN = Path(__file__).parents[1] / "fixtures" / "models"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -29,12 +29,12 @@ def reader(random_reader: Build) -> Reader:
     return random_reader("the new words")
 
 
-@pytest.mark.parametrize("name", ["norm", "refusing", "slim", "bundled"])
-def test_readers_of_earlier_versions_may_be_replaced(
+@pytest.mark.parametrize("name", ["qacnn", "encoder", "exported", "bundled"])
+def test_stored_readers_may_be_replaced(
     reader: Reader, tmp_path: Path, name: str
 ) -> None:
     out = tmp_path / "out"
-    shutil.copytree(OLD / name if name != "bundled" else reader_folder(name), out)
+    shutil.copytree(FROZEN / name if name != "bundled" else reader_folder(name), out)
     reader.save(out)
     reader.save(tmp_path / "new")
     assert contents(out) == contents(tmp_path / "new")  # no NOTICE.md of the earlier one
