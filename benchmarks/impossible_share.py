@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from readlet.formats import read_examples
-from readlet.metrics.squad import refuse_above, score_questions, summary
+from readlet.metrics.no_answer import abstain_above
+from readlet.metrics.squad import score_questions, summary
 from readlet.reading.calibration import Calibration, logit
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
@@ -50,7 +51,7 @@ def costs(reader: Reader, examples: Sequence[Example]) -> dict[float, Cost]:
             key: moved(reader.calibration, share, p.no_answer) for key, p in predicted.items()
         }
         refused = {key for key, value in no_answer.items() if value > reader.no_answer_threshold}
-        official = summary(refuse_above(scores, no_answer, reader.no_answer_threshold))
+        official = summary(abstain_above(scores, no_answer, reader.no_answer_threshold))
         wrongly = 100 * len(refused.intersection(answerable)) / len(answerable)
         found[share] = Cost(wrongly, official["HasAns_f1"], 100 - official["NoAns_f1"])
     return found

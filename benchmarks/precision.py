@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 
 from readlet.errors import ReadletError
+from readlet.experiments.learning_curve import read_log
 from readlet.fitting.train import train
 from readlet.fitting.training_data import RecentData, TrainingData
-from readlet.metrics.learning_curve import read_log
 from readlet.nn.softmax import masked_softmax
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import load_recipe, toml_value

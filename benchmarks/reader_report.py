@@ -12,23 +12,44 @@ Needs matplotlib (`pip install readlet[plots]`).
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from error_kinds import wrong_answers
 from report_page import Run, page
 from report_plots import STYLES, learning_plot, time_plot
 
 from readlet.errors import ReadletError, bad_input
+from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.formats import read_examples
-from readlet.metrics.error_kinds import wrong_answers
-from readlet.metrics.evaluation import evaluate
-from readlet.metrics.groups import Groups, evaluate_groups, question_groups
-from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
-from readlet.metrics.squad import rules_of
+from readlet.metrics.breakdowns import group_members
+from readlet.metrics.evaluation import Evaluation, evaluate
+from readlet.metrics.squad import Rules, rules_of
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.types import Example
+
+Groups = Mapping[str, Mapping[str, Sequence[Example]]]
+
+
+def question_groups(examples: Sequence[Example]) -> Groups:
+    """The questions by type, answer length and context length, grouped as in `evaluate`."""
+    return {
+        group: {name: [examples[row] for row in members] for name, members in parts.items()}
+        for group, parts in group_members(examples).items()
+    }
+
+
+def evaluate_groups(
+    groups: Groups, predictions: Mapping[str, str], rules: Rules
+) -> dict[str, dict[str, Evaluation]]:
+    """Scores and intervals of every group, by the rules of the whole data set."""
+    return {
+        group: {name: evaluate(part, predictions, rules=rules) for name, part in parts.items()}
+        for group, parts in groups.items()
+    }
+
 
 SQUAD = (
     "SQuAD (Rajpurkar et al., 2016 and 2018, https://rajpurkar.github.io/SQuAD-explorer/), "

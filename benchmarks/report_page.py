@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from readlet.metrics.error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
+from error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
+
+from readlet.experiments.learning_curve import LearningCurve, time_to_each
 from readlet.metrics.evaluation import Evaluation
-from readlet.metrics.learning_curve import LearningCurve, time_to_each
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import load_recipe, shipped_recipes
 from readlet.recipe.traits import SourceReader, changed_fields, fields_of, fields_with
@@ -36,7 +37,7 @@ evaluations.{machine}
 """
 ERRORS = """\
 Every answer that is not an exact match has one kind of error, determined by its position and form \
-(`readlet.metrics.error_kinds`). Percentages are of all questions.
+(`benchmarks/error_kinds.py`). Percentages are of all questions.
 """
 SAMPLE = """\
 Up to {count} of each kind, sampled at random (seed {seed}). Only ids and short answers are shown; \

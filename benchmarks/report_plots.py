@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from readlet.metrics.learning_curve import LearningCurve, epoch_means
+from readlet.experiments.learning_curve import LearningCurve, epoch_means
 
 # Okabe and Ito's colours, safe for colour-blind readers; markers distinguish them in greyscale.
 STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#000000", "v"))

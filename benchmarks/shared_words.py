@@ -4,8 +4,8 @@
 
 Signorelli and Sirocchi explain by such likeness why French contexts helped their reader and Spanish
 or German ones did not. Both sides of a pair are translations of each other, so they have the same
-content. Forms are compared in lower case; numbers do not count. Names are spelled alike in all languages: forms
-that are mostly capitalised inside English sentences are left out.
+content. Forms are compared in lower case; numbers do not count. Names are spelled alike in all
+languages: forms that are mostly capitalised inside English sentences are left out.
 """
 
 import argparse

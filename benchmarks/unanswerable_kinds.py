@@ -19,7 +19,7 @@ from readlet.augment.altered_questions import MIX, alter_questions
 from readlet.augment.unanswerable_questions import OTHER_PARAGRAPH, pair_up
 from readlet.errors import ReadletError, bad_input
 from readlet.formats import read_examples
-from readlet.metrics.refusals import refusal_area
+from readlet.metrics.no_answer import no_answer_area
 from readlet.progress import track
 from readlet.reading.asked import asked_of
 from readlet.reading.devices import AUTO
@@ -47,7 +47,7 @@ def area(unanswerable: Sequence[Prediction], answerable: Sequence[Prediction]) -
     """The area under the ROC curve, in percent; ties count half."""
     both = [*unanswerable, *answerable]
     has_answer = [False] * len(unanswerable) + [True] * len(answerable)
-    return 100 * (refusal_area([p.no_answer for p in both], has_answer) or 0.0)
+    return 100 * (no_answer_area([p.no_answer for p in both], has_answer) or 0.0)
 
 
 def line(

@@ -14,7 +14,7 @@ from readlet.experiments.grid import plan
 from readlet.experiments.runner import finish
 from readlet.experiments.store import RunFolder
 from readlet.fitting.train import Trained
-from readlet.metrics.class_task import class_task
+from readlet.metrics.classification import class_task
 from readlet.types import Sentence
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install readlet[plots]")

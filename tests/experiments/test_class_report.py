@@ -17,7 +17,7 @@ from readlet.experiments.runner import find_finished, finish
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import DamagedRunError, RunFolder
 from readlet.fitting.train import Trained
-from readlet.metrics.glue import glue_scores
+from readlet.metrics.classification import glue_scores
 from readlet.metrics.tasks import task_named
 from readlet.types import Sentence
 

@@ -15,14 +15,14 @@ from safetensors.numpy import save_file
 from readlet.errors import ReadletError
 from readlet.experiments import report as report_module
 from readlet.experiments.grid import Grid, expand, only_rows
+from readlet.experiments.learning_curve import LearningCurve, ScorePoint
 from readlet.experiments.render import curves_caption, write_report
 from readlet.experiments.report import Questions, Report, build_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import FinishedRun, Result
 from readlet.formats import read_examples, write_examples
-from readlet.metrics.learning_curve import LearningCurve, ScorePoint
-from readlet.metrics.span_task import SPANS
+from readlet.metrics.tasks import SPANS
 from readlet.reading.evaluate_files import write_predictions
 from readlet.types import Example
 

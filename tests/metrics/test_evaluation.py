@@ -10,14 +10,9 @@ from readlet.bundled import corpus
 from readlet.errors import ReadletError
 from readlet.formats import read_examples
 from readlet.metrics.evaluation import Evaluation, evaluate
+from readlet.metrics.no_answer import best_thresholds, precision_recall
 from readlet.metrics.significance import bootstrap_interval, paired_permutation
-from readlet.metrics.squad import (
-    best_thresholds,
-    normalise,
-    precision_recall,
-    score_questions,
-    summary,
-)
+from readlet.metrics.squad import normalise, score_questions, summary
 from readlet.types import Example, Span
 
 SQUAD_DEV = Path(__file__).parents[3] / "shared" / "data" / "squad" / "dev-v1.1.json.gz"

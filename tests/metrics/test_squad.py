@@ -4,16 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from readlet.metrics.squad import (
-    Rules,
-    best_thresholds,
-    exact_match,
-    f1,
-    precision_recall,
-    refuse_above,
-    score_questions,
-    summary,
-)
+from readlet.metrics.no_answer import abstain_above, best_thresholds, precision_recall
+from readlet.metrics.squad import Rules, exact_match, f1, score_questions, summary
 from readlet.types import Example, Span
 
 
@@ -65,7 +57,7 @@ def test_missing_predictions_are_listed_and_score_zero() -> None:
     assert summary(scores)["exact"] == 100 / 3
     assert summary(scores)["NoAns_exact"] == 50.0
     assert summary(scores)["HasAns_exact"] == 0.0
-    assert scores.is_refusal == [False, False, True]
+    assert scores.abstained == [False, False, True]
 
 
 def test_a_repeated_id_counts_as_in_the_official_scripts() -> None:
@@ -81,7 +73,7 @@ def test_a_missing_prediction_is_not_a_refusal() -> None:
     data = [Example("a", "?", "", (Span(0, "Ada"),)), Example("n", "?", "", is_impossible=True)]
     scores = score_questions(data, {"a": "Ada"}, "2.0")
     na_probs = {"a": 0.1, "n": 0.9}
-    assert summary(refuse_above(scores, na_probs, 0.5))["exact"] == 50.0
+    assert summary(abstain_above(scores, na_probs, 0.5))["exact"] == 50.0
     assert best_thresholds(scores, na_probs)["best_exact"] == 50.0
 
 
@@ -90,36 +82,3 @@ def test_no_questions() -> None:
     assert summary(scores) == {"exact": 0.0, "f1": 0.0, "total": 0}
     assert best_thresholds(scores, {})["best_f1"] == 0.0
     assert precision_recall(scores, {}) == {}
-
-
-def test_a_threshold_refuses_only_probabilities_above_it() -> None:
-    examples = [Example("a", "?", "", (Span(0, "x"),)), Example("b", "?", "")]
-    raw = score_questions(examples, {"a": "x", "b": "x"}, "2.0")
-    na_probs = {"a": 0.5, "b": 0.5}
-    assert refuse_above(raw, na_probs, 0.5).exact == [1.0, 0.0]
-    refused = refuse_above(raw, na_probs, 0.49)
-    assert refused.exact == refused.f1 == [0.0, 1.0]
-    assert refused.is_refusal == [True, True]
-    assert raw.exact == [1.0, 0.0]  # the raw scores are unchanged
-
-
-def test_best_threshold_is_the_smallest_that_gives_the_best_score() -> None:
-    examples = [Example(key, "?", "", (Span(0, "x"),) if key < "c" else ()) for key in "abcd"]
-    scores = score_questions(examples, dict.fromkeys("abcd", "x"), "2.0")
-    best = best_thresholds(scores, {"a": 0.1, "c": 0.2, "b": 0.3, "d": 0.9})
-    # After "a": 3 of 4 correct; "c" loses one and "b" regains it: no better than before.
-    assert (best["best_exact"], best["best_exact_thresh"]) == (75.0, 0.1)
-
-
-def test_precision_recall_by_hand() -> None:
-    examples = [
-        Example("a", "?", "", (Span(0, "x"),)),
-        Example("b", "?", ""),
-        Example("c", "?", ""),
-    ]
-    scores = score_questions(examples, {"a": "x", "b": "y", "c": "y"}, "2.0")
-    tied = precision_recall(scores, {"a": 0.5, "b": 0.5, "c": 0.9})
-    assert tied == {"pr_exact_ap": 50.0, "pr_f1_ap": 50.0, "pr_oracle_ap": 50.0}
-    assert precision_recall(scores, {"a": 0.1, "b": 0.5, "c": 0.9})["pr_exact_ap"] == 100.0
-    # Probabilities of questions that are not in the data change nothing.
-    assert precision_recall(scores, {"z": 0.0, "a": 0.5, "b": 0.5, "c": 0.9}) == tied

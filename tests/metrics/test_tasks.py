@@ -10,20 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readlet.formats import read_examples
-from readlet.metrics.class_task import ACCURACY, CLASSES, F1, MATTHEWS, class_items
-from readlet.metrics.glue import glue_scores
+from readlet.metrics.classification import ACCURACY, CLASSES, F1, MATTHEWS, class_items, glue_scores
 from readlet.metrics.significance import (
     bootstrap_intervals,
+    difference_p,
     paired_permutations,
     percentile_interval,
     resampled_scores,
+    score_interval,
     swapped_p_values,
 )
-from readlet.metrics.span_task import SPANS
 from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.metrics.task import Metric
-from readlet.metrics.tasks import LABELS, TASKS, task_of
-from readlet.metrics.uncertainty import difference_p, score_interval
+from readlet.metrics.tasks import LABELS, SPANS, TASKS, task_of
 from readlet.types import Example, Prediction, Sentence
 
 # --- summaries ------------------------------------------------------------------------------------

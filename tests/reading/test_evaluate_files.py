@@ -11,7 +11,7 @@ import pytest
 from readlet.bundled import corpus
 from readlet.errors import ReadletError
 from readlet.formats import read_examples
-from readlet.metrics.class_evaluation import ClassEvaluation
+from readlet.metrics.evaluation import ClassEvaluation
 from readlet.metrics.squad import exact_match
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.evaluate_files import (

@@ -30,9 +30,7 @@ def reader(random_reader: Build) -> Reader:
 
 
 @pytest.mark.parametrize("name", ["qacnn", "encoder", "exported", "bundled"])
-def test_stored_readers_may_be_replaced(
-    reader: Reader, tmp_path: Path, name: str
-) -> None:
+def test_stored_readers_may_be_replaced(reader: Reader, tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
     shutil.copytree(FROZEN / name if name != "bundled" else reader_folder(name), out)
     reader.save(out)

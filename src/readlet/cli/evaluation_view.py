@@ -9,10 +9,9 @@ from rich.text import Text
 
 from readlet.cli.console import console
 from readlet.metrics.calibration_error import ReliabilityBin
-from readlet.metrics.class_evaluation import ClassEvaluation
-from readlet.metrics.evaluation import Evaluation
-from readlet.metrics.span_task import SPANS
+from readlet.metrics.evaluation import ClassEvaluation, Evaluation
 from readlet.metrics.task import Task
+from readlet.metrics.tasks import SPANS
 
 if TYPE_CHECKING:
     from readlet.reading.evaluate_several import SeveralEvaluations

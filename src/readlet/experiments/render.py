@@ -22,8 +22,7 @@ from readlet.experiments.runner import find_finished
 from readlet.experiments.store import StoredRuns, is_ours
 from readlet.formats import read_questions, source_path
 from readlet.installing import install_extra
-from readlet.metrics.span_task import SPANS
-from readlet.metrics.tasks import LABELS, task_named
+from readlet.metrics.tasks import LABELS, SPANS, task_named
 from readlet.storage.files import write_text
 from readlet.storage.outputs import check_file, check_folder, make_folder
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from readlet.errors import CannotResumeError, ReadletError
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.keys import run_key, source_digests
+from readlet.experiments.learning_curve import read_log
 from readlet.experiments.store import (
     ANSWERS,
     LOG,
@@ -32,7 +33,6 @@ from readlet.experiments.store import (
     check_runs,
     versions,
 )
-from readlet.metrics.learning_curve import read_log
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import AffectsCompilation, fields_with
 from readlet.storage.files import atomic_text

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict
 
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests
-from readlet.metrics.learning_curve import LearningCurve, learning_curve, read_log
+from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.metrics.task import Items, Task
 from readlet.metrics.tasks import task_named
 from readlet.storage.files import atomic_text, text_chunks

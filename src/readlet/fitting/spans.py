@@ -13,9 +13,9 @@ from readlet.fitting.objective import Fitted
 from readlet.fitting.starting import copy_weights, keeps_refusals
 from readlet.fitting.teaching import ask_teachers, count_untaught
 from readlet.fitting.training_data import Part, TrainingData
-from readlet.metrics.refusals import refusal_area
-from readlet.metrics.span_task import SPANS
+from readlet.metrics.no_answer import no_answer_area
 from readlet.metrics.task import Task
+from readlet.metrics.tasks import SPANS
 from readlet.models.span_loss import Teacher
 from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.reading.calibration import UNCALIBRATED, Calibration
@@ -89,7 +89,7 @@ class SpanEvaluator:
         raw = SPANS.score(examples, raw_refusals(calibration, predictions)).summary
         found: dict[str, Any] = {"dev_raw": {name: raw[name] for name in SPANS.headline}}
         has_answer = [bool(example.answers) for example in examples]
-        area = refusal_area([p.no_answer for p in predictions], has_answer)
+        area = no_answer_area([p.no_answer for p in predictions], has_answer)
         return found | ({} if area is None else {"refusal_area": area})
 
     def model(

@@ -10,8 +10,8 @@ from readlet.families import trainable_family
 from readlet.families.family import TrainableScorer
 from readlet.fitting.objective import TaskEvaluator
 from readlet.fitting.training_data import TrainingData
+from readlet.metrics.significance import difference_p
 from readlet.metrics.task import Scored
-from readlet.metrics.uncertainty import difference_p
 from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
 from readlet.reading.trained_model import TrainedModel

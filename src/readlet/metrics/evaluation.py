@@ -1,36 +1,28 @@
-"""A complete evaluation of question answering: scores, intervals, breakdowns, comparison."""
+"""A complete evaluation of answers or of labels: scores, intervals, calibration, comparison."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from readlet.encoding.words import word_spans
 from readlet.errors import ReadletError
+from readlet.metrics.breakdowns import group_members
 from readlet.metrics.calibration_error import (
     ReliabilityBin,
     calibration_error,
     reliability,
 )
-from readlet.metrics.question_types import TYPES, question_type
-from readlet.metrics.refusals import refusal_area
-from readlet.metrics.span_task import SPANS, question_items
-from readlet.metrics.squad import (
-    QuestionScores,
-    Rules,
+from readlet.metrics.no_answer import (
+    abstain_above,
     best_thresholds,
+    no_answer_area,
     precision_recall,
-    refuse_above,
-    rules_of,
-    score_questions,
-    summary,
 )
-from readlet.metrics.uncertainty import difference_p, score_interval
-from readlet.types import Example
-
-_ANSWER_LENGTHS = {"none": (0, 1), "1": (1, 2), "2": (2, 3), "3-4": (3, 5), "5-9": (5, 10)}
-_ANSWER_LENGTHS |= {"10+": (10, 1 << 30)}
-_CONTEXT_LENGTHS = {"0-99": (0, 100), "100-149": (100, 150), "150-199": (150, 200)}
-_CONTEXT_LENGTHS |= {"200-299": (200, 300), "300+": (300, 1 << 30)}
+from readlet.metrics.significance import difference_p, score_interval
+from readlet.metrics.squad import QuestionScores, Rules, rules_of, score_questions, summary
+from readlet.metrics.task import Scored, Task
+from readlet.metrics.tasks import SPANS, question_items
+from readlet.types import Example, Sentence
 
 
 @dataclass(frozen=True)
@@ -44,7 +36,7 @@ class Evaluation:
     against: dict[str, float] | None
     # The reader's confidence against its accuracy; None without a reader.
     reliability: list[ReliabilityBin] | None = None
-    # Area under the ROC curve of the refusals; None without probabilities, or one kind of question.
+    # Area under the ROC curve of the no-answer probability; None without probabilities, or one kind of question.
     refusal_area: float | None = None
 
     @property
@@ -85,7 +77,7 @@ def evaluate(
     official: dict[str, float] = {}
     if na_probs is not None:
         _require_probabilities(raw, na_probs)
-        scores = refuse_above(raw, na_probs, na_threshold)
+        scores = abstain_above(raw, na_probs, na_threshold)
         official = best_thresholds(raw, na_probs) | precision_recall(raw, na_probs)
     items = question_items(scores)
     return Evaluation(
@@ -110,7 +102,7 @@ def _reliability(
 def _refusal_area(scores: QuestionScores, na_probs: Mapping[str, float] | None) -> float | None:
     if na_probs is None:
         return None
-    return refusal_area([na_probs[identity] for identity in scores.ids], scores.has_answer)
+    return no_answer_area([na_probs[identity] for identity in scores.ids], scores.has_answer)
 
 
 def _require_probabilities(scores: QuestionScores, na_probs: Mapping[str, float]) -> None:
@@ -136,26 +128,6 @@ def _compare(
     return found | {"missing": len(other.missing)}
 
 
-def group_members(rows: Sequence[Example]) -> dict[str, dict[str, list[int]]]:
-    """Rows by kind of question and by length, in words; empty groups are left out."""
-    context_words = {context: len(word_spans(context)) for context in {e.context for e in rows}}
-    groups: dict[str, tuple[Iterable[str], list[str]]] = {
-        "question type": (TYPES, [question_type(e.question) for e in rows]),
-        "answer words": (_ANSWER_LENGTHS, [_bin(_ANSWER_LENGTHS, _shortest(e)) for e in rows]),
-        "context words": (
-            _CONTEXT_LENGTHS,
-            [_bin(_CONTEXT_LENGTHS, context_words[e.context]) for e in rows],
-        ),
-    }
-    result: dict[str, dict[str, list[int]]] = {}
-    for group, (names, member_of) in groups.items():
-        for name in names:
-            members = [row for row, member in enumerate(member_of) if member == name]
-            if members:
-                result.setdefault(group, {})[name] = members
-    return result
-
-
 def _breakdown(
     examples: Iterable[Example], scores: QuestionScores
 ) -> dict[str, dict[str, dict[str, float]]]:
@@ -174,10 +146,113 @@ def _breakdown(
     }
 
 
-def _shortest(example: Example) -> int:
-    """Length in words of the shortest gold answer."""
-    return min((len(word_spans(answer.text)) for answer in example.answers), default=0)
+@dataclass(frozen=True)
+class ClassEvaluation:
+    """Everything that `readlet evaluate` prints for texts with labels."""
+
+    task: Task
+    official: dict[str, float]
+    missing: list[str]
+    intervals: dict[str, tuple[float, float]]
+    against: dict[str, float] | None
+    # By label, then by predicted class; None for values.
+    confusion: dict[str, dict[str, int]] | None = None
+    # The classifier's confidence against its accuracy; None without a classifier.
+    reliability: list[ReliabilityBin] | None = None
+
+    @property
+    def calibration_error(self) -> float | None:
+        return None if self.reliability is None else calibration_error(self.reliability)
+
+    def as_json(self) -> dict[str, Any]:
+        extra: dict[str, Any] = {
+            "missing": self.missing,
+            "confidence_95": {name: list(bounds) for name, bounds in self.intervals.items()},
+        }
+        if self.confusion is not None:
+            extra["confusion"] = self.confusion
+        if self.against is not None:
+            extra["against"] = self.against
+        if self.reliability is not None:
+            extra["calibration_error"] = self.calibration_error
+            extra["reliability"] = [asdict(bin) for bin in self.reliability]
+        return self.official | extra
 
 
-def _bin(bins: Mapping[str, tuple[int, int]], length: int) -> str:
-    return next(name for name, (low, high) in bins.items() if low <= length < high)
+def evaluate_classes(
+    task: Task,
+    classes: Sequence[str],
+    sentences: Sequence[Sentence],
+    predictions: Mapping[str, str],
+    *,
+    against: Mapping[str, str] | None = None,
+    confidences: Mapping[str, float] | None = None,
+) -> ClassEvaluation:
+    """Score predicted labels by id; a text without a prediction counts as wrong.
+
+    Without `classes` the labels are values, and every text needs a prediction.
+    """
+    scored = _scored(task, classes, sentences, predictions)
+    return ClassEvaluation(
+        task=task,
+        official=scored.summary,
+        missing=missing_in(sentences, predictions),
+        intervals={metric.name: score_interval(metric, scored.items) for metric in task.metrics},
+        against=(
+            _compare_classes(task, classes, sentences, scored, against)
+            if against is not None
+            else None
+        ),
+        confusion=_confusion(classes, sentences, predictions) if classes else None,
+        reliability=_class_reliability(sentences, predictions, confidences),
+    )
+
+
+def missing_in(sentences: Sequence[Sentence], given: Mapping[str, str]) -> list[str]:
+    """The ids of the texts without a prediction."""
+    return [sentence.id for sentence in sentences if sentence.id not in given]
+
+
+def _scored(
+    task: Task, classes: Sequence[str], sentences: Sequence[Sentence], given: Mapping[str, str]
+) -> Scored:
+    return task.score(sentences, [given.get(s.id) or _wrong(classes, s) for s in sentences])
+
+
+def _wrong(classes: Sequence[str], sentence: Sentence) -> str:
+    return next(name for name in classes if name != sentence.label)
+
+
+def _confusion(
+    classes: Sequence[str], sentences: Sequence[Sentence], given: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
+    counts = Counter((s.label, given[s.id]) for s in sentences if s.id in given)
+    return {label: {name: counts[label, name] for name in classes} for label in classes}
+
+
+def _class_reliability(
+    sentences: Sequence[Sentence],
+    predictions: Mapping[str, str],
+    confidences: Mapping[str, float] | None,
+) -> list[ReliabilityBin] | None:
+    if confidences is None:
+        return None
+    correct = [float(predictions[s.id] == s.label) for s in sentences]
+    return reliability([confidences[s.id] for s in sentences], correct)
+
+
+def _compare_classes(
+    task: Task,
+    classes: Sequence[str],
+    sentences: Sequence[Sentence],
+    ours: Scored,
+    against: Mapping[str, str],
+) -> dict[str, float]:
+    theirs = _scored(task, classes, sentences, against)
+    found: dict[str, float] = {}
+    for metric in task.metrics:
+        there = theirs.summary[metric.name]
+        found[metric.name] = there
+        found[f"{metric.name}_difference"] = ours.summary[metric.name] - there
+        found[f"{metric.name}_p"] = difference_p(metric, ours.items, theirs.items)
+    return found | {"missing": len(missing_in(sentences, against))}

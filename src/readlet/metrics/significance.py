@@ -1,4 +1,4 @@
-"""Confidence intervals of scores, and significance tests of differences between systems.
+"""Confidence intervals of scores, and significance tests of differences, for any metric of a task.
 
 Means have faster variants; `resampled_scores` and `swapped_p_values` accept any formula of sums.
 """
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from readlet.metrics.task import Items, Metric
 
 _BATCH = 100  # resamples at a time: limits the memory
 _PERMUTATIONS_PER_COLUMN = 50
@@ -182,3 +184,26 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = largest
     return corrected
+
+
+def score_interval(metric: Metric, items: Items) -> tuple[float, float]:
+    """The 95 % bootstrap interval over items, in percent."""
+    table = metric.table(items)  # (items, columns)
+    if metric.is_mean:
+        return bootstrap_interval(table[:, 0])
+    if not len(table):
+        return 0.0, 0.0
+    low, high = percentile_interval(resampled_scores(table[:, None, None], metric.of_sums))[:, 0]
+    return float(low), float(high)
+
+
+def difference_p(metric: Metric, items: Items, other: Items) -> float:
+    """The p-value of a paired permutation test of two systems on the same items."""
+    first, second = metric.table(items), metric.table(other)  # (items, columns) each
+    if metric.is_mean:
+        return paired_permutation(first[:, 0], second[:, 0])
+    differ = np.any(first != second, axis=1)
+    if not differ.any():
+        return 1.0
+    sides = first[:, None, None], second[:, None, None]  # (items, 1, 1, columns) each
+    return float(swapped_p_values(*sides, metric.of_sums)[0])

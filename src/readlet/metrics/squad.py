@@ -1,4 +1,4 @@
-"""Exact match and F1 of SQuAD 1.1 and 2.0, equal to the official evaluations (law 8)."""
+"""Exact match and F1 of SQuAD 1.1 and 2.0, equal to the official evaluations to the last digit."""
 
 import re
 import string
@@ -54,7 +54,7 @@ class QuestionScores:
     exact: list[float]
     f1: list[float]
     has_answer: list[bool]
-    is_refusal: list[bool]  # the prediction is empty
+    abstained: list[bool]  # the prediction is empty
     missing: list[str]
     rules: Rules
 
@@ -103,55 +103,6 @@ def summary(scores: QuestionScores) -> dict[str, float]:
     return result
 
 
-def refuse_above(
-    scores: QuestionScores, na_probs: Mapping[str, float], threshold: float
-) -> QuestionScores:
-    """The scores if every question with a no-answer probability above the threshold is refused.
-
-    A missing prediction stays wrong: it does not count as a refusal.
-    """
-    missing = set(scores.missing)
-    refused = [na_probs[key] > threshold and key not in missing for key in scores.ids]
-
-    def applied(values: Sequence[float]) -> list[float]:
-        rows = zip(values, refused, scores.has_answer, strict=True)
-        return [float(not has) if no else value for value, no, has in rows]
-
-    return QuestionScores(
-        scores.ids,
-        applied(scores.exact),
-        applied(scores.f1),
-        scores.has_answer,
-        [empty or no for empty, no in zip(scores.is_refusal, refused, strict=True)],
-        scores.missing,
-        scores.rules,
-    )
-
-
-def best_thresholds(scores: QuestionScores, na_probs: Mapping[str, float]) -> dict[str, float]:
-    """The best score over all no-answer thresholds, and the smallest threshold that reaches it."""
-    best_exact, exact_threshold = _best(scores, scores.exact, na_probs)
-    best_f1, f1_threshold = _best(scores, scores.f1, na_probs)
-    return {
-        "best_exact": best_exact,
-        "best_exact_thresh": exact_threshold,
-        "best_f1": best_f1,
-        "best_f1_thresh": f1_threshold,
-    }
-
-
-def precision_recall(scores: QuestionScores, na_probs: Mapping[str, float]) -> dict[str, float]:
-    """Average precision when questions are answered in order of decreasing confidence."""
-    if not any(scores.has_answer):
-        return {}
-    oracle = [float(has) for has in scores.has_answer]
-    return {
-        "pr_exact_ap": _average_precision(scores, scores.exact, na_probs),
-        "pr_f1_ap": _average_precision(scores, scores.f1, na_probs),
-        "pr_oracle_ap": _average_precision(scores, oracle, na_probs),
-    }
-
-
 def _golds(example: Example, rules: Rules) -> list[str]:
     golds = [answer.text for answer in example.answers]
     if rules == "2.0":
@@ -171,47 +122,3 @@ def _averages(prefix: str, scores: QuestionScores, rows: Sequence[int]) -> dict[
         f"{prefix}f1": 100.0 * added(scores.f1[row] for row in rows) / max(total, 1),
         f"{prefix}total": total,
     }
-
-
-def _by_confidence(scores: QuestionScores, na_probs: Mapping[str, float]) -> list[int]:
-    """Rows by increasing no-answer probability; ties stay in the order of `na_probs`."""
-    rows = {identity: row for row, identity in enumerate(scores.ids)}
-    return [rows[key] for key in sorted(na_probs, key=lambda key: na_probs[key]) if key in rows]
-
-
-def _best(
-    scores: QuestionScores, values: Sequence[float], na_probs: Mapping[str, float]
-) -> tuple[float, float]:
-    # Refusing everything is right for the unanswerable questions; then answer one by one.
-    missing = set(scores.missing)
-    predicted = [identity not in missing for identity in scores.ids]
-    pairs = zip(scores.has_answer, predicted, strict=True)
-    current: float = sum(given and not has for has, given in pairs)
-    best, threshold = current, 0.0
-    for row in _by_confidence(scores, na_probs):
-        if not predicted[row]:
-            continue
-        if scores.has_answer[row]:
-            current += values[row]
-        elif not scores.is_refusal[row]:
-            current -= 1
-        if current > best:
-            best, threshold = current, na_probs[scores.ids[row]]
-    return 100.0 * best / max(len(scores), 1), threshold
-
-
-def _average_precision(
-    scores: QuestionScores, values: Sequence[float], na_probs: Mapping[str, float]
-) -> float:
-    order = _by_confidence(scores, na_probs)
-    answerable = sum(scores.has_answer)
-    true_positives = precision_sum = last_recall = 0.0
-    for rank, row in enumerate(order, 1):
-        if scores.has_answer[row]:
-            true_positives += values[row]
-        recall = true_positives / answerable
-        tie = rank < len(order) and (na_probs[scores.ids[row]] == na_probs[scores.ids[order[rank]]])
-        if not tie:  # only a change of the threshold is a point of the curve
-            precision_sum += true_positives / rank * (recall - last_recall)
-            last_recall = recall
-    return 100.0 * precision_sum

@@ -15,7 +15,7 @@ from unicodedata import normalize
 from readlet.encoding.function_words import FUNCTION_WORDS
 from readlet.encoding.words import SENTENCE_ENDS, word_spans
 from readlet.errors import ReadletError
-from readlet.metrics.question_types import question_type
+from readlet.metrics.breakdowns import question_type
 from readlet.reading.asked import Asked, as_pairs, check_languages
 from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_refusals
 

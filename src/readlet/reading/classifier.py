@@ -148,8 +148,7 @@ def classifications(
 
 def task_of_labels(labels: "Labels", recipe: "ClassifierRecipe") -> "Task":
     """How predictions of these labels are scored."""
-    from readlet.metrics.class_task import class_task
-    from readlet.metrics.value_task import VALUES
+    from readlet.metrics.classification import VALUES, class_task
 
     if labels.kind == "numbers":
         return VALUES

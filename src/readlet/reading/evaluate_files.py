@@ -12,8 +12,8 @@ from readlet.formats import read_examples
 from readlet.formats.columns import PLAIN, DataFormat
 from readlet.formats.sources import input_path
 from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
+from readlet.metrics.calibration_error import reliability_plot
 from readlet.metrics.evaluation import Evaluation, evaluate
-from readlet.metrics.reliability_plot import reliability_plot
 from readlet.metrics.squad import Rules
 from readlet.progress import track
 from readlet.reading.asked import asked_of, check_languages, in_languages

@@ -11,10 +11,9 @@ from readlet.formats.glue import Task as GlueTask
 from readlet.formats.labels import class_names, class_numbers, label_values
 from readlet.formats.sources import input_path
 from readlet.formats.text_rows import label_text
-from readlet.metrics.class_evaluation import ClassEvaluation, evaluate_classes
-from readlet.metrics.class_task import CLASSES, class_task
-from readlet.metrics.glue import GLUE_CLASSES
-from readlet.metrics.reliability_plot import reliability_plot
+from readlet.metrics.calibration_error import reliability_plot
+from readlet.metrics.classification import CLASSES, GLUE_CLASSES, class_task
+from readlet.metrics.evaluation import ClassEvaluation, evaluate_classes
 from readlet.progress import track
 from readlet.reading.classifier import Classifier
 from readlet.reading.classify_file import asked_text

@@ -10,7 +10,8 @@ import numpy as np
 from readlet.encoding.rows import Rows
 from readlet.families.family import Floats
 from readlet.metrics.calibration_error import expected_calibration_error
-from readlet.metrics.squad import best_thresholds, exact_match, score_questions
+from readlet.metrics.no_answer import best_thresholds
+from readlet.metrics.squad import exact_match, score_questions
 from readlet.reading.calibration import (
     UNCALIBRATED,
     Calibration,

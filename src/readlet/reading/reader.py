@@ -47,7 +47,7 @@ class Reader(TrainedModel):
 
     @property
     def task(self) -> "Task":
-        from readlet.metrics.span_task import SPANS
+        from readlet.metrics.tasks import SPANS
 
         return SPANS
 

@@ -155,7 +155,8 @@ def _strict(
 ) -> Located | Lost:
     """The translated answer, case aside, stands in the translated context.
 
-    This is the rule of Signorelli and Sirocchi. They take the first occurrence; here the one in the answer's sentences goes first.
+    This is the rule of Signorelli and Sirocchi. They take the first occurrence; here the one in
+    the answer's sentences goes first.
     """
     translated = translate(answer.text)
     near = find_exact(place, [translated])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.metrics.learning_curve import (
+from readlet.experiments.learning_curve import (
     LossPoint,
     Reached,
     ScorePoint,

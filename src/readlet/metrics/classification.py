@@ -1,20 +1,50 @@
-"""Classification of texts: accuracy, F1 and Matthews correlation of any number of classes.
+"""Scores of labels and of values of texts: GLUE, any number of classes, regression.
 
-An item has indicators: for each class, whether it is the label, whether it is predicted, and
-whether it is both. All metrics are formulas over their sums.
+The official scores of CoLA, SST-2 and MRPC stand beside formulas over sums of indicators: for each
+class, whether it is the label, whether it is predicted, and whether it is both. The formulas can be
+resampled; a test compares the two.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from readlet.formats.glue import Task as GlueTask
-from readlet.formats.labels import class_numbers
-from readlet.metrics.glue import GLUE_CLASSES, glue_scores
-from readlet.metrics.task import Items, Metric, Scored, Task, mean, ratio
+from readlet.formats.labels import class_numbers, label_values
+from readlet.metrics.task import ONE, Items, Metric, Scored, Task, mean, ratio
 from readlet.types import Sentence
+
+GLUE_CLASSES = ("0", "1")
+
+
+def glue_scores(
+    task: GlueTask, labels: Sequence[int], predicted: Sequence[int]
+) -> dict[str, float]:
+    """The official GLUE scores of the task, in percent, with the number of rows."""
+    pairs = list(zip(labels, predicted, strict=True))
+    correct, total = sum(gold == guess for gold, guess in pairs), len(pairs)
+    tp = sum(gold and guess for gold, guess in pairs)  # true positives, and so on
+    tn = correct - tp
+    fp = sum(guess and not gold for gold, guess in pairs)
+    fn = total - correct - fp
+    scores: dict[str, float]
+    if task == "cola":
+        denominator = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        # With only one class in the data or in the predictions it is 0 by convention.
+        covariance = tp * tn - fp * fn
+        scores = {
+            "matthews_correlation": 100.0 * (covariance / denominator) if denominator else 0.0
+        }
+    else:
+        scores = {"accuracy": 100.0 * (correct / max(total, 1))}
+    if task == "mrpc":
+        wrong = fp + fn
+        scores["f1"] = 100.0 * (2 * tp / (2 * tp + wrong)) if tp or wrong else 0.0
+    return scores | {"total": total}
+
 
 Counts = NDArray[np.float64]
 PREDICTED_CLASSES = "predicted_classes"
@@ -130,3 +160,75 @@ CLASSES: dict[GlueTask, Task] = {
     "sst2": _glue("sst2", ACCURACY),
     "mrpc": _glue("mrpc", ACCURACY, F1),
 }
+
+
+Sums = NDArray[np.float64]
+_ROUNDING = 1e-10  # relative: sums of double precision are right to some more digits
+
+
+def pearson(
+    count: Sums, label: Sums, value: Sums, label2: Sums, value2: Sums, product: Sums
+) -> NDArray[np.float64]:
+    """The correlation in percent; 0 if labels or predictions are all equal."""
+    covariance = count * product - label * value  # (...)
+    spreads = _spread(count, label, label2) * _spread(count, value, value2)  # (...)
+    return ratio(covariance, np.sqrt(spreads))
+
+
+def _spread(count: Sums, total: Sums, squares: Sums) -> NDArray[np.float64]:
+    """The variance times the squared count; 0 if it is no more than rounding.
+
+    A resample may draw the same value only: its variance is then 1e-16 instead of 0.
+    """
+    spread = count * squares - total**2  # (...)
+    return np.where(spread > _ROUNDING * count * squares, spread, 0.0)
+
+
+def value_items(labels: Sequence[float], values: Sequence[float]) -> Items:
+    """Labels, values, their squares and products, (texts,) each.
+
+    Both are shifted and scaled alike, which no correlation notices: sums of squares of large
+    numbers would lose the digits that matter.
+    """
+    gold, guess = np.array(labels, np.float64), np.array(values, np.float64)  # (texts,) each
+    middle, scale = (gold.mean(), gold.std() or 1.0) if len(gold) else (0.0, 1.0)
+    gold, guess = (gold - middle) / scale, (guess - middle) / scale
+    return {
+        "label": gold,
+        "value": guess,
+        "label_squared": gold**2,
+        "value_squared": guess**2,
+        "product": gold * guess,
+    }
+
+
+PEARSON = Metric(
+    "pearson",
+    "Pearson correlation",
+    (ONE, "label", "value", "label_squared", "value_squared", "product"),
+    pearson,
+)
+
+
+def _score_values(sentences: Sequence[Sentence], predicted: Sequence[str]) -> Scored:
+    labels, values = label_values("dev", sentences), [float(text) for text in predicted]
+    items = value_items(labels, values)
+    ids = [sentence.id for sentence in sentences]
+    errors = np.square(np.array(labels) - np.array(values))  # (texts,)
+    summary = {
+        "pearson": PEARSON.score(items),
+        "spearman": PEARSON.score(value_items(ranks(labels), ranks(values))),
+        "mean_squared_error": float(errors.mean()) if len(errors) else 0.0,
+        "total": len(ids),
+    }
+    return Scored(ids, items, summary, dict(zip(ids, predicted, strict=True)))
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from 1; equal values share the mean of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    of_value = np.cumsum(counts) - (counts - 1) / 2  # (distinct values,)
+    return [float(rank) for rank in of_value[inverse]]
+
+
+VALUES = Task("values", "texts", (PEARSON,), "pearson", ("pearson",), _score_values)

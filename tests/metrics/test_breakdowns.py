@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.metrics.question_types import TYPES, question_type
+from readlet.metrics.breakdowns import TYPES, question_type
 
 EXAMPLES = {
     # English
