@@ -1,0 +1,192 @@
+"""Figures of the house: modules, lines, and what one `ask` and one `train` pass through.
+
+    python benchmarks/house.py             # counts; the limits are those of docs/design.md
+    python benchmarks/house.py --list      # and the modules by name
+    python benchmarks/house.py --installs  # and megabytes and seconds of both installs
+
+A module is counted without `__init__.py`. "Imported" modules are loaded by a command, "entered"
+ones run a function of theirs. The exit code is 1 if a limit is passed.
+"""
+
+import argparse
+import ast
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "readlet"
+LIMITS = {
+    "modules": 190,
+    "lines of source": 33_000,
+    "lines of tests": 30_000,
+    "ask: modules entered": 30,
+    "ask: modules imported": 60,
+    "train: modules entered": 55,
+    "light install, MB": 260,
+}
+_PROBE = """
+import json, runpy, sys, threading
+entered, package = set(), sys.argv.pop(1)
+def look(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code.co_filename.startswith(package) and code.co_name != "<module>":
+        entered.add(code.co_filename)
+threading.setprofile(look)
+sys.setprofile(look)
+report = sys.argv.pop(1)
+try:
+    runpy.run_module("readlet", run_name="__main__", alter_sys=True)
+except SystemExit as stop:
+    status = stop.code
+sys.setprofile(None)
+imported = [m.__file__ for m in list(sys.modules.values())
+            if (getattr(m, "__file__", None) or "").startswith(package)]
+with open(report, "w") as file:
+    json.dump({"entered": sorted(entered), "imported": sorted(imported), "status": status}, file)
+"""
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
+
+
+def lines(paths: list[Path]) -> int:
+    return sum(len(path.read_text("utf-8").splitlines()) for path in paths)
+
+
+def importers() -> dict[str, set[str]]:
+    """For each module, those that import it."""
+    known = {
+        ".".join(("readlet", *p.relative_to(PACKAGE).with_suffix("").parts)) for p in modules()
+    }
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        here = ".".join(("readlet", *path.relative_to(PACKAGE).with_suffix("").parts))
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names: list[str] = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+            elif isinstance(node, ast.Import):
+                names = [name.name for name in node.names]
+            for name in known.intersection(names) - {here}:
+                found[name].add(here)
+    return found
+
+
+def walk(*arguments: str) -> dict[str, list[str]]:
+    """The modules that a command imports and enters, by their paths below the package."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        done = subprocess.run(
+            [sys.executable, "-c", _PROBE, str(PACKAGE), str(report), *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if not report.exists():
+            raise SystemExit(done.stderr)
+        found = json.loads(report.read_text("utf-8"))
+    if found["status"]:
+        raise SystemExit(f"readlet {' '.join(arguments)}:\n{done.stderr}")
+    return {
+        kind: [
+            str(Path(name).relative_to(PACKAGE))
+            for name in found[kind]
+            if not name.endswith("__init__.py")
+        ]
+        for kind in ("entered", "imported")
+    }
+
+
+def megabytes(folder: Path) -> float:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return sum(path.stat().st_size for path in files) / 1e6
+
+
+def install(wheel: Path, extra: str) -> tuple[float, float]:
+    """Megabytes and seconds of an install in a new environment, modules not compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        before, start = megabytes(Path(folder)), time.perf_counter()
+        wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+        pip = [f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "--no-compile"]
+        subprocess.run(
+            [*pip, "-c", str(ROOT / "constraints.txt"), wanted],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
+        return megabytes(Path(folder)) - before, time.perf_counter() - start
+
+
+def installs() -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        build += ["--no-build-isolation", "--wheel-dir", folder, str(ROOT)]
+        subprocess.run(build, check=True)
+        wheel = next(Path(folder).glob("*.whl"))
+        found = {"wheel, MB": wheel.stat().st_size / 1e6}
+        for name, extra in (("light", ""), ("train", "train")):
+            found[f"{name} install, MB"], found[f"{name} install, seconds"] = install(wheel, extra)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="name the modules")
+    parser.add_argument("--installs", action="store_true", help="measure both installs")
+    given = parser.parse_args()
+    paths, users = modules(), importers()
+    sizes = {path: len(path.read_text("utf-8").splitlines()) for path in paths}
+    single = [name for name, by in users.items() if len(by) == 1]
+    figures: dict[str, float] = {
+        "modules": len(paths),
+        "lines of source": lines(sorted(PACKAGE.rglob("*.py"))),
+        "lines of tests": lines(sorted((ROOT / "tests").rglob("*.py"))),
+        "modules with one importer": len(single),
+        "modules under 60 lines": sum(size < 60 for size in sizes.values()),
+        "modules over 400 lines": sum(size > 400 for size in sizes.values()),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        passage = Path(folder) / "passage.txt"
+        passage.write_text("The kettle was patented in 1891.")
+        walks = {"ask": walk("ask", "When was the kettle patented?", str(passage))}
+        small = [f"--set=training.{field}" for field in ("epochs=1", "evaluate_every=1")]
+        walks["train"] = walk("train", "tiny", "--out", f"{folder}/run", *small)
+    for command, found in walks.items():
+        for kind, names in found.items():
+            figures[f"{command}: modules {kind}"] = len(names)
+    if given.installs:
+        figures |= installs()
+    wrong = False
+    for name, value in figures.items():
+        limit = LIMITS.get(name)
+        passed = limit is not None and value > limit
+        wrong |= passed
+        note = "" if limit is None else f"   at most {limit:,}{': PASSED' if passed else ''}"
+        print(f"{name:<28}{value:>10,.0f}{note}")
+    if given.list:
+        print("\nwith one importer:", *sorted(single), sep="\n  ")
+        print(
+            "\nunder 60 lines:",
+            *(p.relative_to(PACKAGE) for p in paths if sizes[p] < 60),
+            sep="\n  ",
+        )
+        print(
+            "\nover 400 lines:",
+            *(p.relative_to(PACKAGE) for p in paths if sizes[p] > 400),
+            sep="\n  ",
+        )
+        for command, found in walks.items():
+            for kind, names in found.items():
+                print(f"\n{command}, {kind}:", *names, sep="\n  ")
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
