@@ -36,7 +36,7 @@ class Evaluation:
     against: dict[str, float] | None
     # The reader's confidence against its accuracy; None without a reader.
     reliability: list[ReliabilityBin] | None = None
-    # Area under the ROC curve of the no-answer probability; None without probabilities, or one kind of question.
+    # ROC area of the no-answer probability; None without probabilities, or one kind of question.
     refusal_area: float | None = None
 
     @property
