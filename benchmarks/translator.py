@@ -34,7 +34,7 @@ from translator_data import (
 
 from readlet.formats import read_questions
 from readlet.machine import own_cores
-from readlet.nn.position import sinusoids
+from readlet.nn.qanet import sinusoids
 from readlet.training.signals import stop_signals
 
 

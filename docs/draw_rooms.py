@@ -17,7 +17,7 @@ _EVERYWHERE = ("errors", "types", "terminal", "machine", "processes", "installin
 ROOMS = (
     *_EVERYWHERE,
     *("storage", "bundled", "formats", "encoding", "inspection", "translation"),
-    *("augment", "crosslingual", "metrics", "recipe", "nn", "models", "training"),
+    *("augment", "crosslingual", "metrics", "nn", "recipe", "models", "training"),
     *("families", "reading", "compat", "export", "fitting", "experiments", "serve", "cli"),
 )
 """From left to right: a room imports from those before it. Files beside the rooms are rooms too."""

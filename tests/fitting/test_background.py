@@ -13,7 +13,7 @@ from readlet.families import family_of
 from readlet.fitting.background import encoding_in_background
 from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import prepare
-from readlet.nn.encoder_block import EncoderBlock
+from readlet.nn.qanet import EncoderBlock
 from readlet.recipe.recipe_files import load_recipe
 from readlet.training.precision import MixedPrecision
 

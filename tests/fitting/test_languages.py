@@ -14,7 +14,7 @@ from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
 from readlet.fitting.training_data import prepare
 from readlet.formats import write_examples
-from readlet.nn.language_characters import FilmLanguage
+from readlet.nn.characters import FilmLanguage
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.reading.slimming import slim

@@ -18,8 +18,8 @@ from readlet.fitting.starting import load_start
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import prepare
 from readlet.formats import read_examples, write_examples
-from readlet.nn.norm_loss import _warn
-from readlet.nn.stochastic_depth import StochasticDepth
+from readlet.nn.normsoftmax.loss import _warn
+from readlet.nn.qanet import StochasticDepth
 from readlet.reading.calibration import Calibration
 from readlet.reading.fit_calibration import MIN_QUESTIONS
 from readlet.reading.reader import Reader

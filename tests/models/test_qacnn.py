@@ -14,9 +14,9 @@ from readlet.encoding.features import PADDING_FORM, encode
 from readlet.encoding.windows import Windows
 from readlet.encoding.word_arrays import shapes
 from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
+from readlet.families.torch_scorer import count_parameters
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import span_loss
-from readlet.nn.parameters import count_parameters
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from readlet.errors import ReadletError
+from readlet.families.torch_scorer import count_parameters
 from readlet.models.qacnn import QACNN
 from readlet.nn.layer_mix import make_layer_mix
-from readlet.nn.parameters import count_parameters
 from readlet.nn.pooling import POOLERS
 from readlet.recipe.classifier import ClassifierRecipe, PoolerName
 from readlet.recipe.encoder import EncoderRecipe

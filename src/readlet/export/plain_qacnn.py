@@ -15,16 +15,17 @@ from torch import Tensor, nn
 
 from readlet.export.operations import attended, normed, reshaped
 from readlet.models.qacnn import QACNN
-from readlet.nn.attention import SelfAttention
-from readlet.nn.characters import PADDING, CharacterConvolution
-from readlet.nn.convolution import SeparableConvolution
-from readlet.nn.encoder_block import EncoderBlock
-from readlet.nn.language_characters import AddedLanguage, FilmLanguage
-from readlet.nn.norm_attention import norm_attention
-from readlet.nn.position import PositionalEncoding
+from readlet.nn.characters import PADDING, AddedLanguage, CharacterConvolution, FilmLanguage
+from readlet.nn.normsoftmax.attention import norm_attention
+from readlet.nn.qanet import (
+    ContextQueryAttention,
+    EncoderBlock,
+    PositionalEncoding,
+    SelfAttention,
+    SeparableConvolution,
+    StochasticDepth,
+)
 from readlet.nn.softmax import MASKED
-from readlet.nn.stochastic_depth import StochasticDepth
-from readlet.nn.trilinear import ContextQueryAttention
 
 # Sums of more of them, for the words of a batch, do not fit into the caches.
 _CHARACTERS_AT_ONCE = 8

@@ -33,7 +33,7 @@ from readlet.families.torch_scorer import (
 )
 from readlet.models.qacnn import QACNN
 from readlet.models.span_scores import SpanLogits
-from readlet.nn.encoder_block import sublayer_count
+from readlet.nn.qanet import sublayer_count
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.softmax import norm_gamma

@@ -19,8 +19,7 @@ from readlet.families.family import AnyEncoder, Encoder, SpanScores
 from readlet.families.onnx_weights import WEIGHTS
 from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
-from readlet.nn.norm_loss import highest_confidence, warn_of_bound
-from readlet.nn.parameters import count_parameters
+from readlet.nn.normsoftmax.loss import highest_confidence, warn_of_bound
 from readlet.recipe.recipe import Training
 from readlet.storage.damage import damage_of
 from readlet.storage.tensors import (
@@ -157,3 +156,8 @@ def warn_of_short_windows(rows: Rows, *, can_refuse: bool) -> None:
     places = [int(length) + can_refuse for length in lengths if length > 0]
     lowest = min(places, key=highest_confidence, default=1)
     warn_of_bound(lowest, "places (a short window)", "loss.gamma")
+
+
+def count_parameters(module: nn.Module) -> int:
+    """Trainable parameters only: frozen word vectors do not count."""
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)

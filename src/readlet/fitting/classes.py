@@ -15,7 +15,7 @@ from readlet.formats.labelled import require_one_kind
 from readlet.formats.labels import class_numbers
 from readlet.inspection.classes import class_balance
 from readlet.metrics.task import Task
-from readlet.nn.norm_loss import warn_of_bound
+from readlet.nn.normsoftmax.loss import warn_of_bound
 from readlet.reading.class_calibration import (
     TOO_FEW,
     ClassCalibration,

@@ -17,7 +17,7 @@ from readlet.metrics.no_answer import no_answer_area
 from readlet.metrics.task import Task
 from readlet.metrics.tasks import SPANS
 from readlet.models.span_loss import Teacher
-from readlet.nn.softmax_tracker import tracked_softmax
+from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.reading.calibration import UNCALIBRATED, Calibration
 from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
 from readlet.reading.foreign_languages import languages_of

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from readlet.encoding.sentence_batches import SentenceBatch
 from readlet.models.pretrained_encoder import PretrainedEncoder
 from readlet.nn.layer_mix import LayerMix
-from readlet.nn.parameters import BERT_DEVIATION
-from readlet.nn.pooling import ClsPooler, Pooler
+from readlet.nn.pooling import BERT_DEVIATION, ClsPooler, Pooler
 from readlet.nn.softmax import normalised
 
 

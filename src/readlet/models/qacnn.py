@@ -7,13 +7,15 @@ from torch import Tensor, nn
 from readlet.encoding.word_arrays import PADDING
 from readlet.encoding.word_batches import FormTables, WordBatch
 from readlet.models.span_scores import SpanLogits
-from readlet.nn.attention import SelfAttention
-from readlet.nn.characters import CharacterConvolution, NoCharacters
-from readlet.nn.encoder_block import EncoderBlock, sublayer_count
-from readlet.nn.highway import Highway
-from readlet.nn.language_characters import AddedLanguage, FilmLanguage
+from readlet.nn.characters import AddedLanguage, CharacterConvolution, FilmLanguage, NoCharacters
+from readlet.nn.qanet import (
+    ContextQueryAttention,
+    EncoderBlock,
+    Highway,
+    SelfAttention,
+    sublayer_count,
+)
 from readlet.nn.softmax import normalised
-from readlet.nn.trilinear import ContextQueryAttention
 from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
 from readlet.recipe.softmax import norm_gamma
 

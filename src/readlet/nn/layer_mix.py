@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.nn.parameters import BERT_DEVIATION
+from readlet.nn.pooling import BERT_DEVIATION
 
 SIDES = 2  # of a span head: start and end
 

@@ -28,9 +28,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from readlet.errors import ReadletError
-from readlet.nn.parameters import BERT_DEVIATION
 from readlet.nn.softmax import check_keep, masked_softmax
 
+BERT_DEVIATION = 0.02
+"""The standard deviation with which BERT's parameters are drawn."""
 _WINDOW = 4  # tokens in a window of `swap`: as many numbers as a 2 x 2 window of an image has
 
 

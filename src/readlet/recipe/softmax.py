@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import PlainValidator
 
 from readlet.errors import ReadletError
-from readlet.recipe.gamma import ALLOWED, check_gamma
+from readlet.nn.normsoftmax.gamma import ALLOWED, check_gamma
 from readlet.recipe.recipe import Section
 from readlet.recipe.traits import AffectsCompilation, PartOfNetwork
 

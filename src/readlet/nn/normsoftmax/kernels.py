@@ -14,8 +14,8 @@ import os
 import triton
 import triton.language as tl
 
+from readlet.nn.normsoftmax.gamma import SIGMA_FLOOR
 from readlet.nn.softmax import HALF_LIMIT
-from readlet.recipe.gamma import SIGMA_FLOOR
 
 _HALF_LIMIT = tl.constexpr(HALF_LIMIT)
 _FLOOR = tl.constexpr(SIGMA_FLOOR**2)

@@ -8,8 +8,8 @@ from torch import Tensor
 
 pytest.importorskip("triton", reason="the kernels need Triton, which torch for GPUs brings along")
 
-from readlet.nn import norm_attention as whole
-from readlet.nn import norm_on_gpu
+from readlet.nn.normsoftmax import attention as whole
+from readlet.nn.normsoftmax import on_gpu
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
@@ -18,8 +18,8 @@ TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the kernels for all tensors that they support, on any device."""
-    monkeypatch.setattr(whole, "gpu", norm_on_gpu)
-    monkeypatch.setattr(norm_on_gpu, "fits", norm_on_gpu.supported)
+    monkeypatch.setattr(whole, "gpu", on_gpu)
+    monkeypatch.setattr(on_gpu, "fits", on_gpu.supported)
 
 
 def qkv(shape: tuple[int, int, int, int], dtype: torch.dtype) -> Tensor:
@@ -93,8 +93,8 @@ def test_deviations_have_more_digits_than_the_inputs(width: int, dtype: torch.dt
     key[..., 0] *= 30.0
     turn, _ = torch.linalg.qr(torch.randn(width, width, device=DEVICE))
     query, key = (query @ turn).to(dtype), (key @ turn).to(dtype)
-    _, statistics = norm_on_gpu._rescale(query, key, None, 1e18)
-    factor = statistics.split(norm_on_gpu._sizes(query))[2].view(query.shape[:3])  # (B, H, Lq)
+    _, statistics = on_gpu._rescale(query, key, None, 1e18)
+    factor = statistics.split(on_gpu._sizes(query))[2].view(query.shape[:3])  # (B, H, Lq)
     error = (factor.double() * deviations(query, key) - 1).abs().max()
     assert error < (3e-3 if dtype == torch.bfloat16 else 1e-4)
 
@@ -149,18 +149,18 @@ def test_two_kept_keys_in_half_precision(dtype: torch.dtype) -> None:
 def test_padding_changes_nothing(count: int) -> None:
     query = torch.randn(1, 1, 100, 16, device=DEVICE)
     key = torch.randn(1, 1, count, 16, device=DEVICE) + 2.0
-    alone, _ = norm_on_gpu.rescaled_query(query, key, None, 4.0)
+    alone, _ = on_gpu.rescaled_query(query, key, None, 4.0)
     padded = torch.full((1, 1, 1200, 16), torch.nan, device=DEVICE)
     padded[:, :, 1100 : 1100 + count] = key
     keep = ~padded[:, 0, :, 0].isnan()  # (1, 1200)
     torch.testing.assert_close(
-        norm_on_gpu.rescaled_query(query, padded, keep, 4.0)[0], alone, rtol=1e-4, atol=1e-5
+        on_gpu.rescaled_query(query, padded, keep, 4.0)[0], alone, rtol=1e-4, atol=1e-5
     )
 
 
 def test_two_keys_of_one_feature() -> None:
     query, key = torch.randn(1, 2, 9, 1, device=DEVICE), torch.randn(1, 2, 2, 1, device=DEVICE)
-    scaled, _ = norm_on_gpu.rescaled_query(query, key, None, math.inf)
+    scaled, _ = on_gpu.rescaled_query(query, key, None, math.inf)
     scores = scaled @ key.transpose(-1, -2)  # (1, 2, 9, 2)
     assert torch.allclose(scores.std(dim=-1, correction=0), torch.ones(1, 2, 9, device=DEVICE))
 
@@ -170,7 +170,7 @@ def test_the_first_kept_key_may_come_late() -> None:
     key = torch.randn(1, 1, 1300, 16, device=DEVICE) + 3.0
     keep = torch.arange(1300, device=DEVICE)[None] >= 1100  # (1, Lk)
     key[:, :, :1100] = torch.nan
-    scaled, _ = norm_on_gpu.rescaled_query(query, key, keep, math.inf)
+    scaled, _ = on_gpu.rescaled_query(query, key, keep, math.inf)
     wanted = query / deviations(query, key[:, :, 1100:]).unsqueeze(-1)
     assert torch.allclose(scaled, wanted.float(), rtol=1e-4)
 
@@ -205,8 +205,8 @@ def test_gradients_that_are_not_required(which: str) -> None:
 
 def test_what_the_kernels_support() -> None:
     query, key = torch.zeros(2, 3, 5, 16), torch.zeros(2, 3, 7, 16)
-    assert norm_on_gpu.supported(query, key)
-    assert norm_on_gpu.supported(query.bfloat16(), key.bfloat16())
+    assert on_gpu.supported(query, key)
+    assert on_gpu.supported(query.bfloat16(), key.bfloat16())
     for other_query, other_key in (
         (query.double(), key.double()),
         (query, key.half()),
@@ -218,21 +218,21 @@ def test_what_the_kernels_support() -> None:
         (query, key[:, :, :0]),
         (torch.zeros(1, 1, 5, 80), torch.zeros(1, 1, 5, 80)),
     ):
-        assert not norm_on_gpu.supported(other_query, other_key)
+        assert not on_gpu.supported(other_query, other_key)
     wide = torch.zeros(1, 1, 5, 128, dtype=torch.bfloat16)
-    assert norm_on_gpu.supported(wide, wide)
+    assert on_gpu.supported(wide, wide)
 
 
 def test_integers_as_gamma() -> None:
     query, key = torch.randn(1, 1, 8, 16, device=DEVICE), torch.randn(1, 1, 8, 16, device=DEVICE)
-    scaled, _ = norm_on_gpu.rescaled_query(query, key, None, 50_000)
-    assert torch.allclose(scaled, norm_on_gpu.rescaled_query(query, key, None, math.inf)[0])
+    scaled, _ = on_gpu.rescaled_query(query, key, None, 50_000)
+    assert torch.allclose(scaled, on_gpu.rescaled_query(query, key, None, math.inf)[0])
 
 
 def test_nan_is_not_hidden_in_half_precision() -> None:
     query = torch.randn(1, 1, 8, 16, device=DEVICE).half()
     query[0, 0, 3, 2] = torch.nan
-    scaled, _ = norm_on_gpu.rescaled_query(query, query.nan_to_num(), None, 4.0)
+    scaled, _ = on_gpu.rescaled_query(query, query.nan_to_num(), None, 4.0)
     assert scaled[0, 0, 3].isnan().any()
     assert scaled[0, 0, :3].isfinite().all()
 
@@ -247,11 +247,11 @@ def test_keys_of_another_length_than_the_queries() -> None:
 def test_long_heads_are_split_among_programs() -> None:
     """The parts sum to the same: so a few long heads are computed on a large GPU."""
     leaf = qkv((1, 1, 300, 16), torch.float32)
-    block = norm_on_gpu._Block.of(16, torch.float32)
+    block = on_gpu._Block.of(16, torch.float32)
     assert block.parts(1, 300) == 5
     shared = with_gradient(whole.norm_attention, leaf, None, 4.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(norm_on_gpu, "_PROGRAMS", 1)
+        patch.setattr(on_gpu, "_PROGRAMS", 1)
         assert block.parts(1, 300) == 1
         alone = with_gradient(whole.norm_attention, leaf, None, 4.0)
     for one, other in zip(shared, alone, strict=True):
@@ -313,7 +313,7 @@ def test_rows_that_overlap_in_memory(which: str) -> None:
 def test_small_deviations_do_not_overflow_in_half_precision() -> None:
     query = torch.full((1, 1, 20, 16), 3e4, device=DEVICE, dtype=torch.float16)
     key = 1e-3 * torch.randn(1, 1, 20, 16, device=DEVICE).half()
-    scaled, _ = norm_on_gpu.rescaled_query(query, key, None, 1e-3)
+    scaled, _ = on_gpu.rescaled_query(query, key, None, 1e-3)
     assert scaled.isfinite().all()
 
 
@@ -335,16 +335,16 @@ def test_without_a_working_triton_it_warns_and_uses_torch(
     def fails(*_: object) -> None:
         raise RuntimeError("Triton:\nno C compiler")
 
-    monkeypatch.setattr(norm_on_gpu, "_rescale", fails)
+    monkeypatch.setattr(on_gpu, "_rescale", fails)
     monkeypatch.setattr(torch, "ones", lambda *_, **__: torch.zeros(1))  # where there is no GPU
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
-    norm_on_gpu._tried.cache_clear()
+    on_gpu._tried.cache_clear()
     with pytest.warns(UserWarning, match=r"runs slower, without its kernels \(no C compiler\)"):
-        assert not norm_on_gpu._works(0)
-    assert not norm_on_gpu._works(0)  # tried and reported once
+        assert not on_gpu._works(0)
+    assert not on_gpu._works(0)  # tried and reported once
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
-    assert not norm_on_gpu._works(1)
-    norm_on_gpu._tried.cache_clear()
+    assert not on_gpu._works(1)
+    on_gpu._tried.cache_clear()
 
 
 def test_checking_the_kernels_causes_no_graph_break(
@@ -357,10 +357,10 @@ def test_checking_the_kernels_causes_no_graph_break(
         asked.append(device)
         return bool(torch.ones(1).isfinite().all())  # this cannot be traced
 
-    monkeypatch.setattr(norm_on_gpu, "_tried", tried)
+    monkeypatch.setattr(on_gpu, "_tried", tried)
 
     def program(x: Tensor) -> Tensor:
-        return x + 1 if norm_on_gpu._works(3) else x - 1
+        return x + 1 if on_gpu._works(3) else x - 1
 
     compiled = torch.compile(program, backend="aot_eager", fullgraph=True)
     assert compiled(torch.zeros(2)).tolist() == [1.0, 1.0]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from readlet.nn import norm_kernels as kernels
+from readlet.nn.normsoftmax import kernels
 
 _WIDEST_HEAD, _WIDEST_HEAD_BF16 = 64, 128
 """Wider covariances do not fit into the shared memory of common GPUs next to a block of keys."""

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from readlet.errors import ReadletError
-from readlet.nn.norm_loss import _warn, highest_confidence, norm_cross_entropy
+from readlet.nn.normsoftmax.loss import _warn, highest_confidence, norm_cross_entropy
 from readlet.nn.softmax import norm_softmax
 
 

@@ -25,13 +25,13 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from readlet.errors import ReadletError
+from readlet.nn.normsoftmax.gamma import check_gamma
 from readlet.nn.softmax import HALF_LIMIT, norm_softmax, one_over_sigma
-from readlet.recipe.gamma import check_gamma
 
 gpu: Any = None
 if torch.cuda.is_available():  # Triton and torch's compiler take three seconds to import
     with suppress(ImportError):  # Triton comes with torch for GPUs
-        from readlet.nn import norm_on_gpu as gpu
+        from readlet.nn.normsoftmax import on_gpu as gpu
 
 
 def norm_attention(

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import ReadletError
-from readlet.nn.attention import SelfAttention
+from readlet.nn.qanet import SelfAttention
 from readlet.nn.softmax import masked_softmax, normalised
 
 

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from readlet.errors import ReadletError
-from readlet.nn.attention import SelfAttention
-from readlet.nn.norm_attention import (
+from readlet.nn.normsoftmax.attention import (
     _warn,
     materialised_norm_attention,
     norm_attention,
     rescaled_query,
 )
+from readlet.nn.qanet import SelfAttention
 
 B, H, LQ, LK, E = 3, 2, 7, 11, 8
 Tensors = tuple[Tensor, Tensor, Tensor]
