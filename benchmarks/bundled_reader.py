@@ -14,7 +14,7 @@
 5. The twin is calibrated on that quarter, and on the bundled questions for this, which are repeated
    to have about the same weight. The reader takes over its calibration, moved to the share of
    unanswerable questions that users are expected to ask.
-6. It is stored in eight bits, with a graph for CPUs.
+6. It is stored in eight bits, with an ONNX model for CPUs.
 
 Finished steps are skipped. CS 224n dev is for scoring only.
 """
@@ -29,9 +29,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from onnx_beside_weights import add_onnx_model
+
 from readlet.augment.unanswerable_file import add_unanswerable
 from readlet.errors import ReadletError
-from readlet.export.graph_beside import add_graph
 from readlet.fitting.train import train_reader
 from readlet.formats import read_examples, write_examples
 from readlet.formats.split import split
@@ -151,7 +152,7 @@ def make(
         small = second_stage("last", *WITHOUT_DEV, files=[*last, held])
         reader = replace(small, calibration=calibration, notice=notice, languages=("en",))
         with_scores(reader, judged).save(finished)
-        add_graph(finished)
+        add_onnx_model(finished)
     return finished
 
 

@@ -122,7 +122,7 @@ def test_the_bundled_reader(
     assert (teacher.data.folds, teacher.data.fold) == (2, 1)
     assert Path(teacher.training.start).name == "wide-1"
     assert needs_torch(str(finished), device="cpu")
-    assert not needs_torch(str(finished))  # by its graph
+    assert not needs_torch(str(finished))  # by its ONNX model
     before = (finished / "config.json").read_bytes()
     again = script.make(squad, out, [*changes, *FAST], teacher=str(long_encoder))
     assert again == finished  # nothing is trained again

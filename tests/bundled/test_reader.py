@@ -48,7 +48,7 @@ def test_it_reads_tables_lists_and_notes(reader: Reader) -> None:
 
 
 def test_it_answers_without_torch() -> None:
-    """Where there is no GPU: its graph is faster, and torch takes seconds to import."""
+    """Where there is no GPU: its ONNX model is faster, and torch takes seconds to import."""
     pytest.importorskip("onnxruntime")
     program = """
 import sys
@@ -72,7 +72,7 @@ def test_its_graph_has_the_scores_of_torch(reader: Reader) -> None:
 
 
 def test_its_graph_has_plain_attention() -> None:
-    """An older one would be right, but slower: `add_graph` of its folder makes a new one."""
+    """An older one would be right, but slower: `add_onnx_model` of its folder makes a new one."""
     onnx = pytest.importorskip("onnx")
     assert FOLDER is not None
     nodes = onnx.load(FOLDER / "model.onnx", load_external_data=False).graph.node

@@ -13,7 +13,7 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
-from readlet.families.onnx_graph import OnnxGraph
+from readlet.families.onnx_model import OnnxModel
 from readlet.families.onnx_scorer import OnnxSpanScorer
 from readlet.reading.calibration import Calibration
 from readlet.reading.classifier import Classifier
@@ -97,7 +97,7 @@ def test_other_small_readers(random_reader: Make, tmp_path: Path, changes: dict[
 
 
 def test_windows_longer_than_the_table_of_positions(random_reader: Make, tmp_path: Path) -> None:
-    """The table grows for long rows; a graph has it as it was when it was traced."""
+    """The table grows for long rows; an ONNX model has it as it was when it was traced."""
     reader = random_reader(LAMP, null=True, max_context=600, overlap=8)
     reader.save(tmp_path / "torch")
     export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
@@ -107,7 +107,7 @@ def test_windows_longer_than_the_table_of_positions(random_reader: Make, tmp_pat
 
 
 def test_attention_of_a_small_reader_is_one_operation(small: tuple[Path, Path]) -> None:
-    """It knows how long rows are. Versions of onnxruntime that ignore this refuse the graph."""
+    """It knows how long rows are. Versions of onnxruntime that ignore this refuse the model."""
     import onnx
 
     model = onnx.load(small[1] / "model.onnx")
@@ -190,16 +190,16 @@ def test_rounded_to_int8(small: tuple[Path, Path], tmp_path: Path, readlet: Make
 def test_other_scores_are_refused(
     small: tuple[Path, Path], tmp_path: Path, readlet: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = OnnxGraph.run
+    run = OnnxModel.run
 
-    def wrong(self: OnnxGraph, arrays: Any) -> Any:
+    def wrong(self: OnnxModel, arrays: Any) -> Any:
         found = run(self, arrays)
         return found | {"end": found["end"] + np.float32(1e-3)}
 
-    monkeypatch.setattr(OnnxGraph, "run", wrong)
+    monkeypatch.setattr(OnnxModel, "run", wrong)
     done = readlet("export", small[0], "--onnx", "--out", tmp_path / "out")
     assert done.code == 2
-    assert "its graph has other scores than torch: they differ by 0.001" in done.err
+    assert "its ONNX model has other scores than torch: they differ by 0.001" in done.err
     assert not (tmp_path / "out").exists()
 
 
@@ -219,7 +219,7 @@ def test_what_cannot_be_exported(small: tuple[Path, Path], tmp_path: Path, readl
     assert "cannot be slimmed" in slim.err
 
 
-def damage_graph(folder: Path) -> None:
+def damage_onnx(folder: Path) -> None:
     whole = bytearray((folder / "model.onnx").read_bytes())
     whole[len(whole) // 2] ^= 1
     (folder / "model.onnx").write_bytes(whole)
@@ -238,7 +238,7 @@ def change_config(folder: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "names"),
     [
-        (damage_graph, "model.onnx: is damaged"),
+        (damage_onnx, "model.onnx: is damaged"),
         (lambda folder: (folder / "model.onnx").unlink(), "model.onnx: is missing"),
         (truncate_words, "vocabulary.json"),
         (lambda folder: change_config(folder, precision="int3"), "config.json: is damaged"),

@@ -1,4 +1,4 @@
-"""What a graph reads of words."""
+"""What an ONNX model reads of words."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""`readlet export`: a trained model as a graph of ONNX."""
+"""`readlet export`: a trained model as an ONNX model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -35,7 +35,7 @@ def export(
     made = export_folder(reader, out, int8=int8, dev=dev)
     lines = [
         f"{out}: {made.bytes / 1e6:.2f} MB in {'int8' if int8 else 'float32'}",
-        f"scores of the graph and of torch differ by at most {made.difference:.1g}",
+        f"scores in ONNX and of torch differ by at most {made.difference:.1g}",
     ]
     if dev:
         lines += [

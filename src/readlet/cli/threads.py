@@ -19,7 +19,7 @@ def use_free_cores(reader: str) -> None:
     """Set the number of threads for this reader, unless the user has."""
     if reader == BASELINE or any(os.environ.get(name) for name in _CHOSEN_BY_USER):
         return
-    if not needs_torch(reader):  # onnxruntime gets the number when a graph is loaded
+    if not needs_torch(reader):  # onnxruntime gets the number when an ONNX model is loaded
         os.environ[_CHOSEN_BY_USER[0]] = str(free_cores(_BEGAN))
         return
     import torch

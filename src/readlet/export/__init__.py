@@ -1,1 +1,1 @@
-"""Trained models as graphs of ONNX: traced, compared with torch, rounded to int8."""
+"""Trained models as ONNX models: traced, compared with torch, rounded to int8."""

@@ -1,18 +1,21 @@
-"""A trained model's folder to the folder of its graph: another model folder, without torch."""
+"""A trained model's folder to that of an ONNX model with its scores: one that needs no torch."""
 
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from readlet.bundled import corpus
 from readlet.encoding.rows import AnyRows
 from readlet.errors import ReadletError, bad_input
-from readlet.export.equality import require_equal, sample_questions, sample_texts
-from readlet.export.networks import Network, network_of
-from readlet.export.rounding import round_to_int8
-from readlet.export.tracing import require_onnx, trace
-from readlet.families.onnx_graph import GRAPH, OnnxGraph
+from readlet.export.int8 import round_to_int8
+from readlet.export.tracing import Network, network_of, require_onnx, trace
+from readlet.families.family import SpanScores
+from readlet.families.onnx_model import MODEL, OnnxModel
 from readlet.families.onnx_scorer import (
     Exported,
     OnnxClassScorer,
@@ -21,7 +24,7 @@ from readlet.families.onnx_scorer import (
     Precision,
 )
 from readlet.families.onnx_subwords import SentenceInputs
-from readlet.formats import read_questions
+from readlet.formats import read_examples, read_questions
 from readlet.formats.labelled import read_labelled
 from readlet.formats.labels import class_numbers, label_values
 from readlet.formats.sources import input_path
@@ -35,26 +38,30 @@ from readlet.reading.reader_names import BASELINE, reader_folder
 from readlet.reading.saving import foreign_to_reader, reserved
 from readlet.reading.trained_model import TrainedModel, needs_torch, stored_task
 from readlet.storage.outputs import check_folder
+from readlet.types import Example, Sentence
 
 _ANOTHER = "give another --out"
 _KINDS = "give a trained model of kind 'qacnn', 'encoder' or 'classifier'"
 _OF_DEV = ("dev_raw", "refusal_area", "dev_calibration_error")
+TOLERANCE = 1e-4
+_QUESTIONS = 6
+_BATCH_SIZES = (1, 3, 32)
 
 
 @dataclass(frozen=True)
 class ExportResult:
-    difference: float  # the largest of two scores, of the graph in float32 and of torch
-    bytes: int  # of the graph
+    difference: float  # the largest of two scores, of the ONNX model in float32 and of torch
+    bytes: int  # of the ONNX model
     task: Task
     before: dict[str, float]  # scores on the data; empty without data
     after: dict[str, float]
 
 
 def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") -> ExportResult:
-    """Write the graph of a model with its calibration and card; with `int8`, a rounded one.
+    """Write a model in ONNX with its calibration and card; with `int8`, a rounded one.
 
-    The graph is compared with torch first. With `dev`, the model before and after is scored on
-    these questions, or texts with labels; a rounded one must be.
+    Its scores are compared with those of torch first. With `dev`, the model before and after is
+    scored on these questions, or texts with labels; a rounded one must be.
     """
     inputs = [input_path(dev)] if dev else []
     inputs += [reader_folder(name)] if name != BASELINE else []
@@ -74,15 +81,15 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
             made = traced
             if int8:
                 rounded = Path(folder) / "int8.onnx"
-                round_to_int8(Path(folder) / GRAPH, rounded)
-                made = _with_graph(model, network, rounded, "int8")
+                round_to_int8(Path(folder) / MODEL, rounded)
+                made = _with_onnx(model, network, rounded, "int8")
             before, after = ({}, {}) if not dev else (_scored(model, items), _scored(made, items))
             if dev:
                 # Other metrics of dev belong to the items of before.
                 kept = {key: value for key, value in made.metrics.items() if key not in _OF_DEV}
                 made = replace(made, metrics=kept | {"dev": after, "dev_source": dev})
             made.write(out)
-            size = (out / GRAPH).stat().st_size
+            size = (out / MODEL).stat().st_size
         return ExportResult(difference, size, model.task, before, after)
 
 
@@ -99,20 +106,20 @@ def _load(name: str) -> TrainedModel:
 def _traced(
     model: TrainedModel, network: Network, name: str, folder: Path
 ) -> tuple[TrainedModel, float]:
-    """The model with its graph, and how far the scores of both are apart."""
-    rows = trace_network(model, network, name, folder / GRAPH)
-    made = _with_graph(model, network, folder / GRAPH, "float32")
+    """The model in ONNX, and how far the scores of both are apart."""
+    rows = trace_network(model, network, name, folder / MODEL)
+    made = _with_onnx(model, network, folder / MODEL, "float32")
     return made, require_equal(name, model.scorer, made.scorer, rows)
 
 
 def trace_network(model: TrainedModel, network: Network, name: str, path: Path) -> AnyRows:
-    """Write the graph; return rows of many lengths, on which it can be compared with torch."""
+    """Write the ONNX model; return rows of many lengths, on which it can be compared with torch."""
     encoder: Any = network.inputs.encoder
     if isinstance(network.inputs, SentenceInputs):
         rows: AnyRows = encoder.encode(sample_texts(encoder.max_length, pairs=encoder.pairs))
     else:
         rows = encoder.encode(sample_questions(encoder.windows.max_context))
-    # Before the graph is traced: tables of positions grow to the longest row.
+    # Before it is traced: tables of positions grow to the longest row.
     for _ in model.scorer.scores(rows, len(rows)):  # type: ignore[attr-defined]
         pass
     batches = network.inputs.batches(rows, 2)
@@ -123,18 +130,18 @@ def trace_network(model: TrainedModel, network: Network, name: str, path: Path) 
     return rows
 
 
-def _with_graph(
+def _with_onnx(
     model: TrainedModel, network: Network, path: Path, precision: Precision
 ) -> TrainedModel:
-    graph, scorer = OnnxGraph.load(path), model.scorer
+    onnx, scorer = OnnxModel.load(path), model.scorer
     can_refuse = network.inputs.null
     facts = tuple(scorer.facts())
-    exported = Exported(graph.digest, scorer.parameters, precision, can_refuse, facts)
+    exported = Exported(onnx.digest, scorer.parameters, precision, can_refuse, facts)
     made: OnnxScorer
     if isinstance(model, Reader):
-        made = OnnxSpanScorer(graph, network.inputs, exported, model.scorer.max_answer)
+        made = OnnxSpanScorer(onnx, network.inputs, exported, model.scorer.max_answer)
     else:
-        made = OnnxClassScorer(graph, network.inputs, exported)
+        made = OnnxClassScorer(onnx, network.inputs, exported)
     return replace(model, scorer=made)
 
 
@@ -163,3 +170,56 @@ def _scored(model: TrainedModel, items: Sequence[Any]) -> dict[str, float]:
         asked = model.predict_batch(asked_text(item) for item in items)
         predictions = [found.label for found in track(asked, len(items), model.name)]
     return dict(model.task.score(items, predictions).summary)
+
+
+def sample_questions(longest: int) -> list[Example]:
+    """Questions about passages from one word up to more than the longest window of the model."""
+    examples = list(islice(read_examples(corpus("dev")), 0, 10 * _QUESTIONS, 10))
+    whole = " ".join(example.context for example in examples)
+    whole *= 1 + longest // max(len(whole.split()), 1)
+    passages = [examples[0].context.split()[0], *(e.context for e in examples[2:]), whole]
+    pairs = zip(examples, passages, strict=True)
+    return [Example(str(i), e.question, text) for i, (e, text) in enumerate(pairs)]
+
+
+def sample_texts(longest: int, *, pairs: bool) -> list[Sentence]:
+    """Texts, or pairs of them, from one word up to more than the longest of the model."""
+    return [
+        Sentence(e.id, e.context, None, e.question if pairs else None)
+        for e in sample_questions(longest)
+    ]
+
+
+def require_equal(name: str, torch_scorer: Any, onnx_scorer: Any, rows: AnyRows) -> float:
+    """The largest difference of two scores; an error if it is above the tolerance."""
+    expected = _by_row(torch_scorer, rows, _BATCH_SIZES[-1])
+    largest = 0.0
+    for size in _BATCH_SIZES:
+        found = _by_row(onnx_scorer, rows, size)
+        largest = max(largest, *(_difference(expected[row], found[row]) for row in expected))
+    if not largest <= TOLERANCE:  # NaN is not
+        fault = f"its ONNX model has other scores than torch: they differ by {largest:.2g}"
+        raise bad_input(name, "", fault, f"nothing was written; the limit is {TOLERANCE:g}")
+    return largest
+
+
+def _by_row(scorer: Any, rows: AnyRows, batch_size: int) -> dict[int, list[Any]]:
+    """The numbers of each row: the scores of its allowed places and of "no answer"."""
+    found: dict[int, list[Any]] = {}
+    for numbers, scores in scorer.scores(rows, batch_size):
+        for i, row in enumerate(numbers.tolist()):
+            found[row] = _of_spans(scores, i) if isinstance(scores, SpanScores) else [scores[i]]
+    return found
+
+
+def _of_spans(scores: SpanScores, i: int) -> list[Any]:
+    allowed = np.flatnonzero(scores.allowed[i])  # (places,)
+    null = [] if scores.null is None else [scores.null[i]]  # (2,)
+    return [allowed, scores.start[i][allowed], scores.end[i][allowed], *null]
+
+
+def _difference(expected: Sequence[Any], found: Sequence[Any]) -> float:
+    if [part.shape for part in expected] != [part.shape for part in found]:
+        return float("inf")
+    pairs = zip(expected, found, strict=True)
+    return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)

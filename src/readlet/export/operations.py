@@ -1,6 +1,6 @@
 """Operations of ONNX that the tracer does not know, or spells out in many.
 
-Each computes the same with torch. `modernise` gives a traced graph the version that has them.
+Each computes the same with torch. `modernise` gives a traced model the version that has them.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ def normed(x: Tensor, factor: Tensor, epsilon: float) -> Tensor:
 
 
 def reshaped(x: Tensor, *shape: int) -> Tensor:
-    """In a shape that is a constant of the graph; a dimension of 0 stays as it is.
+    """In a shape that is a constant of the ONNX model; a dimension of 0 stays as it is.
 
     What the tracer makes of a view are five operations that find out such dimensions, which cost
     more than they look: there are hundreds of them.
@@ -87,7 +87,7 @@ class _Reshaped(torch.autograd.Function):
 
 
 def modernise(path: Path) -> None:
-    """Convert a traced graph in place, if it has operations that need it."""
+    """Convert a traced model in place, if it has operations that need it."""
     import onnx
     from onnx.version_converter import convert_version
 

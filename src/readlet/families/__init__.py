@@ -26,13 +26,13 @@ def _classifier() -> Family:
 
 
 def _onnx_reader() -> Family:
-    from readlet.families.onnx import OnnxReaderFamily
+    from readlet.families.onnx_scorer import OnnxReaderFamily
 
     return OnnxReaderFamily()
 
 
 def _onnx_classifier() -> Family:
-    from readlet.families.onnx import OnnxClassifierFamily
+    from readlet.families.onnx_scorer import OnnxClassifierFamily
 
     return OnnxClassifierFamily()
 

@@ -11,7 +11,7 @@ from readlet.encoding.subwords import layout_of, layout_of_one
 from readlet.errors import ReadletError
 from readlet.families.classifier_scorer import ClassifierScorer, make_scorer, scorer_with
 from readlet.families.family import ClassFamily
-from readlet.families.onnx_weights import WEIGHTS
+from readlet.families.onnx_model import WEIGHTS
 from readlet.families.pretrained import PretrainedFamily, require_own_tokenizer
 from readlet.families.pretrained_parts import load_parts
 from readlet.families.tokenizer_files import CONFIG, labels_of

@@ -11,7 +11,7 @@ from readlet.encoding.rows import Rows
 from readlet.encoding.subwords import SubwordEncoder, SubwordRows, layout_of
 from readlet.families.encoder_scorer import EncoderScorer, make_scorer, scorer_with
 from readlet.families.family import SpanFamily
-from readlet.families.onnx_weights import WEIGHTS
+from readlet.families.onnx_model import WEIGHTS
 from readlet.families.pretrained import PretrainedFamily, require_own_tokenizer
 from readlet.families.pretrained_parts import load_parts
 from readlet.families.torch_scorer import stored_settings, warn_of_short_windows

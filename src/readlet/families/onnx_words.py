@@ -1,4 +1,4 @@
-"""The words that an exported graph reads, and its vocabulary on disk."""
+"""The words that an ONNX model reads, and its vocabulary on disk."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from readlet.encoding.rows import Ints
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.word_arrays import PADDING, in_batches, shapes, word_arrays
 from readlet.encoding.word_encoder import WordEncoder
-from readlet.families.onnx_inputs import Inputs
+from readlet.families.onnx_scorer import Inputs
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.storage.damage import damage_of
@@ -38,7 +38,7 @@ class WordInputs(Inputs):
         def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
             arrays = word_arrays(rows, self.null, shape, numbers, size)
             last = max(arrays["context"].max(), arrays["question"].max())
-            # Without padding: a graph has no favourite number of forms.
+            # Without padding: an ONNX model has no favourite number of forms.
             return arrays | {"forms": arrays["forms"][: last + 1]} | tables
 
         languages = self.encoder.vocabulary.languages
@@ -59,5 +59,5 @@ def load_words(folder: Path, recipe: Recipe, *, null: bool) -> WordInputs:
     assert isinstance(recipe, QacnnRecipe)
     with damage_of(folder / _WORDS):
         known = Vocabulary.from_json(read_json(folder / _WORDS))
-    nothing = np.zeros((0, 0), np.float32)  # the vectors are in the graph
+    nothing = np.zeros((0, 0), np.float32)  # the vectors are in the ONNX model
     return WordInputs(WordEncoder(known, nothing, recipe.data.windows), null)

@@ -23,7 +23,7 @@ from readlet.encoding.word_encoder import WordEncoder
 from readlet.encoding.word_vectors import word_vectors
 from readlet.families.compiling import compiles
 from readlet.families.family import Encoder, Scorer, SpanFamily, TrainableScorer
-from readlet.families.onnx_weights import WEIGHTS
+from readlet.families.onnx_model import WEIGHTS
 from readlet.families.torch_scorer import (
     StoredAs,
     TorchScorer,

@@ -16,7 +16,7 @@ from readlet.encoding.rows import AnyRows, Ints, Rows
 from readlet.errors import bad_input, memory_reported
 from readlet.families.eager import eagerly
 from readlet.families.family import AnyEncoder, Encoder, SpanScores
-from readlet.families.onnx_weights import WEIGHTS
+from readlet.families.onnx_model import WEIGHTS
 from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.normsoftmax.loss import highest_confidence, warn_of_bound
@@ -32,7 +32,7 @@ from readlet.storage.tensors import (
 from readlet.training.optimiser import ParameterGroup, one_group
 
 StoredAs = Literal["float32", "float16", "int8"]
-"""The dtype of the weights on disk; int8: that of matrices (`int8_weights.py`)."""
+"""The dtype of the weights on disk; int8: that of matrices (`pretrained_parts.py`)."""
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
 
 

@@ -22,8 +22,8 @@ def chosen_device(device: str) -> str:
     return name
 
 
-def prefers_graph(device: str) -> bool:
-    """Whether a model that has a graph beside its weights is best used by it: on a CPU.
+def prefers_onnx(device: str) -> bool:
+    """Whether a model that has an ONNX model beside its weights is best used by that: on a CPU.
 
     It is asked before torch is imported: that would take longer than an answer.
     """

@@ -128,7 +128,7 @@ class Inspection:
 
 def inspectable_reader(name: str, *, device: str = AUTO) -> Reader:
     """A trained reader by name or folder; the baseline has no scores of places."""
-    # A device with a name is torch's: a graph beside the weights does not show the layers.
+    # A device with a name is torch's: an ONNX model beside the weights does not show the layers.
     if name != BASELINE and needs_torch(name, device="cpu"):
         device = chosen_device(device)
     reader = load_reader(name, device=device)

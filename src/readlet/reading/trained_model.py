@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from readlet.errors import ReadletError, bad_input
-from readlet.reading.devices import AUTO, chosen_device, prefers_graph
+from readlet.reading.devices import AUTO, chosen_device, prefers_onnx
 from readlet.reading.reader_names import (
     BUNDLED,
     reader_files,
@@ -187,12 +187,12 @@ def needs_torch(name: str, *, device: str = AUTO) -> bool:
 
 
 def _family(config: dict[str, Any], device: str) -> "Family":
-    """That of its architecture, or of its graph, if the folder has both forms."""
+    """That of its architecture, or that of its ONNX model, if the folder has both forms."""
     from readlet.families import family_of
 
     exported = config.get("exported")
     has_both = isinstance(exported, dict) and bool(exported.get("weights"))
-    return family_of("onnx" if has_both and prefers_graph(device) else config["architecture"])
+    return family_of("onnx" if has_both and prefers_onnx(device) else config["architecture"])
 
 
 def default_batch_size(device: str) -> int:

@@ -124,9 +124,9 @@ def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> S
 
         workers = model.scorer.workers
         workers.prepare()  # models are read from disk once, at the start
-        graph = Batcher(name, compute, limits, counters, characters, threads=workers.threads)
-        reason = "it runs as a graph, which shows no layers; serve it with --device cpu"
-        return ServedReader(model, graph, None, reason)
+        batcher = Batcher(name, compute, limits, counters, characters, threads=workers.threads)
+        reason = "it runs as an ONNX model, which shows no layers; serve it with --device cpu"
+        return ServedReader(model, batcher, None, reason)
     # Layers are collected by hooks in the model, which must not see other computations.
     alone = threading.Lock()
 

@@ -64,7 +64,7 @@ def norm_attention(
         keep = keep[:, 0, 0]  # (B or 1, Lk)
         if keep.shape[0] == 1:
             keep = keep.expand(key.shape[0], -1)  # (B, Lk)
-    # An exported graph has the plain form: it has no gradient.
+    # An exported model has the plain form: it has no gradient.
     if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return materialised_norm_attention(query, key, value, keep, gamma=gamma)
     _check(key, keep)

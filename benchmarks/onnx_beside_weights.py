@@ -1,6 +1,6 @@
-"""A second form of an encoder reader in its own folder: a graph that reads the same weights.
+"""A second form of an encoder reader in its own folder: an ONNX model that reads the same weights.
 
-The graph has no weights of its own, so it adds a hundred kilobytes. Where there is no GPU, the
+It has no weights of its own, so it adds a hundred kilobytes. Where there is no GPU, the
 reader is then used without torch.
 """
 
@@ -15,46 +15,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.errors import bad_input
-from readlet.export.equality import require_equal
-from readlet.export.export_folder import trace_network
-from readlet.export.networks import network_of
-from readlet.export.tracing import require_onnx
+from readlet.export.export_folder import require_equal, trace_network
+from readlet.export.tracing import network_of, require_onnx
 from readlet.families.encoder_scorer import EncoderScorer
-from readlet.families.onnx_graph import GRAPH, OnnxGraph
+from readlet.families.onnx_model import MODEL, TRANSPOSED, WEIGHTS, OnnxModel
 from readlet.families.onnx_scorer import Exported, OnnxSpanScorer
-from readlet.families.onnx_weights import TRANSPOSED, WEIGHTS
 from readlet.reading.reader import Reader
 
 
-def add_graph(folder: Path) -> float:
-    """Write the graph of a reader into its folder; how far the scores of both are apart."""
+def add_onnx_model(folder: Path) -> float:
+    """Write the ONNX model of a reader into its folder; how far the scores of both are apart."""
     require_onnx(str(folder))
     reader = Reader.load(folder, device="cpu")
     scorer = reader.scorer
     network = network_of(scorer)
     if network is None or not isinstance(scorer, EncoderScorer):
-        fault = f"a reader of kind {reader.recipe.model.kind!r} has no such graph"
+        fault = f"a reader of kind {reader.recipe.model.kind!r} has no such ONNX model"
         raise bad_input(folder, "", fault, "use `readlet export --onnx`")
     weights = folder / WEIGHTS
     state = {name: weight.numpy() for name, weight in scorer.module.state_dict().items()}
     with tempfile.TemporaryDirectory() as drafts:
-        path = Path(drafts) / GRAPH
+        path = Path(drafts) / MODEL
         rows = trace_network(reader, network, str(folder), path)
         names = take_weights_out(path, state)
-        graph = OnnxGraph.load(path, weights=weights, names=names)
+        onnx = OnnxModel.load(path, weights=weights, names=names)
         facts = tuple(scorer.facts())
         exported = Exported(
-            graph.digest, scorer.parameters, "float32", scorer.can_refuse, facts, names
+            onnx.digest, scorer.parameters, "float32", scorer.can_refuse, facts, names
         )
         own = {"architecture": reader.recipe.model.kind, **scorer.config()}
-        made = OnnxSpanScorer(graph, network.inputs, exported, scorer.max_answer, own)
+        made = OnnxSpanScorer(onnx, network.inputs, exported, scorer.max_answer, own)
         difference = require_equal(str(folder), scorer, made, rows)
         replace(reader, scorer=made).write(folder)
     return difference
 
 
 def take_weights_out(path: Path, weights: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
-    """Replace a graph's copies of these weights by their names, which are returned.
+    """Replace a model's copies of these weights by their names, which are returned.
 
     A copy is found by its bytes: the tracer gives names of its own to transposed matrices.
     """

@@ -1,19 +1,24 @@
-"""The small reader in the operations that a graph runs fastest, with the same numbers.
+"""Networks in the operations that onnxruntime runs fastest, with the same numbers.
 
-Values in the padding are kept away from words only where they would reach them: before a
-convolution and in attention. Elsewhere they may be anything finite. Factors of updates and of
-queries are in the weights. What all blocks compute alike, masks and positions, is one operation
-of the graph: onnxruntime finds it.
+Of the small reader: values in the padding are kept away from words only where they would reach
+them, before a convolution and in attention. Elsewhere they may be anything finite. Factors of
+updates and of queries are in the weights. What all blocks compute alike, masks and positions, is
+one operation of the ONNX model: onnxruntime finds it.
+
+Of transformers' encoders: torch's own attention looks for NaN in all weights, for queries without
+keys, and makes a mask of pairs of tokens. Here is a mask of keys, and numbers are finite.
 """
 
 from copy import deepcopy
 from functools import reduce
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from readlet.export.operations import attended, normed, reshaped
+from readlet.models.pretrained_encoder import KNOWN_KINDS, PretrainedEncoder
 from readlet.models.qacnn import QACNN
 from readlet.nn.characters import PADDING, AddedLanguage, CharacterConvolution, FilmLanguage
 from readlet.nn.normsoftmax.attention import norm_attention
@@ -29,6 +34,7 @@ from readlet.nn.softmax import MASKED
 
 # Sums of more of them, for the words of a batch, do not fit into the caches.
 _CHARACTERS_AT_ONCE = 8
+_NAME = "plain"
 
 
 def plain_qacnn(network: QACNN) -> QACNN:
@@ -197,3 +203,43 @@ class _PlainContextQuery(nn.Module):
 def _lengths(keep: Tensor) -> Tensor:
     """Of rows with their padding at the end; nothing kept counts as one: no softmax is NaN."""
     return keep.sum(dim=1).clamp(min=1)  # (B,)
+
+
+def with_plain_attention(network: nn.Module) -> nn.Module:
+    """A copy whose encoder attends in plain operations, if it is of a kind known to allow it."""
+    made = deepcopy(network)
+    for part in made.modules():
+        if not isinstance(part, PretrainedEncoder):
+            continue
+        config = part.network.config
+        if config.model_type in KNOWN_KINDS and config._attn_implementation == "sdpa":
+            part.network.set_attn_implementation(_registered())
+    return made
+
+
+def _registered() -> str:
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(_NAME, _attend)
+    AttentionMaskInterface.register(_NAME, _mask)
+    return _NAME
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,  # (B, H, L, E)
+    key: Tensor,  # (B, H, L, E)
+    value: Tensor,  # (B, H, L, E)
+    attention_mask: Tensor,  # (B, 1, 1, L), added to the scores
+    scaling: float | None = None,
+    **more: Any,
+) -> tuple[Tensor, None]:
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    scores = query @ key.transpose(-1, -2) * scaling + attention_mask  # (B, H, L, L)
+    mixed = scores.softmax(dim=-1) @ value  # (B, H, L, E)
+    return mixed.transpose(1, 2), None  # (B, L, H, E)
+
+
+def _mask(*, attention_mask: Tensor, **named: Any) -> Tensor:
+    """Padding as numbers to be added to scores: (B, L) -> (B, 1, 1, L)."""
+    return torch.where(attention_mask.bool(), 0.0, MASKED)[:, None, None]  # (B, 1, 1, L)

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from readlet.encoding.word_batches import FormTables, WordBatch
-from readlet.export.networks import _Tables
-from readlet.export.plain_qacnn import plain_qacnn
+from readlet.export.plain_networks import plain_qacnn
+from readlet.export.tracing import _Tables
 from readlet.models.qacnn import QACNN
 from readlet.nn.characters import PADDING, CharacterConvolution
 from readlet.recipe.qacnn import QacnnRecipe

@@ -1,6 +1,6 @@
-"""A graph with the weights of its matrix products rounded to int8.
+"""An ONNX model with the weights of its matrix products rounded to int8.
 
-What is multiplied with them is rounded while the graph runs, so no data is needed for it. Word
+What is multiplied with them is rounded while it runs, so no data is needed for it. Word
 vectors and convolutions stay as they are.
 """
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def round_to_int8(source: Path, target: Path) -> None:
-    """Write the rounded graph."""
+    """Write the rounded model."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    logging.disable(logging.WARNING)  # advice on how to prepare graphs of other makers
+    logging.disable(logging.WARNING)  # advice on how to prepare models of other makers
     try:
         quantize_dynamic(
             source,

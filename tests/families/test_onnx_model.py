@@ -9,12 +9,12 @@ import pytest
 
 from readlet.encoding.batches import Arrays, Batches
 from readlet.encoding.rows import Ints
-from readlet.families import onnx_workers
-from readlet.families.onnx_workers import Workers
+from readlet.families import onnx_model
+from readlet.families.onnx_model import Workers
 
 
-class Graph:
-    """The graph for one thread is another kind of object, so that a batch shows which it had."""
+class Model:
+    """The model for one thread is another kind of object, so that a batch shows which it had."""
 
     def __init__(self, *, changed: bool = False) -> None:
         self.changed = changed
@@ -25,8 +25,8 @@ class Graph:
 
 @pytest.fixture(autouse=True)
 def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_workers, "own_threads", lambda: 2)
-    monkeypatch.setattr(onnx_workers, "_PLACES_BEFORE_SECOND", 20)
+    monkeypatch.setattr(onnx_model, "own_threads", lambda: 2)
+    monkeypatch.setattr(onnx_model, "_PLACES_BEFORE_SECOND", 20)
 
 
 def batches_of(*lengths: int) -> Batches[Arrays]:
@@ -36,16 +36,16 @@ def batches_of(*lengths: int) -> Batches[Arrays]:
 
 
 def by(workers: Workers, batches: Batches[Arrays]) -> list[tuple[bool, list[int]]]:
-    """Of each batch: whether a graph of one thread computed it, and its rows."""
+    """Of each batch: whether a model of one thread computed it, and its rows."""
 
-    def compute(graph: Any, rows: Ints) -> tuple[bool, list[int]]:
-        return isinstance(graph, tuple), rows.tolist()
+    def compute(model: Any, rows: Ints) -> tuple[bool, list[int]]:
+        return isinstance(model, tuple), rows.tolist()
 
     return list(workers.each(batches, compute))
 
 
-def test_few_places_do_not_load_a_second_graph() -> None:
-    workers = Workers(Graph())  # type: ignore[arg-type]
+def test_few_places_do_not_load_a_second_model() -> None:
+    workers = Workers(Model())  # type: ignore[arg-type]
     assert by(workers, batches_of(3, 5)) == [(False, [1, 0])]
     assert by(workers, batches_of(4, 6)) == [(False, [1, 0])]  # 18 so far
     assert by(workers, batches_of(4, 6)) == [(True, [1]), (True, [0])]
@@ -53,15 +53,15 @@ def test_few_places_do_not_load_a_second_graph() -> None:
 
 
 def test_a_server_loads_both_at_the_start() -> None:
-    workers = Workers(Graph())  # type: ignore[arg-type]
+    workers = Workers(Model())  # type: ignore[arg-type]
     workers.prepare()
     assert by(workers, batches_of(4, 6)) == [(True, [1]), (True, [0])]
 
 
 def test_batches_are_computed_at_once_and_returned_in_order() -> None:
-    workers, both = Workers(Graph()), threading.Barrier(2)  # type: ignore[arg-type]
+    workers, both = Workers(Model()), threading.Barrier(2)  # type: ignore[arg-type]
 
-    def compute(graph: Any, rows: Ints) -> list[int]:
+    def compute(model: Any, rows: Ints) -> list[int]:
         both.wait(10)
         return rows.tolist()  # type: ignore[no-any-return]
 
@@ -72,14 +72,14 @@ def test_batches_are_computed_at_once_and_returned_in_order() -> None:
 
 def test_callers_share_the_cores() -> None:
     """While another one computes, a caller takes one core."""
-    workers = Workers(Graph())  # type: ignore[arg-type]
+    workers = Workers(Model())  # type: ignore[arg-type]
     by(workers, batches_of(30))
     entered, may_go = threading.Event(), threading.Event()
 
-    def slowly(graph: Any, rows: Ints) -> bool:
+    def slowly(model: Any, rows: Ints) -> bool:
         entered.set()
         assert may_go.wait(10)
-        return isinstance(graph, tuple)
+        return isinstance(model, tuple)
 
     first: list[bool] = []
     other = threading.Thread(target=lambda: first.extend(workers.each(batches_of(9), slowly)))
@@ -93,14 +93,14 @@ def test_callers_share_the_cores() -> None:
 
 
 def test_changed_files_are_not_read_again() -> None:
-    workers = Workers(Graph(changed=True))  # type: ignore[arg-type]
+    workers = Workers(Model(changed=True))  # type: ignore[arg-type]
     assert by(workers, batches_of(30, 30)) == [(False, [0, 1])]
 
 
-def test_a_graph_knows_its_file(tmp_path: Path) -> None:
+def test_a_model_knows_its_file(tmp_path: Path) -> None:
     from onnx import TensorProto, helper, save
 
-    from readlet.families.onnx_graph import OnnxGraph
+    from readlet.families.onnx_model import OnnxModel
 
     def number(name: str) -> Any:
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
@@ -110,7 +110,7 @@ def test_a_graph_knows_its_file(tmp_path: Path) -> None:
     opset = [helper.make_opsetid("", 17)]
     path = tmp_path / "model.onnx"
     save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
-    loaded = OnnxGraph.load(path)
+    loaded = OnnxModel.load(path)
     again = loaded.with_one_thread()
     assert again is not None
     given = {"x": np.ones(1, np.float32)}

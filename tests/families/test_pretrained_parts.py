@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from readlet.families.int8_weights import from_int8, to_int8
+from readlet.families.pretrained_parts import from_int8, to_int8
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
-"""A graph in the reader's own folder: one set of weights, two ways to compute."""
+"""An ONNX model in the reader's own folder: one set of weights, two ways to compute."""
 
+import importlib
 import json
 import shutil
 import subprocess
@@ -12,7 +13,6 @@ import numpy as np
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.export.graph_beside import add_graph
 from readlet.families.encoder_scorer import EncoderScorer
 from readlet.families.onnx_scorer import OnnxSpanScorer
 from readlet.reading import devices
@@ -24,6 +24,13 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
 PAIRS = [("Who lit the lamp?", LAMP), ("Who paid?", " ".join([LAMP] * 6)), ("Who?", " \n ")]
+
+
+def add_onnx_model(folder: Path) -> float:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+        script = importlib.import_module("onnx_beside_weights")
+    return script.add_onnx_model(folder)  # type: ignore[no-any-return]
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +47,7 @@ def folder(
     reader = random_encoder_reader()
     made = tmp_path_factory.mktemp(request.param) / "reader"
     (reader if request.param == "float32" else slim(reader, stored=request.param)).save(made)
-    assert add_graph(made) < 1e-4
+    assert add_onnx_model(made) < 1e-4
     return made
 
 
@@ -56,7 +63,7 @@ def test_both_forms_give_the_same_answers(folder: Path) -> None:
     assert (needs_torch(str(folder)), needs_torch(str(folder), device="cpu")) == (False, True)
 
 
-def test_the_graph_has_no_weights(folder: Path) -> None:
+def test_the_onnx_model_has_no_weights(folder: Path) -> None:
     import onnx
     from onnx import numpy_helper
 
@@ -74,10 +81,10 @@ def test_a_copy_has_both_forms(folder: Path, tmp_path: Path) -> None:
     assert kept < names
     for name in names:
         assert (tmp_path / "copy" / name).read_bytes() == (folder / name).read_bytes()
-    assert "with a graph, for CPUs" in (tmp_path / "copy" / "README.md").read_text("utf-8")
+    assert "with an ONNX model, for CPUs" in (tmp_path / "copy" / "README.md").read_text("utf-8")
 
 
-def test_torch_alone_saves_no_graph(folder: Path, tmp_path: Path) -> None:
+def test_torch_alone_saves_no_onnx_model(folder: Path, tmp_path: Path) -> None:
     Reader.load(folder, device="cpu").save(tmp_path / "copy")
     assert not (tmp_path / "copy" / "model.onnx").exists()
     assert needs_torch(str(tmp_path / "copy"))
@@ -127,5 +134,7 @@ def test_damaged_weights(
 
 def test_other_kinds_have_none(random_reader: Callable[..., Any], tmp_path: Path) -> None:
     random_reader(LAMP).save(tmp_path / "words")
-    with pytest.raises(ReadletError, match=r"kind 'qacnn' has no such graph; use `readlet export"):
-        add_graph(tmp_path / "words")
+    with pytest.raises(
+        ReadletError, match=r"kind 'qacnn' has no such ONNX model; use `readlet export"
+    ):
+        add_onnx_model(tmp_path / "words")
