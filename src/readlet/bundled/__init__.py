@@ -9,7 +9,8 @@ SPLITS = ("train", "dev", "test")
 KINDS = ("kinds-train", "kinds-dev")
 """English questions on passages of other kinds: tables, lists, notes, contracts, manuals, reviews.
 
-An article's title begins with the kind of its passage, as in "table: Ferry timetable".
+An article's title begins with the kind of its passage, as in "table: Ferry timetable". Where half
+of the questions are near misses without an answer, their ids end with what is missed: "-07-row".
 """
 REVIEWS = ("reviews-train", "reviews-dev")
 """Short made-up reviews with the labels good and bad, to try classifiers with."""
