@@ -20,7 +20,7 @@ from readlet.export.plain_networks import plain_qacnn, with_plain_attention
 from readlet.families.classifier_scorer import ClassifierScorer
 from readlet.families.encoder_scorer import EncoderScorer
 from readlet.families.family import Scorer
-from readlet.families.onnx_scorer import Inputs
+from readlet.families.onnx_model import Inputs
 from readlet.families.onnx_subwords import SentenceInputs, SubwordInputs
 from readlet.families.onnx_words import WordInputs
 from readlet.families.qacnn import QacnnScorer

@@ -12,13 +12,14 @@ import hashlib
 import os
 import shutil
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +173,29 @@ def _weight(stored: dict[str, NDArray[np.generic]], name: str) -> NDArray[np.flo
     if own + SCALE in stored:
         weight *= stored[own + SCALE].astype(np.float32)[:, None]  # (R, C)
     return np.ascontiguousarray(weight.T) if name.endswith(TRANSPOSED) else weight
+
+
+@dataclass(frozen=True)
+class Inputs(ABC):
+    """A text encoder, and what the ONNX model reads of its rows."""
+
+    names: ClassVar[tuple[str, ...]]
+    """Of the arrays that the network reads, in the order of its parameters."""
+
+    encoder: Any
+    null: bool  # whether the model scores "no answer"
+
+    @abstractmethod
+    def batches(self, rows: Any, batch_size: int) -> Batches[Arrays]: ...
+
+    def allowed(self, arrays: Arrays) -> NDArray[np.bool_]:
+        """Which places of a reader's batch may be part of an answer: (B, L)."""
+        allowed: NDArray[np.bool_] = arrays["allowed"]
+        return allowed
+
+    @abstractmethod
+    def save(self, folder: Path) -> list[str]:
+        """Write the files of the encoder and return their names."""
 
 
 class Workers:

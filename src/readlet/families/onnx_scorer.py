@@ -1,19 +1,15 @@
 """Exported readers and classifiers: rows to arrays, arrays to scores. Nothing imports torch."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from readlet.encoding.batches import Arrays, Batches
+from readlet.encoding.batches import Arrays
 from readlet.encoding.rows import AnyRows, Ints, Rows
 from readlet.errors import ReadletError, memory_reported
 from readlet.families.family import Family, Floats, SpanScores
-from readlet.families.onnx_model import MODEL, WEIGHTS, OnnxModel, Workers
+from readlet.families.onnx_model import MODEL, WEIGHTS, Inputs, OnnxModel, Workers
 from readlet.recipe.recipe import Recipe, SpanData
 from readlet.storage.damage import damage_of
 
@@ -23,29 +19,6 @@ if TYPE_CHECKING:
 Precision = Literal["float32", "int8"]
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
 _OF_TORCH = ("architecture", "null_answer", "stored")
-
-
-@dataclass(frozen=True)
-class Inputs(ABC):
-    """A text encoder, and what the ONNX model reads of its rows."""
-
-    names: ClassVar[tuple[str, ...]]
-    """Of the arrays that the network reads, in the order of its parameters."""
-
-    encoder: Any
-    null: bool  # whether the model scores "no answer"
-
-    @abstractmethod
-    def batches(self, rows: Any, batch_size: int) -> Batches[Arrays]: ...
-
-    def allowed(self, arrays: Arrays) -> NDArray[np.bool_]:
-        """Which places of a reader's batch may be part of an answer: (B, L)."""
-        allowed: NDArray[np.bool_] = arrays["allowed"]
-        return allowed
-
-    @abstractmethod
-    def save(self, folder: Path) -> list[str]:
-        """Write the files of the encoder and return their names."""
 
 
 @dataclass(frozen=True)

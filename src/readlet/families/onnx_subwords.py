@@ -12,7 +12,7 @@ from readlet.encoding.sentences import SentenceEncoder, SentenceRows
 from readlet.encoding.subword_arrays import in_batches as subwords_in_batches
 from readlet.encoding.subword_arrays import subword_arrays
 from readlet.encoding.subwords import SubwordEncoder, SubwordRows
-from readlet.families.onnx_scorer import Inputs
+from readlet.families.onnx_model import Inputs
 from readlet.families.tokenizer_files import CONFIG, labels_of, load_tokenizer, save_tokenizer
 from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.encoder import EncoderRecipe

@@ -12,7 +12,7 @@ from readlet.encoding.rows import Ints
 from readlet.encoding.vocabulary import Vocabulary
 from readlet.encoding.word_arrays import PADDING, in_batches, shapes, word_arrays
 from readlet.encoding.word_encoder import WordEncoder
-from readlet.families.onnx_scorer import Inputs
+from readlet.families.onnx_model import Inputs
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.storage.damage import damage_of
