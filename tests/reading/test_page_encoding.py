@@ -6,7 +6,7 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.reading.document_text import document_text
-from readlet.reading.page_encoding import declared_encoding
+from readlet.reading.html_text import declared_encoding
 
 CAFE = "<p>The café closed in 1891.</p>"
 SHOWN = "The café closed in 1891."

@@ -6,8 +6,7 @@ from typing import Literal
 
 from readlet.errors import ReadletError, bad_input
 from readlet.processes import Job
-from readlet.reading.page_encoding import declared_encoding
-from readlet.reading.page_text import html_text
+from readlet.reading.html_text import declared_encoding, html_text
 from readlet.reading.pdf_text import pdf_text
 from readlet.storage.encodings import encoding_of, is_utf8, likely_utf16
 from readlet.storage.files import decoded_chunks
