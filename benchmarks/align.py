@@ -27,9 +27,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from readlet.crosslingual.alignment import Method, align
-from readlet.crosslingual.retrieval import CUTS, precisions
-from readlet.crosslingual.vector_files import BLOCK, MAX_WORDS, Pairs, Table, find_pairs, read_table
+from readlet.vectors.alignment import Method, align
+from readlet.vectors.retrieval import CUTS, precisions
+from readlet.vectors.vector_files import BLOCK, MAX_WORDS, Pairs, Table, find_pairs, read_table
 
 METHODS: tuple[Method, ...] = ("procrustes", "rcsls")
 LIMIT_SECONDS, LIMIT_BYTES, CORES = 120, 2e9, 2

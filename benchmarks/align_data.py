@@ -33,11 +33,11 @@ from pathlib import Path
 
 import numpy as np
 
-from readlet.crosslingual.vector_files import read_table
-from readlet.encoding.vectors import Matrix, write_vectors
-from readlet.encoding.vocabulary import plain
-from readlet.encoding.words import words
-from readlet.translation.engines import engine_named
+from readlet.augmentation.translation.engines import engine_named
+from readlet.text.vectors import Matrix, write_vectors
+from readlet.text.vocabulary import plain
+from readlet.text.words import words
+from readlet.vectors.vector_files import read_table
 
 WIDTH, WINDOW, NEGATIVES, MIN_COUNT = 100, 5, 10, 5
 MARKERS = str.maketrans("", "", "[]«»")  # around answers, in sentences of a cache

@@ -17,12 +17,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from readlet.formats import read_examples
-from readlet.translation.batch_translator import BatchTranslator
-from readlet.translation.cache import Cache
-from readlet.translation.engines import parse_pair, translator_for
-from readlet.translation.sentences import split_sentences
-from readlet.translation.types import LanguagePair, Translator
+from readlet.augmentation.translation.batch_translator import BatchTranslator
+from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.engines import parse_pair, translator_for
+from readlet.augmentation.translation.sentences import split_sentences
+from readlet.augmentation.translation.types import LanguagePair, Translator
+from readlet.data import read_examples
 
 RATIO = 4.0  # times faster than text by text
 MINUTES = 20.0  # for the contexts of SQuAD train, there and back, on 2 cores

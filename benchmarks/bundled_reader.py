@@ -31,13 +31,13 @@ from typing import NamedTuple
 
 from onnx_beside_weights import add_onnx_model
 
-from readlet.augment.unanswerable_file import add_unanswerable
+from readlet.augmentation.unanswerable_questions import add_unanswerable
+from readlet.data import read_examples, write_examples
+from readlet.data.split import split
 from readlet.errors import ReadletError
+from readlet.evaluation.evaluation import Evaluation
+from readlet.evaluation.squad import score_questions, summary
 from readlet.fitting.train import train_reader
-from readlet.formats import read_examples, write_examples
-from readlet.formats.split import split
-from readlet.metrics.evaluation import Evaluation
-from readlet.metrics.squad import score_questions, summary
 from readlet.reading.evaluate_files import evaluate_questions, predict
 from readlet.reading.fit_calibration import calibrate
 from readlet.reading.predictor import Predictor

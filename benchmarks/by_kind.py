@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from readlet.bundled import corpus
+from readlet.data import read_examples
 from readlet.errors import ReadletError
-from readlet.formats import read_examples
-from readlet.metrics.evaluation import Evaluation
+from readlet.evaluation.evaluation import Evaluation
 from readlet.reading.evaluate_several import SeveralEvaluations, evaluate_parts
 from readlet.reading.reader import load_reader
 from readlet.storage.files import write_text

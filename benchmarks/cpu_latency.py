@@ -24,11 +24,11 @@ from pathlib import Path
 
 import torch
 
+from readlet.data import read_examples
+from readlet.data.writing import write_examples
 from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
 from readlet.families import trainable_family
-from readlet.formats import read_examples
-from readlet.formats.writing import write_examples
 from readlet.reading.calibration import Calibration
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe

@@ -18,9 +18,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from readlet.data import read_questions
+from readlet.evaluation.squad import rules_of, score_questions, summary
 from readlet.fitting.train import train_reader
-from readlet.formats import read_questions
-from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe

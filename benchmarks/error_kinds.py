@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from readlet.encoding.function_words import FUNCTION_WORDS
-from readlet.encoding.words import words
-from readlet.metrics.squad import Rules, normalise, score_questions
+from readlet.evaluation.squad import Rules, normalise, score_questions
+from readlet.text.languages import FUNCTION_WORDS
+from readlet.text.words import words
 from readlet.types import Example, Prediction, Span
 
 ErrorKind = Literal["borders", "same form", "elsewhere", "refused", "answered"]

@@ -26,11 +26,11 @@ from safetensors.numpy import save_file
 
 import readlet.fitting.train
 from readlet.cli.experiment_view import GridView
+from readlet.data import read_examples, write_examples
 from readlet.experiments.grid import Run, expand, plan
 from readlet.experiments.runner import run_grid
 from readlet.experiments.spec import Table
 from readlet.experiments.store import Result, versions
-from readlet.formats import read_examples, write_examples
 from readlet.reading.evaluate_files import write_predictions
 
 QUESTIONS = 10_570  # SQuAD 1.1 dev

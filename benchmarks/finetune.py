@@ -19,10 +19,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
+from readlet.evaluation.squad import score_questions, summary
 from readlet.fitting.train import train_reader
-from readlet.formats import read_examples, write_examples
-from readlet.metrics.squad import score_questions, summary
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe

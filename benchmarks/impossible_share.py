@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from readlet.formats import read_examples
-from readlet.metrics.no_answer import abstain_above
-from readlet.metrics.squad import score_questions, summary
+from readlet.data import read_examples
+from readlet.evaluation.no_answer import abstain_above
+from readlet.evaluation.squad import score_questions, summary
 from readlet.reading.calibration import Calibration, logit
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
-from readlet.storage.outputs import check_file
+from readlet.storage.overwrite import check_file
 from readlet.types import Example
 
 SHARES = (0.02, *(number / 20 for number in range(1, 17)))

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from readlet.encoding.language_guess import UNKNOWN, guess_language
-from readlet.formats import read_questions
+from readlet.data import read_questions
+from readlet.text.languages import UNKNOWN, guess_language
 
 SAMPLE = 3000
 

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from readlet.data import read_questions
 from readlet.errors import ReadletError
+from readlet.evaluation.significance import bootstrap_interval, paired_permutation
+from readlet.evaluation.squad import rules_of, score_questions
 from readlet.experiments.grid import plan
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import READER
-from readlet.formats import read_questions
-from readlet.metrics.significance import bootstrap_interval, paired_permutation
-from readlet.metrics.squad import rules_of, score_questions
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.types import Example

@@ -13,9 +13,9 @@ import random
 import statistics
 from collections.abc import Sequence
 
-from readlet.formats import read_examples
-from readlet.metrics.calibration_error import expected_calibration_error
-from readlet.metrics.squad import exact_match
+from readlet.data import read_examples
+from readlet.evaluation.calibration_error import expected_calibration_error
+from readlet.evaluation.squad import exact_match
 from readlet.reading.fit_windows import in_documents
 from readlet.reading.reader import Reader
 from readlet.types import Example

@@ -21,12 +21,12 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from readlet.bundled import SPLITS, corpus
-from readlet.encoding.words import word_spans
+from readlet.data import read_examples, write_examples
+from readlet.evaluation.evaluation import evaluate
+from readlet.evaluation.squad import normalise
 from readlet.families import trainable_family
-from readlet.formats import read_examples, write_examples
-from readlet.metrics.evaluation import evaluate
-from readlet.metrics.squad import normalise
 from readlet.recipe.recipe_files import load_recipe
+from readlet.text.words import word_spans
 from readlet.types import Example
 
 TRAIN_QUESTIONS, DEV_QUESTIONS = 87_599, 10_570  # SQuAD 1.1

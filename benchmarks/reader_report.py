@@ -19,12 +19,11 @@ from error_kinds import wrong_answers
 from report_page import Run, page
 from report_plots import STYLES, learning_plot, time_plot
 
+from readlet.data import read_examples
 from readlet.errors import ReadletError, bad_input
+from readlet.evaluation.evaluation import Evaluation, evaluate, group_members
+from readlet.evaluation.squad import Rules, rules_of
 from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
-from readlet.formats import read_examples
-from readlet.metrics.breakdowns import group_members
-from readlet.metrics.evaluation import Evaluation, evaluate
-from readlet.metrics.squad import Rules, rules_of
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.storage.files import atomic_text, text_chunks

@@ -37,22 +37,19 @@ from typing import get_args
 
 from scipy.stats import binomtest
 
-from readlet.augment.relocation import Keep, Located, Lost, clue_texts
-from readlet.augment.relocation.agreement import agree, core
-from readlet.augment.relocation.alignment import Alignment
-from readlet.augment.relocation.answer_text import occurrences
-from readlet.augment.relocation.cascade import relocate_answer, stage_spans
-from readlet.augment.relocation.clues import asked_sentences
-from readlet.augment.relocation.markers import find_marked
-from readlet.augment.relocation.place import place_of
-from readlet.encoding.function_words import FUNCTION_WORDS
-from readlet.encoding.words import snap, word_spans, words
-from readlet.formats import read_examples
-from readlet.translation.batch_translator import BatchTranslator
-from readlet.translation.cache import Cache
-from readlet.translation.engines import translator_for
-from readlet.translation.sentences import split_sentences
-from readlet.translation.types import LanguagePair, Range, Route, TranslatedText
+from readlet.augmentation.relocation import Keep, Located, Lost, clue_texts
+from readlet.augmentation.relocation.alignment import Alignment
+from readlet.augmentation.relocation.cascade import agree, core, relocate_answer, stage_spans
+from readlet.augmentation.relocation.probe_texts import asked_sentences, place_of
+from readlet.augmentation.relocation.text_match import find_marked, occurrences
+from readlet.augmentation.translation.batch_translator import BatchTranslator
+from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.engines import translator_for
+from readlet.augmentation.translation.sentences import split_sentences
+from readlet.augmentation.translation.types import LanguagePair, Range, Route, TranslatedText
+from readlet.data import read_examples
+from readlet.text.languages import FUNCTION_WORDS
+from readlet.text.words import snap, word_spans, words
 from readlet.types import Example, Span
 
 LABELS = Path(__file__).with_name("relocation_labels.tsv")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
 
+from readlet.evaluation.evaluation import Evaluation
 from readlet.experiments.learning_curve import LearningCurve, time_to_each
-from readlet.metrics.evaluation import Evaluation
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import load_recipe, shipped_recipes
 from readlet.recipe.traits import SourceReader, changed_fields, fields_of, fields_with

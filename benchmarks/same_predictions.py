@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet import Reader, ReadletError
-from readlet.formats import read_examples
+from readlet.data import read_examples
 
 ROUNDING = 1e-5
 

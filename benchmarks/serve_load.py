@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from readlet.formats import read_examples
+from readlet.data import read_examples
 
 TIMES_SINGLE = 10.0
 GROWTH = 1.1

@@ -16,9 +16,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from readlet.encoding.words import word_spans
-from readlet.formats import read_questions
+from readlet.data import read_questions
 from readlet.terminal import say
+from readlet.text.words import word_spans
 
 FREQUENT = 1000
 ENDING = 3  # letters

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.learning_curve import read_log
-from readlet.storage.outputs import check_file
+from readlet.storage.overwrite import check_file
 
 Curves = dict[str, dict[int, list[tuple[float, float]]]]
 """Statistic, number of the softmax, points of epoch and value."""

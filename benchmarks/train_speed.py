@@ -15,12 +15,12 @@ from pathlib import Path
 
 import torch
 
-from readlet.encoding.features import Features
-from readlet.encoding.word_batches import word_batches
 from readlet.families import trainable_family
 from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import TrainingData, prepare
 from readlet.recipe.recipe_files import load_recipe
+from readlet.text.tensors import word_batches
+from readlet.text.word_features import Features
 from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
 from readlet.training.weight_selection import Evaluator

@@ -11,11 +11,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from readlet.formats import read_examples
-from readlet.translation.batch_translator import BatchTranslator
-from readlet.translation.cache import Cache
-from readlet.translation.engines import translator_for
-from readlet.translation.types import LanguagePair
+from readlet.augmentation.translation.batch_translator import BatchTranslator
+from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.engines import translator_for
+from readlet.augmentation.translation.types import LanguagePair
+from readlet.data import read_examples
 
 
 def paragraphs(xquad: Path, language: str) -> dict[str, str]:

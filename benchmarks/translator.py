@@ -32,7 +32,7 @@ from translator_data import (
     train_pieces,
 )
 
-from readlet.formats import read_questions
+from readlet.data import read_questions
 from readlet.machine import own_cores
 from readlet.nn.qanet import sinusoids
 from readlet.training.signals import stop_signals

@@ -24,9 +24,9 @@ import sentencepiece
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from readlet.encoding.function_words import FUNCTION_WORDS
+from readlet.text.languages import FUNCTION_WORDS
 
-LEFT, RIGHT = "«", "»"  # as in readlet.augment.relocation
+LEFT, RIGHT = "«", "»"  # as in readlet.augmentation.relocation
 BRACKETS = str.maketrans(LEFT + RIGHT, "[]")
 NOTHING = str.maketrans("", "", LEFT + RIGHT)
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"

@@ -15,11 +15,11 @@ import random
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
-from readlet.augment.altered_questions import MIX, alter_questions
-from readlet.augment.unanswerable_questions import OTHER_PARAGRAPH, pair_up
+from readlet.augmentation.altered_questions import MIX, alter_questions
+from readlet.augmentation.unanswerable_questions import OTHER_PARAGRAPH, pair_up
+from readlet.data import read_examples
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import read_examples
-from readlet.metrics.no_answer import no_answer_area
+from readlet.evaluation.no_answer import no_answer_area
 from readlet.progress import track
 from readlet.reading.asked import asked_of
 from readlet.reading.devices import AUTO

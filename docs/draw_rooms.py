@@ -16,9 +16,9 @@ _EVERYWHERE = ("errors", "types", "terminal", "machine", "processes", "installin
 """Files beside the rooms, imported by nearly all: no arcs."""
 ROOMS = (
     *_EVERYWHERE,
-    *("storage", "bundled", "formats", "encoding", "inspection", "translation"),
-    *("augment", "crosslingual", "metrics", "nn", "recipe", "models", "training"),
-    *("families", "reading", "compat", "export", "fitting", "experiments", "serve", "cli"),
+    *("storage", "bundled", "text", "data", "evaluation", "nn", "recipe", "models", "training"),
+    *("families", "reading", "compat", "export", "fitting", "augmentation", "vectors"),
+    *("experiments", "serve", "cli"),
 )
 """From left to right: a room imports from those before it. Files beside the rooms are rooms too."""
 _TOP = ("__init__", "__main__")  # the package's face: it may import from any room

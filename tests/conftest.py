@@ -190,8 +190,8 @@ def argos_package(
 @pytest.fixture(scope="session")
 def apertium() -> Any:
     """Apertium with English, Spanish and French."""
-    from readlet.translation.apertium import Apertium
-    from readlet.translation.types import LanguagePair
+    from readlet.augmentation.translation.apertium import Apertium
+    from readlet.augmentation.translation.types import LanguagePair
 
     engine = Apertium()
     if not {LanguagePair("en", "es"), LanguagePair("es", "fr")} <= set(engine.pairs()):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from readlet.formats.fields import located
+from readlet.data.rows import located
 from readlet.types import Example, Span
 
 
@@ -122,7 +122,7 @@ def squad_text() -> Callable[..., str]:
 def short_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Bundled questions about the beginnings of their passages: training takes seconds."""
     from readlet.bundled import corpus
-    from readlet.formats import read_examples, write_examples
+    from readlet.data import read_examples, write_examples
 
     kept = []
     for example in read_examples(corpus("train")):
@@ -138,7 +138,7 @@ def short_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def few_questions(short_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A handful of questions, some of them impossible."""
-    from readlet.formats import read_examples, write_examples
+    from readlet.data import read_examples, write_examples
 
     examples = list(read_examples(short_corpus))
     answerable = [example for example in examples if example.answers][:9]

@@ -13,7 +13,12 @@ from pathlib import Path
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
-        *("readlet.cli", "readlet.experiments.runner", "readlet.augment.pipeline", "accelerate"),
+        *(
+            "readlet.cli",
+            "readlet.experiments.runner",
+            "readlet.augmentation.pipeline",
+            "accelerate",
+        ),
         "torch._dynamo",  # every optimiser imports it
     ]
 )

@@ -12,13 +12,13 @@ import torch
 @pytest.fixture(scope="session")
 def random_reader() -> Callable[..., Any]:
     """Builds tiny untrained readers with the vocabulary of the given texts."""
-    from readlet.encoding.vocabulary import build_vocabulary, frozen_table
-    from readlet.encoding.word_encoder import WordEncoder
-    from readlet.encoding.words import words
     from readlet.families.qacnn import QacnnFamily
     from readlet.reading.calibration import Calibration
     from readlet.reading.reader import Reader
     from readlet.recipe.qacnn import QacnnRecipe
+    from readlet.text.vocabulary import build_vocabulary, frozen_table
+    from readlet.text.word_features import WordEncoder
+    from readlet.text.words import words
 
     def build(*texts: str, null: bool = False, seed: int = 0, **data: Any) -> Reader:
         recipe = QacnnRecipe.model_validate(
@@ -152,7 +152,7 @@ f1 = 12.5
 def encoder_texts() -> list[str]:
     """Texts on which tokenizers are trained."""
     from readlet.bundled import corpus
-    from readlet.formats import read_examples
+    from readlet.data import read_examples
 
     return [example.context for example in read_examples(corpus("train"))][:60]
 
@@ -270,8 +270,8 @@ def random_classifier(
     tiny_encoder: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The folder of a tiny classifier with every pooler and random weights."""
+    from readlet.data.datasets import read_labelled
     from readlet.families.classifier import ClassifierFamily
-    from readlet.formats.labelled import read_labelled
     from readlet.nn.pooling import POOLERS
     from readlet.reading.class_calibration import ClassCalibration
     from readlet.reading.classifier import Classifier

@@ -46,22 +46,6 @@ for words in (
     assert done.returncode == 0, done.stderr
 
 
-def test_translators_are_listed_without_numpy() -> None:
-    program = """
-import sys
-from readlet.cli import main
-sys.argv = ["readlet", "translators", "list"]
-try: main()
-except SystemExit as ending: assert not ending.code
-assert "readlet.translation.engines" in sys.modules
-assert "numpy" not in sys.modules
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def test_answers_need_no_compiler(tmp_path: Path, random_reader: Callable[..., Any]) -> None:
     """It would double the time until the first answer. With a GPU the kernels bring it along."""
     (tmp_path / "a.txt").write_text("Ada Brook came.")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from readlet.formats import read_examples, write_examples
+from readlet.data import read_examples, write_examples
 
 # The same commands on fewer questions and seeds: the test must be fast.
 SMALLER = {

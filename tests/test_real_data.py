@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from readlet.formats import read_examples, read_sentences
-from readlet.formats.sources import task_of
-from readlet.inspection.check import check
-from readlet.inspection.faults import Fault
+from readlet.data import read_examples, read_sentences
+from readlet.data.check import check
+from readlet.data.faults import Fault
+from readlet.data.sources import task_of
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.crosslingual.vector_files import read_table
-from readlet.encoding.vectors import write_vectors
-from readlet.translation.types import LanguagePair, Translation
+from readlet.augmentation.translation.types import LanguagePair, Translation
+from readlet.text.vectors import write_vectors
+from readlet.vectors.vector_files import read_table
 
 
 def test_hashes_are_those_of_spacy(load_script: Callable[[str], Any]) -> None:

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from readlet.bundled import corpus
+from readlet.data import read_examples, write_examples
 from readlet.families.encoder import EncoderFamily
 from readlet.fitting.train import train_reader
-from readlet.formats import read_examples, write_examples
 from readlet.reading.calibration import Calibration
 from readlet.reading.reader import Reader
 from readlet.reading.trained_model import needs_torch

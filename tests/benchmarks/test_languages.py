@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from readlet.augmentation.translation.types import TranslatedText
 from readlet.errors import ReadletError
-from readlet.translation.types import TranslatedText
 from readlet.types import Example, Span
 
 Load = Callable[[str], Any]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from readlet.evaluation.classification import class_task
 from readlet.experiments.differences import Difference
 from readlet.experiments.grid import plan
 from readlet.experiments.runner import finish
 from readlet.experiments.store import RunFolder
 from readlet.fitting.train import Trained
-from readlet.metrics.classification import class_task
 from readlet.types import Sentence
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install readlet[plots]")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from readlet.data import write_examples
 from readlet.errors import ReadletError
-from readlet.formats import write_examples
 from readlet.types import Example, Span
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install readlet[plots]")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from readlet.bundled import corpus
-from readlet.formats import read_examples, write_examples
+from readlet.data import read_examples, write_examples
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.calibration import Calibration
 from readlet.reading.evaluate_several import evaluate_parts

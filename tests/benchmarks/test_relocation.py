@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from readlet.formats import read_examples
-from readlet.translation.apertium import Apertium
-from readlet.translation.batch_translator import BatchTranslator
-from readlet.translation.cache import Cache
-from readlet.translation.types import LanguagePair, SentencePair, TranslatedText
+from readlet.augmentation.translation.apertium import Apertium
+from readlet.augmentation.translation.batch_translator import BatchTranslator
+from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.types import LanguagePair, SentencePair, TranslatedText
+from readlet.data import read_examples
 from readlet.types import Example, Span
 
 ARTICLES = 5

@@ -4,9 +4,9 @@ from collections import Counter
 import pytest
 
 from readlet.bundled import KINDS, SPLITS, corpus
+from readlet.data import read_examples
+from readlet.data.check import check
 from readlet.errors import ReadletError
-from readlet.formats import read_examples
-from readlet.inspection.check import check
 from readlet.types import Example
 
 _KINDS = set("table list note legal technical news review long science dialogue".split())

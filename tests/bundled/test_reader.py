@@ -8,8 +8,8 @@ import pytest
 
 from readlet.bundled import bundled_reader
 from readlet.cli.demo import ASKED_OF_BUNDLED
-from readlet.formats import read_examples
-from readlet.metrics.squad import score_questions, summary
+from readlet.data import read_examples
+from readlet.evaluation.squad import score_questions, summary
 from readlet.reading.reader import Reader
 
 FOLDER = bundled_reader()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from readlet.augmentation.translation.cache import Cache
 from readlet.bundled import corpus
-from readlet.formats import read_examples, write_examples
-from readlet.translation.cache import Cache
+from readlet.data import read_examples, write_examples
 from readlet.types import Example
 
 Run = Callable[..., Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from readlet.formats import read_examples
+from readlet.data import read_examples
 from readlet.types import Span
 
 Run = Callable[..., Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from readlet.formats import read_examples, write_examples
+from readlet.data import read_examples, write_examples
 from readlet.types import Example, Span
 
 Run = Callable[..., Any]

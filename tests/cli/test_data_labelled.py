@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from readlet.formats import read_labelled
-from readlet.formats.columns import DataFormat
+from readlet.data import read_labelled
+from readlet.data.columns import DataFormat
 
 Run = Callable[..., Any]
 HEADER = "id;review;sentiment\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from readlet.formats import read_examples
+from readlet.data import read_examples
 from readlet.reading.reader import Reader
 from readlet.training.loop import TrainingLoop
 

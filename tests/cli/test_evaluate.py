@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from readlet.formats import write_examples
+from readlet.data import write_examples
 from readlet.types import Example
 
 Run = Callable[..., Any]

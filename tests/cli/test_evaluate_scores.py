@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from readlet.bundled import corpus
 from readlet.cli import app
-from readlet.formats import read_examples
+from readlet.data import read_examples
 
 TEST = str(corpus("test"))
 SQUAD_DEV = Path(__file__).parents[3] / "shared" / "data" / "squad" / "dev-v1.1.json.gz"

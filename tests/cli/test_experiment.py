@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from readlet.data import source_path
 from readlet.experiments.grid import expand
 from readlet.experiments.spec import load_table, shipped_tables
-from readlet.formats import source_path
 from readlet.recipe.recipe_files import load_recipe
 
 Run = Callable[..., Any]

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from readlet.cli import app
-from readlet.formats import write_examples
+from readlet.data import write_examples
 from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
 from readlet.reading.trained_model import TrainedModel

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from readlet.bundled import corpus
-from readlet.formats import read_examples, write_examples
+from readlet.data import read_examples, write_examples
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.reader import Reader
 from readlet.types import Example

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from readlet.encoding.vocabulary import Vocabulary
-from readlet.encoding.word_encoder import WordEncoder
 from readlet.reading.reader import Reader
+from readlet.text.vocabulary import Vocabulary
+from readlet.text.word_features import WordEncoder
 
 Run = Callable[..., Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from readlet.translation.argos import unpack
+from readlet.augmentation.translation.argos import unpack
 
 
 def test_the_engines_of_this_machine(

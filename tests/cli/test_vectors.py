@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from readlet.crosslingual.vector_files import MAX_WORDS
-from readlet.encoding.vectors import write_vectors
+from readlet.text.vectors import write_vectors
+from readlet.vectors.vector_files import MAX_WORDS
 
 Run = Callable[..., Any]
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from readlet.evaluation.classification import glue_scores
+from readlet.evaluation.tasks import task_named
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.render import curves_caption, write_report
 from readlet.experiments.report import Report, build_report
@@ -17,8 +19,6 @@ from readlet.experiments.runner import find_finished, finish
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import DamagedRunError, RunFolder
 from readlet.fitting.train import Trained
-from readlet.metrics.classification import glue_scores
-from readlet.metrics.tasks import task_named
 from readlet.types import Sentence
 
 Write = Callable[..., str]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from readlet.data import source_path
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand, plan, resolve_files
 from readlet.experiments.keys import run_key, source_digests
 from readlet.experiments.spec import load_table
-from readlet.formats import source_path
 from readlet.reading.reader_names import reader_folder
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import SpanData

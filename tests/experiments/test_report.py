@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
+from readlet.evaluation.tasks import SPANS
 from readlet.experiments import report as report_module
 from readlet.experiments.grid import Grid, expand, only_rows
 from readlet.experiments.learning_curve import LearningCurve, ScorePoint
@@ -21,8 +23,6 @@ from readlet.experiments.report import Questions, Report, build_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import FinishedRun, Result
-from readlet.formats import read_examples, write_examples
-from readlet.metrics.tasks import SPANS
 from readlet.reading.evaluate_files import write_predictions
 from readlet.types import Example
 

@@ -20,6 +20,7 @@ import pytest
 from safetensors import SafetensorError
 
 import readlet.storage.tensors as tensors_module
+from readlet.data import read_examples, source_path
 from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
@@ -31,7 +32,6 @@ from readlet.experiments.store import (
     RunFolder,
     results_in,
 )
-from readlet.formats import read_examples, source_path
 from readlet.training import checkpoint as checkpoint_module
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from readlet.data import source_path
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.experiments import search as module
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.search import TrialReport, search
 from readlet.experiments.spec import load_table
-from readlet.formats import source_path
 from readlet.recipe.recipe_files import load_recipe, recipe_toml, shipped_recipes
 
 pytest.importorskip("optuna", reason="Optuna is not installed")

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from readlet.augment.config import PRESETS
+from readlet.augmentation.config import PRESETS
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand
 from readlet.experiments.spec import load_table, shipped_tables

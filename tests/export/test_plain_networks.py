@@ -5,12 +5,12 @@ from typing import Any, cast
 import pytest
 import torch
 
-from readlet.encoding.word_batches import FormTables, WordBatch
 from readlet.export.plain_networks import plain_qacnn
 from readlet.export.tracing import _Tables
 from readlet.models.qacnn import QACNN
 from readlet.nn.characters import PADDING, CharacterConvolution
 from readlet.recipe.qacnn import QacnnRecipe
+from readlet.text.tensors import FormTables, WordBatch
 
 _FORMS, _CHARACTERS = 20, 9
 _SIZES = {

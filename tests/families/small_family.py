@@ -14,17 +14,17 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from readlet.encoding.batches import Batches, Shape, padded
-from readlet.encoding.cache import Stored
-from readlet.encoding.row_batches import RowBatch, row_tensors
-from readlet.encoding.rows import Ints, RowBuilder, Rows, ints
-from readlet.encoding.windows import Windows
 from readlet.families import register_family
 from readlet.families.family import SpanFamily
 from readlet.families.torch_scorer import TorchScorer
 from readlet.models.span_scores import SpanLogits
 from readlet.recipe.kinds import register_recipe
 from readlet.recipe.recipe import Model, Recipe, SpanData, SpanTraining
+from readlet.text.arrays import Batches, Shape, padded
+from readlet.text.cache import Stored
+from readlet.text.rows import Ints, RowBuilder, Rows, ints
+from readlet.text.tensors import RowBatch, row_tensors
+from readlet.text.words import Windows
 from readlet.types import Example
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from readlet.encoding.pretrained import load_config
-from readlet.encoding.rows import Rows
+from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import prepare
-from readlet.formats import read_examples, write_examples
 from readlet.models.pretrained_encoder import load_pretrained
 from readlet.reading.reader import Reader
+from readlet.text.pretrained import load_config
+from readlet.text.rows import Rows
 from readlet.training.loop import TrainingLoop
 from readlet.types import Example
 

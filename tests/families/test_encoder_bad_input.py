@@ -14,9 +14,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from readlet.encoding import pretrained
-from readlet.encoding.pretrained import encoder_folder, load_tokenizer, usable_positions
-from readlet.encoding.subwords import layout_of
 from readlet.errors import ReadletError
 from readlet.families.classifier import ClassifierFamily
 from readlet.families.encoder import EncoderFamily
@@ -27,6 +24,9 @@ from readlet.reading.reader import Reader
 from readlet.recipe.encoder import MixName
 from readlet.recipe.recipe import fields_without_effect
 from readlet.recipe.recipe_files import load_recipe
+from readlet.text import pretrained
+from readlet.text.pretrained import encoder_folder, load_tokenizer, usable_positions
+from readlet.text.subwords import layout_of
 
 
 @pytest.fixture

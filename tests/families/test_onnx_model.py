@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.encoding.batches import Arrays, Batches
-from readlet.encoding.rows import Ints
 from readlet.families import onnx_model
 from readlet.families.onnx_model import Workers
+from readlet.text.arrays import Arrays, Batches
+from readlet.text.rows import Ints
 
 
 class Model:

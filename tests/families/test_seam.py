@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from readlet import families
+from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.families import family_of, register_family, trainable_family
 from readlet.families.family import Family
@@ -20,7 +21,6 @@ from readlet.fitting.character_scores import probabilities, scores_of
 from readlet.fitting.teaching import ask_teachers
 from readlet.fitting.train import train, train_reader
 from readlet.fitting.training_data import RecentData, prepare
-from readlet.formats import read_examples, write_examples
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe, parse_recipe
 from readlet.types import Example

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
-from readlet.encoding import cache
 from readlet.families import family_of
 from readlet.fitting.background import encoding_in_background
 from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import prepare
 from readlet.nn.qanet import EncoderBlock
 from readlet.recipe.recipe_files import load_recipe
+from readlet.text import cache
 from readlet.training.precision import MixedPrecision
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from readlet.data import read_examples, write_examples
 from readlet.fitting.spans import has_impossible
 from readlet.fitting.starting import load_start
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import prepare, read_split
-from readlet.formats import read_examples, write_examples
 from readlet.reading.calibration import Calibration
 from readlet.reading.evaluate_files import evaluate_questions
 from readlet.reading.reader import Reader

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from readlet.data import write_examples
 from readlet.errors import ReadletError
 from readlet.fitting.train import train_reader
 from readlet.fitting.training_data import prepare
-from readlet.formats import write_examples
 from readlet.nn.characters import FilmLanguage
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader

@@ -13,8 +13,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.encoding.rows import NO_LABEL
-from readlet.encoding.windows import Windows
 from readlet.errors import ReadletError
 from readlet.families.qacnn import QacnnFamily
 from readlet.fitting.character_scores import CharacterScores, probabilities
@@ -27,6 +25,8 @@ from readlet.models.span_loss import Targets, Teacher, span_loss
 from readlet.nn.softmax import masked_softmax
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe
+from readlet.text.rows import NO_LABEL
+from readlet.text.words import Windows
 from readlet.types import Example, Span
 
 CONTEXT = "the mill stood by the river and the miller sold oil to the town for years until 1881"

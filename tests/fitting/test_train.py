@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-from readlet.encoding.batches import Batches
+from readlet.data import read_examples, write_examples
 from readlet.errors import FailedTrainingError, ReadletError, is_out_of_memory
 from readlet.fitting.items import held_out_contexts
 from readlet.fitting.starting import load_start
 from readlet.fitting.train import build_scorer, train_reader
 from readlet.fitting.training_data import prepare
-from readlet.formats import read_examples, write_examples
 from readlet.nn.normsoftmax.loss import _warn
 from readlet.nn.qanet import StochasticDepth
 from readlet.reading.calibration import Calibration
@@ -26,6 +25,7 @@ from readlet.reading.reader import Reader
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe
 from readlet.storage.locks import locked
+from readlet.text.arrays import Batches
 from readlet.training.loop import TrainingLoop
 from readlet.types import Example
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.fitting.folds import part_of
 from readlet.fitting.items import MAX_HELD_OUT, held_out_contexts
 from readlet.fitting.train import train_reader
 from readlet.fitting.training_data import RecentData, prepare
-from readlet.formats import read_examples, write_examples
 from readlet.recipe.recipe_files import load_recipe
 from readlet.types import Example, Span
 

@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.encoding.features import encode
-from readlet.encoding.vocabulary import Vocabulary
-from readlet.encoding.windows import Windows
-from readlet.encoding.word_arrays import shapes
-from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
 from readlet.models.qacnn import QACNN
 from readlet.models.span_scores import SpanLogits
 from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
+from readlet.text.arrays import shapes
+from readlet.text.tensors import FormTables, WordBatch, word_batches
+from readlet.text.vocabulary import Vocabulary
+from readlet.text.word_features import encode
+from readlet.text.words import Windows
 from readlet.types import Example, Span
 
 TINY = {

@@ -8,11 +8,6 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.encoding.features import encode
-from readlet.encoding.vocabulary import Vocabulary
-from readlet.encoding.windows import Windows
-from readlet.encoding.word_arrays import shapes
-from readlet.encoding.word_batches import FormTables, word_batches
 from readlet.fitting.train import train_reader
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLearner
@@ -21,6 +16,11 @@ from readlet.reading.reader import Reader
 from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe
 from readlet.recipe.softmax import Attention, Loss, norm_gamma
+from readlet.text.arrays import shapes
+from readlet.text.tensors import FormTables, word_batches
+from readlet.text.vocabulary import Vocabulary
+from readlet.text.word_features import encode
+from readlet.text.words import Windows
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary(("blue", "sky"), ("the", "is"), characters="abcde", max_characters=8)

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
 
-from readlet.encoding.pretrained import load_config, load_tokenizer
 from readlet.errors import ReadletError
 from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
 from readlet.reading.reader import Reader
+from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.training.step import can_be_captured
 
 Build = Callable[..., Reader]

@@ -10,14 +10,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from readlet.encoding.features import PADDING_FORM, encode
-from readlet.encoding.windows import Windows
-from readlet.encoding.word_arrays import shapes
-from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
 from readlet.families.torch_scorer import count_parameters
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import span_loss
 from readlet.recipe.recipe_files import load_recipe
+from readlet.text.arrays import shapes
+from readlet.text.tensors import FormTables, WordBatch, word_batches
+from readlet.text.word_features import PADDING_FORM, encode
+from readlet.text.words import Windows
 from readlet.types import Example
 
 Build = Callable[..., QACNN]

@@ -6,13 +6,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from readlet.encoding.features import encode
-from readlet.encoding.vocabulary import Vocabulary
-from readlet.encoding.windows import Windows
-from readlet.encoding.word_arrays import PADDING, shapes
-from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
 from readlet.models.qacnn import QACNN
 from readlet.recipe.recipe_files import load_recipe
+from readlet.text.arrays import PADDING, shapes
+from readlet.text.tensors import FormTables, WordBatch, word_batches
+from readlet.text.vocabulary import Vocabulary
+from readlet.text.word_features import encode
+from readlet.text.words import Windows
 from readlet.types import Example
 
 Build = Callable[..., QACNN]

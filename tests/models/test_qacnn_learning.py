@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from readlet.encoding.word_batches import FormTables, WordBatch
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLearner, span_loss
+from readlet.text.tensors import FormTables, WordBatch
 from readlet.types import Example
 
 Build = Callable[..., QACNN]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from transformers.utils import logging
 
-from readlet.encoding.pretrained import load_config
 from readlet.models.pretrained_encoder import load_pretrained
+from readlet.text.pretrained import load_config
 
 
 def test_no_progress_bar_of_transformers(

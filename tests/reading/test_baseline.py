@@ -12,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from readlet.bundled import corpus
-from readlet.encoding.words import word_spans
-from readlet.formats import read_examples
-from readlet.metrics.squad import score_questions, summary
+from readlet.data import read_examples
+from readlet.evaluation.squad import score_questions, summary
 from readlet.reading.baseline import MIN_COVERAGE, N_BEST, LexicalBaseline
+from readlet.text.words import word_spans
 from readlet.types import Prediction
 
 WORDS = (
@@ -176,7 +176,7 @@ def test_every_process_gives_the_same_answers() -> None:
     program = (
         "from readlet.reading.baseline import LexicalBaseline\n"
         "from readlet.bundled import corpus\n"
-        "from readlet.formats import read_examples\n"
+        "from readlet.data import read_examples\n"
         "for e in read_examples(corpus('test')):\n"
         "    print(repr(LexicalBaseline().answer(e.question, e.context)))\n"
     )

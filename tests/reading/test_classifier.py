@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from readlet import Classification, Classifier, ReadletError
-from readlet.encoding.sentences import Labels
 from readlet.reading.class_calibration import (
     MIN_TEXTS,
     ClassCalibration,
@@ -20,6 +19,7 @@ from readlet.reading.class_calibration import (
 from readlet.reading.classifier import classifications
 from readlet.reading.reader import Reader
 from readlet.reading.slimming import slim
+from readlet.text.sentences import Labels
 
 Make = Callable[..., Any]
 

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.encoding.words import words
 from readlet.errors import ReadletError
 from readlet.reading.asked import as_pairs
 from readlet.reading.baseline import LexicalBaseline
@@ -21,6 +20,7 @@ from readlet.reading.bm25 import BM25
 from readlet.reading.document_pieces import MAX_WORDS, pieces
 from readlet.reading.documents import Documents, Found
 from readlet.reading.reader import Reader
+from readlet.text.words import words
 from readlet.types import Candidate, Prediction
 
 KILN = "The old kiln stands in Hollow Lane. Ada Brook built it in 1881."

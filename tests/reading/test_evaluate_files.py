@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from readlet.bundled import corpus
+from readlet.data import read_examples
 from readlet.errors import ReadletError
-from readlet.formats import read_examples
-from readlet.metrics.evaluation import ClassEvaluation
-from readlet.metrics.squad import exact_match
+from readlet.evaluation.evaluation import ClassEvaluation
+from readlet.evaluation.squad import exact_match
 from readlet.reading.baseline import LexicalBaseline
 from readlet.reading.evaluate_files import (
     evaluate_questions,

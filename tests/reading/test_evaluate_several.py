@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from readlet.bundled import corpus
+from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
-from readlet.formats import read_examples, write_examples
 from readlet.reading.evaluate_files import evaluate_questions
 from readlet.reading.evaluate_several import evaluate_several
 

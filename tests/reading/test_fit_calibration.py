@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from torch import nn
 
-from readlet.encoding.rows import Rows
-from readlet.encoding.words import word_spans
-from readlet.metrics.calibration_error import expected_calibration_error
-from readlet.metrics.squad import exact_match, f1
+from readlet.evaluation.calibration_error import expected_calibration_error
+from readlet.evaluation.squad import exact_match, f1
 from readlet.models.span_scores import SpanLogits
 from readlet.reading.calibration import Calibration
 from readlet.reading.fit_calibration import (
@@ -23,6 +21,8 @@ from readlet.reading.fit_calibration import (
 from readlet.reading.fit_windows import fit_windows, in_documents
 from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader
+from readlet.text.rows import Rows
+from readlet.text.words import word_spans
 from readlet.types import Example, Span
 
 Build = Callable[..., Reader]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from readlet.encoding.rows import LONG_QUESTION
 from readlet.errors import ReadletError
 from readlet.families.encoder import EncoderFamily
 from readlet.families.encoder_scorer import EncoderScorer
@@ -20,6 +19,7 @@ from readlet.reading.inspecting import Inspection, inspect_answer, inspectable_r
 from readlet.reading.inspection_plot import check_picture, save_picture
 from readlet.reading.reader import Reader
 from readlet.recipe.encoder import EncoderRecipe
+from readlet.text.rows import LONG_QUESTION
 from readlet.types import Example
 
 Build = Callable[..., Reader]

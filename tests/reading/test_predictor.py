@@ -11,18 +11,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readlet.encoding.features import NULL_FORM, PADDING_FORM, Features
-from readlet.encoding.rows import Ints, Rows
-from readlet.encoding.vocabulary import Vocabulary
-from readlet.encoding.windows import Windows
-from readlet.encoding.word_batches import FormTables, WordBatch
-from readlet.encoding.word_encoder import WordEncoder
-from readlet.encoding.words import word_spans
 from readlet.families.family import SpanScores
 from readlet.reading.calibration import Calibration
 from readlet.reading.masked import log_sums
 from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader
+from readlet.text.rows import Ints, Rows
+from readlet.text.tensors import FormTables, WordBatch
+from readlet.text.vocabulary import Vocabulary
+from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, WordEncoder
+from readlet.text.words import Windows, word_spans
 from readlet.types import Example
 
 Build = Callable[..., Reader]

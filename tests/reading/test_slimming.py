@@ -10,12 +10,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from readlet.encoding.vocabulary import UNKNOWN, Vocabulary
+from readlet.data import write_examples
 from readlet.errors import ReadletError
-from readlet.formats import write_examples
 from readlet.reading.reader import Reader
 from readlet.reading.slimming import slim, slim_folder, slim_to
 from readlet.recipe.encoder import MixName
+from readlet.text.vocabulary import UNKNOWN, Vocabulary
 from readlet.types import Example
 
 Build = Callable[..., Reader]

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.encoding.batches import Batches
-from readlet.encoding.rows import Rows
 from readlet.fitting.train import build_scorer
 from readlet.fitting.training_data import prepare
 from readlet.models.span_loss import Teacher
 from readlet.recipe.recipe import Training
 from readlet.recipe.recipe_files import load_recipe
+from readlet.text.arrays import Batches
+from readlet.text.rows import Rows
 from readlet.training.loop import TrainingLoop
 from readlet.training.processes import make_accelerator
 from readlet.training.weight_selection import Evaluator, Scores

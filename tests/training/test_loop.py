@@ -455,7 +455,7 @@ def test_a_signal_that_no_step_handles_is_not_lost(error: type[Exception] | None
 
 
 def test_no_training_examples(make_loop: MakeLoop, tmp_path: Path, monkeypatch: Any) -> None:
-    from readlet.encoding.batches import Batches
+    from readlet.text.arrays import Batches
 
     monkeypatch.setattr(Batches, "epoch", lambda self, number: [])
     with pytest.raises(ReadletError, match="no training examples"):

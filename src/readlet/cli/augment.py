@@ -92,12 +92,12 @@ def augment(
     Every answer is found again in the translated context, or the question is counted as lost.
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
-    from readlet.augment.config import config_of
-    from readlet.augment.pipeline import Outputs, Sources, default_cache
-    from readlet.augment.pipeline import augment as augment_files
+    from readlet.augmentation.config import config_of
+    from readlet.augmentation.pipeline import Outputs, Sources, default_cache
+    from readlet.augmentation.pipeline import augment as augment_files
+    from readlet.augmentation.translation.engines import translator_for
     from readlet.cli.augment_view import show_tally
-    from readlet.formats.columns import DataFormat
-    from readlet.translation.engines import translator_for
+    from readlet.data.columns import DataFormat
 
     config = config_of(
         preset=preset,

@@ -3,7 +3,7 @@
 from rich.markup import escape
 from rich.table import Table
 
-from readlet.augment.report import LanguageTally, Tally
+from readlet.augmentation.report import LanguageTally, Tally
 from readlet.cli.console import console
 
 

@@ -6,10 +6,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from readlet.cli.console import FEW, console, some
-from readlet.inspection.check import EDGES, CheckReport, FileReport
-from readlet.inspection.faults import Fault
-from readlet.inspection.in_place import Repaired
-from readlet.inspection.repair import Changes
+from readlet.data.check import EDGES, CheckReport, FileReport
+from readlet.data.faults import Fault
+from readlet.data.repair import Changes, Repaired
 from readlet.terminal import harmless
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"

@@ -43,8 +43,8 @@ def classify(
 
     If labelling a file is interrupted, the same command continues where it stopped.
     """
+    from readlet.data.columns import DataFormat
     from readlet.errors import ReadletError
-    from readlet.formats.columns import DataFormat
     from readlet.reading.classifier import Classifier
     from readlet.reading.classify_file import classify_file
 

@@ -50,16 +50,17 @@ def check(
     Exit code 2: a file cannot be read.
     """
     from readlet.cli.check_view import show_changes, show_repaired, show_report
-    from readlet.errors import ReadletError
-    from readlet.formats.columns import DataFormat
-    from readlet.formats.writing import check_target
-    from readlet.inspection.check import check as check_files
-    from readlet.inspection.in_place import (
+    from readlet.data.check import check as check_files
+    from readlet.data.columns import DataFormat
+    from readlet.data.repair import (
         check_in_place,
+        check_repairable,
         has_own_format,
+        repair_file,
         repair_in_place,
     )
-    from readlet.inspection.repair import check_repairable, repair_file
+    from readlet.data.writing import check_target
+    from readlet.errors import ReadletError
 
     data_format = DataFormat.parse(column, encoding)
     if fix is not None:
@@ -111,9 +112,9 @@ def show(
     """Print examples with their answers highlighted in the passage."""
     from itertools import islice
 
+    from readlet.data import read
+    from readlet.data.columns import DataFormat
     from readlet.errors import bad_input
-    from readlet.formats import read
-    from readlet.formats.columns import DataFormat
 
     items = read(file, DataFormat.parse(column, encoding))
     first = islice(items, min(n, sys.maxsize))
@@ -164,8 +165,8 @@ def convert(
     `answers`, with their offsets. SQuAD JSON (.json) groups the questions by context.
     Texts have the columns `id`, `text`, `second` and `label`; .json is a list of records.
     """
-    from readlet.formats.columns import DataFormat
-    from readlet.formats.convert import convert as convert_files
+    from readlet.data.columns import DataFormat
+    from readlet.data.convert import convert as convert_files
 
     data_format = DataFormat.parse(column, encoding)
     done = convert_files(files, out, data_format, overwrite=overwrite)
@@ -212,9 +213,9 @@ def split(
     one part, whatever its label. Contexts and texts that differ only in white space or case count
     as the same.
     """
-    from readlet.formats.columns import DataFormat
-    from readlet.formats.split import parse_parts
-    from readlet.formats.split import split as split_file
+    from readlet.data.columns import DataFormat
+    from readlet.data.split import parse_parts
+    from readlet.data.split import split as split_file
 
     data_format = DataFormat.parse(column, encoding)
     done = split_file(file, out, parse_parts(parts), seed, data_format)
@@ -256,9 +257,9 @@ def unanswerable(
     Others are altered so that their own paragraph no longer answers them:
     another name or number, a word replaced by its opposite, or an added "not".
     """
-    from readlet.augment.unanswerable_file import add_unanswerable
+    from readlet.augmentation.unanswerable_questions import add_unanswerable
     from readlet.cli.unanswerable_view import show_summary
-    from readlet.formats.columns import DataFormat
+    from readlet.data.columns import DataFormat
 
     data_format = DataFormat.parse(column, encoding)
     summary = add_unanswerable(files, out, share, seed, data_format, altered, overwrite=overwrite)

@@ -62,7 +62,7 @@ def _ask_bundled() -> None:
 def _score_bundled() -> None:
     """Compare with the baseline on the language that it reads."""
     from readlet.cli.evaluation_view import show_evaluation
-    from readlet.formats import read_examples, write_examples
+    from readlet.data import read_examples, write_examples
     from readlet.reading.evaluate_files import evaluate_questions
 
     with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,7 @@ def _score_bundled() -> None:
 def _check_data() -> None:
     from readlet.bundled import SPLITS
     from readlet.cli.check_view import show_report
-    from readlet.inspection.check import check
+    from readlet.data.check import check
 
     show_report(check([f"bundled:{split}" for split in SPLITS]), list_all=False)
 
@@ -120,7 +120,7 @@ def _train() -> None:
 def _ask(reader: "Answerer", split: str, chosen: tuple[str, ...]) -> None:
     """For each chosen prefix, ask the first question of the split whose id starts with it."""
     from readlet.cli.answer_view import show_answer
-    from readlet.formats import read_examples
+    from readlet.data import read_examples
 
     examples = list(read_examples(f"bundled:{split}"))
     for name in chosen:

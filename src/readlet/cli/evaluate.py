@@ -80,10 +80,10 @@ def evaluate_command(
     whole report of each. Exit code 1: predictions are missing.
     """
     from readlet.cli.evaluation_view import show_classes, show_evaluation, show_several
+    from readlet.data.columns import DataFormat
+    from readlet.data.datasets import content_of
+    from readlet.data.sources import task_of
     from readlet.errors import ReadletError
-    from readlet.formats.columns import DataFormat
-    from readlet.formats.labelled import content_of
-    from readlet.formats.sources import task_of
     from readlet.reading.evaluate_files import evaluate_questions
     from readlet.reading.evaluate_several import evaluate_several
     from readlet.reading.evaluate_texts import evaluate_classifier, evaluate_sentences

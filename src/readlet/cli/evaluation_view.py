@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from readlet.cli.console import console
-from readlet.metrics.calibration_error import ReliabilityBin
-from readlet.metrics.evaluation import ClassEvaluation, Evaluation
-from readlet.metrics.task import Task
-from readlet.metrics.tasks import SPANS
+from readlet.evaluation.calibration_error import ReliabilityBin
+from readlet.evaluation.evaluation import ClassEvaluation, Evaluation
+from readlet.evaluation.task import Task
+from readlet.evaluation.tasks import SPANS
 
 if TYPE_CHECKING:
     from readlet.reading.evaluate_several import SeveralEvaluations

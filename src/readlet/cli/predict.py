@@ -57,7 +57,7 @@ def predict(
 
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
-    from readlet.formats.columns import DataFormat
+    from readlet.data.columns import DataFormat
     from readlet.reading.predict_file import predict_file
 
     use_free_cores(reader)

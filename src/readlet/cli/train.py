@@ -10,7 +10,7 @@ from readlet.cli.options import ColumnPairs, Encoding
 from readlet.errors import ReadletError
 
 if TYPE_CHECKING:
-    from readlet.metrics.task import Task
+    from readlet.evaluation.task import Task
 
 SIGNIFICANT = 0.05
 
@@ -57,7 +57,7 @@ def train(
     After Ctrl-C, --resume continues the run.
     To use several GPUs: accelerate launch -m readlet train ...
     """
-    from readlet.formats.columns import parse_columns
+    from readlet.data.columns import parse_columns
     from readlet.recipe.kinds import DEFAULT_KIND
     from readlet.recipe.recipe_files import load_recipe, shipped_recipes, toml_value
 

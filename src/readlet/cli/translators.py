@@ -15,8 +15,8 @@ def translators() -> None:
 @app.command(name="list")
 def list_command() -> None:
     """List the engines of this machine with their language pairs."""
-    from readlet.translation.apertium import INSTALL
-    from readlet.translation.engines import installed_engines
+    from readlet.augmentation.translation.apertium import INSTALL
+    from readlet.augmentation.translation.engines import installed_engines
 
     engines = list(installed_engines())
     for engine in engines:

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from rich.markup import escape
 
-from readlet.augment.altered_questions import NAME, NEGATION, NUMBER, OPPOSITE
-from readlet.augment.unanswerable_file import Summary
-from readlet.augment.unanswerable_questions import OTHER_PARAGRAPH
+from readlet.augmentation.altered_questions import NAME, NEGATION, NUMBER, OPPOSITE
+from readlet.augmentation.unanswerable_questions import OTHER_PARAGRAPH, Summary
 from readlet.cli.console import console, some
 
 _MADE_BY = {

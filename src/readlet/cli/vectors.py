@@ -46,8 +46,8 @@ def align(
     The widths may differ: the result is as wide as the target.
     """
     from readlet.cli.vectors_view import alignment_values, show_alignment
-    from readlet.crosslingual.alignment import align_files
     from readlet.reading.devices import chosen_device
+    from readlet.vectors.alignment import align_files
 
     made = align_files(
         source,
@@ -86,8 +86,8 @@ def check(
 ) -> None:
     """Score an alignment: how many words find their translation, by nearest neighbour and CSLS."""
     from readlet.cli.vectors_view import check_values, show_check
-    from readlet.crosslingual.retrieval import check_files
     from readlet.reading.devices import chosen_device
+    from readlet.vectors.retrieval import check_files
 
     checked = check_files(
         source,
@@ -120,7 +120,7 @@ def merge(
 ) -> None:
     """Write one file for all languages, in which a word is written as es:palabra."""
     from readlet.cli.vectors_view import merged_values, show_merged
-    from readlet.crosslingual.vector_files import merge_files, parse_part
+    from readlet.vectors.vector_files import merge_files, parse_part
 
     tables = merge_files(
         [parse_part(part) for part in parts], out, max_words=max_words, overwrite=overwrite
@@ -151,8 +151,8 @@ def encode(
     Beside GloVe in `words.vectors`, they tell a small reader which words are alike.
     """
     from readlet.cli.console import console
-    from readlet.fitting.encoded_words import encode_words
     from readlet.reading.devices import chosen_device
+    from readlet.vectors.encode_words import encode_words
 
     count, kept = encode_words(
         encoder,

@@ -5,9 +5,9 @@ from typing import Any
 from rich.table import Table as Grid
 
 from readlet.cli.console import console
-from readlet.crosslingual.alignment import Alignment
-from readlet.crosslingual.retrieval import CUTS, Check
-from readlet.crosslingual.vector_files import Pairs, Table
+from readlet.vectors.alignment import Alignment
+from readlet.vectors.retrieval import CUTS, Check
+from readlet.vectors.vector_files import Pairs, Table
 
 _NAMES = {"nearest": "nearest neighbour", "csls": "CSLS"}
 

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from readlet.encoding.pretrained import encoder_folder, load_tokenizer
 from readlet.errors import InputError, ReadletError, bad_input
 from readlet.models.pretrained_encoder import quiet
+from readlet.text.pretrained import encoder_folder, load_tokenizer
 
 _REMEDY = "give a folder that AutoModelForQuestionAnswering loads, or a reader of Readlet"
 

@@ -10,7 +10,7 @@ from readlet.compat.options import Options
 from readlet.errors import ReadletError
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.reader_names import BASELINE, BUNDLED
-from readlet.storage.json_files import read_json
+from readlet.storage.config_files import read_json
 
 if TYPE_CHECKING:
     from readlet.compat.answering import Answer, Answering

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.experiments.store import FinishedRun
-from readlet.metrics.significance import (
+from readlet.evaluation.significance import (
     Numbers,
     bootstrap_intervals,
     holm,
@@ -20,7 +19,8 @@ from readlet.metrics.significance import (
     resampled_scores,
     swapped_p_values,
 )
-from readlet.metrics.task import Metric
+from readlet.evaluation.task import Metric
+from readlet.experiments.store import FinishedRun
 
 Runs = Mapping[str, Sequence[FinishedRun]]
 """Finished runs by the name of their row."""

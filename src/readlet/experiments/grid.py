@@ -24,7 +24,7 @@ from readlet.recipe.recipe_files import (
     parse_recipe,
 )
 from readlet.recipe.traits import SourceFile, SourceReader, fields_with
-from readlet.storage.toml_files import nearest
+from readlet.storage.config_files import nearest
 
 _SEPARATOR = " / "
 _BASELINE = "baseline"

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from readlet.encoding.pretrained import encoder_digest
+from readlet.data.sources import training_file
 from readlet.errors import ReadletError, bad_input
-from readlet.formats.sources import training_file
 from readlet.reading.reader_names import BUNDLED, reader_files
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceEncoder, SourceFile, SourceReader, fields_with, names_in
 from readlet.storage.files import open_bytes
+from readlet.text.pretrained import encoder_digest
 
 Digests = Mapping[str, str]
 """Digests of the content of files, by name."""

@@ -14,17 +14,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from readlet.data import read_questions, source_path
 from readlet.errors import ReadletError, bad_input
+from readlet.evaluation.tasks import LABELS, SPANS, task_named
 from readlet.experiments.differences import Difference
 from readlet.experiments.grid import Grid
 from readlet.experiments.report import Cell, Questions, Report, ReportRow, build_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import StoredRuns, is_ours
-from readlet.formats import read_questions, source_path
 from readlet.installing import install_extra
-from readlet.metrics.tasks import LABELS, SPANS, task_named
 from readlet.storage.files import write_text
-from readlet.storage.outputs import check_file, check_folder, make_folder
+from readlet.storage.overwrite import check_file, check_folder, make_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

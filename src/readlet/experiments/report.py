@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import ReadletError
+from readlet.evaluation.classification import PREDICTED_CLASSES
+from readlet.evaluation.evaluation import group_members
+from readlet.evaluation.tasks import SPANS
 from readlet.experiments.differences import Difference, Runs, find_differences, item_means
 from readlet.experiments.grid import Grid
 from readlet.experiments.learning_curve import ScorePoint
 from readlet.experiments.store import FinishedRun
-from readlet.metrics.breakdowns import group_members
-from readlet.metrics.classification import PREDICTED_CLASSES
-from readlet.metrics.tasks import SPANS
 from readlet.types import Example
 
 Questions = Mapping[str, Sequence[Example]]

@@ -36,7 +36,7 @@ from readlet.experiments.store import (
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import AffectsCompilation, fields_with
 from readlet.storage.files import atomic_text
-from readlet.storage.outputs import make_folder
+from readlet.storage.overwrite import make_folder
 
 if TYPE_CHECKING:
     from readlet.fitting.train import Trained, Watch

@@ -22,7 +22,7 @@ from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.storage.files import atomic_text
 from readlet.storage.locks import locked
-from readlet.storage.outputs import make_folder
+from readlet.storage.overwrite import make_folder
 from readlet.terminal import say
 
 if TYPE_CHECKING:

@@ -24,13 +24,13 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from readlet.errors import ReadletError, bad_input
+from readlet.evaluation.task import Items, Task
+from readlet.evaluation.tasks import task_named
 from readlet.experiments.keys import Digests
 from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
-from readlet.metrics.task import Items, Task
-from readlet.metrics.tasks import task_named
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.storage.locks import locked
-from readlet.storage.outputs import check_folder, others
+from readlet.storage.overwrite import check_folder, others
 
 FORMAT = 2
 RESULT, SCORES, ANSWERS, LOG = (

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from readlet.bundled import corpus
-from readlet.encoding.rows import AnyRows
+from readlet.data import read_examples, read_questions
+from readlet.data.datasets import read_labelled
+from readlet.data.sources import input_path
 from readlet.errors import ReadletError, bad_input
+from readlet.evaluation.task import Task
 from readlet.export.int8 import round_to_int8
 from readlet.export.tracing import Network, network_of, require_onnx, trace
 from readlet.families.family import SpanScores
@@ -24,11 +27,6 @@ from readlet.families.onnx_scorer import (
     Precision,
 )
 from readlet.families.onnx_subwords import SentenceInputs
-from readlet.formats import read_examples, read_questions
-from readlet.formats.labelled import read_labelled
-from readlet.formats.labels import class_numbers, label_values
-from readlet.formats.sources import input_path
-from readlet.metrics.task import Task
 from readlet.progress import track
 from readlet.reading.classifier import Classifier
 from readlet.reading.classify_file import asked_text
@@ -37,7 +35,9 @@ from readlet.reading.reader import Reader, load_reader
 from readlet.reading.reader_names import BASELINE, reader_folder
 from readlet.reading.saving import foreign_to_reader, reserved
 from readlet.reading.trained_model import TrainedModel, needs_torch, stored_task
-from readlet.storage.outputs import check_folder
+from readlet.storage.overwrite import check_folder
+from readlet.text.labels import class_numbers, label_values
+from readlet.text.rows import AnyRows
 from readlet.types import Example, Sentence
 
 _ANOTHER = "give another --out"

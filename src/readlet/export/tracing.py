@@ -10,10 +10,6 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from readlet.encoding.batches import Arrays
-from readlet.encoding.sentence_batches import SentenceBatch
-from readlet.encoding.subword_batches import SubwordBatch
-from readlet.encoding.word_batches import FormTables, WordBatch
 from readlet.errors import bad_input
 from readlet.export.operations import modernise
 from readlet.export.plain_networks import plain_qacnn, with_plain_attention
@@ -26,6 +22,8 @@ from readlet.families.onnx_words import WordInputs
 from readlet.families.qacnn import QacnnScorer
 from readlet.installing import install_extra
 from readlet.models.span_scores import SpanLogits
+from readlet.text.arrays import Arrays
+from readlet.text.tensors import FormTables, SentenceBatch, SubwordBatch, WordBatch
 
 _SPANS = ("start", "end", "null")
 # Attention, layer norms and scatters are single operations from here on.

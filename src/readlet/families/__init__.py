@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from readlet.errors import ReadletError
 from readlet.families.family import Family, TrainableFamily
-from readlet.storage.toml_files import nearest
+from readlet.storage.config_files import nearest
 
 
 def _qacnn() -> Family:

@@ -4,10 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from readlet.encoding.cache import Stored
-from readlet.encoding.pretrained import check_length, load_config, load_tokenizer
-from readlet.encoding.sentences import Labels, SentenceEncoder, SentenceRows
-from readlet.encoding.subwords import layout_of, layout_of_one
 from readlet.errors import ReadletError
 from readlet.families.classifier_scorer import ClassifierScorer, make_scorer, scorer_with
 from readlet.families.family import ClassFamily
@@ -18,7 +14,11 @@ from readlet.families.tokenizer_files import CONFIG, labels_of
 from readlet.families.torch_scorer import stored_as
 from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.recipe import Recipe
-from readlet.storage.damage import damage_of
+from readlet.storage.corruption import damage_of
+from readlet.text.cache import Stored
+from readlet.text.pretrained import check_length, load_config, load_tokenizer
+from readlet.text.sentences import Labels, SentenceEncoder, SentenceRows
+from readlet.text.subwords import layout_of, layout_of_one
 from readlet.types import Sentence
 
 _ANY = Labels("classes", ("0", "1", "2"))  # before the data is read

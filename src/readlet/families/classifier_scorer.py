@@ -7,10 +7,6 @@ from typing import Any
 
 import torch
 
-from readlet.encoding.batches import Batches
-from readlet.encoding.rows import Ints
-from readlet.encoding.sentence_batches import SentenceBatch, sentence_batches
-from readlet.encoding.sentences import SentenceEncoder, SentenceRows
 from readlet.families.family import Floats
 from readlet.families.pretrained_parts import (
     STORED_FACTS,
@@ -29,6 +25,10 @@ from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.encoder import FineTuning
 from readlet.recipe.recipe import Training
 from readlet.recipe.softmax import norm_gamma
+from readlet.text.arrays import Batches
+from readlet.text.rows import Ints
+from readlet.text.sentences import SentenceEncoder, SentenceRows
+from readlet.text.tensors import SentenceBatch, sentence_batches
 from readlet.training.optimiser import ParameterGroup
 
 _SHOWN = 20  # classes in the model card

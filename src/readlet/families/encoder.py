@@ -5,10 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from readlet.encoding.cache import Stored
-from readlet.encoding.pretrained import check_length, load_config, load_tokenizer
-from readlet.encoding.rows import Rows
-from readlet.encoding.subwords import SubwordEncoder, SubwordRows, layout_of
 from readlet.families.encoder_scorer import EncoderScorer, make_scorer, scorer_with
 from readlet.families.family import SpanFamily
 from readlet.families.onnx_model import WEIGHTS
@@ -19,7 +15,11 @@ from readlet.nn.layer_mix import SIDES
 from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.softmax import norm_gamma
-from readlet.storage.damage import damage_of
+from readlet.storage.corruption import damage_of
+from readlet.text.cache import Stored
+from readlet.text.pretrained import check_length, load_config, load_tokenizer
+from readlet.text.rows import Rows
+from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of
 from readlet.types import Example
 
 

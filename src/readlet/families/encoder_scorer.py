@@ -7,10 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from readlet.encoding.batches import Batches
-from readlet.encoding.rows import Rows
-from readlet.encoding.subword_batches import SubwordBatch, subword_batches
-from readlet.encoding.subwords import SubwordEncoder, SubwordRows
 from readlet.families.eager import eagerly
 from readlet.families.family import LayerView
 from readlet.families.pretrained_parts import (
@@ -28,6 +24,10 @@ from readlet.nn.layer_mix import make_layer_mix
 from readlet.recipe.encoder import EncoderRecipe, FineTuning
 from readlet.recipe.recipe import Training
 from readlet.recipe.softmax import norm_gamma
+from readlet.text.arrays import Batches
+from readlet.text.rows import Rows
+from readlet.text.subwords import SubwordEncoder, SubwordRows
+from readlet.text.tensors import SubwordBatch, subword_batches
 from readlet.training.optimiser import ParameterGroup
 
 

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.encoding.cache import Stored
-from readlet.encoding.rows import AnyRows, Ints, Rows
 from readlet.recipe.recipe import Recipe, Training
+from readlet.text.cache import Stored
+from readlet.text.rows import AnyRows, Ints, Rows
 from readlet.types import Example, Sentence
 
 if TYPE_CHECKING:
     import torch
 
-    from readlet.encoding.sentences import Labels, SentenceRows
     from readlet.models.span_loss import Teacher
+    from readlet.text.sentences import Labels, SentenceRows
     from readlet.training.batches import BatchSource
     from readlet.training.optimiser import ParameterGroup
 

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from readlet.encoding.batches import Arrays, Batches
-from readlet.encoding.rows import Ints
 from readlet.errors import ReadletError, bad_input, is_out_of_memory
 from readlet.installing import install_extra
 from readlet.machine import usable_cores
-from readlet.storage.damage import damage_of, stored_file
+from readlet.storage.corruption import damage_of, stored_file
+from readlet.text.arrays import Arrays, Batches
+from readlet.text.rows import Ints
 
 MODEL, WEIGHTS = "model.onnx", "model.safetensors"
 # `NAME.T` is the transpose of `NAME`: ONNX models multiply from the other side. `NAME.scale` are

@@ -5,16 +5,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from readlet.encoding.batches import Arrays
-from readlet.encoding.rows import AnyRows, Ints, Rows
 from readlet.errors import ReadletError, memory_reported
 from readlet.families.family import Family, Floats, SpanScores
 from readlet.families.onnx_model import MODEL, WEIGHTS, Inputs, OnnxModel, Workers
 from readlet.recipe.recipe import Recipe, SpanData
-from readlet.storage.damage import damage_of
+from readlet.storage.corruption import damage_of
+from readlet.text.arrays import Arrays
+from readlet.text.rows import AnyRows, Ints, Rows
 
 if TYPE_CHECKING:
-    from readlet.encoding.sentences import SentenceRows
+    from readlet.text.sentences import SentenceRows
 
 Precision = Literal["float32", "int8"]
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"

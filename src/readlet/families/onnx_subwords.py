@@ -3,21 +3,25 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from readlet.encoding.batches import Arrays, Batches, Shape
-from readlet.encoding.pretrained import check_length
-from readlet.encoding.rows import Ints
-from readlet.encoding.sentence_arrays import in_batches as sentences_in_batches
-from readlet.encoding.sentence_arrays import sentence_arrays
-from readlet.encoding.sentences import SentenceEncoder, SentenceRows
-from readlet.encoding.subword_arrays import in_batches as subwords_in_batches
-from readlet.encoding.subword_arrays import subword_arrays
-from readlet.encoding.subwords import SubwordEncoder, SubwordRows
 from readlet.families.onnx_model import Inputs
 from readlet.families.tokenizer_files import CONFIG, labels_of, load_tokenizer, save_tokenizer
 from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.recipe import Recipe
-from readlet.storage.damage import damage_of
+from readlet.storage.corruption import damage_of
+from readlet.text.arrays import (
+    Arrays,
+    Batches,
+    Shape,
+    sentence_arrays,
+    sentence_batches_of,
+    subword_arrays,
+    subword_batches_of,
+)
+from readlet.text.pretrained import check_length
+from readlet.text.rows import Ints
+from readlet.text.sentences import SentenceEncoder, SentenceRows
+from readlet.text.subwords import SubwordEncoder, SubwordRows
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class SubwordInputs(Inputs):
         def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
             return subword_arrays(rows, self.encoder.layout, shape, numbers, size)
 
-        return subwords_in_batches(rows, self.encoder, batch_size, collate, null=self.null)
+        return subword_batches_of(rows, self.encoder, batch_size, collate, null=self.null)
 
     def save(self, folder: Path) -> list[str]:
         return save_tokenizer(folder, self.encoder)
@@ -46,7 +50,7 @@ class SentenceInputs(Inputs):
         def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
             return sentence_arrays(rows, self.encoder.layout, shape, numbers, size)
 
-        return sentences_in_batches(rows, self.encoder, batch_size, collate)
+        return sentence_batches_of(rows, self.encoder, batch_size, collate)
 
     def save(self, folder: Path) -> list[str]:
         labels = {"labels": asdict(self.encoder.labels), "pairs": self.encoder.pairs}

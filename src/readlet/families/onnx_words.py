@@ -6,17 +6,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.encoding.batches import Arrays, Batches, Shape
-from readlet.encoding.features import Features
-from readlet.encoding.rows import Ints
-from readlet.encoding.vocabulary import Vocabulary
-from readlet.encoding.word_arrays import PADDING, in_batches, shapes, word_arrays
-from readlet.encoding.word_encoder import WordEncoder
 from readlet.families.onnx_model import Inputs
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Recipe
-from readlet.storage.damage import damage_of
-from readlet.storage.json_files import read_json, write_json
+from readlet.storage.config_files import read_json, write_json
+from readlet.storage.corruption import damage_of
+from readlet.text.arrays import (
+    PADDING,
+    Arrays,
+    Batches,
+    Shape,
+    shapes,
+    word_arrays,
+    word_batches_of,
+)
+from readlet.text.rows import Ints
+from readlet.text.vocabulary import Vocabulary
+from readlet.text.word_features import Features, WordEncoder
 
 _WORDS = "vocabulary.json"
 
@@ -43,7 +49,7 @@ class WordInputs(Inputs):
 
         languages = self.encoder.vocabulary.languages
         listed = shapes(self.encoder.windows, null=self.null, languages=languages)
-        return in_batches(rows, listed, batch_size, collate, null=self.null)
+        return word_batches_of(rows, listed, batch_size, collate, null=self.null)
 
     def allowed(self, arrays: Arrays) -> NDArray[np.bool_]:
         words = arrays["context"][:, int(self.null) :]  # (B, Lc - null)

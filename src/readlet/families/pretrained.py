@@ -5,8 +5,6 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 
-from readlet.encoding.pretrained import encoder_digest, load_config
-from readlet.encoding.subwords import Layout, check_vocabulary
 from readlet.errors import ReadletError, bad_input
 from readlet.families.compiling import compiles
 from readlet.families.family import Scorer, TrainableFamily, TrainableScorer
@@ -18,6 +16,8 @@ from readlet.nn.layer_mix import compares_layers, make_layer_mix
 from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.recipe import Recipe
+from readlet.text.pretrained import encoder_digest, load_config
+from readlet.text.subwords import Layout, check_vocabulary
 
 # Values that a layer keeps for the backward pass, per token and unit of width: at least these.
 _KEPT = 10

@@ -8,7 +8,6 @@ import torch
 from tokenizers import Tokenizer
 from torch import nn
 
-from readlet.encoding.subwords import Layout
 from readlet.families.onnx_model import SCALE, WEIGHTS
 from readlet.families.tokenizer_files import (
     CONFIG,
@@ -21,7 +20,7 @@ from readlet.models.norm_encoders import use_norm_attention
 from readlet.models.pretrained_encoder import PretrainedEncoder, check_shapes, shapes_of
 from readlet.recipe.encoder import FineTuning
 from readlet.recipe.softmax import Attention, norm_gamma
-from readlet.storage.damage import damage_of
+from readlet.storage.corruption import damage_of
 from readlet.storage.tensors import (
     detached,
     in_precision,
@@ -29,6 +28,7 @@ from readlet.storage.tensors import (
     refuse_non_finite,
     save_tensors,
 )
+from readlet.text.subwords import Layout
 from readlet.training.optimiser import ParameterGroup, grouped
 
 _NETWORK = "encoder.network."  # the names of its weights begin with it

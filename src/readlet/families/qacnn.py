@@ -11,16 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from readlet.encoding.batches import Batches, Shape
-from readlet.encoding.cache import Stored
-from readlet.encoding.features import Features, count_words
-from readlet.encoding.rows import Rows
-from readlet.encoding.vectors import Matrix
-from readlet.encoding.vocabulary import Vocabulary, build_vocabulary, frozen_table
-from readlet.encoding.word_arrays import shapes
-from readlet.encoding.word_batches import FormTables, WordBatch, word_batches
-from readlet.encoding.word_encoder import WordEncoder
-from readlet.encoding.word_vectors import word_vectors
 from readlet.families.compiling import compiles
 from readlet.families.family import Encoder, Scorer, SpanFamily, TrainableScorer
 from readlet.families.onnx_model import WEIGHTS
@@ -37,8 +27,8 @@ from readlet.nn.qanet import sublayer_count
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.softmax import norm_gamma
-from readlet.storage.damage import damage_of
-from readlet.storage.json_files import read_json, write_json
+from readlet.storage.config_files import read_json, write_json
+from readlet.storage.corruption import damage_of
 from readlet.storage.tensors import (
     detached,
     in_precision,
@@ -46,6 +36,13 @@ from readlet.storage.tensors import (
     refuse_non_finite,
     save_tensors,
 )
+from readlet.text.arrays import Batches, Shape, shapes
+from readlet.text.cache import Stored
+from readlet.text.rows import Rows
+from readlet.text.tensors import FormTables, WordBatch, word_batches
+from readlet.text.vectors import Matrix, word_vectors
+from readlet.text.vocabulary import Vocabulary, build_vocabulary, frozen_table
+from readlet.text.word_features import Features, WordEncoder, count_words
 from readlet.types import Example
 
 _VECTORS = "embedding.frozen"  # the word vectors from files

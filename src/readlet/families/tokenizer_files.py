@@ -5,12 +5,12 @@ from typing import Any, NamedTuple, Protocol
 
 from tokenizers import Tokenizer
 
-from readlet.encoding.sentences import Labels
-from readlet.encoding.subwords import Layout, check_vocabulary, layout_from
 from readlet.recipe.classifier import ClassifierRecipe
-from readlet.storage.damage import damage_of, stored_text
+from readlet.storage.config_files import read_json, write_json
+from readlet.storage.corruption import damage_of, stored_text
 from readlet.storage.files import write_text
-from readlet.storage.json_files import read_json, write_json
+from readlet.text.sentences import Labels
+from readlet.text.subwords import Layout, check_vocabulary, layout_from
 
 CONFIG, TOKENIZER = "encoder.json", "tokenizer.json"
 

@@ -10,9 +10,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from readlet.encoding.batches import Batches
-from readlet.encoding.row_batches import RowBatch
-from readlet.encoding.rows import AnyRows, Ints, Rows
 from readlet.errors import bad_input, memory_reported
 from readlet.families.eager import eagerly
 from readlet.families.family import AnyEncoder, Encoder, SpanScores
@@ -21,7 +18,7 @@ from readlet.models.span_loss import SpanLearner, Teacher
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.normsoftmax.loss import highest_confidence, warn_of_bound
 from readlet.recipe.recipe import Training
-from readlet.storage.damage import damage_of
+from readlet.storage.corruption import damage_of
 from readlet.storage.tensors import (
     detached,
     in_precision,
@@ -29,6 +26,9 @@ from readlet.storage.tensors import (
     refuse_non_finite,
     save_tensors,
 )
+from readlet.text.arrays import Batches
+from readlet.text.rows import AnyRows, Ints, Rows
+from readlet.text.tensors import RowBatch
 from readlet.training.optimiser import ParameterGroup, one_group
 
 StoredAs = Literal["float32", "float16", "int8"]

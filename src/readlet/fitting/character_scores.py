@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.encoding.rows import Ints
 from readlet.reading.masked import NOTHING
 from readlet.reading.reader import Reader
+from readlet.text.rows import Ints
 from readlet.types import Example
 
 Doubles = NDArray[np.float64]

@@ -6,15 +6,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from readlet.encoding.sentences import Labels
+from readlet.data.datasets import require_one_kind
+from readlet.evaluation.task import Task
 from readlet.families.family import ClassFamily, Floats, TrainableClassScorer
 from readlet.fitting.objective import Fitted
 from readlet.fitting.starting import copy_weights
 from readlet.fitting.training_data import Part, TrainingData
-from readlet.formats.labelled import require_one_kind
-from readlet.formats.labels import class_numbers
-from readlet.inspection.classes import class_balance
-from readlet.metrics.task import Task
 from readlet.nn.normsoftmax.loss import warn_of_bound
 from readlet.reading.class_calibration import (
     TOO_FEW,
@@ -26,6 +23,8 @@ from readlet.reading.classifier import Classifier, classifications, scores_in_or
 from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.terminal import say
+from readlet.text.labels import class_balance, class_numbers
+from readlet.text.sentences import Labels
 from readlet.training.processes import is_main_process
 from readlet.training.weight_selection import Scores
 

@@ -7,15 +7,14 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from readlet.data import read_labelled, read_questions
+from readlet.data.datasets import require_one_kind
 from readlet.errors import ReadletError
 from readlet.fitting.folds import digest_of
-from readlet.formats import read_labelled, read_questions
-from readlet.formats.labelled import require_one_kind
-from readlet.formats.labels import class_numbers, label_values
-from readlet.inspection.classes import class_balance, require_classes
 from readlet.reading.asked import in_languages
 from readlet.recipe.classifier import ClassifierData
 from readlet.recipe.recipe import Data, Recipe, SpanData
+from readlet.text.labels import class_balance, class_numbers, label_values, require_classes
 from readlet.types import Example, Sentence
 
 # More items change the second digit of the temperature at most, and cost memory.

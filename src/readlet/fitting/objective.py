@@ -7,9 +7,9 @@ import torch
 from pydantic import BaseModel
 from torch import nn
 
+from readlet.evaluation.task import Task
 from readlet.families.family import TrainableScorer
 from readlet.fitting.training_data import Part, TrainingData
-from readlet.metrics.task import Task
 from readlet.reading.trained_model import TrainedModel
 from readlet.training.weight_selection import Scores
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from accelerate import Accelerator
 
+from readlet.data import source_path
 from readlet.errors import CannotResumeError, bad_input
-from readlet.formats import source_path
 from readlet.reading.reader_names import BUNDLED, reader_files, reader_folder
 from readlet.reading.saving import own_files
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import SourceFile, SourceReader, changed_fields, fields_with, names_in
+from readlet.storage.config_files import own_json
 from readlet.storage.files import atomic_text
-from readlet.storage.json_files import own_json
 from readlet.storage.locks import locked
-from readlet.storage.outputs import check_folder, make_folder, others
+from readlet.storage.overwrite import check_folder, make_folder, others
 from readlet.training.checkpoint import (
     FILES,
     checkpoints_in,

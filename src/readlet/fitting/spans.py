@@ -7,15 +7,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from readlet.encoding.rows import LONG_QUESTION
+from readlet.evaluation.no_answer import no_answer_area
+from readlet.evaluation.task import Task
+from readlet.evaluation.tasks import SPANS
 from readlet.families.family import SpanFamily, TrainableSpanScorer
 from readlet.fitting.objective import Fitted
 from readlet.fitting.starting import copy_weights, keeps_refusals
 from readlet.fitting.teaching import ask_teachers, count_untaught
 from readlet.fitting.training_data import Part, TrainingData
-from readlet.metrics.no_answer import no_answer_area
-from readlet.metrics.task import Task
-from readlet.metrics.tasks import SPANS
 from readlet.models.span_loss import Teacher
 from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.reading.calibration import UNCALIBRATED, Calibration
@@ -25,6 +24,7 @@ from readlet.reading.predictor import Predictor
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe, SpanTraining
 from readlet.terminal import say
+from readlet.text.rows import LONG_QUESTION
 from readlet.training.precision import MixedPrecision
 from readlet.training.processes import is_main_process
 from readlet.training.weight_selection import Scores

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import bad_input
+from readlet.evaluation.significance import difference_p
+from readlet.evaluation.task import Scored
 from readlet.families import trainable_family
 from readlet.families.family import TrainableScorer
 from readlet.fitting.objective import TaskEvaluator
 from readlet.fitting.training_data import TrainingData
-from readlet.metrics.significance import difference_p
-from readlet.metrics.task import Scored
 from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
 from readlet.reading.trained_model import TrainedModel

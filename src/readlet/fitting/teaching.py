@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from readlet.encoding.rows import Rows
 from readlet.fitting.character_scores import probabilities, scores_of
 from readlet.fitting.folds import contexts_in_fold
 from readlet.models.span_loss import Teacher
 from readlet.progress import track
 from readlet.reading.reader import Reader
+from readlet.text.rows import Rows
 from readlet.training.processes import is_main_process
 from readlet.types import Example
 

@@ -13,6 +13,7 @@ import torch
 from accelerate import Accelerator
 
 from readlet.errors import FailedTrainingError, memory_reported
+from readlet.evaluation.task import Task
 from readlet.families import trainable_family
 from readlet.families.family import TrainableFamily, TrainableScorer
 from readlet.fitting.background import encoding_in_background
@@ -22,7 +23,6 @@ from readlet.fitting.run_folder import NOTES, check_data, check_run_folder, clai
 from readlet.fitting.starting import load_start, mix_in, scores_before, weights_of
 from readlet.fitting.training_data import RecentData, TrainingData, data_files, prepare, read_split
 from readlet.machine import memory_bytes
-from readlet.metrics.task import Task
 from readlet.reading.trained_model import TrainedModel, default_batch_size
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from readlet.encoding.cache import cache_key, cached
+from readlet.data.datasets import with_own_ids
+from readlet.data.sources import has_columns, training_file
 from readlet.errors import ReadletError, bad_input
 from readlet.families import trainable_family
 from readlet.fitting.folds import texts_in_fold
 from readlet.fitting.items import Items, items_of
-from readlet.formats.sources import has_columns, training_file
-from readlet.formats.unique_ids import with_own_ids
 from readlet.reading.trained_model import TrainedModel
 from readlet.recipe.classifier import ClassifierData
 from readlet.recipe.recipe import Recipe, SpanData
 from readlet.recipe.traits import SourceFile, fields_with, names_in
+from readlet.text.cache import cache_key, cached
 
 
 class Part(NamedTuple):

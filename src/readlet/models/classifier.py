@@ -4,11 +4,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.encoding.sentence_batches import SentenceBatch
 from readlet.models.pretrained_encoder import PretrainedEncoder
 from readlet.nn.layer_mix import LayerMix
 from readlet.nn.pooling import BERT_DEVIATION, ClsPooler, Pooler
 from readlet.nn.softmax import normalised
+from readlet.text.tensors import SentenceBatch
 
 
 class SentenceClassifier(nn.Module):

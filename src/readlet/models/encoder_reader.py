@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor, nn
 
-from readlet.encoding.subword_batches import SubwordBatch
 from readlet.models.pretrained_encoder import PretrainedEncoder
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.layer_mix import LayerMix
 from readlet.nn.softmax import normalised
+from readlet.text.tensors import SubwordBatch
 
 
 class EncoderReader(nn.Module):

@@ -14,8 +14,8 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from readlet.encoding.pretrained import encoder_digest, encoder_folder
 from readlet.errors import ReadletError, bad_input
+from readlet.text.pretrained import encoder_digest, encoder_folder
 
 _DROPOUTS = (  # names of the rates in the configurations of encoders
     "hidden_dropout_prob",

@@ -4,8 +4,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.encoding.word_arrays import PADDING
-from readlet.encoding.word_batches import FormTables, WordBatch
 from readlet.models.span_scores import SpanLogits
 from readlet.nn.characters import AddedLanguage, CharacterConvolution, FilmLanguage, NoCharacters
 from readlet.nn.qanet import (
@@ -18,6 +16,8 @@ from readlet.nn.qanet import (
 from readlet.nn.softmax import normalised
 from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
 from readlet.recipe.softmax import norm_gamma
+from readlet.text.arrays import PADDING
+from readlet.text.tensors import FormTables, WordBatch
 
 # Initial embeddings have a deviation of about 0.4, the positions added to them one of 0.7. The word
 # must outweigh its position, or attention begins by comparing positions.

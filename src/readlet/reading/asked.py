@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from readlet.encoding.languages import language_code
 from readlet.errors import ReadletError
+from readlet.text.languages import language_code
 from readlet.types import Example
 
 Asked = tuple[str, str] | Mapping[str, Any]

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from unicodedata import normalize
 
-from readlet.encoding.function_words import FUNCTION_WORDS
-from readlet.encoding.words import SENTENCE_ENDS, word_spans
 from readlet.errors import ReadletError
-from readlet.metrics.breakdowns import question_type
+from readlet.evaluation.evaluation import question_type
 from readlet.reading.asked import Asked, as_pairs, check_languages
+from readlet.text.languages import FUNCTION_WORDS
+from readlet.text.words import SENTENCE_ENDS, word_spans
 from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_refusals
 
 # If no sentence has this share of the question's weight, the baseline predicts "no answer".

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.encoding.vocabulary import plain
-from readlet.encoding.words import words
+from readlet.text.vocabulary import plain
+from readlet.text.words import words
 
 _K1, _B = 1.2, 0.75  # saturation of repeated words, and how much long texts are discounted
 _STEM = 6  # letters: "invented" and "inventor" are one term, in any language

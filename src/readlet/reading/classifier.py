@@ -12,12 +12,12 @@ from readlet.reading.trained_model import TrainedModel, read_model
 from readlet.types import Classification, Sentence
 
 if TYPE_CHECKING:
-    from readlet.encoding.sentences import Labels, SentenceRows
+    from readlet.evaluation.task import Task
     from readlet.families.family import ClassScorer, Floats
-    from readlet.metrics.task import Task
     from readlet.reading.class_calibration import ClassCalibration
     from readlet.reading.model_card import CardParts
     from readlet.recipe.classifier import ClassifierRecipe
+    from readlet.text.sentences import Labels, SentenceRows
 
 # Texts encoded at once: enough to sort them by length, few enough to bound the memory.
 CHUNK = 512
@@ -59,7 +59,7 @@ class Classifier(TrainedModel):
 
         After the last one a warning reports how many texts were too long to be read whole.
         """
-        from readlet.encoding.sentences import LONG_TEXT
+        from readlet.text.sentences import LONG_TEXT
 
         remaining = iter(texts)
         cut = 0
@@ -102,7 +102,7 @@ class Classifier(TrainedModel):
         `device` and `batch_size` are as for a `Reader`.
         """
         from readlet.reading.class_calibration import ClassCalibration
-        from readlet.storage.damage import damage_of
+        from readlet.storage.corruption import damage_of
 
         if not (Path(folder) / "config.json").is_file():
             raise bad_input(folder, "", "no classifier there", "give a classifier's folder")
@@ -148,7 +148,7 @@ def classifications(
 
 def task_of_labels(labels: "Labels", recipe: "ClassifierRecipe") -> "Task":
     """How predictions of these labels are scored."""
-    from readlet.metrics.classification import VALUES, class_task
+    from readlet.evaluation.classification import VALUES, class_task
 
     if labels.kind == "numbers":
         return VALUES

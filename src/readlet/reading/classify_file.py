@@ -5,14 +5,14 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from readlet.formats.columns import PLAIN, DataFormat
-from readlet.formats.labelled import read_sentences
-from readlet.formats.sources import input_path
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import read_sentences
+from readlet.data.sources import input_path
 from readlet.reading.classifier import CHUNK, Classifier, Text
 from readlet.reading.devices import AUTO
 from readlet.reading.prediction_files import class_record, write_records, writer_of
 from readlet.reading.streamed import digest_of_model, partial_of, predict_remaining, survey
-from readlet.storage.outputs import check_file
+from readlet.storage.overwrite import check_file
 from readlet.storage.partial_lines import partial_lines
 from readlet.types import Sentence
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from readlet.errors import ReadletError, bad_input
 from readlet.progress import track
 from readlet.reading.document_text import KINDS, document_text, kind_of
-from readlet.storage.encodings import check_encoding
-from readlet.storage.files import open_bytes
+from readlet.storage.files import check_encoding, open_bytes
 
 STANDARD_INPUT = "-"
 

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from readlet.encoding.words import SENTENCE_ENDS, word_spans
+from readlet.text.words import SENTENCE_ENDS, word_spans
 
 MAX_WORDS = 200
 """Of a piece: an ordinary paragraph, and well below the windows of readers."""

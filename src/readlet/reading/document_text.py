@@ -8,8 +8,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.processes import Job
 from readlet.reading.html_text import declared_encoding, html_text
 from readlet.reading.pdf_text import pdf_text
-from readlet.storage.encodings import encoding_of, is_utf8, likely_utf16
-from readlet.storage.files import decoded_chunks
+from readlet.storage.files import decoded_chunks, encoding_of, is_utf8, likely_utf16
 
 DocumentKind = Literal["text", "html", "pdf"]
 KINDS: dict[str, DocumentKind] = {

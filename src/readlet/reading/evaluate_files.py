@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, TypeVar
 
+from readlet.data import read_examples
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import warn_of_repeated_ids, with_own_ids
+from readlet.data.sources import input_path
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import read_examples
-from readlet.formats.columns import PLAIN, DataFormat
-from readlet.formats.sources import input_path
-from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
-from readlet.metrics.calibration_error import reliability_plot
-from readlet.metrics.evaluation import Evaluation, evaluate
-from readlet.metrics.squad import Rules
+from readlet.evaluation.calibration_error import reliability_plot
+from readlet.evaluation.evaluation import Evaluation, evaluate
+from readlet.evaluation.squad import Rules
 from readlet.progress import track
 from readlet.reading.asked import asked_of, check_languages, in_languages
 from readlet.reading.devices import AUTO
@@ -22,7 +22,7 @@ from readlet.reading.prediction_files import has_rows, read_field
 from readlet.reading.reader import load_reader
 from readlet.reading.reader_names import BASELINE, Answerer, reader_folder
 from readlet.storage.files import atomic_text, text_chunks, write_text
-from readlet.storage.outputs import check_file
+from readlet.storage.overwrite import check_file
 from readlet.types import Example, Prediction, check_impossible_share, check_threshold
 
 T = TypeVar("T")

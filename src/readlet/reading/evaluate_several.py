@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from readlet.data import read_examples
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import warn_of_repeated_ids, with_own_ids
 from readlet.errors import bad_input
-from readlet.formats import read_examples
-from readlet.formats.columns import PLAIN, DataFormat
-from readlet.formats.unique_ids import warn_of_repeated_ids, with_own_ids
-from readlet.metrics.evaluation import Evaluation, evaluate
-from readlet.metrics.squad import Rules
+from readlet.evaluation.evaluation import Evaluation, evaluate
+from readlet.evaluation.squad import Rules
 from readlet.reading.asked import check_languages, in_languages
 from readlet.reading.devices import AUTO
 from readlet.reading.evaluate_files import confidences_of, predict

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from readlet.data import read_labelled
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.glue import Task as GlueTask
+from readlet.data.rows import label_text
+from readlet.data.sources import input_path
 from readlet.errors import ReadletError, bad_input
-from readlet.formats import read_labelled
-from readlet.formats.columns import PLAIN, DataFormat
-from readlet.formats.glue import Task as GlueTask
-from readlet.formats.labels import class_names, class_numbers, label_values
-from readlet.formats.sources import input_path
-from readlet.formats.text_rows import label_text
-from readlet.metrics.calibration_error import reliability_plot
-from readlet.metrics.classification import CLASSES, GLUE_CLASSES, class_task
-from readlet.metrics.evaluation import ClassEvaluation, evaluate_classes
+from readlet.evaluation.calibration_error import reliability_plot
+from readlet.evaluation.classification import CLASSES, GLUE_CLASSES, class_task
+from readlet.evaluation.evaluation import ClassEvaluation, evaluate_classes
 from readlet.progress import track
 from readlet.reading.classifier import Classifier
 from readlet.reading.classify_file import asked_text
@@ -21,6 +20,7 @@ from readlet.reading.devices import AUTO
 from readlet.reading.evaluate_files import check_evaluation_outputs, read_by_id, write_predictions
 from readlet.reading.trained_model import stored_task
 from readlet.storage.files import write_text
+from readlet.text.labels import class_names, class_numbers, label_values
 from readlet.types import Classification, Sentence
 
 

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from readlet.encoding.rows import Rows
+from readlet.evaluation.calibration_error import expected_calibration_error
+from readlet.evaluation.no_answer import best_thresholds
+from readlet.evaluation.squad import exact_match, score_questions
 from readlet.families.family import Floats
-from readlet.metrics.calibration_error import expected_calibration_error
-from readlet.metrics.no_answer import best_thresholds
-from readlet.metrics.squad import exact_match, score_questions
 from readlet.reading.calibration import (
     UNCALIBRATED,
     Calibration,
@@ -24,6 +23,7 @@ from readlet.reading.decoding import spans_in_order
 from readlet.reading.fit_windows import fit_windows, windows_of
 from readlet.reading.masked import NOTHING, log_sums
 from readlet.reading.predictor import Predictor, log_total
+from readlet.text.rows import Rows
 from readlet.types import Example, Prediction
 
 # With fewer questions of a kind the fit would be noise: the defaults are better.

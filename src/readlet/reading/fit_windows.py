@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.encoding.rows import Rows
 from readlet.reading.calibration import Calibration, Doubles, logit
 from readlet.reading.predictor import Predictor
+from readlet.text.rows import Rows
 from readlet.types import Example
 
 _DOCUMENTS = 200  # questions

@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from readlet.encoding.language_guess import UNKNOWN, guess_language
-from readlet.encoding.languages import language_code
+from readlet.text.languages import UNKNOWN, guess_language, language_code
 from readlet.types import Example
 
 _LEAST_SHARE = 0.02  # of the passages; what is rarer is no training, or a wrong guess

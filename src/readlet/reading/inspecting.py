@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.encoding.rows import LONG_QUESTION, Ints, Rows
 from readlet.errors import ReadletError, bad_input
 from readlet.families.family import Floats, LayeredScorer, LayerView, SpanScores
 from readlet.reading.calibration import Doubles
@@ -18,6 +17,7 @@ from readlet.reading.predictor import Predictor, ScoredSpan, WindowAnswers
 from readlet.reading.reader import Reader, load_reader
 from readlet.reading.reader_names import BASELINE
 from readlet.reading.trained_model import needs_torch
+from readlet.text.rows import LONG_QUESTION, Ints, Rows
 from readlet.types import Example, Prediction
 
 START, END = 0, 1

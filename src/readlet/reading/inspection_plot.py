@@ -15,7 +15,7 @@ from readlet.families.family import Floats
 from readlet.installing import install_extra
 from readlet.reading.inspecting import Inspection
 from readlet.storage.files import atomic_bytes
-from readlet.storage.outputs import check_file
+from readlet.storage.overwrite import check_file
 from readlet.terminal import one_line
 
 if TYPE_CHECKING:

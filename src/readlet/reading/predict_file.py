@@ -6,10 +6,10 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from readlet.data import read
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.sources import input_path
 from readlet.errors import bad_input
-from readlet.formats import read
-from readlet.formats.columns import PLAIN, DataFormat
-from readlet.formats.sources import input_path
 from readlet.reading.asked import asked_of, check_languages, in_languages
 from readlet.reading.devices import AUTO
 from readlet.reading.prediction_files import (
@@ -22,7 +22,7 @@ from readlet.reading.prediction_files import (
 from readlet.reading.reader import CHUNK, Reader, load_reader
 from readlet.reading.reader_names import BASELINE, reader_folder
 from readlet.reading.streamed import digest_of_model, partial_of, predict_remaining, survey
-from readlet.storage.outputs import check_file
+from readlet.storage.overwrite import check_file
 from readlet.storage.partial_lines import partial_lines
 from readlet.types import N_BEST, Example, check_n_best, check_refusals
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.encoding.rows import Ints, Rows
 from readlet.families.family import Floats, SpanScorer, SpanScores
 from readlet.reading.calibration import Calibration
 from readlet.reading.decoding import spans_in_order
 from readlet.reading.masked import log_sums
+from readlet.text.rows import Ints, Rows
 from readlet.types import N_BEST, Candidate, Example, Prediction
 
 

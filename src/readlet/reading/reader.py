@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from readlet.encoding.languages import checked_codes
 from readlet.errors import ReadletError, bad_input, warn_caller
 from readlet.reading.asked import MAX_PASSAGES, Asked, as_examples, asked_of, check_languages
 from readlet.reading.devices import AUTO, chosen_device
@@ -18,11 +17,12 @@ from readlet.reading.reader_names import (
     warn_of_same_named_folder,
 )
 from readlet.reading.trained_model import TrainedModel, read_model
+from readlet.text.languages import checked_codes
 from readlet.types import N_BEST, Example, Prediction, check_n_best, check_refusals
 
 if TYPE_CHECKING:
+    from readlet.evaluation.task import Task
     from readlet.families.family import SpanScorer
-    from readlet.metrics.task import Task
     from readlet.reading.calibration import Calibration
     from readlet.reading.documents import Documents, Found, Passages
     from readlet.reading.model_card import CardParts
@@ -47,7 +47,7 @@ class Reader(TrainedModel):
 
     @property
     def task(self) -> "Task":
-        from readlet.metrics.tasks import SPANS
+        from readlet.evaluation.tasks import SPANS
 
         return SPANS
 
@@ -119,9 +119,9 @@ class Reader(TrainedModel):
         how many questions were too long to be read whole, or in a language that the reader was not
         trained on.
         """
-        from readlet.encoding.rows import LONG_QUESTION
         from readlet.reading.foreign_languages import ForeignLanguages
         from readlet.reading.predictor import Predictor
+        from readlet.text.rows import LONG_QUESTION
 
         check_n_best(n_best)
         check_refusals(threshold, impossible_share, always_answer)
@@ -200,7 +200,7 @@ class Reader(TrainedModel):
         the device.
         """
         from readlet.reading.calibration import Calibration
-        from readlet.storage.damage import damage_of
+        from readlet.storage.corruption import damage_of
 
         found = read_model(folder, "spans", device=device, batch_size=batch_size)
         with damage_of(found.path / "calibration.json"):

@@ -8,8 +8,8 @@ from readlet.bundled import bundled_reader
 from readlet.errors import bad_input
 from readlet.reading.asked import Asked
 from readlet.reading.saving import DEFAULT_FILES
-from readlet.storage.damage import stored_file
-from readlet.storage.json_files import read_json
+from readlet.storage.config_files import read_json
+from readlet.storage.corruption import stored_file
 from readlet.terminal import say
 from readlet.types import N_BEST, Prediction
 

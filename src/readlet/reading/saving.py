@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import bad_input
-from readlet.storage.json_files import own_json, write_json
+from readlet.storage.config_files import own_json, write_json
 from readlet.storage.locks import locked_folder
-from readlet.storage.outputs import make_folder, others
+from readlet.storage.overwrite import make_folder, others
 
 CONFIG = "config.json"
 OTHER_FILES = ("calibration.json", "metrics.json", "NOTICE.md", "README.md")

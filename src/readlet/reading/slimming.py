@@ -8,12 +8,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
+from readlet.data import read_questions
+from readlet.data.sources import input_path
 from readlet.errors import ReadletError, bad_input
+from readlet.evaluation.squad import rules_of, score_questions, summary
 from readlet.families.family import Scorer
 from readlet.families.torch_scorer import StoredAs
-from readlet.formats import read_questions
-from readlet.formats.sources import input_path
-from readlet.metrics.squad import rules_of, score_questions, summary
 from readlet.reading.classifier import Classifier
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.evaluate_files import predict
@@ -22,7 +22,7 @@ from readlet.reading.reader_names import BASELINE, reader_files, reader_folder
 from readlet.reading.saving import OTHER_FILES, foreign_to_reader, reserved
 from readlet.reading.trained_model import TrainedModel, stored_task
 from readlet.storage.files import text_chunks
-from readlet.storage.outputs import check_folder
+from readlet.storage.overwrite import check_folder
 
 Model = TypeVar("Model", bound=TrainedModel)
 MEGABYTE = 1_000_000

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
+from readlet.data.datasets import StreamedIds
 from readlet.errors import bad_input
-from readlet.formats.unique_ids import StreamedIds
 from readlet.progress import track
 from readlet.reading.prediction_files import Record
 from readlet.reading.reader_names import BASELINE, reader_files

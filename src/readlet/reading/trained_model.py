@@ -18,8 +18,8 @@ from readlet.reading.reader_names import (
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from readlet.evaluation.task import Task
     from readlet.families.family import Family, Scorer, TaskName
-    from readlet.metrics.task import Task
     from readlet.reading.model_card import CardParts
     from readlet.recipe.recipe import Recipe
 
@@ -82,7 +82,7 @@ class TrainedModel(ABC):
         A folder that holds anything that is not an earlier model's own is refused.
         """
         from readlet.reading.saving import foreign_to_reader
-        from readlet.storage.outputs import check_folder
+        from readlet.storage.overwrite import check_folder
 
         check_folder(Path(folder), foreign_to_reader)
         self.write(Path(folder))
@@ -91,8 +91,8 @@ class TrainedModel(ABC):
         """Write the model into a folder that was checked before."""
         from readlet.reading.model_card import model_card
         from readlet.reading.saving import replace_reader
+        from readlet.storage.config_files import write_json
         from readlet.storage.files import write_text
-        from readlet.storage.json_files import write_json
 
         def write(draft: Path) -> None:
             files = self.scorer.save(draft)
@@ -127,8 +127,8 @@ def read_model(
     """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
     from readlet.reading.model_card import check_metrics
     from readlet.recipe.recipe_files import parse_recipe
-    from readlet.storage.damage import damage_of, stored_text
-    from readlet.storage.json_files import read_json
+    from readlet.storage.config_files import read_json
+    from readlet.storage.corruption import damage_of, stored_text
 
     if batch_size < 0:
         raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
@@ -165,7 +165,7 @@ def read_model(
 def stored_task(name: str) -> "TaskName | None":
     """What the model in a folder is for; None if there is no model of a known kind."""
     from readlet.families import family_of
-    from readlet.storage.json_files import own_json
+    from readlet.storage.config_files import own_json
 
     architecture = (own_json(Path(name) / "config.json") or {}).get("architecture")
     try:
@@ -176,7 +176,7 @@ def stored_task(name: str) -> "TaskName | None":
 
 def needs_torch(name: str, *, device: str = AUTO) -> bool:
     """Whether the model in a folder, or the `bundled` one, computes with torch on this device."""
-    from readlet.storage.json_files import own_json
+    from readlet.storage.config_files import own_json
 
     config = own_json(reader_folder(name) / "config.json") or {}
     try:

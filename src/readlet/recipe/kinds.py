@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from readlet.errors import ReadletError, bad_input
 from readlet.recipe.recipe import Recipe
-from readlet.storage.toml_files import nearest
+from readlet.storage.config_files import nearest
 
 DEFAULT_KIND = "qacnn"
 """The kind of a recipe that does not name one."""

@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from readlet.encoding.languages import LANGUAGES
 from readlet.recipe.kinds import register_recipe
 from readlet.recipe.recipe import (
     Count,
@@ -21,6 +20,7 @@ from readlet.recipe.recipe import (
 )
 from readlet.recipe.softmax import Attention, Loss, gamma_without_effect
 from readlet.recipe.traits import OnlyInTraining, SourceFile
+from readlet.text.languages import LANGUAGES
 
 
 def _odd(value: int) -> int:

@@ -17,16 +17,16 @@ from pydantic import (
     model_validator,
 )
 
-from readlet.encoding.languages import LANGUAGES
-from readlet.encoding.windows import Windows
-from readlet.formats.columns import DataFormat, parse_columns
+from readlet.data.columns import DataFormat, parse_columns
 from readlet.recipe.traits import (
     AffectsCompilation,
     PartOfNetwork,
     SourceFile,
     SourceReader,
 )
-from readlet.storage.encodings import check_encoding
+from readlet.storage.files import check_encoding
+from readlet.text.languages import LANGUAGES
+from readlet.text.words import Windows
 
 # Training combines seed and step into a 64-bit number, the type of torch's seeds.
 SEED_LIMIT = 2**32

@@ -14,7 +14,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.recipe.kinds import DEFAULT_KIND, kind_in, known_kinds, recipe_class
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.traits import fields_of
-from readlet.storage.toml_files import nearest, read_toml, shipped_files
+from readlet.storage.config_files import nearest, read_toml, shipped_files
 
 _IN_ALL_KINDS = ("data", "training")
 

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from readlet.bundled import corpus
-from readlet.formats import read_examples
+from readlet.data import read_examples
 from readlet.serve.messages import PassageMessage
 
 _STATIC = Path(__file__).parent / "static"

@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from readlet.errors import ReadletError
-from readlet.storage.damage import damage_of, stored_file
+from readlet.storage.corruption import damage_of, stored_file
 from readlet.storage.files import make_readable
 
 _AGAIN = "try again (training: --resume)"

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from readlet.errors import CannotResumeError, ReadletError, bad_input
 from readlet.storage.files import make_readable
-from readlet.storage.outputs import is_leftover
+from readlet.storage.overwrite import is_leftover
 
 _PREFIX = "checkpoint-"
 _DRAFT = "."

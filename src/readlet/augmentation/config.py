@@ -1,0 +1,147 @@
+"""What to translate, and into which languages; and the nine published experiments."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from readlet.augmentation.relocation.types import Keep
+from readlet.augmentation.translation.types import LanguagePair, Route
+from readlet.errors import ReadletError
+
+Field = Literal["question", "context"]
+"""What is translated. The answers belong to the context and go with it."""
+
+_CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugmentationConfig:
+    """How new questions are made from old ones by translation."""
+
+    to: tuple[str, ...]
+    """The languages to translate into; a new question for each of them."""
+    source: str = "en"
+    """The language of the data. Questions on contexts in another language are left as they are."""
+    fields: tuple[Field, ...] = get_args(Field)
+    """The texts to translate; the others stay as they are."""
+    back: bool = False
+    """Translate back into the language of the data: a paraphrase."""
+    merge: bool = True
+    """Write the old questions, too."""
+    share: float = 1.0
+    """The fraction of the old questions from which new ones are made."""
+    seed: int = 0
+    """Of the choice of that fraction."""
+    keep: Keep = "verified"
+    """Which answers are kept."""
+
+    def __post_init__(self) -> None:
+        if not self.to:
+            raise ReadletError("no language to translate into; name one, such as --to es")
+        for code in (self.source, *self.to):
+            if not _CODE.fullmatch(code):
+                raise ReadletError(f"language {code!r:.40}: no code of ISO 639; give one like es")
+        if self.source in self.to:
+            fault = f"language {self.source!r}: that is the language of the data"
+            raise ReadletError(f"{fault}; give another, or name the data's own with --from")
+        _check_choices("field", self.fields, get_args(Field))
+        _check_choices("keep", (self.keep,), get_args(Keep))
+        if len(set(self.to)) < len(self.to):
+            raise ReadletError(f"languages {', '.join(self.to)}: one is given twice; give it once")
+        if not 0 < self.share <= 1:
+            raise ReadletError(f"share {self.share}: not above 0 and up to 1; give such as 0.5")
+
+    def route(self, language: str) -> Route:
+        """The translations through which a text goes for one of the languages."""
+        there = LanguagePair(self.source, language)
+        return (there, LanguagePair(language, self.source)) if self.back else (there,)
+
+    def name(self, language: str) -> str:
+        """What is appended to the id of an old question to make that of a new one."""
+        return f"{language}-back" if self.back else language
+
+    def language(self, language: str) -> str:
+        """The language of a new question: that of its context, which holds its answer."""
+        return self.source if self.back or "context" not in self.fields else language
+
+    def question_language(self, language: str) -> str:
+        """The language that the text of a new question is in."""
+        return self.source if self.back or "question" not in self.fields else language
+
+
+def _check_choices(what: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:
+    wrong = [name for name in given if name not in known]
+    if wrong or not given or len(set(given)) < len(given):
+        shown = ", ".join(given) or "none"
+        raise ReadletError(f"{what} {shown!r:.60}: unknown or repeated; known: {', '.join(known)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """An experiment of Signorelli and Sirocchi, in a sentence."""
+
+    about: str
+    to: tuple[str, ...]
+    fields: tuple[Field, ...]
+    back: bool
+
+
+_CONTEXT: tuple[Field, ...] = ("context",)
+
+PRESETS: Mapping[str, Preset] = {
+    "A1": Preset("Questions by way of French and back.", ("fr",), ("question",), True),
+    "B1": Preset("Contexts and answers by way of French and back.", ("fr",), _CONTEXT, True),
+    "C1": Preset(
+        "Questions, contexts and answers by way of French and back.",
+        ("fr",),
+        ("question", "context"),
+        True,
+    ),
+    "B2": Preset("Contexts and answers by way of German and back.", ("de",), _CONTEXT, True),
+    "F2": Preset(
+        "Contexts and answers by way of French and of German, back.", ("fr", "de"), _CONTEXT, True
+    ),
+    "D1": Preset("Contexts and answers in French.", ("fr",), _CONTEXT, False),
+    "D2": Preset("Contexts and answers in German.", ("de",), _CONTEXT, False),
+    "D3": Preset("Contexts and answers in Spanish.", ("es",), _CONTEXT, False),
+    "F1": Preset("Contexts and answers in French and in German.", ("fr", "de"), _CONTEXT, False),
+}
+"""The experiments of Signorelli and Sirocchi. Their data is English; the old questions are kept."""
+
+
+def known_preset(name: str) -> Preset:
+    if name not in PRESETS:
+        raise ReadletError(f"preset {name!r:.40}: unknown; known: {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def config_of(
+    *,
+    preset: str | None,
+    to: Sequence[str],
+    back: bool,
+    fields: str | None,
+    source: str,
+    merge: bool,
+    share: float,
+    seed: int,
+    keep: str,
+) -> AugmentationConfig:
+    """A configuration from the options of a command; a preset takes the place of some of them."""
+    rest: dict[str, Any] = {
+        "source": source,
+        "merge": merge,
+        "share": share,
+        "seed": seed,
+        "keep": keep,
+    }
+    if preset is not None:
+        for option, given in (("--to", to), ("--back", back), ("--fields", fields)):
+            if given:
+                raise ReadletError(f"{option}: not with --preset; leave one of them out")
+        found = known_preset(preset)
+        return AugmentationConfig(to=found.to, fields=found.fields, back=found.back, **rest)
+    if fields is not None:
+        rest["fields"] = tuple(name.strip() for name in fields.split(","))
+    return AugmentationConfig(to=tuple(to), back=back, **rest)

@@ -1,0 +1,297 @@
+"""Augmentation by translation, from the files that are read to the files that are written.
+
+First all texts are collected and translated into a cache, then the new questions are made from it.
+So the output is the same however often the work was interrupted, and no sentence is translated
+twice. Memory is bounded by the longest article, except for 8 bytes for each id.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cache as cached
+from hashlib import blake2b
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from readlet.augmentation.config import AugmentationConfig
+from readlet.augmentation.report import (
+    NOT_SAMPLED,
+    OTHER_LANGUAGE,
+    Tally,
+    TextStatistics,
+    check_report,
+    write_report,
+)
+from readlet.augmentation.translated_questions import (
+    Translated,
+    is_chosen,
+    is_in_source_language,
+    texts_to_translate,
+    translated,
+)
+from readlet.augmentation.translation.batch_translator import BatchTranslator
+from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.sentences import split_sentences
+from readlet.augmentation.translation.types import (
+    LanguagePair,
+    Route,
+    TranslatedText,
+    Translator,
+    route_to,
+)
+from readlet.data import read_examples, write_examples
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import StreamedIds
+from readlet.data.sources import for_source, input_path
+from readlet.data.writing import check_target
+from readlet.errors import bad_input
+from readlet.progress import track
+from readlet.storage.files import atomic_text, cache_folder
+from readlet.storage.overwrite import check_file, make_folder
+from readlet.types import Example
+
+# Characters: a longer article is several blocks, so that memory stays bounded.
+_MAX_BLOCK = 1 << 18
+
+Choose = Callable[[LanguagePair], Translator]
+"""The engine for a pair; an error if there is none."""
+
+
+class Translations(Protocol):
+    """Translated texts: they are made in one go, and then asked for one by one."""
+
+    def fill(self, texts: Iterable[str], route: Route) -> object: ...
+
+    def get(self, text: str, route: Route) -> TranslatedText: ...
+
+    def has_links(self, route: Route) -> bool:
+        """Whether translations along a route come with links between words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Question data as it is named on the command line."""
+
+    names: Sequence[str]
+    data_format: DataFormat = PLAIN
+
+    def read(self) -> Iterator[Example]:
+        for name in self.names:
+            yield from read_examples(name, for_source(name, self.data_format))
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """The files to write."""
+
+    out: Path
+    lost: Path | None = None
+    report: Path | None = None
+    overwrite: bool = False
+
+
+def default_cache() -> Path:
+    """Where translations are stored if the user does not say."""
+    folder = cache_folder()
+    make_folder(folder)
+    return folder / "translations.sqlite"
+
+
+def augment(
+    sources: Sources,
+    config: AugmentationConfig,
+    outputs: Outputs,
+    choose: Choose,
+    cache: Path,
+    *,
+    command: str = "",
+) -> Tally:
+    """Write the questions of all sources and new ones.
+
+    Translations are stored in `cache` as they are made: if the work is interrupted, the same call
+    continues.
+    """
+    check_outputs(sources, outputs, cache)
+    used = engines(config, choose)
+    found = survey(sources, config)
+    found.tally.engines.update(used)
+    with Cache(cache) as stored:
+        pool = BatchTranslator(stored, choose)
+        fill(sources, config, pool, found.tally.questions)
+        statistics = None if outputs.report is None else TextStatistics(config)
+        tally = write(sources, config, pool, found, outputs, statistics)
+    if outputs.report is not None and statistics is not None:
+        write_report(outputs.report, tally, statistics, command)
+    return tally
+
+
+def engines(config: AugmentationConfig, choose: Choose) -> dict[str, str]:
+    """Engine and model of each pair on the way, pivots included; an error if there is none."""
+    found = {}
+    for pair in dict.fromkeys(pair for language in config.to for pair in config.route(language)):
+        engine = choose(pair)
+        for leg in route_to(pair, engine.pairs()) or ():
+            found[str(leg)] = f"{engine.name} {engine.version(leg)}"
+    return found
+
+
+def check_outputs(sources: Sources, outputs: Outputs, cache: Path) -> None:
+    """Check that everything can be written, before anything is read."""
+    inputs = [*map(input_path, sources.names)]
+    check_target(outputs.out, sources.names, overwrite=outputs.overwrite)
+    if outputs.lost is not None:
+        check_file(outputs.lost, inputs, overwrite=outputs.overwrite)
+        if outputs.lost.resolve() == outputs.out.resolve():
+            raise bad_input(outputs.lost, "", "is also --out", "give another file for --lost")
+    if outputs.report is not None:
+        check_report(outputs.report, inputs, overwrite=outputs.overwrite)
+    written = {path.resolve() for path in (outputs.out, outputs.lost) if path is not None}
+    if cache.resolve() in written:
+        raise bad_input(cache, "", "is also an output", "give another file for --cache")
+    check_file(cache, inputs)
+    with Cache(cache):  # it is a cache, or can become one
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What is known of the data after it was read once."""
+
+    tally: Tally
+    ids: StreamedIds
+    digest: bytes  # of all questions
+
+
+def survey(sources: Sources, config: AugmentationConfig) -> Surveyed:
+    """Read all data before anything is translated: its faults are found first."""
+    tally, ids, digest = Tally(config), StreamedIds(), blake2b()
+    for example in sources.read():
+        ids.add(example.id)
+        digest.update(_bytes(example))
+        tally.questions += 1
+        if reason := why_left(example, config):
+            tally.left[reason] += 1
+    if tally.questions == tally.left.total():
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in tally.left.items())
+        fault = f"has no question to translate ({reasons or 'there are none'})"
+        raise bad_input(str(sources), "", fault, "check the data, --from and --share")
+    ids.count_repeated()
+    return Surveyed(tally, ids, digest.digest())
+
+
+def fill(
+    sources: Sources, config: AugmentationConfig, translations: Translations, questions: int
+) -> None:
+    """Translate the texts that are needed for new questions; the data has so many old ones."""
+    for language in config.to:
+        old = track(sources.read(), questions, "collecting texts")
+        chosen = (example for example in old if not why_left(example, config))
+        route = config.route(language)
+        has_links = translations.has_links(route)
+        texts = texts_to_translate(chosen, config, split_sentences, has_links=has_links)
+        translations.fill(texts, route)
+
+
+def write(
+    sources: Sources,
+    config: AugmentationConfig,
+    translations: Translations,
+    found: Surveyed,
+    outputs: Outputs,
+    statistics: TextStatistics | None = None,
+) -> Tally:
+    """Write the old and the new questions, article by article."""
+    with atomic_text(outputs.lost) if outputs.lost is not None else nullcontext() as listed:
+        writer = _Writer(sources, config, translations, found, statistics, listed)
+        write_examples(outputs.out, writer.questions())
+    return found.tally
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    sources: Sources
+    config: AugmentationConfig
+    translations: Translations
+    found: Surveyed
+    statistics: TextStatistics | None
+    listed: TextIO | None  # takes a line for every question that is not kept
+
+    def questions(self) -> Iterator[Example]:
+        tally, digest = self.found.tally, blake2b()
+        old = track(self.sources.read(), tally.questions, "finding answers")
+        for block in blocks(old):
+            for example in block:
+                digest.update(_bytes(example))
+            for example in self._of_block(block):
+                tally.written += 1
+                yield example
+        if digest.digest() != self.found.digest:
+            fault = "has other questions than when it was read first"
+            raise bad_input(str(self.sources), "", fault, "run it again")
+        if not tally.written:
+            fault = "no new question is left"
+            raise bad_input(str(self.sources), "", fault, "keep more with --keep all")
+
+    def _of_block(self, block: Sequence[Example]) -> Iterator[Example]:
+        """The old questions of an article, then the new ones of each language."""
+        if self.config.merge:
+            yield from block
+        for one in made(block, self.config, self.translations.get):
+            self._record(one)
+            if one.new is not None:
+                preferred = f"{one.source.id}-{self.config.name(one.language)}"
+                yield replace(one.new, id=self.found.ids.new_id(preferred, one.source.id))
+
+    def _record(self, one: Translated) -> None:
+        self.found.tally.add(one)
+        if self.statistics is not None:
+            self.statistics.add(one)
+        if self.listed is not None and one.new is None:
+            row = {"id": one.source.id, "language": one.language, "reason": one.reason}
+            self.listed.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def made(
+    block: Sequence[Example],
+    config: AugmentationConfig,
+    get: Callable[[str, Route], TranslatedText],
+) -> Iterator[Translated]:
+    """What becomes of the questions of a block, language by language."""
+    for language in config.to:
+        route = config.route(language)
+        translate = cached(lambda text, route=route: get(text, route))  # contexts are shared
+        for example in block:
+            if not why_left(example, config):
+                yield translated(example, config, language, translate)
+
+
+def why_left(example: Example, config: AugmentationConfig) -> str:
+    """Why a question is not translated; empty if it is."""
+    if not is_in_source_language(example, config):
+        return OTHER_LANGUAGE
+    return "" if is_chosen(example, config) else NOT_SAMPLED
+
+
+def blocks(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """Consecutive questions of the same article, and of limited length."""
+    block: list[Example] = []
+    size = 0
+    for example in examples:
+        if block and (example.title != block[-1].title or size > _MAX_BLOCK):
+            yield block
+            block, size = [], 0
+        size += len(example.question)
+        if not block or example.context != block[-1].context:
+            size += len(example.context)
+        block.append(example)
+    if block:
+        yield block
+
+
+def _bytes(example: Example) -> bytes:
+    return repr(example).encode("utf-8", "surrogatepass")

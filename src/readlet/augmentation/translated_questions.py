@@ -1,0 +1,125 @@
+"""A question in another language, or back from there, with its answers found again."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from readlet.augmentation.config import AugmentationConfig
+from readlet.augmentation.new_questions import draw
+from readlet.augmentation.relocation import Relocated, clue_texts, relocate
+from readlet.augmentation.translation.types import Range, TranslatedText
+from readlet.types import Example
+
+Split = Callable[[str], Sequence[Range]]
+"""The sentences of a text."""
+Translate = Callable[[str], TranslatedText]
+"""The translation of a text along the route of a config."""
+
+COPY = "the translation equals the source"
+
+_ALL_DIGESTS = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """What became of a question in one of the languages of a config.
+
+    `new` is the new question, still with the id of its source, or None, and then there is a
+    `reason`. `context` is the translated one, also for a lost question.
+    """
+
+    source: Example
+    language: str
+    context: str
+    new: Example | None = None
+    relocated: Relocated | None = None
+    reason: str = ""
+
+
+def is_chosen(example: Example, config: AugmentationConfig) -> bool:
+    """Whether a question is in the share that is translated; in any order, on any machine."""
+    if config.share == 1:
+        return True
+    number = int.from_bytes(draw(example, config.seed, "translation")[:8])
+    return number < config.share * _ALL_DIGESTS
+
+
+def is_in_source_language(example: Example, config: AugmentationConfig) -> bool:
+    """Data without languages is taken to be in the language of the config."""
+    return example.language in ("", config.source)
+
+
+def texts_to_translate(
+    examples: Iterable[Example], config: AugmentationConfig, split: Split, *, has_links: bool
+) -> Iterator[str]:
+    """All texts whose translations `translated` will ask for; some are repeated.
+
+    `has_links`: the translations come with links between words.
+    """
+    context: str | None = None
+    sentences: Sequence[Range] = ()
+    for example in examples:
+        if "question" in config.fields:
+            yield example.question
+        if "context" in config.fields:
+            if example.context != context:
+                context, sentences = example.context, split(example.context)
+                yield context
+            yield from clue_texts(example, sentences, config.keep, has_links=has_links)
+
+
+def translated(
+    example: Example, config: AugmentationConfig, language: str, translate: Translate
+) -> Translated:
+    """The question in one of the languages, with every answer that is kept."""
+    question, context = example.question, example.context
+    relocated = None
+    losses: list[str] = []
+    if "question" in config.fields:
+        text = translate(question)
+        question = text.text
+        losses += (f"question: {loss}" for loss in text.losses)
+    if "context" in config.fields:
+        text = translate(context)
+        context = text.text
+        losses += (f"sentence of the context: {loss}" for loss in text.losses)
+        relocated = relocate(
+            example,
+            text,
+            lambda clue: translate(clue).text,
+            language=config.language(language),
+            keep=config.keep,
+        )
+    if (question, context) == (example.question, example.context):
+        losses = [COPY]
+    elif relocated is not None and example.answers and not relocated.answers:
+        losses.append(str(relocated.lost[0].reason))
+    if losses:
+        return Translated(example, language, context, None, relocated, losses[0])
+    new = new_question(example, question, context, relocated, config, language)
+    return Translated(example, language, context, new, relocated)
+
+
+def new_question(
+    source: Example,
+    question: str,
+    context: str,
+    relocated: Relocated | None,
+    config: AugmentationConfig,
+    to: str,
+) -> Example:
+    """The question with its translated texts, and with its answers if they were relocated."""
+    language, asked = config.language(to), config.question_language(to)
+    new = replace(
+        source,
+        question=question,
+        context=context,
+        language=language,
+        question_language="" if asked == language else asked,
+    )
+    if relocated is None:
+        return new
+    return replace(
+        new,
+        answers=tuple(located.span for located in relocated.answers),
+        plausible_answers=tuple(located.span for located in relocated.plausible_answers),
+    )

@@ -1,0 +1,261 @@
+"""Apertium: rule-based translation, by the modes that its language packages install.
+
+Its programs read from each other. Its tagger is made independent of the sentences that it has read
+before: a word whose set of possible tags is not in the tagger's data changes, by an error in the
+tagger, how it treats unknown words from then on. Sentences with such a word get a process of their
+own.
+"""
+
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import threading
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from readlet.augmentation.translation.types import (
+    EngineError,
+    LanguagePair,
+    Translation,
+    loss_of,
+    short_code,
+)
+from readlet.machine import own_cores
+
+
+def run_pipeline(
+    commands: Sequence[Sequence[str]], data: bytes, *, seconds: float, name: str
+) -> bytes:
+    """The output of programs that read from each other. One that dies or hangs is an error."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        source: int | IO[bytes] = subprocess.PIPE
+        for command in commands:
+            process = subprocess.Popen(
+                command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+            if processes:
+                _output(processes[-1]).close()  # only the next program reads it
+            processes.append(process)
+            source = _output(process)
+        return _passed_through(processes, data, seconds, name)
+    except FileNotFoundError as error:
+        raise EngineError(f"{name}: no program {error.filename}; install Apertium again") from None
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _passed_through(
+    processes: Sequence[subprocess.Popen[bytes]], data: bytes, seconds: float, name: str
+) -> bytes:
+    writer = threading.Thread(target=_write, args=(processes[0], data), daemon=True)
+    hung = threading.Event()
+
+    def stop() -> None:
+        hung.set()
+        for process in processes:
+            process.kill()
+
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    writer.start()
+    try:
+        output = _output(processes[-1]).read()
+        codes = [process.wait() for process in processes]
+    finally:
+        timer.cancel()
+    writer.join()
+    if hung.is_set():
+        raise EngineError(f"{name}: no result after {seconds:.0f} seconds")
+    if any(codes):
+        raise EngineError(
+            f"{name}: a program of its pipeline ended with code {max(codes, key=abs)}"
+        )
+    return output
+
+
+def _write(process: subprocess.Popen[bytes], data: bytes) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError, OSError):  # its exit code says why
+        process.stdin.write(data)
+    with suppress(BrokenPipeError, OSError):
+        process.stdin.close()
+
+
+def _output(process: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert process.stdout is not None
+    return process.stdout
+
+
+Passed = Callable[[list[list[str]], list[bytes]], list[bytes]]
+"""Sends texts through programs."""
+
+_WORD = re.compile(rb"\^(?:\\.|[^\\/$])*/((?:\\.|[^\\$])*)\$")
+_REPORTED = re.compile(r"Word '(\d+)'")
+_STOP = b" ^./.<sent>$"
+_MOST_KNOWN = 1_000_000  # analyses of words; more would fill the memory
+
+
+class Tagger:
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = list(command)
+        self._is_harmful: dict[bytes, bool] = {}  # by the analyses of a word
+
+    def tagged(self, texts: list[bytes], passed: Passed) -> list[bytes]:
+        """The texts with one tag for each word, as a new tagger would give for each."""
+        harmful = self._with_harmful_words(texts)
+        harmless = [number for number in range(len(texts)) if number not in harmful]
+        tagged = list(texts)
+        if harmless:
+            results = passed([self._command], [texts[number] for number in harmless])
+            for number, result in zip(harmless, results, strict=True):
+                tagged[number] = result
+        for number in harmful:
+            [tagged[number]] = passed([self._command], [texts[number]])
+        return tagged
+
+    def _with_harmful_words(self, texts: Sequence[bytes]) -> set[int]:
+        words = [set(_WORD.findall(text)) for text in texts]
+        known = self._is_harmful
+        if len(known) > _MOST_KNOWN:  # not emptied: another thread may be reading it
+            known = self._is_harmful = {}
+        new = sorted(word for word in set().union(*words) if word not in known)
+        harmful = self._harmful(new)
+        known.update((word, word in harmful) for word in new)
+        return {number for number, found in enumerate(words) if any(known[w] for w in found)}
+
+    def _harmful(self, words: Sequence[bytes]) -> set[bytes]:
+        """The tagger names such words when it is asked for messages: here by their numbers."""
+        if not words:
+            return set()
+        data = b"".join(b"^%d/%s$%s\0" % (n, word, _STOP) for n, word in enumerate(words))
+        program, *options = self._command
+        try:
+            done = subprocess.run(
+                [program, "-d", *options], input=data, capture_output=True, timeout=600, check=True
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise EngineError(f"{program}: {error}") from None
+        return {words[int(n)] for n in _REPORTED.findall(done.stderr.decode("utf-8", "replace"))}
+
+
+INSTALL = "on Debian and Ubuntu: apt install apertium-eng-spa apertium-fr-es"
+INSTALLED_BY_IT = frozenset(("en", "es", "fr"))
+_WAY = 1  # changes whenever the same data would be driven in another way
+_MODE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})")
+_SPECIAL = re.compile(r"([\[\]{}^$/\\@<>])")  # they have a meaning in Apertium's stream
+_ESCAPED = re.compile(r"\\(.)|[\[\]]", re.DOTALL)  # brackets that are not escaped are its own
+# What `apertium` itself appends: a stop, so that the last words are tagged as a sentence's end.
+_END = ".[]"
+_FEWEST = 64  # sentences for which a pipeline of their own pays
+# A batch that takes longer than this hangs: a busy machine is slow, but not that slow.
+_SECONDS, _CHARACTERS_A_SECOND = 60.0, 1_000
+
+
+class Apertium:
+    """The modes of an Apertium installation as a translation engine."""
+
+    name = "apertium"
+    has_links = False
+
+    def __init__(self, data: Path | None = None) -> None:
+        folder = data or Path(os.environ.get("APERTIUM_DATADIR", "/usr/share/apertium"))
+        self._modes = _modes(folder / "modes")
+
+    def pairs(self) -> Collection[LanguagePair]:
+        return self._modes.keys()
+
+    def version(self, pair: LanguagePair) -> str:
+        return _version(self._modes[pair])
+
+    def translate(self, sentences: Sequence[str], pair: LanguagePair) -> list[Translation]:
+        """A sentence's translation does not depend on the other sentences."""
+        parts = max(1, min(own_cores(), len(sentences) // _FEWEST))
+        shares = [sentences[number::parts] for number in range(parts)]
+        stages = _stages(self._modes[pair])
+        name = f"apertium {pair}"
+        with ThreadPoolExecutor(parts) as pool:  # the work is done by other processes
+            made = list(pool.map(lambda share: _translated(share, stages, name), shares))
+        texts = [made[number % parts][number // parts] for number in range(len(sentences))]
+        return [
+            Translation(text, loss=loss_of(sentence, text))
+            for sentence, text in zip(sentences, texts, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """The programs of a mode: before the tagger, the tagger, and after it."""
+
+    before: list[list[str]]
+    tagger: Tagger | None
+    after: list[list[str]]
+
+
+def _modes(folder: Path) -> dict[LanguagePair, Path]:
+    found = {}
+    for path in sorted(folder.glob("*.mode")):
+        if codes := _MODE.fullmatch(path.stem):  # others are variants, such as `spa-eng_US`
+            found[LanguagePair(short_code(codes[1]), short_code(codes[2]))] = path
+    return found
+
+
+@cache
+def _stages(mode: Path) -> _Stages:
+    # $1 is how words are generated: `-n`, without marks of unknown words. $2 is for the tagger.
+    line = mode.read_text("utf-8").replace("$1", "-n").replace("$2", "")
+    commands = []
+    for part in line.strip().split("|"):
+        program, *options = shlex.split(part)
+        commands.append([program, "-z", *options])  # a NUL character ends a text
+    at = next((n for n, c in enumerate(commands) if Path(c[0]).name == "apertium-tagger"), None)
+    if at is None:
+        return _Stages([], None, commands)
+    return _Stages(commands[:at], Tagger(commands[at]), commands[at + 1 :])
+
+
+@cache
+def _version(mode: Path) -> str:
+    """A digest of the mode and of all data that it names."""
+    digest = hashlib.blake2b(mode.read_bytes(), digest_size=8)
+    for word in shlex.split(mode.read_text("utf-8").replace("|", " ")):
+        if Path(word).is_absolute() and Path(word).is_file():
+            digest.update(Path(word).read_bytes())
+    return f"{mode.stem} {digest.hexdigest()} {_WAY}"
+
+
+def _translated(sentences: Sequence[str], stages: _Stages, name: str) -> list[str]:
+    texts = [_as_stream(sentence) for sentence in sentences]
+    seconds = _SECONDS + sum(map(len, texts)) / _CHARACTERS_A_SECOND
+
+    def passed(commands: list[list[str]], texts: list[bytes]) -> list[bytes]:
+        joined = b"".join(text + b"\0" for text in texts)
+        parts = run_pipeline(commands, joined, seconds=seconds, name=name).split(b"\0")
+        if len(parts) <= len(texts):
+            raise EngineError(f"{name}: {len(texts)} sentences gave {len(parts) - 1} translations")
+        return parts[: len(texts)]  # at its end, each program adds a NUL character
+
+    if stages.tagger is not None:
+        texts = passed(stages.before, texts) if stages.before else texts
+        texts = stages.tagger.tagged(texts, passed)
+    return [_from_stream(text) for text in passed(stages.after, texts)]
+
+
+def _as_stream(sentence: str) -> bytes:
+    text = " ".join(sentence.replace("\0", " ").split())
+    text = _SPECIAL.sub(r"\\\1", text).replace("~", "[~]")  # else a tilde would be dropped
+    return (text + _END).encode("utf-8", "replace")
+
+
+def _from_stream(text: bytes) -> str:
+    plain = text.decode("utf-8", "replace").removesuffix("[]").removesuffix(".")
+    return _ESCAPED.sub(r"\1", plain).strip()

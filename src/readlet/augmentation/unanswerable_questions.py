@@ -1,0 +1,290 @@
+"""Unanswerable questions, made from answerable ones.
+
+A question is paired with another paragraph of its own article: the topic stays the same and the
+answer is gone, so a reader has to learn that an answer may be absent. Or it is altered so that its
+own paragraph no longer answers it (`altered_questions.py`), which is harder to detect.
+
+Read data files and write one with additional unanswerable questions.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from readlet.augmentation.altered_questions import alter_questions
+from readlet.augmentation.new_questions import Article, Articles, NewQuestions, draw, plain
+from readlet.data import read_examples, write_examples
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import warn_of_repeated_ids
+from readlet.data.writing import check_target
+from readlet.errors import ReadletError, bad_input
+from readlet.text.languages import FUNCTION_WORDS
+from readlet.text.words import words
+from readlet.types import Example, free_id
+
+# The paragraph is drawn from the few that share most words with the question. With any paragraph,
+# a reader could refuse by word overlap alone; always the closest one would repeat few paragraphs.
+BEST_FEW = 3
+
+ALTERED_SHARE = 0.5  # default fraction of the new questions
+OTHER_PARAGRAPH = "other paragraph"
+
+NO_TITLE = "without a title, so the article is unknown"
+ONLY_PARAGRAPH = "of an article with only one paragraph"
+ANSWER_EVERYWHERE = "whose answer, or the question itself, is in every other paragraph"
+
+# Question words: rare in prose, and uninformative about the topic where they occur.
+_ASKING = frozenset(
+    "a an what who whom whose when where why how many much did do does has have had can could "
+    "would quién quiénes cuándo dónde cuál cuáles cómo cuánto cuántos cuántas "
+    "quand où quel quelle quels quelles comment combien pourquoi "
+    "wer wen wem wann wo wie viele warum welche welcher welches".split()
+)
+_NO_CONTENT = _ASKING.union(*FUNCTION_WORDS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswerable:
+    """New questions of both methods."""
+
+    changed: NewQuestions
+    paired: NewQuestions
+    wanted: int
+
+    @property
+    def added(self) -> list[Example]:
+        return [*self.changed.added, *self.paired.added]
+
+
+def make_unanswerable(
+    examples: Sequence[Example], share: float, seed: int, altered: float = ALTERED_SHARE
+) -> Unanswerable:
+    """New impossible questions, so that they make up `share` of all old and new questions.
+
+    The fraction `altered` of the new ones is made by altering the question, the rest by pairing it
+    with another paragraph. If one method falls short, the other fills in, so that `share` is still
+    reached; but nothing is altered if `altered` is 0.
+    """
+    check_fractions(share, altered)
+    wanted = how_many(examples, share)
+    changed = alter_questions(examples, round(wanted * altered), seed)
+    paired = pair_up(examples, wanted - len(changed.added), seed)
+    if altered and len(paired.added) < paired.wanted:
+        changed = alter_questions(examples, wanted - len(paired.added), seed)
+    return Unanswerable(changed, paired, wanted)
+
+
+def check_fractions(share: float, altered: float = ALTERED_SHARE) -> None:
+    """Reject values out of range; call it before long work."""
+    if not 0 <= altered <= 1:
+        raise ReadletError(f"altered {altered}: not from 0 to 1; give a fraction such as 0.5")
+    if not 0 < share < 1:
+        raise ReadletError(f"share {share}: not between 0 and 1; give a fraction such as 0.33")
+
+
+def how_many(examples: Sequence[Example], share: float) -> int:
+    """Number of new impossible questions needed to reach `share` of all questions."""
+    check_fractions(share)
+    impossible = sum(example.is_impossible for example in examples)
+    # (impossible + wanted) / (all + wanted) = share
+    return max(0, round((share * len(examples) - impossible) / (1 - share)))
+
+
+def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions:
+    """Up to `wanted` questions, each paired with another paragraph of its article.
+
+    The result depends on the seed and on the questions, not on their order.
+    """
+    article_of = Articles(examples).of
+    paragraphs_of = _paragraphs(examples, article_of)
+    taken = {example.id for example in examples}
+    added: list[Example] = []
+    originals: list[Example] = []
+    left: defaultdict[str, list[str]] = defaultdict(list)
+    answerable = (e for e in examples if e.answers and not e.is_impossible)
+    drawn = sorted(((draw(e, seed), e) for e in answerable), key=lambda pair: pair[0])
+    for number, example in drawn:
+        if len(added) == wanted:
+            break
+        paragraphs = paragraphs_of[article_of(example)]
+        chosen = _elsewhere(example, paragraphs, random.Random(number))
+        if chosen is None:
+            left[_reason(example, paragraphs)].append(example.id)
+            continue
+        chosen.asked.add(plain(example.question))
+        new = replace(
+            example,
+            id=free_id(f"{example.id}-elsewhere", taken),
+            context=chosen.context,
+            answers=(),
+            is_impossible=True,
+            plausible_answers=(),
+        )
+        taken.add(new.id)
+        added.append(new)
+        originals.append(example)
+    kinds = {OTHER_PARAGRAPH: [new.id for new in added]} if added else {}
+    return NewQuestions(added, originals, wanted, kinds, dict(left))
+
+
+def grouped_by_paragraph(
+    examples: Iterable[Example], added: Iterable[Example]
+) -> Iterator[Example]:
+    """All questions, new ones after the old ones on the same paragraph, so no text repeats."""
+    waiting: defaultdict[tuple[str, str], list[Example]] = defaultdict(list)
+    for example in added:
+        waiting[_place(example)].append(example)
+    for place, group in groupby(examples, key=_place):
+        yield from group
+        yield from waiting.pop(place, ())
+
+
+def _place(example: Example) -> tuple[str, str]:
+    # Not the language: the data may give it for only some questions of an article.
+    return example.title, example.context
+
+
+@dataclass(frozen=True, slots=True)
+class _Paragraph:
+    """A preprocessed context: plain text, content words, and the questions about it."""
+
+    context: str
+    plain: str
+    words: frozenset[str]
+    asked: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
+
+    def contains(self, answer: str, content: frozenset[str]) -> bool:
+        """Whether the answer, or all its content words, occur here: "1881" for "in 1881"."""
+        return answer in self.plain or (bool(content) and content <= self.words)
+
+
+def _paragraphs(
+    examples: Iterable[Example], article_of: Callable[[Example], Article]
+) -> dict[Article, list[_Paragraph]]:
+    found: defaultdict[Article, dict[str, _Paragraph]] = defaultdict(dict)
+    for example in examples:
+        paragraphs = found[article_of(example)]
+        paragraph = paragraphs.get(example.context)
+        if paragraph is None:
+            text = plain(example.context)
+            paragraph = _Paragraph(example.context, text, content_words(text))
+            paragraphs[example.context] = paragraph
+        paragraph.asked.add(plain(example.question))
+        paragraph.ids.add(example.id)
+    # Sorted by text, so that the order of the input does not matter.
+    return {
+        article: [paragraphs[context] for context in sorted(paragraphs)]
+        for article, paragraphs in found.items()
+    }
+
+
+def _elsewhere(
+    example: Example, paragraphs: Sequence[_Paragraph], rng: random.Random
+) -> _Paragraph | None:
+    """One of the most similar paragraphs that do not answer the question."""
+    if not example.title:
+        return None
+    question = plain(example.question)
+    asked = content_words(question)
+    # The second number breaks ties at random: otherwise the first would be chosen too often.
+    rank = [(len(asked & paragraph.words), rng.random()) for paragraph in paragraphs]
+    ranked = sorted(range(len(paragraphs)), key=rank.__getitem__, reverse=True)
+    answers = {text: content_words(text) for text in {plain(a.text) for a in example.answers}}
+    # Excluded: paragraphs with the same question (its own, first of all), since they may answer it
+    # in other words; and translations, which may have no known language but often keep the ids.
+    free = (
+        paragraph
+        for paragraph in (paragraphs[place] for place in ranked)
+        if question not in paragraph.asked
+        and example.id not in paragraph.ids
+        and not any(paragraph.contains(*answer) for answer in answers.items())
+    )
+    best = list(islice(free, BEST_FEW))
+    return rng.choice(best) if best else None
+
+
+def _reason(example: Example, paragraphs: Sequence[_Paragraph]) -> str:
+    if not example.title:
+        return NO_TITLE
+    return ONLY_PARAGRAPH if len(paragraphs) == 1 else ANSWER_EVERYWHERE
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of a plain text without function and question words."""
+    return frozenset(word for word in words(text) if word[0].isalnum() and word not in _NO_CONTENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts of the written file; `kinds` counts the new questions by kind.
+
+    `left` has the ids of questions without a suitable paragraph, `not_altered` those of questions
+    that no rule could change, by reason.
+    """
+
+    questions: int
+    impossible: int
+    added: int
+    wanted: int
+    kinds: Mapping[str, int]
+    left: Mapping[str, list[str]]
+    not_altered: Mapping[str, list[str]]
+
+    @property
+    def share(self) -> float:
+        return self.impossible / self.questions
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "questions": self.questions,
+            "impossible": self.impossible,
+            "share": self.share,
+            "added": self.added,
+            "wanted": self.wanted,
+            "kinds": dict(self.kinds),
+            "left": dict(self.left),
+            "not_altered": dict(self.not_altered),
+        }
+
+
+def add_unanswerable(
+    sources: Sequence[str],
+    out: Path,
+    share: float,
+    seed: int,
+    data_format: DataFormat = PLAIN,
+    altered: float = ALTERED_SHARE,
+    *,
+    overwrite: bool = False,
+) -> Summary:
+    """Write the questions of all sources and new unanswerable ones to one file."""
+    check_fractions(share, altered)
+    check_target(out, sources, overwrite=overwrite)
+    examples = [example for source in sources for example in read_examples(source, data_format)]
+    # Repeated ids are kept: they identify translations of a question, which must not be paired.
+    warn_of_repeated_ids(examples, "they repeat in the new file")
+    made = make_unanswerable(examples, share, seed, altered)
+    changed, paired, added = made.changed, made.paired, made.added
+    if not examples or (made.wanted and not added):
+        reasons = (f"{len(ids):,} {reason}" for reason, ids in paired.left.items())
+        fault = f"no question can be paired ({', '.join(reasons) or 'there are none'})"
+        remedy = (
+            "give articles with a title and at least two paragraphs "
+            "(in rows: a column 'title', or --column title=NAME)"
+        )
+        raise bad_input(", ".join(sources), "", fault, remedy)
+    write_examples(out, grouped_by_paragraph(examples, added))
+    return Summary(
+        questions=len(examples) + len(added),
+        impossible=sum(example.is_impossible for example in examples) + len(added),
+        added=len(added),
+        wanted=made.wanted,
+        kinds={kind: len(ids) for kind, ids in {**changed.kinds, **paired.kinds}.items()},
+        left=paired.left,
+        not_altered=changed.left,
+    )

@@ -1,0 +1,152 @@
+"""Search for the position of an answer whose offset is wrong or missing.
+
+Where an answer that is not at its offset belongs: what `check` reports and `repair` does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from unicodedata import is_normalized, normalize
+
+import regex
+
+from readlet.text.words import snap
+from readlet.types import NO_OFFSET, Span
+
+# A grapheme cluster, accents included: é is never split.
+_CHARACTER = regex.compile(r"\X")
+
+
+def only_place(context: str, text: str) -> int:
+    """Where the text occurs, if it occurs exactly once; else NO_OFFSET.
+
+    Also NO_OFFSET if that is inside of a word, and the text is a word of its own in another case:
+    `us` in "just the US".
+    """
+    first = context.find(text) if text else NO_OFFSET
+    if first < 0 or context.find(text, first + 1) >= 0:
+        return NO_OFFSET
+    is_elsewhere = _cuts(context, Span(first, text)) and any(
+        not _cuts(context, place) for place in other_spellings(context, text)
+    )
+    return NO_OFFSET if is_elsewhere else first
+
+
+def occurrences(context: str, text: str) -> list[Span]:
+    """All places of the text, spelled as in the context.
+
+    Unicode normalisation is ignored only if there is no exact place, and case only if there is
+    none then.
+    """
+    if not text:
+        return []
+    if found := [Span(place, text) for place in _places(context, text)]:
+        return found
+    if not (is_normalized("NFC", context) and is_normalized("NFC", text)) and (
+        found := _spellings(context, text, ignore_case=False)
+    ):
+        return found
+    return _spellings(context, text, ignore_case=True)
+
+
+def nearest_place(context: str, span: Span) -> Span | None:
+    """The occurrence of the span's text that is nearest to its offset, or None.
+
+    The text at the offset itself may differ in case: it was meant, wherever else the text occurs.
+    """
+    if 0 <= span.start < len(context) and not span.is_in(context):
+        for place in other_spellings(context, span.text):
+            if place.start == span.start:
+                return place
+    return min(
+        occurrences(context, span.text),
+        key=lambda place: abs(place.start - span.start),
+        default=None,
+    )
+
+
+def other_spellings(context: str, text: str) -> list[Span]:
+    """All places of the text in any case and Unicode normalisation, spelled as in the context."""
+    return _spellings(context, text, ignore_case=True) if text else []
+
+
+def differs_in_case(one: str, other: str) -> bool:
+    """Whether two spellings of a text differ in more than their Unicode normalisation."""
+    return normalize("NFC", one) != normalize("NFC", other)
+
+
+def _spellings(context: str, text: str, *, ignore_case: bool) -> list[Span]:
+    """Search in normalised text; only matches of whole characters are mapped back.
+
+    Normalisation and case folding change lengths (ß is folded to ss), so each character is
+    converted on its own, and its offset in the context is kept.
+    """
+
+    def pieces(characters: list[str]) -> list[str]:
+        return [normalize("NFC", c.casefold() if ignore_case else c) for c in characters]
+
+    if ignore_case and context.isascii() and text.isascii():
+        ends = ((at, at + len(text)) for at in _places(context.lower(), text.lower()))
+        return [Span(start, context[start:end]) for start, end in ends]
+    characters = _CHARACTER.findall(context)
+    converted = pieces(characters)
+    # Offsets of the characters, and of the end: in the converted text -> in the context.
+    ours = dict(
+        zip(
+            accumulate(map(len, converted), initial=0),
+            accumulate(map(len, characters), initial=0),
+            strict=True,
+        )
+    )
+    wanted = "".join(pieces(_CHARACTER.findall(text)))
+    return [
+        Span(ours[place], context[ours[place] : ours[place + len(wanted)]])
+        for place in _places("".join(converted), wanted)
+        if place in ours and place + len(wanted) in ours
+    ]
+
+
+def _cuts(context: str, place: Span) -> bool:
+    """Whether a letter or digit at an edge of the place continues outside of it.
+
+    In scripts that do not separate words, most places do.
+    """
+    edges = ((place.start - 1, place.start), (place.end, place.end - 1))
+    return any(
+        0 <= outside < len(context) and context[outside].isalnum() and context[inside].isalnum()
+        for outside, inside in edges
+    )
+
+
+def _places(text: str, wanted: str) -> list[int]:
+    found = []
+    place = text.find(wanted)
+    while place >= 0:
+        found.append(place)
+        place = text.find(wanted, place + 1)
+    return found
+
+
+@dataclass(frozen=True)
+class Placement:
+    place: Span
+    occurring: int  # how often the answer occurs like this in the context
+
+
+def placement(context: str, span: Span, words: Sequence[tuple[int, int]]) -> Placement | None:
+    """The place nearest to the offset. Without one, the first that does not cut a word, if any.
+
+    Places in another case count only if there is no better one. None: it is not in the context.
+    """
+    if span.start != NO_OFFSET:
+        near = nearest_place(context, span)
+        return None if near is None else Placement(near, 1)
+    if not (found := occurrences(context, span.text)):
+        return None
+    others = [place for place in other_spellings(context, span.text) if place not in found]
+    for places in (found, others):
+        for place in places:
+            whole = snap(words, place.start, place.end)
+            if whole is not None and not whole.moved:
+                return Placement(place, len(places))
+    return Placement(found[0], len(found))

@@ -1,0 +1,177 @@
+"""The format of a file, found in its first bytes.
+
+Datasets by name: `hub:NAME@SPLIT`, read by the `datasets` library (the `hub` extra).
+
+What a source names: a file, a split of the bundled corpus, or a dataset of the hub.
+"""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from readlet.bundled import NAMES, corpus
+from readlet.data.columns import PLAIN, DataFormat, OnFault, raise_fault
+from readlet.data.csv_files import DELIMITERS, header_rank, is_blank_line
+from readlet.data.glue import Task, UnnamedTask, glue_task, unnamed_task
+from readlet.data.rows import RowReader
+from readlet.errors import InputError, ReadletError, bad_input
+from readlet.installing import install_extra
+from readlet.storage.files import open_bytes, text_chunks
+from readlet.types import Example, Sentence
+
+Kind = Literal["parquet", "json", "array", "jsonl", "csv"] | UnnamedTask
+# A string (with a colon after it if it is a key) or a bracket.
+_JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
+_JSON_LINE = re.compile(r'^\{\s*".*\}\s*$', re.MULTILINE)
+
+
+def head_of(path: Path, encoding: str) -> str:
+    """The beginning of a text file; empty for Parquet."""
+    return "" if _is_parquet(path) else next(text_chunks(path, encoding))
+
+
+def detect(path: Path, data_format: DataFormat = PLAIN) -> Kind:
+    columns = data_format.columns
+    if _is_parquet(path):
+        return "parquet"
+    head = next(text_chunks(path, data_format.encoding))
+    if task := unnamed_task(head):
+        return task
+    start = head.lstrip()[:1]
+    if start == "[":
+        return "array"
+    if start == "{":
+        return "json" if _is_json_list(head, columns) else "jsonl"
+    header = next((line for line in head.split("\n") if not is_blank_line(line)), "")
+    known, cells = max(header_rank(header, delimiter, columns) for delimiter in DELIMITERS)
+    # The first line of JSONL may be damaged.
+    if not known and _JSON_LINE.search(head):
+        return "jsonl"
+    if cells > 1 or known:
+        return "csv"
+    fault = f"starts with {head.strip()[:20]!r}: unknown format"
+    raise bad_input(path, "", fault, "give SQuAD JSON, JSONL, CSV, Parquet or a GLUE file")
+
+
+def _is_parquet(path: Path) -> bool:
+    with open_bytes(path) as stream:
+        return stream.read(4) == b"PAR1"
+
+
+def _is_json_list(head: str, columns: Mapping[str, str]) -> bool:
+    """Whether the first object has a top-level key "data" and is not a row of a flat file."""
+    keys = set()
+    depth = 0
+    for piece in _JSON_PIECE.finditer(head):
+        if piece[0] in "{[":
+            depth += 1
+        elif piece[0] in "}]":
+            depth -= 1
+            if not depth:
+                break
+        elif depth == 1 and piece[2]:
+            keys.add(piece[1])
+    row = {columns.get(field, field) for field in ("question", "context", "text", "label")}
+    return "data" in keys and not keys & row
+
+
+PREFIX = "hub:"
+
+
+def read_hub(
+    source: str,
+    data_format: DataFormat,
+    *,
+    on_fault: OnFault = raise_fault,
+) -> Iterator[Example | Sentence]:
+    """Stream a dataset from the hub or a local folder, without loading it into memory."""
+    try:
+        import datasets
+    except ImportError:
+        raise ReadletError(f"{source}: needs `datasets`; {install_extra('hub')}") from None
+    name, _, split = source.removeprefix(PREFIX).partition("@")
+    if not name:
+        raise bad_input(source, "", "no name of a dataset", "write hub:NAME@SPLIT")
+    try:
+        # Errors are reported below, once.
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)
+        logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
+        rows = datasets.load_dataset(name, split=split or "train", streaming=True)
+        reader = RowReader(source, data_format)
+        for number, row in enumerate(rows, 1):
+            try:
+                item = reader.item(f"row {number}", number, row, list(row))
+            except InputError as error:
+                on_fault(error)
+            else:
+                yield item
+    except ReadletError:
+        raise
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        fault = next(iter(str(error).splitlines()), type(error).__name__)
+        remedy = "check NAME and SPLIT in hub:NAME@SPLIT, its files and the network"
+        raise bad_input(source, "", fault, remedy) from None
+
+
+_BUNDLED = "bundled:"
+
+
+def source_path(source: str | Path) -> Path:
+    """The file that a source names; `bundled:test` is a split of the bundled corpus."""
+    name = str(source)
+    return corpus(name.removeprefix(_BUNDLED)) if name.startswith(_BUNDLED) else Path(source)
+
+
+def input_path(source: str) -> Path:
+    """The file or folder that a source is read from; one on the hub does not exist here."""
+    if not source.startswith(PREFIX):
+        return source_path(source)
+    return Path(source.removeprefix(PREFIX).rpartition("@")[0] or source.removeprefix(PREFIX))
+
+
+def training_file(source: str) -> Path:
+    """The file that a source names. Training needs files: it identifies data by their bytes."""
+    if source.startswith(PREFIX):
+        remedy = f"convert it first: readlet data convert {source} --out train.jsonl"
+        raise bad_input(source, "", "training needs a file", remedy)
+    return source_path(source)
+
+
+def is_file_name(source: str) -> bool:
+    """Whether a source is a file of the user, and neither on the hub nor bundled."""
+    return not source.startswith((PREFIX, _BUNDLED))
+
+
+def has_columns(source: str | Path, data_format: DataFormat = PLAIN) -> bool:
+    """Whether the fields of the source may have other names; articles of SQuAD have fixed ones."""
+    if str(source).startswith(PREFIX):
+        return True
+    path = source_path(source)
+    data_format = DataFormat(encoding=encoded(path, data_format).encoding)
+    kind = detect(path, data_format)
+    if kind in ("json", "array"):
+        return re.search(r'"paragraphs"\s*:', head_of(path, data_format.encoding)) is None
+    return kind in ("parquet", "jsonl", "csv")
+
+
+def task_of(source: str | Path, data_format: DataFormat = PLAIN) -> Task | None:
+    """The GLUE task of the file, or None for all other data."""
+    if str(source).startswith(PREFIX):
+        return None
+    path = source_path(source)
+    return glue_task(head_of(path, encoded(path, data_format).encoding))
+
+
+def for_source(source: str | Path, data_format: DataFormat | None) -> DataFormat | None:
+    """The format of one of several sources: columns apply to those that have named columns."""
+    if data_format is None or not data_format.columns or has_columns(source, data_format):
+        return data_format
+    return replace(data_format, columns={})
+
+
+def encoded(path: Path, data_format: DataFormat) -> DataFormat:
+    """The same format, but that the bundled corpus keeps its own encoding."""
+    return replace(data_format, encoding="") if path in map(corpus, NAMES) else data_format

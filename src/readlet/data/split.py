@@ -1,0 +1,217 @@
+"""Split a file into parts that share no context and no article, or no text.
+
+Contexts that differ only in white space, case or Unicode normalisation count as the same. Only
+their digests are kept in memory; the source is read once for the plan and once for each part.
+"""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unicodedata import normalize
+
+from readlet.data import content_of, write_examples
+from readlet.data.columns import PLAIN, Content, DataFormat
+from readlet.data.convert import arranged, read_all, read_texts
+from readlet.data.datasets import Item
+from readlet.data.writing import check_target, is_output, output_kind, write_sentences
+from readlet.errors import ReadletError, bad_input
+from readlet.storage.overwrite import check_file, make_folder
+from readlet.types import Example, Sentence
+
+Parts = Mapping[str, float]
+"""The share of each part, by name."""
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    name: str
+    path: Path
+    content: Content
+    rows: int  # questions, or texts with labels
+    contexts: int  # or different texts
+    share: float  # of all rows
+
+    def as_json(self) -> dict[str, Any]:
+        noun = "contexts" if self.content == "questions" else "different_texts"
+        counts = {self.content: self.rows, noun: self.contexts, "share": self.share}
+        return {"name": self.name, "path": str(self.path), **counts}
+
+
+def parse_parts(text: str) -> dict[str, float]:
+    """Parse `train=0.8,dev=0.1,test=0.1`; the shares must add up to 1."""
+    parts: dict[str, float] = {}
+    for piece in text.split(","):
+        name, _, share = (word.strip() for word in piece.partition("="))
+        if not name.replace("-", "").replace("_", "").isalnum() or name in parts:
+            raise ReadletError(f"--parts {text}: {name!r:.40} is no new name; write NAME=SHARE,...")
+        try:
+            parts[name] = float(share)
+        except ValueError:
+            fault = f"{share!r:.40} is no share"
+            raise ReadletError(f"--parts {text}: {fault}; write NAME=SHARE,...") from None
+        if not 0 < parts[name] < 1:
+            raise ReadletError(f"--parts {text}: the share of {name!r} must be between 0 and 1")
+    if abs(sum(parts.values()) - 1) > 1e-6:
+        raise ReadletError(f"--parts {text}: the shares add up to {sum(parts.values()):g}, not 1")
+    return parts
+
+
+def part_paths(source: str, out: Path, names: Iterable[str]) -> dict[str, Path]:
+    """`mine.csv` gives mine-train.csv and so on; a folder gets files in the source's format."""
+    if not is_output(out) or os.path.isdir(out):
+        suffix = _suffix(Path(source))
+        return {name: out / f"{name}{suffix}" for name in names}
+    suffix = _suffix(out)
+    stem = out.name[: -len(suffix)]  # the suffix may be in capitals
+    return {name: out.with_name(f"{stem}-{name}{suffix}") for name in names}
+
+
+def split(
+    source: str, out: Path, parts: Parts, seed: int, data_format: DataFormat = PLAIN
+) -> list[PartSummary]:
+    """Write each part to a file of its own, all or none; equal arguments give equal files."""
+    paths = part_paths(source, out, parts)
+    _check_targets(paths.values(), out, source)
+
+    content = content_of(source, data_format)
+
+    def questions() -> Iterator[Example]:
+        return read_all(source, data_format)
+
+    def texts() -> Iterator[Sentence]:
+        return read_texts(source, data_format)
+
+    groups, sizes = _groups(texts() if content == "texts" else questions())
+    chosen = _assign(source, content, sizes, parts, seed)
+    summaries = []
+    folder = next(iter(paths.values())).parent.resolve()
+    # A new folder is made at the end, next to the drafts: on the same file system.
+    near = next(place for place in (folder, *folder.parents) if place.is_dir())
+    with TemporaryDirectory(dir=near, prefix=".split.") as drafts:
+        for name, path in paths.items():
+            draft = Path(drafts) / path.name
+            part = _Part(name, groups, chosen)
+            if content == "texts":
+                write_sentences(draft, part.of(texts()))
+            else:
+                write_examples(draft, arranged(draft, part.of(questions())))
+            share, contexts = part.rows / sizes.total(), len(part.contexts)
+            summaries.append(PartSummary(name, path, content, part.rows, contexts, share))
+        make_folder(folder)
+        for path in paths.values():
+            os.replace(Path(drafts) / path.name, path)
+    return summaries
+
+
+def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
+    """The names of the files are our choice, so no existing file is replaced."""
+    for path in paths:
+        if path.parent == out and os.path.exists(out) and not os.path.isdir(out):
+            raise bad_input(out, "", "is a file", "name a folder, or a data file as prefix")
+        if os.path.lexists(path):
+            raise bad_input(path, "", "exists already", "remove it, or choose another --out")
+        if path.parent != out or os.path.isdir(out):
+            check_target(path, [source], overwrite=False)
+        else:  # the folder is created later
+            check_file(out)
+
+
+class _Part:
+    """The rows of one part, counted as they pass."""
+
+    def __init__(self, name: str, groups: "_Groups", chosen: Mapping[bytes, str]) -> None:
+        self._name, self._groups, self._chosen = name, groups, chosen
+        self.rows = 0
+        self.contexts: set[bytes] = set()
+
+    def of(self, items: Iterable[Item]) -> Iterator[Item]:
+        for item in items:
+            context = _context_key(item)
+            if self._chosen[self._groups.root(context)] == self._name:
+                self.rows += 1
+                self.contexts.add(context)
+                yield item
+
+
+class _Groups:
+    """Disjoint sets of keys (union-find)."""
+
+    def __init__(self) -> None:
+        self._parent: dict[bytes, bytes] = {}
+
+    def root(self, key: bytes) -> bytes:
+        parent = self._parent.setdefault(key, key)
+        while parent != key:
+            self._parent[key] = self._parent[parent]  # halves the path
+            key, parent = parent, self._parent[parent]
+        return key
+
+    def join(self, one: bytes, other: bytes) -> None:
+        # The smaller key is the root: it does not depend on the order of the rows.
+        low, high = sorted((self.root(one), self.root(other)))
+        self._parent[high] = low
+
+
+def _groups(items: Iterable[Example] | Iterable[Sentence]) -> tuple[_Groups, Counter[bytes]]:
+    """What must stay together, and how many rows each group has."""
+    groups = _Groups()
+    rows: Counter[bytes] = Counter()
+    for item in items:
+        context = _context_key(item)
+        rows[context] += 1
+        if isinstance(item, Example) and item.title.strip():
+            groups.join(context, _key("title", item.title))
+    sizes: Counter[bytes] = Counter()
+    for context, count in rows.items():
+        sizes[groups.root(context)] += count
+    return groups, sizes
+
+
+def _assign(
+    source: str, content: Content, sizes: Counter[bytes], parts: Parts, seed: int
+) -> dict[bytes, str]:
+    """The part of each group: in random order, each goes where most rows are missing."""
+    if len(sizes) < len(parts):
+        kept, named = "a context, and an article,", "contexts or articles"
+        if content == "texts":
+            kept, named = "the same text", "different texts"
+        fault = f"{len(sizes)} {named} for {len(parts)} parts"
+        remedy = f"give more data or fewer parts: {kept} stays in one part"
+        raise bad_input(source, "", fault, remedy)
+    order = sorted(sizes)
+    random.Random(seed).shuffle(order)
+    total = sum(sizes.values())
+    missing = {name: share * total for name, share in parts.items()}
+    empty = set(parts)
+    chosen = {}
+    for number, group in enumerate(order):
+        # No part stays empty: the last groups go to those that have none.
+        open_parts = empty if len(order) - number <= len(empty) else parts
+        name = max((n for n in parts if n in open_parts), key=lambda n: missing[n])
+        chosen[group] = name
+        missing[name] -= sizes[group]
+        empty.discard(name)
+    return chosen
+
+
+def _context_key(item: Example | Sentence) -> bytes:
+    """Pairs with the same first text stay together, as a premise and its hypotheses do."""
+    return _key("context", item.context if isinstance(item, Example) else item.text)
+
+
+def _key(kind: str, text: str) -> bytes:
+    same = " ".join(normalize("NFC", text).casefold().split())
+    return blake2b(f"{kind}\0{same}".encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def _suffix(path: Path) -> str:
+    """The end of the name that says the format: .csv, .json.gz; .jsonl if there is none."""
+    if not is_output(path):
+        return ".jsonl"
+    return f".{output_kind(path)}" + (".gz" if path.suffix.lower() == ".gz" else "")

@@ -1,0 +1,203 @@
+"""From the labels of texts to numbers: of classes, or of a scale.
+
+How the labels of texts are distributed: over classes, or over a scale of numbers.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from readlet.errors import bad_input
+from readlet.types import Sentence
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_SHOWN = 8  # classes in an error
+
+
+def class_names(sentences: Iterable[Sentence]) -> tuple[str, ...]:
+    """The different labels in order: numbers by size, before words by alphabet."""
+    return in_class_order({s.label for s in sentences if s.label is not None})
+
+
+def in_class_order(labels: Iterable[str]) -> tuple[str, ...]:
+    def rank(label: str) -> tuple[float, str]:
+        number = number_in(label)
+        return (math.inf if number is None else number, label)
+
+    return tuple(sorted(labels, key=rank))
+
+
+def class_numbers(
+    source: str | Path, sentences: Sequence[Sentence], classes: Sequence[str]
+) -> list[int]:
+    """The number of each label among the classes of a classifier, (rows,)."""
+    numbers = {name: number for number, name in enumerate(classes)}
+    return [_class_number(source, sentence, numbers) for sentence in sentences]
+
+
+def _class_number(source: str | Path, sentence: Sentence, numbers: dict[str, int]) -> int:
+    label = require_label(source, sentence)
+    if label in numbers:
+        return numbers[label]
+    known = ", ".join(f"{name!r:.30}" for name in list(numbers)[:_SHOWN])
+    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    fault = f"label {label!r:.40} is none of the classes ({known}{more})"
+    raise bad_input(source, place_of(sentence), fault, "correct it, or train with such rows")
+
+
+def label_values(source: str | Path, sentences: Sequence[Sentence]) -> list[float]:
+    """The labels of a regression task as numbers, (rows,)."""
+    return [_label_value(source, sentence) for sentence in sentences]
+
+
+def _label_value(source: str | Path, sentence: Sentence) -> float:
+    label = require_label(source, sentence)
+    value = number_in(label)
+    if value is None:
+        remedy = "write a number, with a point for decimals, or train classes instead"
+        raise bad_input(source, place_of(sentence), f"label {label!r:.40} is no number", remedy)
+    return value
+
+
+def require_label(source: str | Path, sentence: Sentence) -> str:
+    if sentence.label is None:
+        remedy = "add its label, or remove the row"
+        raise bad_input(source, place_of(sentence), "has no label", remedy)
+    return sentence.label
+
+
+def number_in(label: str) -> float | None:
+    """The finite number that a label is, or None. `1_000` and `nan` are words."""
+    if not _NUMBER.fullmatch(label) or not math.isfinite(value := float(label)):
+        return None
+    return value
+
+
+def place_of(sentence: Sentence) -> str:
+    """Rows without an id have their number as id."""
+    return f"row {sentence.id!r}"
+
+
+_SHOWN_classes = 10  # classes in a line
+_IMBALANCED = 10  # the largest class has this many times the rows of the smallest
+
+
+@dataclass(frozen=True)
+class ClassBalance:
+    """The rows of each class, in the order of classes, and the rows without a label."""
+
+    counts: Mapping[str, int]
+    unlabelled: int = 0
+
+    @property
+    def total(self) -> int:
+        """The number of labelled rows."""
+        return sum(self.counts.values())
+
+    @property
+    def shares(self) -> dict[str, float]:
+        return {name: count / self.total for name, count in self.counts.items()}
+
+    @property
+    def largest(self) -> str:
+        """The class with the most rows; of equal ones, the first."""
+        return max(self.counts, key=lambda name: self.counts[name])
+
+    @property
+    def smallest(self) -> str:
+        return min(self.counts, key=lambda name: self.counts[name])
+
+    @property
+    def single(self) -> list[str]:
+        """The classes with one row: it is trained or tested, never both."""
+        return [name for name, count in self.counts.items() if count == 1]
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether the labels are mostly numbers, and some have decimals: values to regress on."""
+        values = {name: number_in(name) for name in self.counts}
+        numeric = sum(self.counts[name] for name, value in values.items() if value is not None)
+        has_decimals = any(value is not None and value % 1 for value in values.values())
+        return has_decimals and 2 * numeric > self.total
+
+    def summary(self) -> str:
+        """One line: `2 classes in 8,551 rows: 0 2,528 (29.6%), 1 6,023 (70.4%)`."""
+        if self.is_scale:
+            pairs = [(number_in(name), count) for name, count in self.counts.items()]
+            values = [(value, count) for value, count in pairs if value is not None]
+            rows = sum(count for _, count in values)
+            mean = sum(value * count for value, count in values) / rows
+            low, high = values[0][0], max(value for value, _ in values)
+            return f"numbers from {low:g} to {high:g} in {rows:,} rows, mean {mean:.3g}"
+        names = list(self.counts)
+        if len(names) > _SHOWN_classes:
+            names = sorted(names, key=lambda name: -self.counts[name])[:_SHOWN_classes]
+        shown = ", ".join(
+            f"{name:.40} {self.counts[name]:,} ({self.shares[name]:.1%})" for name in names
+        )
+        more = (
+            f" and {len(self.counts) - _SHOWN_classes} more"
+            if len(self.counts) > _SHOWN_classes
+            else ""
+        )
+        noun = "class" if len(self.counts) == 1 else "classes"
+        return f"{len(self.counts)} {noun} in {self.total:,} rows: {shown}{more}"
+
+    def warnings(self) -> list[str]:
+        """What to know before training on these rows, a line each."""
+        if self.is_scale or len(self.counts) < 2:
+            return []
+        lines = []
+        if self.counts[self.largest] >= _IMBALANCED * self.counts[self.smallest]:
+            always = f"always predicting {self.largest!r:.40} gives an accuracy of"
+            lines.append(
+                f"imbalanced classes: {self.counts[self.largest]:,} rows of {self.largest!r:.40}, "
+                f"{self.counts[self.smallest]:,} of {self.smallest!r:.40}; "
+                f"{always} {self.shares[self.largest]:.1%}"
+            )
+        if self.single:
+            shown = ", ".join(f"{name!r:.40}" for name in self.single[:_SHOWN_classes])
+            lines.append(f"{len(self.single):,} × class with one row: {shown}; add rows of it")
+        for names in same_but_spelling(self.counts):
+            shown = ", ".join(f"{name!r:.40}" for name in names)
+            lines.append(f"labels that differ only in case: {shown}; they are different classes")
+        return lines
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "labels": dict(self.counts),
+            "label_shares": self.shares,
+            "unlabelled": self.unlabelled,
+        }
+
+
+def class_balance(sentences: Iterable[Sentence]) -> ClassBalance:
+    return balance_of(Counter(sentence.label for sentence in sentences))
+
+
+def balance_of(labels: Mapping[str | None, int]) -> ClassBalance:
+    """The balance of counted labels; None is the label of unlabelled rows."""
+    names = in_class_order(label for label in labels if label is not None)
+    return ClassBalance({name: labels[name] for name in names}, labels.get(None, 0))
+
+
+def require_classes(source: str | Path, balance: ClassBalance) -> None:
+    """An error unless there are two classes: with one, there is nothing to learn."""
+    if not balance.counts:
+        raise bad_input(source, "", "no row has a label", "give texts with labels")
+    if len(balance.counts) == 1:
+        fault = f"only one class: all labels are {balance.largest!r:.40}"
+        remedy = "add rows of another class, or name another column with --column label=NAME"
+        raise bad_input(source, "", fault, remedy)
+
+
+def same_but_spelling(labels: Iterable[str]) -> list[list[str]]:
+    """Labels that are the same but for case and spaces."""
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        groups.setdefault(" ".join(label.casefold().split()), []).append(label)
+    return [names for names in groups.values() if len(names) > 1]

@@ -1,0 +1,83 @@
+"""Vectors of words from a pretrained encoder that reads each word alone.
+
+A small reader that looks words up in them knows which words are alike to the encoder, at no cost
+when it reads. They complement GloVe: rare words, names and numbers have one too.
+
+A file of word vectors made by an encoder, for `words.vectors` of a recipe.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from readlet.errors import ReadletError
+from readlet.models.pretrained_encoder import load_pretrained
+from readlet.progress import track
+from readlet.storage.overwrite import check_file
+from readlet.text.pretrained import load_config, load_tokenizer
+from readlet.text.subwords import plain_tokenizer
+from readlet.text.vectors import Matrix, as_wide_as_glove, vector_blocks, write_vectors
+
+_AT_ONCE = 512  # words
+_MOST_TOKENS = 32  # of a word; a longer one is cut
+
+
+@torch.inference_mode()
+def word_states(encoder: str, words: Sequence[str], *, device: str) -> Matrix:
+    """The mean state of the last layer over the tokens of each word, of length 1, (words, H)."""
+    theirs = load_tokenizer(encoder)
+    tokenizer, padding = plain_tokenizer(theirs.backend_tokenizer), theirs.pad_token_id or 0
+    network = load_pretrained(encoder, load_config(encoder), None).to(device).eval()
+    tokens = [coding.ids[:_MOST_TOKENS] for coding in tokenizer.encode_batch(list(words))]
+    order = sorted(range(len(words)), key=lambda n: len(tokens[n]))  # little padding
+    found = np.zeros((len(words), network.width), np.float32)  # (words, H)
+    starts = range(0, len(order), _AT_ONCE)
+    for start in track(starts, len(starts), "reading words"):
+        part = order[start : start + _AT_ONCE]
+        longest = len(tokens[part[-1]])
+        lengths = torch.tensor([len(tokens[n]) for n in part])  # (B,)
+        rows = [tokens[n] + [padding] * (longest - len(tokens[n])) for n in part]
+        keep = torch.arange(longest) < lengths[:, None]  # (B, T)
+        ids, keep = torch.tensor(rows, device=device), keep.to(device)  # (B, T) each
+        (states,) = network(ids, torch.zeros_like(ids), keep, all_layers=False)  # (B, T, H)
+        mean = (states * keep[..., None]).sum(1) / keep.sum(1, keepdim=True)  # (B, H)
+        found[part] = torch.nn.functional.normalize(mean, dim=1).float().cpu().numpy()
+    return found
+
+
+def narrowed(states: Matrix, width: int) -> tuple[Matrix, float]:
+    """The principal components, scaled to the deviation of GloVe's, and the variance they keep."""
+    centred = states - states.mean(0)  # (words, H)
+    variances, axes = np.linalg.eigh(centred.T.astype(np.float64) @ centred)  # (H,), (H, H)
+    chosen = axes[:, ::-1][:, :width].astype(np.float32)  # (H, width)
+    vectors: Matrix = centred @ chosen  # (words, width)
+    kept = float(variances[::-1][:width].sum() / max(variances.sum(), 1e-12))
+    return as_wide_as_glove(vectors), kept
+
+
+def encode_words(
+    encoder: str,
+    files: Sequence[Path],
+    out: Path,
+    *,
+    width: int = 256,
+    max_words: int = 200_000,
+    device: str = "cpu",
+    overwrite: bool = False,
+) -> tuple[int, float]:
+    """Write vectors for the words of these vector files; how many, and the variance they keep."""
+    check_file(out, files, overwrite=overwrite)
+    words = list(
+        dict.fromkeys(
+            word for path in files for names, _ in vector_blocks(path, max_words) for word in names
+        )
+    )
+    states = word_states(encoder, words, device=device)  # (words, H)
+    if width > min(states.shape):
+        fault = f"{encoder} gives {states.shape[1]} numbers for each of {len(words):,} words"
+        raise ReadletError(f"--width: {fault}; give at most {min(states.shape)}")
+    vectors, kept = narrowed(states, width)
+    write_vectors(out, words, [vectors])
+    return len(words), kept

@@ -1,0 +1,188 @@
+"""Translations of words by the nearest vectors, and how many of a dictionary are found.
+
+CSLS (Conneau et al. 2018): cosines, corrected for words that are near to all. The score is
+2 cos(x, y) - r(x) - r(y), with r the mean cosine to the ten nearest neighbours in the other
+language. r(y) of every y takes as many products as there are pairs of words. But r(y) over some of
+the sources is a lower bound of r(y), so it gives an upper bound of the score: r(y) over all is
+computed only where that bound could still place y among the best. The result is the same.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from readlet.errors import bad_input
+from readlet.progress import track
+from readlet.vectors.vector_files import MAX_WORDS, Pairs, Table, find_pairs, read_table
+
+NEIGHBOURS = 10
+"""The k of CSLS: how many nearest neighbours make up the neighbourhood of a vector."""
+_QUERIES, _ROWS = 512, 65_536  # of a block: its scores take 134 MB
+
+
+def nearest(
+    queries: Tensor,
+    table: Tensor,
+    k: int,
+    *,
+    penalty: Tensor | None = None,
+    device: str = "cpu",
+    label: str = "",
+) -> tuple[Tensor, Tensor]:
+    """The k largest q't of each query, and the rows of t: (Q, k) each, the best first.
+
+    With a penalty p, (N,), the k largest 2 q't - p.
+    """
+    k = min(k, len(table))
+    blocks: Iterable[Tensor] = torch.split(queries, _QUERIES)
+    if label:
+        blocks = track(blocks, -(-len(queries) // _QUERIES), label)
+    found = [_of_block(block.to(device), table, k, penalty) for block in blocks]
+    values, rows = zip(*found, strict=True)
+    return torch.cat(values).cpu(), torch.cat(rows).cpu()  # (Q, k), (Q, k)
+
+
+def _of_block(queries: Tensor, table: Tensor, k: int, penalty: Tensor | None) -> list[Tensor]:
+    values = queries.new_empty(len(queries), 0)  # (B, 0)
+    rows = torch.empty(len(queries), 0, dtype=torch.long, device=queries.device)  # (B, 0)
+    for first in range(0, len(table), _ROWS):
+        part = table[first : first + _ROWS].to(queries.device)  # (R, D)
+        scores = queries @ part.T  # (B, R)
+        if penalty is not None:
+            scores.mul_(2).sub_(penalty[first : first + _ROWS].to(queries.device))
+        top = scores.topk(min(k, len(part)))
+        values = torch.cat([values, top.values], dim=1)  # (B, up to 2k)
+        rows = torch.cat([rows, top.indices + first], dim=1)  # (B, up to 2k)
+        best = values.topk(min(k, values.shape[1]))
+        values, rows = best.values, rows.gather(1, best.indices)  # (B, up to k) each
+    return [values, rows]
+
+
+def density(queries: Tensor, table: Tensor, *, device: str = "cpu", label: str = "") -> Tensor:
+    """r of CSLS, (Q,): the mean similarity of each query to its nearest neighbours."""
+    if not len(queries):
+        return torch.empty(0)
+    values, _ = nearest(queries, table, NEIGHBOURS, device=device, label=label)
+    return values.mean(dim=1)  # (Q,)
+
+
+_SOME = 10_000  # sources, the frequent ones, that give the bounds
+_LISTED = 128  # targets with the highest bounds, per query, at first
+
+
+def csls(
+    queries: Tensor, sources: Tensor, targets: Tensor, k: int, *, device: str = "cpu"
+) -> tuple[Tensor, Tensor]:
+    """The k best targets of each query: scores and rows, (Q, k) each, the best first.
+
+    `queries` are of unit length, some of the `sources` as a rule, all in the space of the targets.
+    """
+    k = min(k, len(targets))
+    dense = density(targets, sources[:_SOME], device=device, label="bounds")  # (N,)
+    exact = torch.full((len(targets),), len(sources) <= _SOME)  # (N,)
+    scores = queries.new_empty(len(queries), k)  # (Q, k)
+    rows = torch.empty(len(queries), k, dtype=torch.long)  # (Q, k)
+    pending = torch.arange(len(queries))  # (Q,)
+    listed = _LISTED
+    while len(pending):
+        listed = min(listed, len(targets))
+        bounds, columns = nearest(
+            queries[pending], targets, listed, penalty=dense, device=device, label="retrieval"
+        )  # (P, listed) each
+        doubled = bounds + dense[columns]  # (P, listed): 2 cos
+        # First the likeliest ones: what they reach rules out most of the others.
+        likely = columns[:, : 2 * k]  # (P, 2k)
+        for wanted in (likely, None):
+            if wanted is None:
+                floor = _exact_scores(doubled, columns, dense, exact).topk(k).values[:, -1:]
+                wanted = columns[bounds > floor]  # (some,)
+            fresh = torch.unique(wanted)
+            fresh = fresh[~exact[fresh]]  # (F,)
+            dense[fresh] = density(targets[fresh], sources, device=device, label="densities")
+            exact[fresh] = True
+        best = _exact_scores(doubled, columns, dense, exact).topk(k)
+        # Nothing outside of the list can be better than the last bound inside.
+        done = (best.values[:, -1] >= bounds[:, -1]) | (listed == len(targets))  # (P,)
+        scores[pending[done]] = best.values[done]
+        rows[pending[done]] = columns[done].gather(1, best.indices[done])
+        pending = pending[~done]
+        listed *= 4
+    return scores - density(queries, targets, device=device)[:, None], rows
+
+
+def _exact_scores(doubled: Tensor, columns: Tensor, dense: Tensor, exact: Tensor) -> Tensor:
+    """2 cos - r where r is known, else minus infinity: (P, listed)."""
+    return (doubled - dense[columns]).masked_fill(~exact[columns], -torch.inf)
+
+
+CUTS = (1, 5)
+"""The k of P@k: a word counts if one of its translations is among the k best."""
+_SAMPLE = 2000  # words of which cosines are compared
+
+
+@dataclass(frozen=True)
+class Check:
+    source: Table
+    target: Table
+    pairs: Pairs
+    asked: int  # words of the source with a translation
+    precision: dict[str, dict[int, float]]  # by nearest neighbour and by CSLS, at each cut
+    changed_cosines: float | None
+    """Mean change of cosines between source words by the map: 0 if it is orthogonal."""
+
+
+def check_files(
+    source: Path,
+    target: Path,
+    dictionary: Path,
+    *,
+    original: Path | None = None,
+    max_words: int = MAX_WORDS,
+    device: str = "cpu",
+) -> Check:
+    """Score aligned vectors, `source`; `original` are those before they were aligned."""
+    left, right = read_table(source, max_words), read_table(target, max_words)
+    if left.width != right.width:
+        fault = f"vectors of width {left.width}, but {right.width} in {target}"
+        raise bad_input(source, "", fault, "align it first: readlet vectors align")
+    pairs = find_pairs(dictionary, left, right)
+    changed = None if original is None else _changed_cosines(read_table(original, max_words), left)
+    wanted = pairs.translations()
+    precision = precisions(left.vectors, right.vectors, wanted, device=device)
+    return Check(left, right, pairs, len(wanted), precision, changed)
+
+
+def precisions(
+    sources: Tensor, targets: Tensor, wanted: dict[int, set[int]], *, device: str = "cpu"
+) -> dict[str, dict[int, float]]:
+    """P@k by method. `wanted` has the right targets of each source row; all are of unit length."""
+    queries = sources[list(wanted)]  # (Q, D)
+    found = {
+        "nearest": nearest(queries, targets, max(CUTS), device=device, label="nearest")[1],
+        "csls": csls(queries, sources, targets, max(CUTS), device=device)[1],
+    }  # (Q, k) each
+    return {
+        name: {cut: _share_found(rows[:, :cut].tolist(), wanted) for cut in CUTS}
+        for name, rows in found.items()
+    }
+
+
+def _share_found(found: list[list[int]], wanted: dict[int, set[int]]) -> float:
+    hits = [not right.isdisjoint(rows) for rows, right in zip(found, wanted.values(), strict=True)]
+    return sum(hits) / len(hits)
+
+
+def _changed_cosines(before: Table, after: Table) -> float:
+    """Over pairs of frequent words that both tables have."""
+    shared = [word for word in after.words if word in before.rows][:_SAMPLE]
+    if len(shared) < 2:
+        fault = f"hardly any word of {after.path} is in it"
+        raise bad_input(before.path, "", fault, "give the file that was aligned")
+    x = before.vectors[[before.rows[word] for word in shared]]  # (S, D)
+    z = after.vectors[[after.rows[word] for word in shared]]  # (S, D')
+    change = (x @ x.T - z @ z.T).abs()  # (S, S)
+    pairs = torch.triu_indices(len(shared), len(shared), offset=1)  # (2, S(S-1)/2)
+    return float(change[pairs[0], pairs[1]].mean())

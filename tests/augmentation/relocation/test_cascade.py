@@ -1,0 +1,304 @@
+"""Answers in translated contexts: the laws of spans, the modes, and what is lost."""
+
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from readlet.augmentation.relocation import Keep, Located, Loss, Lost, Stage, clue_texts, relocate
+from readlet.augmentation.relocation.cascade import relocate_answer
+from readlet.augmentation.translation.types import Link, SentencePair, TranslatedText
+from readlet.text.words import word_spans
+from readlet.types import Example, Span
+
+NOUNS = ("lamp", "river", "king", "letter", "bridge")
+OTHERS = ("green", "ancient", "broken", "saw", "carried", "under", "nobody", "Ada", "1905", "24")
+
+
+def answer_of(context: str, text: str, occurrence: int = 0) -> Span:
+    start = -1
+    for _ in range(occurrence + 1):
+        start = context.index(text, start + 1)
+    return Span(start, text)
+
+
+def found(made: Any, context: str, answer: Span, keep: str = "verified") -> Located | Lost:
+    text = made.translated(context, made.sentences(context))
+    return relocate_answer(answer, text, made.sentence, language="", keep=keep)
+
+
+def located(made: Any, context: str, answer: Span, keep: str = "verified") -> Located:
+    one = found(made, context, answer, keep)
+    assert isinstance(one, Located)
+    text = made.translated(context, made.sentences(context)).text
+    assert text[one.span.start : one.span.end] == one.span.text
+    return one
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_verified_answers_are_the_translated_words(made: Any, data: st.DataObject) -> None:
+    """Against the known order of the made-up language; words are repeated in other sentences.
+
+    Inside a sentence, nobody can tell an answer from an equal word that moves across it.
+    """
+    vocabulary = st.sampled_from(NOUNS + OTHERS)
+    one_list = st.lists(vocabulary, min_size=2, max_size=9, unique=True)
+    lists = data.draw(st.lists(one_list, min_size=1, max_size=3))
+    context = " ".join(f"{' '.join(words)}." for words in lists)
+    number = data.draw(st.integers(0, len(lists) - 1))
+    words = lists[number]
+    first = data.draw(st.integers(0, len(words) - 1))
+    last = data.draw(st.integers(first, min(len(words) - 1, first + 2)))
+    before = sum(len(" ".join(some)) + 2 for some in lists[:number])
+    start = before + sum(len(word) + 1 for word in words[:first])
+    answer = Span(start, " ".join(words[first : last + 1]))
+    assert answer.is_in(context)
+
+    one = found(made, context, answer)
+    order = made.moved([*words, "."])
+    places = sorted(order.index(place) for place in range(first, last + 1))
+    if places != list(range(places[0], places[-1] + 1)):
+        return  # the translation scatters the answer
+    text = made.translated(context, made.sentences(context))
+    offset, end = text.sentences[number].target
+    spans = [(offset + a, offset + b) for a, b in word_spans(text.text[offset:end])]
+    assert isinstance(one, Located), text.text
+    assert (one.span.start, one.span.end) == (spans[places[0]][0], spans[places[-1]][1])
+    assert one.verified
+    assert len(one.stages) > 1
+
+
+SIGNS = "ab«»[]{}. ,'’é字漢かไทยء1-\n"
+
+
+@settings(max_examples=150)
+@given(
+    sources=st.lists(st.text(SIGNS, min_size=1, max_size=12), min_size=1, max_size=3),
+    targets=st.lists(st.text(SIGNS, max_size=12), min_size=3, max_size=3),
+    clue=st.text(SIGNS, max_size=12),
+    ends=st.tuples(st.integers(0, 40), st.integers(1, 20)),
+)
+def test_laws_hold_whatever_the_engine_gives(
+    sources: list[str], targets: list[str], clue: str, ends: tuple[int, int]
+) -> None:
+    source, text, pairs = "", "", []
+    for one, other in zip(sources, targets, strict=False):
+        pairs.append(SentencePair((len(source), len(source + one)), (len(text), len(text + other))))
+        source, text = f"{source}{one} ", f"{text}{other} "
+    context = TranslatedText(source, text, tuple(pairs))
+    start = ends[0] % len(source)
+    answer = Span(start, source[start : start + ends[1]])
+    kept = {}
+    for keep in ("strict", "verified", "all"):
+        one_found = relocate_answer(answer, context, lambda _: clue, language="es", keep=keep)
+        kept[keep] = isinstance(one_found, Located)
+        if isinstance(one_found, Lost):
+            assert one_found.reason in Loss
+            continue
+        span = one_found.span
+        assert span.text
+        assert span.is_in(text)
+        assert span.text == span.text.strip()
+        borders = {place for pair in pairs for place in _borders(text, pair)}
+        if keep != "strict":
+            assert {span.start, span.end} <= borders
+    assert kept["all"] or not kept["verified"]
+
+
+def _borders(text: str, pair: SentencePair) -> set[int]:
+    start, end = pair.target
+    return {start + place for span in word_spans(text[start:end]) for place in span}
+
+
+def test_the_right_one_of_several_occurrences(made: Any) -> None:
+    context = "Nobody saw the king. The king saw the old king under a bridge."
+    spans = [located(made, context, answer_of(context, "king", n)).span for n in range(3)]
+    text = made.translated(context, made.sentences(context)).text
+    assert [span.start for span in spans] == sorted({span.start for span in spans})
+    assert [span.start for span in spans] == [
+        place for place in range(len(text)) if text.startswith(made.word("king"), place)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["Ada", "Ada saw", "green lamp", "a green lamp.", "lamp"], ids=lambda text: str(text)
+)
+def test_answers_at_both_ends_of_a_text(made: Any, text: str) -> None:
+    context = "Ada saw a green lamp."
+    span = located(made, context, answer_of(context, text)).span
+    wanted = made.sentence(context)
+    assert span.text.lower() in wanted.lower()
+    assert (span.start == 0) == text.startswith("Ada")
+
+
+def test_an_answer_of_several_sentences(made: Any) -> None:
+    context = "Nobody saw Ada. She carried a letter. A king saw it."
+    answer = answer_of(context, "Ada. She carried a letter. A king")
+    text = made.translated(context, made.sentences(context)).text
+    span = located(made, context, answer).span
+    assert span.text.startswith("Ada. ")
+    assert span.text.endswith(made.word("king", plural=True))
+    assert span.text in text
+
+
+def test_a_word_that_is_cut_is_found_whole(made: Any) -> None:
+    context = "Ada saw lanterns before 1905."
+    span = located(made, context, answer_of(context, "lantern")).span
+    assert span.text in {made.word("lanterns"), made.word("lanterns", plural=True)}
+
+
+def test_strict_is_the_rule_of_the_paper(made: Any) -> None:
+    """The translated answer stands in the context, or the question is lost."""
+    context = "Ada saw a green lamp. Nobody saw a letter."
+    copied = located(made, context, answer_of(context, "Ada"), "strict")
+    assert (copied.span, copied.stages, copied.verified) == (Span(0, "Ada"), (Stage.EXACT,), False)
+    other_ending = answer_of(context, "green lamp")
+    assert found(made, context, other_ending, "strict") == Lost(other_ending, Loss.NOT_IN_CONTEXT)
+    assert located(made, context, other_ending, "verified").verified
+
+
+def test_strict_takes_an_occurrence_outside_the_sentence_too() -> None:
+    context = TranslatedText(
+        "One. Two.", "Eins. Zwei.", (SentencePair((0, 4), (0, 5)), SentencePair((5, 9), (6, 11)))
+    )
+    one = relocate_answer(
+        Span(0, "One"), context, {"One": "zwei"}.__getitem__, language="de", keep="strict"
+    )
+    assert isinstance(one, Located)
+    assert one.span == Span(6, "Zwei")
+
+
+def test_one_kind_of_evidence_is_not_verified() -> None:
+    """Several stages compare with the answer's own translation; that is no confirmation."""
+    source, target = "It was very quick.", "Es ging wie der Blitz."
+    context = TranslatedText(source, target, (SentencePair((0, 18), (0, 22)),))
+    answer = Span(7, "very quick")
+
+    def translate(text: str) -> str:
+        return "wie der Blitz" if text == answer.text else "-"
+
+    best = relocate_answer(answer, context, translate, language="de", keep="all")
+    assert best == Located(Span(8, "wie der Blitz"), (Stage.EXACT,), verified=False)
+    verified = relocate_answer(answer, context, translate, language="de", keep="verified")
+    assert verified == Lost(answer, Loss.NOT_VERIFIED)
+
+
+def test_an_inexact_stage_does_not_end_in_the_next_phrase() -> None:
+    source, target = "From the white lamp, the king came.", "Del lámpara blanca, el rey vino."
+    context = TranslatedText(source, target, (SentencePair((0, 35), (0, 32)),))
+    clues = {"the white lamp": "El lámpara blanco", "white": "blanco", "lamp": "lámpara"}
+    one = relocate_answer(
+        Span(5, "the white lamp"),
+        context,
+        lambda text: clues.get(text, ""),
+        language="es",
+        keep="verified",
+    )
+    assert one == Located(Span(4, "lámpara blanca"), (Stage.INFLECTED, Stage.ALIGNED), True)
+
+
+def test_scripts_without_spaces() -> None:
+    signs = str.maketrans("灯塔在河边由王点亮", "ABCDEFGHI")
+    source = "灯塔在河边。由王点亮。"
+
+    def translate(text: str) -> str:
+        return text.translate(signs).translate(str.maketrans("ABCDEFGHI", "光楼于川旁被君燃明"))
+
+    context = TranslatedText(
+        source,
+        translate(source),
+        (SentencePair((0, 6), (0, 6)), SentencePair((6, 11), (6, 11))),
+    )
+    one = relocate_answer(Span(3, "河边"), context, translate, language="zh", keep="verified")
+    assert isinstance(one, Located)
+    assert one.span == Span(3, "川旁")
+
+
+@pytest.mark.parametrize("keep", get_args(Keep))
+def test_all_answers_of_a_question(made: Any, keep: Keep) -> None:
+    context = "Ada saw a green lamp under the bridge."
+    gold = (answer_of(context, "green lamp"), answer_of(context, "lamp"))
+    example = Example(
+        "q", "What?", context, (*gold, gold[0]), plausible_answers=(answer_of(context, "bridge"),)
+    )
+    text = made.translated(context, made.sentences(context))
+    asked = set(clue_texts(example, made.sentences(context), keep))
+
+    def translate(clue: str) -> str:
+        assert clue in asked
+        return str(made.sentence(clue))
+
+    result = relocate(example, text, translate, language="", keep=keep)
+    strict = keep == "strict"  # inflected words are not found
+    assert (len(result.answers), len(result.lost)) == ((1, 1) if strict else (2, 0))
+    found = (len(result.plausible_answers), len(result.lost_plausible))
+    assert found == ((0, 1) if strict else (1, 0))
+
+
+def test_single_words_are_not_asked_for_where_there_are_links() -> None:
+    source, target = "Ada lit the lamp.", "Ada prendió la lámpara."
+    links = tuple(
+        Link(one, other) for one, other in zip(word_spans(source), word_spans(target), strict=True)
+    )
+    pair = SentencePair((0, len(source)), (0, len(target)), links)
+    example = Example("q", "What?", source, (answer_of(source, "lamp"),))
+    asked = set(clue_texts(example, [(0, len(source))], "all", has_links=True))
+    assert asked == {"lamp", "Ada lit the [lamp].", "Ada lit the «lamp»."}
+
+    def translate(clue: str) -> str:
+        assert clue in asked
+        return "candil"
+
+    text = TranslatedText(source, target, (pair,))
+    [one] = relocate(example, text, translate, language="es", keep="all").answers
+    assert one.span == answer_of(target, "lámpara")
+
+
+def test_spans_that_agree_go_before_one_that_the_links_of_an_engine_allow() -> None:
+    source = "It has the metric unit of electric force."
+    target = "Elle porte l'unité métrique de force électrique."
+    turned = (0, 1, 2, 4, 3, 5, 7, 6, 8)  # of each word, its place in the translation
+    there = word_spans(target)
+    links = tuple(
+        Link(word, there[place]) for word, place in zip(word_spans(source), turned, strict=True)
+    )
+    context = TranslatedText(
+        source, target, (SentencePair((0, len(source)), (0, len(target)), links),)
+    )
+    answer = answer_of(source, "metric unit of electric force")
+    clues = {
+        answer.text: "unité métrique de force électrique",
+        f"It has the [{answer.text}].": "Elle porte l'unité [métrique de force électrique].",
+        f"It has the «{answer.text}».": "",
+    }
+    one = relocate_answer(answer, context, clues.__getitem__, language="fr", keep="verified")
+    assert isinstance(one, Located)
+    assert one.span == answer_of(target, "unité métrique de force électrique")
+
+
+def test_a_question_without_an_answer_has_nothing_to_lose(made: Any) -> None:
+    example = Example("q", "What?", "Ada saw a lamp.", is_impossible=True)
+    assert list(clue_texts(example, [(0, 15)], "all")) == []
+    result = relocate(
+        example, made.translated(example.context, [(0, 15)]), str, language="", keep="verified"
+    )
+    assert result.answers == result.lost == result.plausible_answers == result.lost_plausible == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "reason"),
+    [
+        (Span(-1, "lamp"), "Una lámpara.", Loss.NO_OFFSET),
+        (Span(3, "lamp"), "Una lámpara.", Loss.NO_OFFSET),
+        (Span(2, "lamp"), "", Loss.NO_TRANSLATION),
+        (Span(2, "lamp"), "Otra cosa.", Loss.NOT_FOUND),
+    ],
+)
+def test_every_loss_has_a_reason(answer: Span, target: str, reason: Loss) -> None:
+    context = TranslatedText("A lamp.", target, (SentencePair((0, 7), (0, len(target))),))
+    example = Example("q", "What?", context.source, (answer,))
+    result = relocate(example, context, lambda _: "", language="es", keep="verified")
+    assert result.lost == (Lost(answer, reason),)
+    assert result.answers == ()

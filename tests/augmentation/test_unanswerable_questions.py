@@ -1,0 +1,342 @@
+"""New impossible questions: without an answer, as many as wanted, and reproducible."""
+
+import time
+from collections import Counter
+from dataclasses import replace
+from itertools import islice, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
+
+from readlet.augmentation.new_questions import NewQuestions
+from readlet.augmentation.unanswerable_questions import (
+    ANSWER_EVERYWHERE,
+    BEST_FEW,
+    NO_TITLE,
+    ONLY_PARAGRAPH,
+    add_unanswerable,
+    grouped_by_paragraph,
+    how_many,
+    pair_up,
+)
+from readlet.data import read_examples, write_examples
+from readlet.errors import ReadletError
+from readlet.types import Example, Span
+
+WORDS = "Mill mill's river Ada STRASSE straße 1881 188 oil the in of  \n \u00a0 , . 水".split(" ")
+shares = st.floats(0.01, 0.99)
+
+
+def pair_with_other_paragraphs(examples: list[Example], share: float, seed: int) -> NewQuestions:
+    return pair_up(examples, how_many(examples, share), seed)
+
+
+@st.composite
+def articles(draw: DrawFn) -> list[Example]:
+    """Articles of a few paragraphs from few words, so that answers often occur in several."""
+    paragraphs = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
+    examples = []
+    for title in draw(st.lists(st.sampled_from(["", "Mill", "Cape"]), min_size=1, max_size=3)):
+        for context in draw(st.lists(paragraphs, min_size=1, max_size=5)):
+            for _ in range(draw(st.integers(1, 3))):
+                start = draw(st.integers(0, len(context)))
+                answer = Span(start, context[start : draw(st.integers(start, len(context)))])
+                impossible = draw(st.integers(0, 4)) == 0
+                examples.append(
+                    Example(
+                        id=str(len(examples)),
+                        question=draw(paragraphs),
+                        context=context,
+                        answers=() if impossible else (answer,),
+                        is_impossible=impossible,
+                        title=title,
+                        language="en" if len(context) % 2 else "",
+                    )
+                )
+    return examples
+
+
+def letters(text: str) -> str:
+    """Case-folded with normalised white space, independent of the code under test."""
+    squeezed = "".join(" " if letter.isspace() else letter for letter in text.casefold())
+    while "  " in squeezed:
+        squeezed = squeezed.replace("  ", " ")
+    return squeezed.strip()
+
+
+def original(new: Example, examples: list[Example]) -> Example:
+    (found,) = (e for e in examples if e.id == new.id.removesuffix("-elsewhere"))
+    return found
+
+
+def share_of(examples: list[Example]) -> float:
+    return sum(example.is_impossible for example in examples) / len(examples)
+
+
+@given(examples=articles(), share=shares, seed=st.integers(0, 3))
+def test_new_questions_have_no_answer(examples: list[Example], share: float, seed: int) -> None:
+    for new in pair_with_other_paragraphs(examples, share, seed).added:
+        old = original(new, examples)
+        assert new == replace(
+            old, id=f"{old.id}-elsewhere", context=new.context, answers=(), is_impossible=True
+        )
+        assert new.context != old.context
+        assert new.context in {e.context for e in examples if e.title == old.title != ""}
+        for answer in old.answers:
+            assert letters(answer.text) not in letters(new.context)
+        # The paragraph does not have the same question with an answer.
+        rivals = [e.question for e in examples if (e.title, e.context) == (old.title, new.context)]
+        assert letters(new.question) not in map(letters, rivals)
+
+
+@given(examples=articles(), share=shares)
+def test_share_is_reached_or_every_question_was_tried(
+    examples: list[Example], share: float
+) -> None:
+    pairing = pair_with_other_paragraphs(examples, share, 0)
+    before, after = share_of(examples), share_of([*examples, *pairing.added])
+    left = [identity for ids in pairing.left.values() for identity in ids]
+    answerable = {e.id for e in examples if not e.is_impossible}
+    assert set(left) <= answerable
+    assert len(left) == len(set(left))
+    assert not set(left) & {new.id.removesuffix("-elsewhere") for new in pairing.added}
+    if before >= share:
+        assert pairing.added == []
+    elif len(pairing.added) < pairing.wanted:
+        assert len(left) + len(pairing.added) == len(answerable)
+        assert after < share
+    else:
+        # The share is as close as whole questions allow.
+        assert abs(after - share) <= 0.5 / (len(examples) + len(pairing.added))
+
+
+@given(data=st.data(), share=shares)
+def test_same_seed_same_pairs_in_any_order(data: DataObject, share: float) -> None:
+    examples = data.draw(articles())
+    shuffled = data.draw(st.permutations(examples))
+    pairing = pair_with_other_paragraphs(examples, share, 5)
+    assert pair_with_other_paragraphs(examples, share, 5) == pairing
+    assert pair_with_other_paragraphs(shuffled, share, 5) == pairing
+
+
+@given(data=st.data(), share=shares)
+def test_ids_are_distinct_whatever_the_data(
+    data: DataObject, share: float, example_lists: SearchStrategy[list[Example]]
+) -> None:
+    examples = data.draw(example_lists)
+    renamed = [replace(e, id=f"{e.id}-elsewhere") for e in examples[:2]]
+    added = pair_with_other_paragraphs([*examples, *renamed], share, 0).added
+    assert len({e.id for e in added}) == len(added)
+    assert not {e.id for e in added} & {e.id for e in [*examples, *renamed]}
+
+
+@given(examples=articles(), share=shares)
+def test_everything_is_written_once_with_its_paragraph(
+    examples: list[Example], share: float
+) -> None:
+    added = pair_with_other_paragraphs(examples, share, 0).added
+    assume(added)
+    merged = list(grouped_by_paragraph(examples, added))
+    assert Counter(merged) == Counter([*examples, *added])
+    assert [e for e in merged if e in set(examples)] == examples
+    for before, new in pairwise(merged):
+        if new in set(added):
+            assert (before.title, before.context) == (new.title, new.context)
+
+
+def lamp(identity: str, context: str, answer: str, title: str = "Cape Wick") -> Example:
+    place = Span(context.index(answer), answer)
+    return Example(identity, "Who lit the lamp of Cape Wick?", context, (place,), title=title)
+
+
+LIT = lamp("lit", "The lamp of Cape Wick was lit by Ada Brook.", "Ada Brook")
+
+
+def elsewhere(*contexts: str, old: Example = LIT, seeds: int = 1) -> set[str]:
+    """Paragraphs that the question is paired with over several seeds, if only it can be paired."""
+    others = [
+        Example(str(n), f"Is this {n}?", context, is_impossible=True, title="Cape Wick")
+        for n, context in enumerate(contexts)
+    ]
+    share = (len(others) + 1) / (len(others) + 2)  # one new question
+    pairings = [pair_with_other_paragraphs([old, *others], share, seed) for seed in range(seeds)]
+    assert {pairing.wanted for pairing in pairings} == {1}
+    return {new.context for pairing in pairings for new in pairing.added}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Later ADA\u00a0\nBROOK left.",
+        "Brook, Ada: see the list of keepers.",
+        "Ada Brooks left.",
+    ],
+    ids=["other case and spaces", "other order", "inside a longer word"],
+)
+def test_paragraph_with_the_answer_is_not_used(other: str) -> None:
+    assert elsewhere(other) == set()
+    assert elsewhere(other, "A road leads there.") == {"A road leads there."}
+
+
+def test_function_words_of_an_answer_do_not_hide_it() -> None:
+    old = lamp("year", "It burnt out in 1881.", "in 1881")
+    assert elsewhere("The 1881 storm was worse.", old=old) == set()
+
+
+def test_any_of_several_answers_counts() -> None:
+    golds = (Span(33, "Ada Brook"), Span(37, "Brook"))
+    assert elsewhere("Old Brook left.", old=replace(LIT, answers=golds)) == set()
+
+
+def test_draws_among_the_most_similar_paragraphs() -> None:
+    tempting = [
+        "A second lamp was lit at Cape Wick.",
+        "Cape Wick has a lamp.",
+        "The Cape is stormy, and Wick is far.",
+    ]
+    dull = ["Goats are kept here.", "A road leads there. Who knows how many did?"]
+    assert len(tempting) == BEST_FEW
+    assert elsewhere(*dull, *tempting, seeds=40) == set(tempting)
+    # Ties are broken without preference for a position.
+    equal = [f"Goat number {n}." for n in range(2, 9)]
+    assert elsewhere(*equal, seeds=120) == set(equal)
+
+
+def test_an_article_has_one_language() -> None:
+    other = replace(LIT, id="es", context="Una carretera.", answers=(Span(0, "Una"),))
+    named = [replace(LIT, language="en"), replace(other, language="es")]
+    assert pair_with_other_paragraphs(named, 0.5, 0).added == []
+
+
+ENGLISH = [
+    "The lamp of the cape was lit by Ada Brook and it is on the hill.",
+    "The goats of the cape are kept for the milk and it is sold in the town.",
+]
+SPANISH = [
+    "La lámpara del cabo fue encendida por Ada Brook y se ve en el pueblo.",
+    "Las cabras del cabo se crían por la leche, que es para los del valle.",
+]
+
+
+def cape(context: str, identity: str) -> Example:
+    answer = Span(0, context[:9])
+    return Example(identity, f"{context[-9:]}?", context, (answer,), title="Cape")
+
+
+def test_missing_language_of_an_article_is_guessed() -> None:
+    """As in translations of one file: same titles and ids, and no language."""
+    english = [cape(text, f"q{n}") for n, text in enumerate(ENGLISH)]
+    spanish = [cape(text, f"q{n}") for n, text in enumerate(SPANISH)]
+    for seed in range(10):
+        added = pair_with_other_paragraphs([*english, *spanish], 0.5, seed).added
+        assert {(new.question, new.context) for new in added} == {
+            (english[0].question, ENGLISH[1]),
+            (english[1].question, ENGLISH[0]),
+            (spanish[0].question, SPANISH[1]),
+            (spanish[1].question, SPANISH[0]),
+        }
+
+
+def test_paragraph_of_unknown_language_where_an_article_has_several() -> None:
+    short = cape("Brook, Hale, Stone.", "short")
+    examples = [cape(ENGLISH[0], "en"), cape(SPANISH[1], "es"), short]
+    (left,) = pair_with_other_paragraphs(examples, 0.5, 0).left.items()
+    assert (left[0], sorted(left[1])) == (ONLY_PARAGRAPH, ["en", "es", "short"])
+    added = pair_with_other_paragraphs([cape(ENGLISH[0], "en"), short], 0.5, 0).added
+    assert {new.id for new in added} == {"en-elsewhere", "short-elsewhere"}
+
+
+def test_translation_into_an_unknown_language_is_recognised_by_its_ids() -> None:
+    own, translated = cape("Tohle je maják.", "q1"), cape("Bu bir fener.", "q1")
+    pairing = pair_with_other_paragraphs([own, translated], 0.5, 0)
+    assert pairing.left == {ANSWER_EVERYWHERE: ["q1", "q1"]}
+    assert pair_with_other_paragraphs([own, replace(translated, id="q2")], 0.5, 0).added
+
+
+def test_id_that_is_taken() -> None:
+    """As in data that was paired before: the second run uses other ids."""
+    goat = Example("lit-elsewhere", "Is it?", "Goats.", is_impossible=True, title="Cape Wick")
+    road = Example("lit-elsewhere-2", "Is it?", "A road.", is_impossible=True, title="Cape Wick")
+    (new,) = pair_with_other_paragraphs([LIT, goat, road], 0.75, 0).added
+    assert new.id == "lit-elsewhere-3"
+
+
+def test_the_same_question_is_paired_with_a_paragraph_once() -> None:
+    """Two paragraphs have the same question; only one of them can be paired with the third."""
+    other = lamp("other", "The lamp of Cape Wick was mended by Tom Hale.", "Tom Hale")
+    goats = Example("goats", "What is kept?", "Goats are kept.", (Span(0, "Goats"),))
+    examples = [LIT, other, replace(goats, title="Cape Wick")]
+    pairing = pair_with_other_paragraphs(examples, 0.5, 0)
+    places = [(new.question, new.context) for new in pairing.added]
+    assert len(places) == len(set(places)) == 2
+    assert (LIT.question, goats.context) in places
+    assert pairing.left.keys() == {ANSWER_EVERYWHERE}
+
+
+def test_questions_without_a_suitable_paragraph_are_reported() -> None:
+    examples = [
+        LIT,
+        lamp("same", "Ada Brook left.", "Ada Brook"),
+        lamp("alone", "Tom lit it.", "Tom", title="Elsewhere"),
+        lamp("untitled", "Tom lit it.", "Tom", title=""),
+        lamp("untitled-2", "Goats are kept.", "Goats", title=""),
+    ]
+    pairing = pair_with_other_paragraphs(examples, 0.5, 0)
+    assert (pairing.added, pairing.wanted) == ([], 5)
+    assert {reason: sorted(ids) for reason, ids in pairing.left.items()} == {
+        ANSWER_EVERYWHERE: ["lit", "same"],
+        ONLY_PARAGRAPH: ["alone"],
+        NO_TITLE: ["untitled", "untitled-2"],
+    }
+
+
+def test_other_seed_other_pairs() -> None:
+    examples = [
+        replace(lamp(f"q{n}", f"Keeper {n}x lit it.", f"{n}x"), question=f"Who was the {n}th?")
+        for n in range(10, 40)
+    ]
+    first, second = (pair_with_other_paragraphs(examples, 0.25, seed).added for seed in (0, 1))
+    assert len(first) == len(second) == 10
+    assert {e.id for e in first} != {e.id for e in second}
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 33.0, float("nan")])
+def test_share_outside_0_and_1(share: float) -> None:
+    with pytest.raises(ReadletError, match="not between 0 and 1; give"):
+        pair_with_other_paragraphs([LIT], share, 0)
+
+
+def test_translations_in_one_file(real_data: Path, tmp_path: Path) -> None:
+    sources = {code: real_data / "xquad" / f"xquad.{code}.json.gz" for code in ("en", "de", "ro")}
+    languages = {e.context: code for code, path in sources.items() for e in read_examples(path)}
+    asked = {e.question: code for code, path in sources.items() for e in read_examples(path)}
+    out = tmp_path / "out.json"
+    add_unanswerable([str(path) for path in sources.values()], out, 0.33, 0, altered=0)
+    new = [e for e in read_examples(out) if e.is_impossible]
+    assert len(new) == len({e.id for e in new})
+    assert all(asked[e.question] == languages[e.context] for e in new)
+
+
+def test_squad_train(real_data: Path, tmp_path: Path) -> None:
+    """The first articles: all of it takes many times as long and shows no more."""
+    source, out = tmp_path / "part.json", tmp_path / "out.json"
+    squad = read_examples(real_data / "squad" / "train-v1.1.json.gz")
+    write_examples(source, islice(squad, 4_000))
+    start = time.process_time()
+    summary = add_unanswerable([str(source)], out, 0.33, 0, altered=0)
+    assert time.process_time() - start < 3
+    assert summary.added == summary.wanted
+    old = {example.id: example for example in read_examples(source)}
+    written = list(read_examples(out))  # which checks law 1
+    assert len(written) == len({e.id for e in written}) == summary.questions
+    assert share_of(written) == pytest.approx(0.33, abs=1e-4)
+    assert [e for e in written if not e.is_impossible] == list(old.values())
+    paragraphs = {(e.title, e.context) for e in old.values()}
+    for new in (e for e in written if e.is_impossible):
+        before = old[new.id.removesuffix("-elsewhere")]
+        assert new.context != before.context
+        assert (new.title, new.context) in paragraphs
+        assert letters(before.answers[0].text) not in letters(new.context)

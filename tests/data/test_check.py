@@ -1,0 +1,259 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from readlet.data import write_examples
+from readlet.data.check import check, check_items
+from readlet.data.faults import Fault
+from readlet.types import NO_OFFSET, Example, Sentence, Span
+
+GOOD = Example("g", "Where is the kiln?", "The kiln is in Hollow Lane.", (Span(15, "Hollow Lane"),))
+
+
+def with_answer(start: int, text: str) -> Example:
+    return replace(GOOD, answers=(Span(start, text),))
+
+
+def test_nothing_is_found_in_valid_data(sound: list[Example]) -> None:
+    report = check_items("sound", [GOOD, *sound], {})
+    assert report.findings == []
+    assert (report.questions, report.contexts, report.answers) == (4, 3, 4)
+    assert report.unanswerable == 1
+    assert report.languages == {"en": 2, "es": 1}
+
+
+CASES: list[tuple[Fault, list[Example], str]] = [
+    (Fault.MISPLACED, [with_answer(14, "Hollow Lane")], "'Hollow Lane' at 14, is at 15"),
+    (Fault.MISPLACED, [with_answer(-5, "kiln")], "'kiln' at -5, is at 4"),
+    (
+        Fault.NO_OFFSET,
+        [with_answer(NO_OFFSET, "l")],
+        "'l': no offset given, occurs 3 times (--fix takes the first)",
+    ),
+    (Fault.CASE, [with_answer(4, "KILN")], "'KILN' at 4, is 'kiln' at 4"),
+    (
+        Fault.CASE,
+        [with_answer(NO_OFFSET, "THE")],
+        "'THE': no offset given, is 'The' at 0",
+    ),
+    (Fault.NOWHERE, [with_answer(NO_OFFSET, "oven")], "'oven': no offset given"),
+    (
+        Fault.UNLABELLED,
+        [replace(GOOD, answers=(), is_labelled=False)],
+        "usable for predictions, not for training",
+    ),
+    (Fault.NOWHERE, [with_answer(15, "Hollow Road")], "'Hollow Road' at 15"),
+    (Fault.EMPTY, [replace(GOOD, question=" \n")], "the question has no text"),
+    (
+        Fault.EMPTY,
+        [replace(GOOD, context=" ", answers=(), is_impossible=True)],
+        "the context has no text",
+    ),
+    (Fault.EMPTY, [with_answer(8, "")], "an answer has no text"),
+    (Fault.CONTROL, [replace(GOOD, question="Where\x07?")], "U+0007 at 5 of the question"),
+    (
+        Fault.CONTROL,
+        [replace(GOOD, context=GOOD.context + "\ufffd")],
+        "REPLACEMENT CHARACTER at 27 of the context",
+    ),
+    (
+        Fault.CONTROL,
+        [replace(GOOD, context=GOOD.context + " \ud83d")],
+        "U+D83D at 28 of the context",
+    ),
+    (Fault.FLAG, [replace(GOOD, is_impossible=True)], "marked impossible but has answers"),
+    (Fault.FLAG, [replace(GOOD, answers=())], "has no answer but is not marked impossible"),
+    (Fault.SAME_ID, [GOOD, replace(GOOD, question="What kiln?")], "used before in this file"),
+    (Fault.CUT, [with_answer(15, "Hollow Lan")], "'Hollow Lan' of 'Hollow Lane'"),
+    (Fault.SPACE, [with_answer(14, " Hollow Lane")], "' Hollow Lane'"),
+    (Fault.REPEATED, [GOOD, replace(GOOD, id="h")], "'Where is the kiln?'"),
+    (
+        Fault.MISPLACED,
+        [replace(GOOD, plausible_answers=(Span(5, "kiln"),))],
+        "'kiln' at 5, is at 4",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "examples", "detail"), CASES)
+def test_each_fault_is_found_and_nothing_else(
+    fault: Fault, examples: list[Example], detail: str
+) -> None:
+    report = check_items("memory", examples, {})
+    found = [(finding.fault, finding.id, finding.detail) for finding in report.findings]
+    assert found == [(fault, examples[-1].id, detail)]
+    assert report.counts() == {fault: 1}
+
+
+def two(*rows: tuple[str, str | None]) -> list[Sentence]:
+    """Two rows of each of two classes, and these."""
+    base = [("so fine", "good"), ("so dull", "bad"), ("very fine", "good"), ("very dull", "bad")]
+    return [Sentence(str(n), text, label) for n, (text, label) in enumerate([*base, *rows], 1)]
+
+
+TEXT_CASES: list[tuple[Fault, list[Sentence], str, str]] = [
+    (Fault.EMPTY, two((" \n", "good")), "5", "a text is empty"),
+    (Fault.EMPTY, [*two(), Sentence("5", "x", "bad", "y")], "5", "a second text, unlike the first"),
+    (Fault.CONTROL, two(("a bell\x07", "bad")), "5", "U+0007 at 6 of the text"),
+    (Fault.SAME_ID, [*two(), Sentence("1", "x", "bad")], "1", "used before in this file"),
+    (Fault.REPEATED_TEXT, two((" so  fine", "good")), "5", "' so  fine', as '1'"),
+    (Fault.REPEATED_TEXT, two(("so fine", "good"), ("x", "bad")), "5", "'so fine', as '1'"),
+    (Fault.TWO_LABELS, two(("so fine\n", "bad")), "5", "'so fine\\n': 'bad', but 'good' in '1'"),
+    (Fault.UNLABELLED_TEXT, two(("x", None)), "5", "usable for predictions, not for training"),
+    (Fault.ONE_CLASS, two()[::2], "", "all 2 labels are 'good'"),
+    (Fault.RARE_CLASS, two(("x", "so so")), "5", "class 'so so'"),
+    (Fault.SIMILAR_LABELS, two(("x", "Good"), ("y", "Good")), "1", "'Good', 'good'"),
+    (
+        Fault.NO_NUMBER,
+        [Sentence(str(n), f"t {n}", v) for n, v in enumerate(["1", "2.5", "2,5", "3"], 1)],
+        "3",
+        "label '2,5' among numbers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "rows", "identity", "detail"), TEXT_CASES)
+def test_each_fault_of_texts_is_found_and_nothing_else(
+    fault: Fault, rows: list[Sentence], identity: str, detail: str
+) -> None:
+    (finding,) = check_items("memory", rows, {}).findings
+    assert (finding.fault, finding.id) == (fault, identity)
+    assert finding.detail.startswith(detail)
+
+
+def test_a_repeated_id_does_not_hide_another_label() -> None:
+    rows = [*two(), Sentence("1", "so fine", "bad")]
+    found = {finding.fault for finding in check_items("memory", rows, {}).findings}
+    assert found == {Fault.SAME_ID, Fault.TWO_LABELS}
+
+
+def test_every_fault_has_a_case() -> None:
+    # Below, and in test_malformed.py: they need files.
+    in_files = {Fault.SHARED, Fault.MALFORMED, Fault.UNREADABLE}
+    covered = {fault for fault, *_ in [*CASES, *TEXT_CASES]} | in_files
+    assert covered == set(Fault)
+
+
+def test_nearest_of_several_places_is_named() -> None:
+    example = Example("n", "Which?", "bell and bell and bell", (Span(11, "bell"),))
+    (finding,) = check_items("memory", [example], {}).findings
+    assert finding.detail == "'bell' at 11, is at 9"
+
+
+def test_an_answer_in_another_normalisation_is_found() -> None:
+    example = Example("n", "Who?", "Here works Zoe\u0301.", (Span(11, "Zoé"),))
+    (finding,) = check_items("memory", [example], {}).findings
+    assert finding.fault is Fault.MISPLACED
+    assert finding.detail == "'Zoé' at 11, is at 11, in another Unicode normalisation"
+
+
+def test_fault_of_a_context_is_reported_once() -> None:
+    bad = replace(GOOD, context=GOOD.context + "\x00")
+    again = replace(bad, id="h", question="Is there a kiln?")
+    assert check_items("memory", [bad, again], {}).counts() == {Fault.CONTROL: 1}
+
+
+def test_every_cut_answer_is_counted() -> None:
+    """Whole words are used in training: each answer that must grow for it is counted."""
+    cut = replace(GOOD, answers=(Span(15, "Hollow"), Span(15, "Hollo"), Span(5, "iln")))
+    assert check_items("memory", [cut], {}).counts() == {Fault.CUT: 2}
+
+
+def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None:
+    train, dev = tmp_path / "train.json", tmp_path / "dev.jsonl"
+    write_examples(train, sound)
+    write_examples(dev, [replace(sound[0], id="other", question="Who was Ada Brook?"), GOOD])
+    report = check([str(train), str(dev)])
+    assert report.is_wrong
+    assert report.files[0].findings == []
+    (finding,) = report.files[1].findings
+    assert finding.fault is Fault.SHARED
+    assert finding.id == "other"
+    assert finding.detail.endswith(f"is also in {train}")
+    # The same file twice shares all of it.
+    twice = check([str(train), str(train)])
+    assert twice.files[0].findings == []
+    assert twice.files[1].counts() == {Fault.SHARED: len({e.context for e in sound})}
+    # The same id in two files is no fault.
+    write_examples(dev, [replace(GOOD, id=sound[0].id)])
+    assert not check([str(train), str(dev)]).is_wrong
+
+
+def test_statistics_of_texts() -> None:
+    report = check_items("rows", two(("x", None), ("good", "good")), {})
+    assert (report.sentences, report.questions, report.unlabelled) == (6, 0, 1)
+    assert report.classes.counts == {"bad": 2, "good": 3}
+    assert report.lengths["text"] == {1: 2, 2: 4}
+
+
+def test_pairs_are_compared_by_both_texts(tmp_path: Path) -> None:
+    """Neither repeated nor shared: only their first texts are the same."""
+    for name, second in (("train.tsv", "It shone."), ("dev.tsv", "It went out.")):
+        header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
+        rows = (f"{n % 2}\t1\t2\tAda lit it.\t{second} {n}" for n in range(4))
+        (tmp_path / name).write_text("\n".join((header, *rows)))
+    report = check([str(tmp_path / "train.tsv"), str(tmp_path / "dev.tsv")])
+    assert [file.sentences for file in report.files] == [4, 4]
+    assert [file.findings for file in report.files] == [[], []]
+
+
+def test_a_text_in_two_files(tmp_path: Path) -> None:
+    """Also between formats, and with another label or other spaces."""
+    train, dev = tmp_path / "train.csv", tmp_path / "dev.jsonl"
+    train.write_text("text,label\nthe same words,pos\na,neg\nb,pos\nc,neg\n")
+    rows = [(" the same  words", "neg"), ("d", "pos"), ("e", "neg"), ("f", "pos")]
+    dev.write_text("".join(json.dumps({"text": t, "label": n}) + "\n" for t, n in rows))
+    report = check([str(train), str(dev)])
+    assert report.files[0].findings == []
+    (finding,) = report.files[1].findings
+    assert (finding.fault, finding.id) == (Fault.SHARED, "1")
+    assert finding.detail == f"text 'the same  words' is also in {train}"
+
+
+def test_malformed_texts_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tsv"
+    path.write_text("text\tlabel\na\tpos\nb\tneg\tx\nc\nd\tneg\ne\tpos\nf\tneg\n")
+    (file,) = check([str(path)]).files
+    assert file.sentences == 4
+    assert [(f.fault, f.id) for f in file.findings] == [
+        (Fault.MALFORMED, "line 3"),
+        (Fault.MALFORMED, "line 4"),
+    ]
+    assert file.findings[0].detail.startswith("3 cells under 2 column names; separate cells")
+
+
+def test_lengths_are_words_in_bins(sound: list[Example]) -> None:
+    report = check_items("sound", sound, {})
+    # Ada Brook (2), Ada Brook in 1881 (4), 1904 (1)
+    assert report.lengths["answer"] == {2: 1, 4: 1, 1: 1}
+    answers = report.histogram("answer")
+    assert {name: count for name, count in answers.items() if count} == {
+        "0-1": 1,
+        "2": 1,
+        "4-5": 1,
+    }
+    assert list(answers)[-1] == "31+"
+    for what, counted in report.lengths.items():
+        assert sum(report.histogram(what).values()) == counted.total()
+
+
+def test_report_as_json(tmp_path: Path, sound: list[Example]) -> None:
+    path = tmp_path / "a.json"
+    write_examples(path, [*sound, with_answer(14, "Hollow Lane")])
+    report = json.loads(json.dumps(check([str(path)]).as_json()))
+    assert report["wrong"] is True
+    (file,) = report["files"]
+    assert file["file"] == str(path)
+    assert (file["questions"], file["contexts"], file["unanswerable"]) == (4, 3, 1)
+    assert file["share_unanswerable"] == 0.25
+    assert file["problems"] == {"misplaced answer": 1}
+    assert file["findings"] == [
+        {
+            "problem": "misplaced answer",
+            "wrong": True,
+            "id": "g",
+            "detail": "'Hollow Lane' at 14, is at 15",
+        }
+    ]

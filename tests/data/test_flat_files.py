@@ -1,0 +1,446 @@
+"""Formats that people have: arrays of records, run_qa's JSON, spreadsheets, other encodings."""
+
+import codecs
+import json
+import tracemalloc
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.data import read, read_examples
+from readlet.data.columns import DataFormat, parse_columns
+from readlet.data.sources import has_columns
+from readlet.errors import InputError, ReadletError
+from readlet.types import NO_OFFSET, Example, Span
+
+RECORDS: list[dict[str, Any]] = [
+    {
+        "id": "a",
+        "context": "Ada came.",
+        "question": "Who?",
+        "answers": {"text": ["Ada"], "answer_start": [0]},
+    },
+    {
+        "id": "b",
+        "context": "Ada came.",
+        "question": "When?",
+        "answers": {"text": [], "answer_start": []},
+    },
+]
+EXAMPLES = [
+    Example("a", "Who?", "Ada came.", (Span(0, "Ada"),)),
+    Example("b", "When?", "Ada came.", is_impossible=True),
+]
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.mark.parametrize(
+    "document",
+    [RECORDS, {"data": RECORDS}, {"version": "2", "data": RECORDS, "note": [1]}],
+    ids=["array", "run_qa", "run_qa with more keys"],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_records_in_one_json_file(tmp_path: Path, document: Any, indent: int | None) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(document, indent=indent))
+    assert list(read(path)) == EXAMPLES
+    assert has_columns(path)
+
+
+def test_records_and_articles_in_one_list(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.json"
+    qas = [{"id": "b", "question": "When?", "answers": []}]
+    article = {"title": "", "paragraphs": [{"context": "Ada came.", "qas": qas}]}
+    path.write_text(json.dumps([RECORDS[0], article]))
+    assert list(read(path)) == EXAMPLES
+    assert not has_columns(path)
+
+
+def test_records_with_other_names(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([{"ask": "Who?", "story": "Ada came.", "gold": "Ada"}]))
+    columns = parse_columns(["question=ask", "context=story", "answer=gold"])
+    assert list(read(path, DataFormat(columns))) == [
+        Example("1", "Who?", "Ada came.", (Span(0, "Ada"),))
+    ]
+
+
+def test_an_array_is_streamed(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    record = json.dumps(RECORDS[0] | {"note": "x" * 20_000})
+    with path.open("w") as stream:
+        stream.write("[" + ",\n".join([record] * 1000) + "]")  # 20 MB
+    tracemalloc.start()
+    assert sum(1 for _ in read(path)) == 1000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 12 << 20
+
+
+@pytest.mark.parametrize("text", ["[]", '{"data": []}'])
+def test_an_empty_list(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(text)
+    assert list(read(path)) == []
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        ["id", "question", "context", "answer"],
+        ['"id"', '"question"', '"context"', '"answer"'],
+        ["id", "question", "context", "answer", '"a, note; with all | of\tthem"'],
+    ],
+)
+def test_delimiters(tmp_path: Path, delimiter: str, header: list[str]) -> None:
+    path = tmp_path / "rows.csv"
+    cells = ["1", "Who, what; when?", "Ada, Bob; and | Cy.", "Ada, Bob; and", ""][: len(header)]
+    lines = [delimiter.join(header), delimiter.join(f'"{cell}"' for cell in cells)]
+    path.write_bytes(codecs.BOM_UTF8 + "\r\n".join(lines).encode())
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert example.question == "Who, what; when?"
+    assert example.answers == (Span(0, "Ada, Bob; and"),)
+
+
+def test_excel_names_the_delimiter(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("sep=;\nquestion;context;answer\nWho?;Ada, Bob.;Ada, Bob\n")
+    assert [e.answers for e in read_examples(path)] == [(Span(0, "Ada, Bob"),)]
+
+
+def test_a_delimiter_in_a_mapped_name(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('ask;"story, whole";x,y,z\nWho?;Ada came.;1\n')
+    (example,) = read(path, DataFormat({"question": "ask", "context": "story, whole"}))
+    assert isinstance(example, Example)
+    assert example.context == "Ada came."
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("question\nWho?\n", "header: no column 'context'"),
+        ('"question"\r\nWho?\r\n', "header: no column 'context'"),
+        ("question,context,question\n", "2 columns are named 'question'"),
+        ('question,"context\n', "header: not valid CSV"),
+    ],
+)
+def test_headers_that_are_rejected(tmp_path: Path, text: str, error: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    with pytest.raises(ReadletError, match=error):
+        list(read(path))
+
+
+def test_a_header_alone_has_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,context,answer")
+    assert list(read(path)) == []
+
+
+def test_a_header_with_a_line_end(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('question,context,"my\nnote"\nWho?,Ada came.,x\nWho?\n')
+    faults: list[Any] = []
+    assert len(list(read(path, on_fault=faults.append))) == 1
+    assert [fault.place for fault in faults] == ["line 4"]
+
+
+TEXT = "id,question,context,answer\n1,Où?,Le café – « L’Été ».,L’Été\n"
+
+
+@pytest.mark.parametrize("gz", [False, True])
+@pytest.mark.parametrize(
+    ("written", "given"),
+    [
+        ("utf-8", ""),
+        ("utf-8-sig", ""),
+        ("utf-16", ""),  # with a byte order mark
+        ("utf-32", ""),
+        ("utf-16", "utf-16"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "UTF_16BE"),
+        ("cp1252", "cp1252"),
+        ("utf-16", "cp1252"),  # the mark decides
+    ],
+)
+def test_encodings(tmp_path: Path, written: str, given: str, gz: bool) -> None:
+    import gzip
+
+    path = tmp_path / "rows.csv"
+    content = TEXT.encode(written)
+    path.write_bytes(gzip.compress(content) if gz else content)
+    (example,) = read_examples(path, DataFormat(encoding=given))
+    assert (example.question, example.answers[0].text) == ("Où?", "L’Été")
+
+
+def test_utf16_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("readlet.storage.files.CHUNK", 7)
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes('{"question": "👩🏽?", "context": "水 👩🏽."}\n'.encode("utf-16"))
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert example.context == "水 👩🏽."
+
+
+@pytest.mark.parametrize(
+    ("written", "given", "error"),
+    [
+        ("cp1252", "", r"byte 30: not UTF-8 text, looks like cp1252; .*--encoding cp1252 "),
+        ("utf-16-le", "", r"byte 0: not UTF-8 text, looks like utf-16-le; .*--encoding utf-16-le"),
+        ("utf-16-be", "", r"looks like utf-16-be; .*--encoding utf-16-be"),
+        ("utf-8", "utf-32", r"byte 0: not UTF-32 text; name another encoding"),
+        ("utf-8", "klingon", r"encoding 'klingon': unknown; use for example"),
+        ("utf-8", "hex", r"encoding 'hex': unknown"),
+        ("utf-8", "a\0b", r"encoding 'a\\x00b': unknown"),
+    ],
+)
+def test_wrong_encodings(tmp_path: Path, written: str, given: str, error: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(TEXT.encode(written))
+    with pytest.raises(ReadletError, match=error) as caught:
+        list(read(path, DataFormat(encoding=given)))
+    assert "\n" not in str(caught.value)
+
+
+def test_utf8_read_as_another_encoding_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(TEXT)
+    with pytest.warns(UserWarning, match=r"rows.csv: looks like UTF-8, but is read as latin-1"):
+        assert len(list(read(path, DataFormat(encoding="latin-1")))) == 1
+
+
+def test_the_bundled_corpus_keeps_its_encoding() -> None:
+    assert list(read("bundled:test", DataFormat(encoding="cp1252"))) == list(read("bundled:test"))
+
+
+def test_parquet_has_no_encoding(tmp_path: Path) -> None:
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ReadletError, match="no text encoding; omit --encoding"):
+        list(read(tmp_path / "rows.parquet", DataFormat(encoding="cp1252")))
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("header", "guessed"),
+    [
+        ("Question,Context,Answer,Answer Start", {"question", "context", "answer", "answer_start"}),
+        ("query,passage,answer_text,start", {"question", "context", "answer", "answer_start"}),
+        ("question,paragraph,answer,answer_start", {"context"}),
+        ("question,text,answer,answer_start", {"context"}),
+        ("question,context,text,answer_start", {"answer"}),  # flat SQuAD
+    ],
+)
+def test_common_names_are_guessed_and_reported(
+    tmp_path: Path, header: str, guessed: set[str]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{header}\nWho?,Ada and Ada.,Ada,8\n")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (example,) = read_examples(path)
+    assert example.answers == (Span(8, "Ada"),)
+    assert {str(warning.message).rpartition(" ")[2].strip("'") for warning in caught} == guessed
+
+
+@pytest.mark.parametrize("header", ["question,passage,text", "question,note,story"])
+def test_ambiguous_names_are_not_guessed(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{header}\nWho?,Ada,Ada\n")
+    with pytest.raises(ReadletError, match=r"no column 'context' .*--column context=NAME"):
+        list(read(path))
+
+
+def test_a_named_column_is_not_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,passage,story\nWho?,x,Ada came.\n")
+    (example,) = read(path, DataFormat({"context": "story"}))
+    assert isinstance(example, Example)
+    assert example.context == "Ada came."
+
+
+def test_a_field_given_twice() -> None:
+    with pytest.raises(ReadletError, match="--column context=b: 'context' is given twice"):
+        parse_columns(["context=a", "context=b"])
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        (["Ada"], (Span(0, "Ada"),)),
+        (["Ada", "a"], (Span(0, "Ada"), Span(NO_OFFSET, "a"))),
+        ([{"text": "Ada"}], (Span(0, "Ada"),)),
+        ([{"text": "Ada", "answer_start": None}], (Span(0, "Ada"),)),
+        ([{"text": "Ada", "answer_start": -1}], (Span(0, "Ada"),)),
+        ({"text": ["Ada"]}, (Span(0, "Ada"),)),
+        ({"text": ["Ada"], "answer_start": [float("nan")]}, (Span(0, "Ada"),)),
+        (float("nan"), ()),
+    ],
+)
+def test_answers_without_offsets(tmp_path: Path, answers: Any, found: tuple[Span, ...]) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"question": "Who?", "context": "Ada came.", "answers": answers}))
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert example.answers == found
+
+
+@pytest.mark.parametrize("start", ["", "NaN", "nan", "-1"])
+def test_a_missing_start_in_csv(tmp_path: Path, start: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        f"question,context,answer,answer_start\nWho?,Ada came.,Ada,{start}\nX?,c,,nan\n"
+    )
+    first, second = read_examples(path)
+    assert first.answers == (Span(0, "Ada"),)
+    assert second.is_impossible
+
+
+@pytest.mark.parametrize(
+    ("context", "answer", "error"),
+    [
+        ("red, blue, red", "red", "answer 'red' has no offset and occurs 2 times in the context"),
+        ("In Paris.", "paris", "answer 'paris' is spelled 'Paris' in the context; repair it with"),
+        ("In Paris.", "Rome", "answer 'Rome' is not in the context"),
+    ],
+)
+def test_errors_about_answers_without_offset(
+    tmp_path: Path, context: str, answer: str, error: str
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"question": "Q?", "context": context, "answer": answer}))
+    with pytest.raises(ReadletError, match=error) as caught:
+        list(read_examples(path))
+    assert "at -1" not in str(caught.value)
+
+
+def test_answers_as_pandas_writes_them(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    cell = "{'text': ['Ada'], 'answer_start': [0]}"
+    path.write_text(f'question,context,answers\nWho?,Ada came.,"{cell}"\n')
+    assert [e.answers for e in read_examples(path)] == [(Span(0, "Ada"),)]
+
+
+def test_squad_without_answers_is_unlabelled(tmp_path: Path) -> None:
+    qas = [{"id": "1", "question": "Who?"}, {"id": "2", "question": "Who?", "answers": []}]
+    path = tmp_path / "test.json"
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "c", "qas": qas}]}]}))
+    found = [(e.is_labelled, e.is_impossible) for e in read(path) if isinstance(e, Example)]
+    assert found == [(False, False), (True, True)]
+
+
+def test_empty_rows_of_a_spreadsheet_are_no_questions(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "question,context,answer\nWho?,Ada came.,Ada\n,,\n , ,\n,\nWho?,Bo came.,Bo\n,,\n"
+    )
+    first, second = read_examples(path)
+    assert (first.id, first.answers) == ("1", (Span(0, "Ada"),))
+    assert (second.id, second.answers) == ("2", (Span(0, "Bo"),))
+
+
+@pytest.mark.parametrize("field", ["question", "context"])
+def test_a_question_has_text(tmp_path: Path, field: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = {"id": "a", "question": "Who?", "context": "Ada came.", "answers": []} | {field: " "}
+    path.write_text(json.dumps(row))
+    assert len(list(read(path))) == 1
+    with pytest.raises(
+        ReadletError, match=rf"'a': the {field} has no text; repair it with .*--fix"
+    ):
+        list(read_examples(path))
+
+
+GERMAN = {
+    "rows.csv": "frage,context,antwort\nWho?,Ada came.,Ada\n",
+    "rows.json": '[{"frage": "Who?", "context": "Ada came.", "antwort": "Ada"}]',
+    "rows.jsonl": '{"frage": "Who?", "context": "Ada came.", "antwort": "Ada"}',
+}
+
+
+@pytest.mark.parametrize("name", GERMAN)
+def test_answers_in_a_column_of_another_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(GERMAN[name])
+    columns = {"question": "frage"}
+    fault = r"its questions are unlabelled: no column 'answer' \(it has frage, context, antwort\)"
+    remedy = "add the answers, or name the column with --column answer=NAME"
+    with pytest.raises(ReadletError, match=f"{fault}; {remedy}"):
+        list(read_examples(path, DataFormat(columns)))
+    (example,) = read_examples(path, DataFormat(columns | {"answer": "antwort"}))
+    assert example.answers == (Span(0, "Ada"),)
+    path.write_text(GERMAN[name].replace("frage", "question"))
+    with pytest.raises(ReadletError, match=r"readlet data convert .* --column answer=NAME"):
+        list(read_examples(path))
+
+
+@pytest.mark.parametrize("wrap", ["{}", '{{"data": {}}}'])
+def test_records_with_other_names_are_no_articles(tmp_path: Path, wrap: str) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(wrap.format('[{"q": "Who?", "p": "Ada came.", "a": "Ada"}]'))
+    fault = r"record 1: no column '{}' \(it has q, p, a\); name the column with --column {}=NAME"
+    with pytest.raises(ReadletError, match=fault.format("question", "question")):
+        list(read_examples(path, DataFormat()))
+    with pytest.raises(ReadletError, match=fault.format("question", "question")):
+        list(read_examples(path, DataFormat({"answer": "a"})))
+    with pytest.raises(ReadletError, match=fault.format("context", "context")):
+        list(read_examples(path, DataFormat({"question": "q"})))
+    (example,) = read_examples(path, DataFormat({"question": "q", "context": "p", "answer": "a"}))
+    assert example.answers == (Span(0, "Ada"),)
+
+
+def test_other_items_among_records_are_malformed_records(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([RECORDS[0], 7, {"title": "t"}, RECORDS[1]]))
+    faults: list[InputError] = []
+    assert list(read(path, on_fault=faults.append)) == EXAMPLES
+    found = [(fault.place, fault.fault) for fault in faults]
+    assert found == [
+        ("record 2 (line 1)", "is 7, not an object"),
+        ("record 3 (line 1)", "'context' is missing"),
+    ]
+    path.write_text(json.dumps([{"title": "t"}]))
+    with pytest.raises(ReadletError, match="article 1: 'paragraphs' is missing"):
+        list(read(path))
+
+
+def test_remedies_for_commands_without_options(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("question,context,answer\nWo?,In Köln.,Köln\n".encode("latin-1"))
+    with pytest.raises(ReadletError, match=r"save it as UTF-8: readlet data convert .*--encoding"):
+        list(read_examples(path))
+    with pytest.raises(ReadletError, match=r"--encoding cp1252 \(in experiments: data.encoding\)"):
+        list(read_examples(path, DataFormat()))
+
+
+@pytest.mark.parametrize("before", ["\n", "\r\n\n", ",,\n", "\n;;\n", " \nsep=,\n"])
+@pytest.mark.parametrize("delimiter", ",;")
+def test_empty_lines_before_the_header(tmp_path: Path, before: str, delimiter: str) -> None:
+    path = tmp_path / "rows.csv"
+    rows = "question,context,answer\nWho?,Ada came.,Ada\nBad,row\n"
+    path.write_text((before.replace(";", ",") + rows).replace(",", delimiter), newline="")
+    faults: list[InputError] = []
+    (example,) = read(path, on_fault=faults.append)
+    assert isinstance(example, Example)
+    assert example.answers == (Span(0, "Ada"),)
+    assert [fault.place for fault in faults] == [f"line {before.count(chr(10)) + 3}"]
+
+
+@pytest.mark.parametrize(("cell", "is_impossible"), [("yes", True), ("No", False), ("YES", True)])
+def test_flags_may_be_yes_and_no(tmp_path: Path, cell: str, is_impossible: bool) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"question,context,is_impossible\nWho?,Ada came.,{cell}\n")
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert example.is_impossible is is_impossible

@@ -1,0 +1,48 @@
+"""Labels as numbers of classes and as values."""
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.text.labels import class_names, class_numbers, label_values, number_in
+from readlet.types import Sentence
+
+
+def rows(*labels: str | None) -> list[Sentence]:
+    return [Sentence(str(n), f"text {n}", label) for n, label in enumerate(labels, 1)]
+
+
+def test_classes_are_in_order() -> None:
+    """Numbers by size, not by alphabet, before words."""
+    assert class_names(rows("10", "9", "-1", "2.5", "9", None)) == ("-1", "2.5", "9", "10")
+    assert class_names(rows("pos", "neg", "Neg")) == ("Neg", "neg", "pos")
+    assert class_names(rows("b", "2", "a", "10")) == ("2", "10", "a", "b")
+    assert class_names(rows("1", "01")) == ("01", "1")  # the same number, but two labels
+
+
+def test_numbers_of_classes() -> None:
+    assert class_numbers("dev.csv", rows("neg", "pos", "neg"), ("neg", "pos")) == [0, 1, 0]
+
+
+def test_a_label_that_was_never_trained() -> None:
+    with pytest.raises(ReadletError) as caught:
+        class_numbers("dev.csv", rows("neg", "so so"), ("neg", "pos"))
+    assert str(caught.value) == (
+        "dev.csv: row '2': label 'so so' is none of the classes ('neg', 'pos'); "
+        "correct it, or train with such rows"
+    )
+    many = tuple(map(str, range(99)))
+    with pytest.raises(ReadletError, match="'7' and 91 more"):
+        class_numbers("dev.csv", rows("x"), many)
+    with pytest.raises(ReadletError, match="row '1': has no label"):
+        class_numbers("dev.csv", rows(None), many)
+
+
+def test_values() -> None:
+    assert label_values("dev.csv", rows("1", "-2.5", "+.5", "1e-3")) == [1.0, -2.5, 0.5, 0.001]
+
+
+@pytest.mark.parametrize("label", ["high", "2,5", "nan", "inf", "1e999", "1_000", "", "3 of 5"])
+def test_a_value_that_is_no_number(label: str) -> None:
+    assert number_in(label) is None
+    with pytest.raises(ReadletError, match=rf"dev.csv: row '2': label '{label}' is no number; wri"):
+        label_values("dev.csv", rows("1", label))

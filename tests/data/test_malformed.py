@@ -1,0 +1,260 @@
+"""Reading continues after a malformed row: all of them are reported, all others are read."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.data import read, read_examples
+from readlet.data.check import ReadableItems, check
+from readlet.data.faults import Fault
+from readlet.data.repair import repair_file
+from readlet.errors import InputError, ReadletError
+from readlet.types import Example
+
+GOOD = '{"id": "%s", "question": "Who?", "context": "Ada came.", "answers": ["Ada"]}'
+
+
+def read_both(path: Path) -> tuple[list[str], list[str]]:
+    """The ids that were read, and the places of the faults."""
+    faults: list[InputError] = []
+    ids = [item.id for item in read(path, on_fault=faults.append)]
+    return ids, [error.place for error in faults]
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    lines = [
+        GOOD % 1,
+        "not JSON",
+        "",
+        '{"id": "4", "question": "Who?"}',
+        '{"id": "5", "question": 5, "context": "c"}',
+        "[1]",
+        GOOD % 7,
+        '{"question": "Q", "context": "c", "answers": [{"text": "c", "answer_start": "x"}]}',
+        GOOD % 9,
+    ]
+    path.write_text("\n".join(lines))
+    places = ["line 2, column 1", "line 4", "line 5", "line 6", "line 8, answer 1"]
+    assert read_both(path) == (["1", "7", "9"], places)
+
+
+@pytest.mark.parametrize(
+    "first", ["garbage", '{"question": "Q', '{"id": "1"}', "# note, of export"]
+)
+def test_the_first_line_of_jsonl_may_be_malformed(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join([first, GOOD % 2, GOOD % 3]))
+    ids, places = read_both(path)
+    assert ids == ["2", "3"]
+    assert [place[:6] for place in places] == ["line 1"]
+
+
+CSV = "id,question,context,answer\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "ids", "places"),
+    [
+        ("1,a,b\n2,a,b,b\n3,a,b,b,b\n4,a,b,b\n", ["2", "4"], ["line 2", "line 4"]),
+        # An unclosed quote reaches to the next quote, or to the end of the file.
+        ('1,"a,b,b\n2,a,b,b\n3,"a",b,b\n', ["2", "3"], ["line 2"]),
+        ('1,"a,b,b\n2,a,b,b\n3,a,b,b\n', ["2", "3"], ["line 2"]),
+        ('1,"a"x,b,b\n2,"a\nb",b,b\n3,"a,b\n', ["2"], ["line 2", "line 5"]),
+        # A quoted cell with line ends in the row after it.
+        ('1,"a,b,b\n2,a,"b\nb",b\n', ["2"], ["line 2"]),
+        ("\n\n1,a,b,b\n\n2\n", ["1"], ["line 6"]),
+    ],
+)
+def test_csv(tmp_path: Path, rows: str, ids: list[str], places: list[str]) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(CSV + rows)
+    assert read_both(path) == (ids, places)
+    path.write_text((CSV + rows).replace("\n", "\r\n"))
+    assert read_both(path) == (ids, places)
+    with pytest.raises(ReadletError, match=rf"rows.csv: {places[0]}: .*lists all malformed rows"):
+        list(read_examples(path))
+
+
+def test_lines_are_read_again_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that many unclosed quotes take linear time; the lines that are lost are counted."""
+    monkeypatch.setattr("readlet.data.csv_files.MAX_PIECE", 200)
+    monkeypatch.setattr("readlet.data.csv_files.MAX_PIECE", 200)
+    path = tmp_path / "rows.csv"
+    path.write_text(CSV + '1,"a,b,b\n' + "2,a,b,b\n" * 40)
+    assert read_both(path) == (["2"] * 15, ["line 2 and the next 25"])
+
+
+def test_row_numbers_do_not_depend_on_other_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,context,answer\nWho?\nWho?,Ada came.,Ada\n")
+    assert read_both(path) == (["2"], ["line 2"])
+
+
+def test_squad(tmp_path: Path) -> None:
+    good = {"id": "q1", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]}
+    paragraph: dict[str, Any] = {"context": "Ada came.", "qas": [good, {"id": "q2"}, 3, {}]}
+    data = [
+        7,
+        {"title": "no paragraphs"},
+        {"paragraphs": [paragraph, {"qas": []}, {"context": "c"}, "x"]},
+        {"paragraphs": [{"context": "Ada came.", "qas": [good | {"id": "q3"}]}]},
+    ]
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps({"data": data}))
+    assert read_both(path) == (
+        ["q1", "q3"],
+        [
+            "article 1",
+            "article 2",
+            "question 'q2'",
+            "article 3, paragraph 1",
+            "article 3, paragraph 1",
+            "article 3, paragraph 2",
+            "article 3, paragraph 3",
+            "article 3, paragraph 4",
+        ],
+    )
+
+
+def test_records(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(f'[\n{GOOD % 1},\n{{"question": "Q"}},\n{GOOD % 3}]')
+    assert read_both(path) == (["1", "3"], ["record 2 (line 3)"])
+
+
+def test_parquet_rows_with_nulls(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {
+        "question": ["Who?", None, "Who?", "Who?"],
+        "context": ["Ada came.", "c", None, "Ada came."],
+        "answers": [[{"text": "Ada", "answer_start": 0}], None, None, None],
+    }
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(arrow.table(columns), path)
+    assert read_both(path) == (["1", "4"], ["row 2", "row 3"])
+
+
+def test_glue(tmp_path: Path) -> None:
+    path = tmp_path / "dev.tsv"
+    path.write_text("a\t1\t\tfine\na\t1\tfine\na\t2\t\tbad\na\t0\t*\tbad\n")
+    assert read_both(path) == (["1", "4"], ["line 2", "line 3"])
+
+
+def test_hub(tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = arrow.table({"question": ["Who?", None], "context": ["Ada came.", "c"]})
+    parquet.write_table(table, tmp_path / "validation.parquet")
+    faults: list[InputError] = []
+    items = read(f"hub:{tmp_path}@validation", on_fault=faults.append)
+    assert ([item.id for item in items], [e.place for e in faults]) == (["1"], ["row 2"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("cut.gz", gzip.compress((GOOD % 1 + "\n").encode() * 30_000)[:-40], "the gzip data"),
+        ("cut.json", f"[{GOOD % 1}, {GOOD % 2}".encode(), "expected ','"),
+    ],
+)
+def test_what_ends_early_is_one_finding(
+    tmp_path: Path, name: str, content: bytes, fault: str
+) -> None:
+    path, out = tmp_path / name, tmp_path / "out.jsonl"
+    path.write_bytes(content)
+    (file,) = check([str(path)]).files
+    assert file.questions > 1
+    assert file.counts()[Fault.UNREADABLE] == 1
+    (finding,) = (f for f in file.findings if f.fault is Fault.UNREADABLE)
+    assert finding.detail.startswith(fault)
+    changes = repair_file(str(path), out)
+    (reason,) = (reason for reason in changes.dropped if reason.startswith("rest of the file"))
+    assert fault in reason
+
+
+def test_a_missing_column_is_one_error(tmp_path: Path) -> None:
+    """Not one for each of a million rows."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"ask": "Who?", "context": "c"}\n' * 5)
+    with pytest.raises(
+        ReadletError, match=r"line 1: no column 'question' .*--column question=NAME"
+    ):
+        check([str(path)])
+
+
+def test_another_encoding_is_one_error(tmp_path: Path) -> None:
+    """All of the text would be wrong, not only the rows after the first accent."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes((GOOD % 1 + "\n").encode() + (GOOD % "é").encode("latin-1"))
+    with pytest.raises(ReadletError, match=r"looks like cp1252; .*--encoding cp1252"):
+        list(ReadableItems(str(path)))
+
+
+def test_check_and_repair(readlet: Callable[..., Any], tmp_path: Path) -> None:
+    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    path.write_text(CSV + "1,Who?,Ada came.,Ada\n" + "x\n" * 5 + "7,Who?,Bob came.,bob\n")
+    done = readlet("data", "check", path)
+    assert done.code == 1
+    assert [f"line {n} " in done.out for n in range(3, 8)] == [True] * 3 + [False] * 2
+    listed = readlet("data", "check", path, "--list").out
+    assert all(f"line {n} " in listed for n in range(3, 8))
+    (file,) = readlet("data", "check", path, "--json").json()["files"]
+    assert file["problems"] == {"malformed row": 5, "answer in another case": 1}
+    assert file["findings"][0] == {
+        "problem": "malformed row",
+        "wrong": True,
+        "id": "line 3",
+        "detail": "1 cells under 4 column names; check its quotes and separators",
+    }
+    fixed = readlet("data", "check", path, "--fix", out, "--json")
+    assert fixed.code == 1
+    assert fixed.json()["fixed"] == {
+        "written": 2,
+        "changed": {
+            "answer written in the case of the context": ["7"],
+            "answer without offset placed at its only occurrence": ["7"],
+        },
+        "dropped": {"malformed row": [f"line {n}" for n in range(3, 8)]},
+    }
+    texts = [example.answers[0].text for example in read_examples(out)]
+    assert texts == ["Ada", "Bob"]
+    assert readlet("data", "check", out).code == 0
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.json", "out.parquet"])
+def test_unlabelled_questions_are_kept(
+    readlet: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
+    path, out = tmp_path / "rows.csv", tmp_path / name
+    path.write_text("question,context\nWho?,Ada came.\nWhen?,Ada came.\n")
+    done = readlet("data", "check", path)
+    assert done.code == 0
+    shown = " ".join(done.out.split())
+    assert "unlabelled 2 questions; usable for predictions, not for training" in shown
+    (file,) = readlet("data", "check", path, "--json").json()["files"]
+    assert (file["unlabelled"], file["unanswerable"]) == (2, 0)
+    assert file["problems"] == {"unlabelled question": 2}
+    assert readlet("data", "check", path, "--fix", out).code == 0
+    kept = [item for item in read(out) if isinstance(item, Example)]
+    assert [(e.question, e.is_labelled, e.is_impossible) for e in kept] == [
+        ("Who?", False, False),
+        ("When?", False, False),
+    ]
+
+
+def test_a_flag_that_contradicts_no_answers_is_still_reported(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "Q", "context": "c", "answers": [], "is_impossible": false}\n')
+    (file,) = check([str(path)]).files
+    assert file.counts() == {Fault.FLAG: 1}

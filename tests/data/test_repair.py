@@ -1,0 +1,255 @@
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject, SearchStrategy
+
+from readlet.data import read_examples, write_examples
+from readlet.data.check import check, check_items
+from readlet.data.faults import Fault, Finding
+from readlet.data.repair import Changes, repair, repair_file
+from readlet.errors import ReadletError
+from readlet.types import Example, Span
+
+GOOD = Example("g", "Where is the kiln?", "The kiln is in Hollow Lane.", (Span(15, "Hollow Lane"),))
+
+
+def repaired(*examples: Example) -> tuple[list[Example], Changes]:
+    changes = Changes()
+    return list(repair(examples, changes)), changes
+
+
+@given(data=st.data())
+def test_repaired_data_has_no_faults(
+    data: DataObject, example_lists: SearchStrategy[list[Example]]
+) -> None:
+    written, _ = repaired(*data.draw(example_lists))
+    assume(written)  # a file without any question is a fault of its own
+    assert [f for f in check_items("repaired", written, {}).findings if f.fault.is_wrong] == []
+
+
+@given(data=st.data())
+def test_second_repair_changes_nothing(
+    data: DataObject, example_lists: SearchStrategy[list[Example]]
+) -> None:
+    once, _ = repaired(*data.draw(example_lists))
+    twice, changes = repaired(*once)
+    assert twice == once
+    assert (dict(changes.changed), dict(changes.dropped)) == ({}, {})
+
+
+@given(data=st.data())
+def test_nothing_is_dropped_or_changed_silently(
+    data: DataObject, example_lists: SearchStrategy[list[Example]]
+) -> None:
+    """Law 7, example by example: written once or dropped once, and every difference listed."""
+    examples = data.draw(example_lists)
+    taken: list[Example] = []
+
+    def feed() -> Iterator[Example]:
+        for example in examples:
+            taken.append(example)
+            yield example
+
+    changes = Changes()
+    # Repair works one by one: what comes out was made of what went in last.
+    pairs = [(len(taken) - 1, written) for written in repair(feed(), changes)]
+    kept = [index for index, _ in pairs]
+    assert len(set(kept)) == len(kept) == changes.written
+
+    dropped = Counter(identity for ids in changes.dropped.values() for identity in ids)
+    absent = [example for index, example in enumerate(examples) if index not in set(kept)]
+    assert dropped == Counter(example.id for example in absent)
+
+    listed = Counter(identity for ids in changes.changed.values() for identity in ids)
+    differing = Counter(examples[index].id for index, new in pairs if new != examples[index])
+    assert differing <= listed
+    # And no change is claimed of an example that is as it was.
+    assert set(listed) <= set(differing) | set(dropped)
+
+
+@pytest.mark.parametrize(
+    ("example", "expected", "reason"),
+    [
+        (
+            replace(GOOD, answers=(Span(3, "Hollow Lane"),)),
+            GOOD,
+            "answer moved to the nearest place",
+        ),
+        (
+            replace(GOOD, answers=(Span(14, " Hollow Lane"),)),
+            GOOD,
+            "space around answer removed",
+        ),
+        (
+            replace(GOOD, answers=(Span(15, "Hollow Lane"), Span(3, "Mill"))),
+            GOOD,
+            "answer not in context removed",
+        ),
+        (
+            replace(GOOD, answers=(Span(15, "Hollow Lane"), Span(8, " "))),
+            GOOD,
+            "empty answer removed",
+        ),
+        (
+            replace(GOOD, is_impossible=True),
+            replace(GOOD, is_impossible=True, answers=(), plausible_answers=GOOD.answers),
+            "answers of an impossible question made plausible ones",
+        ),
+        (
+            replace(GOOD, question="\ufeffWhere is\x07 the kiln?"),
+            GOOD,
+            "control characters removed",
+        ),
+        (
+            replace(GOOD, context="Zoe\u0301 fires it.", answers=(Span(0, "Zoé"),)),
+            replace(GOOD, context="Zoe\u0301 fires it.", answers=(Span(0, "Zoe\u0301"),)),
+            "answer spelled as in the context",
+        ),
+    ],
+)
+def test_repairs(example: Example, expected: Example, reason: str) -> None:
+    written, changes = repaired(example)
+    assert written == [expected]
+    assert dict(changes.changed) == {reason: ["g"]}
+    assert not changes.dropped
+
+
+@pytest.mark.parametrize(
+    ("example", "reason"),
+    [
+        (replace(GOOD, question=" \x07"), "empty question"),
+        (replace(GOOD, context="\ufeff\n"), "empty context"),
+        (replace(GOOD, answers=()), "no answer and not marked impossible"),
+        (replace(GOOD, answers=(Span(0, "Mill"),)), "none of its answers is in the context"),
+    ],
+)
+def test_dropped_examples(example: Example, reason: str) -> None:
+    written, changes = repaired(example)
+    assert written == []
+    assert dict(changes.dropped) == {reason: ["g"]}
+
+
+def test_offsets_follow_removed_characters() -> None:
+    """Answers move left by the characters removed before them, not inside or after them."""
+    context = "\ufeffThe\x00 kiln \x07is in Hol\ufffdlow Lane\x1b."
+    golds = ["kiln", "Hol\ufffdlow", "Lane", "\x07is", "Lane\x1b."]
+    spans = tuple(Span(context.index(gold), gold) for gold in golds)
+    (written,), changes = repaired(replace(GOOD, context=context, answers=spans))
+    assert written.context == "The kiln is in Hollow Lane."
+    assert [answer.text for answer in written.answers] == ["kiln", "Hollow", "Lane", "is", "Lane."]
+    assert [answer.start for answer in written.answers] == [4, 15, 22, 9, 22]
+    assert dict(changes.changed) == {"control characters removed": ["g"]}
+
+
+@pytest.mark.parametrize("space", "\x0b\x0c\x1c\x1d\x1e\x1f\x85")
+def test_control_character_between_words_becomes_a_space(space: str) -> None:
+    parted = replace(
+        GOOD,
+        question=f"Where is{space}the kiln?",
+        context=f"The kiln{space}is in Hollow{space}Lane.",
+        answers=(Span(15, f"Hollow{space}Lane"),),
+    )
+    written, changes = repaired(parted)
+    assert written == [GOOD]
+    assert dict(changes.changed) == {"control characters removed": ["g"]}
+
+
+def test_offset_chooses_among_repeated_words_after_removal() -> None:
+    context = "bell \x00\x00\x00bell bell"
+    (written,), _ = repaired(replace(GOOD, context=context, answers=(Span(8, "bell"),)))
+    assert written.answers == (Span(5, "bell"),)
+
+
+@pytest.mark.parametrize(
+    ("context", "answer", "expected"),
+    [
+        ("Apple was founded by Jobs. He ate an apple.", Span(0, "apple"), Span(0, "Apple")),
+        ("Zoe\u0301 met ZOÉ, zoé.", Span(0, "zoé"), Span(0, "Zoe\u0301")),
+        ("An apple. Apple was founded by Jobs.", Span(11, "apple"), Span(3, "apple")),
+        ("A bell.", Span(70, "Bell"), Span(2, "bell")),
+    ],
+)
+def test_the_place_at_the_offset_comes_first(context: str, answer: Span, expected: Span) -> None:
+    """In another case it is the answer too; an equal text elsewhere is another thing."""
+    asked = replace(GOOD, context=context, answers=(answer,))
+    (written,), changes = repaired(asked)
+    assert written.answers == (expected,)
+    is_moved = answer.start != expected.start
+    assert ("answer moved to the nearest place" in changes.changed) == is_moved
+    (finding,) = (f for f in check_items("asked", [asked], {}).findings if f.fault.is_wrong)
+    assert f"at {expected.start}" in finding.detail.rpartition(", ")[2]
+
+
+def test_a_whole_word_in_another_case_is_better_than_a_piece_of_a_word(tmp_path: Path) -> None:
+    source, out = tmp_path / "d.jsonl", tmp_path / "out.jsonl"
+    row = {"id": "a", "question": "Who?", "context": "It was just the US.", "answers": ["us"]}
+    source.write_text(json.dumps(row))
+    with pytest.raises(ReadletError, match="occurs only inside of a word, at 8; repair it with"):
+        list(read_examples(source))
+    (finding,) = check([str(source)]).files[0].findings
+    assert finding == Finding(Fault.CASE, "a", "'us': no offset given, is 'US' at 16")
+    changes = repair_file(str(source), out)
+    assert [example.answers for example in read_examples(out)] == [(Span(16, "US"),)]
+    assert dict(changes.changed) == {
+        "answer written in the case of the context": ["a"],
+        "answer without offset placed at its only occurrence": ["a"],
+    }
+
+
+def test_duplicate_ids() -> None:
+    other = replace(GOOD, question="Which lane?")
+    taken = replace(GOOD, id="g-2", question="Is g-2 free?")
+    written, changes = repaired(GOOD, taken, GOOD, other)
+    assert [example.id for example in written] == ["g", "g-2", "g-3"]
+    assert written[2] == replace(other, id="g-3")
+    assert dict(changes.dropped) == {"exact copy of an earlier example": ["g"]}
+    assert dict(changes.changed) == {"duplicate id renamed": ["g"]}
+
+
+def test_many_equal_ids_take_linear_time() -> None:
+    asked = []
+
+    class Identity(str):
+        """Counts the ids that are tried."""
+
+        __slots__ = ()
+
+        def __format__(self, spec: str) -> str:
+            asked.append(self)
+            return str(self)
+
+    examples = [replace(GOOD, id=Identity("g"), question=f"Which {n}?") for n in range(300)]
+    written, _ = repaired(*examples)
+    assert [example.id for example in written] == ["g", *(f"g-{n}" for n in range(2, 301))]
+    assert len(asked) == 299
+
+
+def test_repair_of_a_file_onto_itself(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    write_examples(path, [replace(GOOD, answers=(Span(0, "kiln"),)), replace(GOOD, id="h")])
+    changes = repair_file(str(path), path)
+    assert changes.written == 2
+    assert [example.answers[0].start for example in read_examples(path)] == [4, 15]
+
+
+def test_failing_source_leaves_no_output(tmp_path: Path) -> None:
+    source, out = tmp_path / "data.jsonl", tmp_path / "out.json"
+    write_examples(source, [GOOD])
+    source.write_bytes(source.read_bytes() + b"\xff")
+    with pytest.raises(ReadletError, match="not UTF-8 text"):
+        repair_file(str(source), out)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_sentences_are_not_repaired(tmp_path: Path) -> None:
+    source = tmp_path / "dev.tsv"
+    source.write_text("sentence\tlabel\nfine\t1\n")
+    with pytest.raises(ReadletError, match="contains texts with labels"):
+        repair_file(str(source), tmp_path / "out.json")
+    assert list(tmp_path.iterdir()) == [source]

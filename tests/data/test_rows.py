@@ -1,0 +1,409 @@
+import csv
+import gzip
+import json
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.data import read, read_examples
+from readlet.data.columns import DataFormat, parse_columns
+from readlet.data.csv_files import read_csv
+from readlet.data.json_files import read_jsonl
+from readlet.data.parquet_files import read_parquet
+from readlet.errors import ReadletError
+from readlet.types import NO_OFFSET, Example, Span
+
+CONTEXT = 'The "Heron", a ferry, crosses\nthe bay daily.'
+FERRY = Example(
+    "f1",
+    "What crosses the bay?",
+    CONTEXT,
+    (Span(4, '"Heron"'), Span(4, '"Heron", a ferry')),
+    title="Ferries",
+    language="en",
+)
+NOBODY = Example("f2", "Who steers it?", CONTEXT, is_impossible=True, title="Ferries")
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows: list[dict[str, Any]] = [
+        {
+            "id": "f1",
+            "question": FERRY.question,
+            "context": CONTEXT,
+            "answers": [{"text": a.text, "answer_start": a.start} for a in FERRY.answers],
+            "title": "Ferries",
+            "language": "en",
+        },
+        {
+            "id": "f2",
+            "question": NOBODY.question,
+            "context": CONTEXT,
+            "answers": [],
+            "title": "Ferries",
+        },
+    ]
+    path.write_text("\n\n".join(map(json.dumps, rows)))  # blank lines are allowed
+    assert list(read_jsonl(path)) == [FERRY, NOBODY]
+
+
+def test_answers_in_columns_as_datasets_store_them(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    answers: dict[str, list[Any]] = {
+        "text": [a.text for a in FERRY.answers],
+        "answer_start": [a.start for a in FERRY.answers],
+    }
+    row = {"id": "f1", "question": FERRY.question, "context": CONTEXT, "answers": answers}
+    path.write_text(json.dumps(row))
+    assert next(read_jsonl(path)).answers == FERRY.answers
+    answers["answer_start"].pop()
+    path.write_text(json.dumps(row))
+    with pytest.raises(ReadletError, match="line 1: 2 answer texts but 1 starts"):
+        list(read_jsonl(path))
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_csv_with_quotes_and_line_ends_in_cells(
+    tmp_path: Path, delimiter: str, line_end: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="", encoding="utf-8-sig") as stream:
+        writer = csv.writer(stream, delimiter=delimiter, lineterminator=line_end)
+        writer.writerow(["id", "question", "context", "answers", "is_impossible", "title"])
+        answers = json.dumps([{"text": a.text, "answer_start": a.start} for a in FERRY.answers])
+        writer.writerow(["f1", FERRY.question, CONTEXT, answers, "False", "Ferries"])
+        writer.writerow(["f2", NOBODY.question, CONTEXT, "", "true", "Ferries"])
+    ferry, nobody = read_csv(path)
+    assert ferry == Example("f1", FERRY.question, CONTEXT, FERRY.answers, title="Ferries")
+    assert nobody == NOBODY
+
+
+def test_csv_with_other_names_and_numbers_that_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("nr,ask,passage,gold,at\n1,When?,1904 it was,1904,0\n2,Why?,1904 it was,,\n")
+    columns = parse_columns(
+        ["id=nr", "question=ask", "context=passage", "answer=gold", "answer_start=at"]
+    )
+    assert list(read_csv(path, DataFormat(columns))) == [
+        Example("1", "When?", "1904 it was", (Span(0, "1904"),)),
+        Example("2", "Why?", "1904 it was", is_impossible=True),
+    ]
+
+
+def test_answer_without_start_needs_a_single_occurrence(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {"question": "Q", "context": "red, blue, red", "answer": answer}
+        for answer in ("blue", "red", "green")
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    starts = [example.answers[0].start for example in read_jsonl(path)]
+    assert starts == [5, -1, -1]  # `data check` finds -1, and can repair it
+
+
+def test_parquet(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    spans = [{"text": a.text, "answer_start": a.start} for a in FERRY.answers]
+    table = arrow.table(
+        {
+            "id": ["f1", "f2"],
+            "question": [FERRY.question, NOBODY.question],
+            "passage": [CONTEXT, CONTEXT],
+            "answers": [spans, []],
+            "title": ["Ferries", "Ferries"],
+            "language": ["en", None],
+        }
+    )
+    path = tmp_path / "looks-like.json"
+    parquet.write_table(table, path)
+    assert list(read(path, DataFormat({"context": "passage"}))) == [FERRY, NOBODY]
+    with pytest.warns(UserWarning, match="column 'passage' is read as 'context'"):
+        assert list(read_parquet(path)) == [FERRY, NOBODY]
+    with pytest.raises(ReadletError, match=r"no column 'text' .*--column context=NAME"):
+        list(read_parquet(path, DataFormat({"context": "text"})))
+    content = path.read_bytes()
+    path.write_bytes(content[:-20])
+    with pytest.raises(ReadletError, match="damaged Parquet"):
+        list(read(path))
+    path.write_bytes(gzip.compress(content))
+    assert list(read(path, DataFormat({"context": "passage"}))) == [FERRY, NOBODY]
+    path.write_bytes(gzip.compress(content)[:-20])
+    with pytest.raises(ReadletError, match="the gzip data is damaged or ends early"):
+        list(read(path, DataFormat({"context": "passage"})))
+
+
+def test_parquet_starts_with_gaps(tmp_path: Path) -> None:
+    """Missing values turn integers into floats: 4.0 is read as 4, and NaN is a missing value."""
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "rows.parquet"
+    columns = {"question": ["Q", "Q"], "context": ["the bay", "the bay"], "answer": ["bay", None]}
+    parquet.write_table(arrow.table(columns | {"answer_start": [4.0, None]}), path)
+    assert [example.answers for example in read(path)] == [(Span(4, "bay"),), ()]
+    parquet.write_table(arrow.table(columns | {"answer_start": [float("nan"), None]}), path)
+    assert [example.answers for example in read(path)] == [(Span(4, "bay"),), ()]
+    parquet.write_table(arrow.table(columns | {"answer_start": [4.5, None]}), path)
+    with pytest.raises(ReadletError, match=r"row 1: 'answer_start' is 4\.5, not a whole number"):
+        list(read(path))
+
+
+def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
+    """The same rows, all of text, in the format that the name says."""
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif path.suffix == ".csv":
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        parquet.write_table(arrow.Table.from_pylist(rows), path)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
+def test_an_empty_answer_is_none_in_every_format(tmp_path: Path, name: str) -> None:
+    asked = {"question": "Who?", "context": "Ada wrote it."}
+    for field in ("answer", "answers"):
+        write_rows(tmp_path / name, [asked | {field: ""}])
+        (example,) = read_examples(tmp_path / name)
+        assert (example.answers, example.is_impossible) == ((), True)
+    empty = dict.fromkeys(("answers", "answer", "answer_start", "is_impossible"), "")
+    write_rows(tmp_path / name, [asked | empty | {"answer": "Ada"}, asked | empty])
+    found = [(example.answers, example.is_impossible) for example in read_examples(tmp_path / name)]
+    assert found == [((Span(0, "Ada"),), False), ((), True)]
+    write_rows(tmp_path / name, [asked | {"answer": "", "answer_start": "0"}])
+    (example,) = read_examples(tmp_path / name)  # the start of an empty answer is ignored
+    assert (example.answers, example.is_impossible) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "fault"),
+    [
+        ('{"question": "Q", ', "line 2, column 19", "double quotes"),
+        ("[1, 2]", "line 2", "is a list, not an object"),
+        ("17", "line 2", "is a int, not an object"),
+        ('{"question": "Q", "context": 5}', "line 2", "'context' is 5, not text"),
+        ('{"question": null, "context": "c"}', "line 2", "'question' is missing"),
+        ('{"question": "Q", "context": "c", "is_impossible": 2}', "line 2", "'is_impossible' is 2"),
+        ("[" * 100_000, "line 2", "nested too deeply"),
+        ('{"id": ' + "1" * 5000 + "}", "line 2", "too many digits"),
+    ],
+)
+def test_bad_line_of_jsonl(tmp_path: Path, line: str, place: str, fault: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "Q", "context": "c"}\n' + line + "\n")
+    with pytest.raises(ReadletError, match=rf"rows\.jsonl: {place}: .*{fault}.*; \w"):
+        list(read_jsonl(path))
+
+
+@pytest.mark.parametrize(
+    ("row", "place", "fault"),
+    [
+        ("a,b", "line 2", "2 cells under 3 column names"),
+        ("a,b,c,d", "line 2", "4 cells under 3 column names"),
+        ('a,"b"c,d', "line 2", "not valid CSV"),
+        ('a,"b,c', "line 2", "not valid CSV"),
+    ],
+)
+def test_bad_row_of_csv(tmp_path: Path, row: str, place: str, fault: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"id,question,context\n{row}\n")
+    with pytest.raises(ReadletError, match=rf"rows\.csv: {place}: {fault}.*; \w"):
+        list(read_csv(path))
+
+
+@pytest.mark.parametrize("pair", ["context", "context=", "=passage", "colour=red"])
+def test_bad_column_pair(pair: str) -> None:
+    with pytest.raises(ReadletError, match=f"--column {pair}: write FIELD=NAME, with FIELD one of"):
+        parse_columns([pair])
+
+
+def test_a_named_column_must_exist(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,context,answer\nWho?,Ada wrote it.,Ada\n")
+    with pytest.raises(ReadletError, match=r"rows\.csv: header: no column 'nope' .*answer=NAME"):
+        list(read(path, DataFormat({"answer": "nope"})))
+
+
+def test_a_start_without_an_answer_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,context,answer,answer_start\nWho?,Ada wrote it.,,4\n")
+    with pytest.raises(ReadletError, match="line 2: 'answer_start' without 'answer'"):
+        list(read(path))
+
+
+def test_unlabelled_rows_are_not_impossible(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,context,ans\nWho?,Ada wrote it.,Ada\n")
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert (example.is_impossible, example.is_labelled) == (False, False)
+    with pytest.raises(ReadletError, match=r"are unlabelled: no column 'answer' \(it has .*, ans"):
+        list(read_examples(path))
+
+
+def test_the_order_of_lines_does_not_matter(tmp_path: Path) -> None:
+    """Empty answers mark an impossible question; a line without the field is unlabelled."""
+    rows: list[dict[str, Any]] = [
+        {"id": "none", "question": "Who?", "context": "Ada wrote it."},
+        {"id": "empty", "question": "Who?", "context": "Ada wrote it.", "answers": []},
+        {"id": "null", "question": "Who?", "context": "Ada wrote it.", "answers": None},
+        {"id": "ada", "question": "Who?", "context": "Ada wrote it.", "answer": "Ada"},
+    ]
+    path = tmp_path / "rows.jsonl"
+    for order in permutations(rows):
+        path.write_text("".join(json.dumps(row) + "\n" for row in order))
+        impossible = {item.id: item.is_impossible for item in read_jsonl(path)}
+        assert impossible == {"none": False, "empty": True, "null": True, "ada": False}
+
+
+def test_commands_without_column_option_suggest_another_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("ask,context,answer\nWho?,Ada wrote it.,Ada\n")
+    with pytest.raises(ReadletError, match=r"; name the column with --column question=NAME "):
+        list(read_examples(path, DataFormat()))
+    with pytest.raises(ReadletError) as caught:
+        list(read_examples(path))
+    assert str(caught.value) == (
+        f"{path}: header: no column 'question' (it has ask, context, answer); "
+        f"rename the columns: readlet data convert {path} --column question=NAME --out OUT.jsonl"
+    )
+
+
+def test_columns_are_for_flat_files(tmp_path: Path) -> None:
+    path = tmp_path / "squad.json"
+    path.write_text('{"data": [{"paragraphs": []}]}')
+    with pytest.raises(ReadletError, match="no named columns; omit --column"):
+        list(read(path, DataFormat({"answer": "gold"})))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('{"data": {}}', r"expected '\['"),
+        ('{"data": null}', r"expected '\['"),
+        ("{}", "line 1: no column 'question' .it has none."),
+    ],
+)
+def test_objects_that_are_neither(tmp_path: Path, text: str, error: str) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(text)
+    with pytest.raises(ReadletError, match=error):
+        list(read(path))
+
+
+def test_a_row_may_have_a_field_named_data(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "Q", "context": "c", "answers": [], "data": [1]}\n')
+    assert [example.question for example in read(path)] == ["Q"]
+
+
+def test_squad_is_detected_by_a_late_key(tmp_path: Path) -> None:
+    path = tmp_path / "late.json"
+    path.write_text('{"meta": {"note": "%s"}, "data": []}' % ("x" * 100_000))
+    assert list(read(path)) == []
+
+
+def test_old_line_endings_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "mac.csv"
+    path.write_bytes(b"question,context,answer\rWho?,Ada came.,Ada\r")
+    with pytest.raises(ReadletError, match=r"mac.csv: header: lines end in CR only.*; save"):
+        list(read(path))
+
+
+def test_two_columns_of_the_same_name_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text("question,context,context\nWho?,Ada came.,Bob came.\n")
+    with pytest.raises(
+        ReadletError, match=r"twice.csv: header: 2 columns are named 'context'; give each"
+    ):
+        list(read(path))
+
+
+def test_an_answer_that_contradicts_the_answers_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "both.jsonl"
+    row = {"question": "Who?", "context": "Ada came.", "answer": "Ada"}
+    path.write_text(json.dumps(row | {"answers": []}) + "\n")
+    with pytest.raises(ReadletError, match=r"line 1: 'answer' is not one of its 'answers'; remove"):
+        list(read(path))
+    listed = [{"text": "Ada", "answer_start": 0}, {"text": "Ada came", "answer_start": 0}]
+    path.write_text(json.dumps(row | {"answers": listed}) + "\n")
+    (example,) = read(path)
+    assert isinstance(example, Example)
+    assert [span.text for span in example.answers] == ["Ada", "Ada came"]
+
+
+def test_errors_name_the_columns_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    rows = [{"question": "Who?", "passage": "Ada came."}, {"question": "Who?"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(
+        ReadletError, match=r"line 2: 'passage' is missing; give every record a text"
+    ):
+        list(read(path, DataFormat({"context": "passage"})))
+
+
+@pytest.mark.parametrize("start", [0, -1, None])
+def test_the_start_of_an_empty_answer_is_ignored(tmp_path: Path, start: int | None) -> None:
+    path = tmp_path / "none.jsonl"
+    row = {"question": "Who?", "context": "Ada came.", "answer": "", "answer_start": start}
+    path.write_text(json.dumps(row) + "\n")
+    (example,) = read_examples(path)
+    assert (example.answers, example.is_impossible) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("context", "cell", "answers"),
+    [
+        ("Anna went home.", "Anna", (Span(0, "Anna"),)),
+        ("It was in 1881.", "1881", (Span(10, "1881"),)),
+        ("That is true.", "true", (Span(8, "true"),)),
+        ("Anna [1] went.", "[1] went", (Span(5, "[1] went"),)),
+        ("Anna went home.", '""Anna""', (Span(0, "Anna"),)),
+        ("Anna saw Anna.", "Anna", (Span(NO_OFFSET, "Anna"),)),
+        ("Anna went home.", "anna", (Span(NO_OFFSET, "anna"),)),  # `data check --fix` repairs it
+        ("Anna went home.", "", ()),
+    ],
+)
+def test_answers_may_be_plain_text(
+    tmp_path: Path, context: str, cell: str, answers: tuple[Span, ...]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f'question,context,answers\nWho?,{context},"{cell}"\n')
+    (example,) = read_csv(path)
+    assert example.answers == answers
+    assert example.is_impossible == (not answers)
+
+
+def test_plain_answers_with_starts(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    rows = "Who?,Ada saw Ada.,Ada,8\nWho?,Ada saw Ada.,Ada,0\nWho?,Ada saw Ada.,,0\n"
+    path.write_text(f"question,context,answers,answer_start\n{rows}")
+    found = [example.answers for example in read_csv(path)]
+    assert found == [(Span(8, "Ada"),), (Span(0, "Ada"),), ()]
+
+
+def test_damaged_lists_are_no_plain_text(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('question,context,answers\nWho?,Ada came.,"[""Ada"""\n')
+    with pytest.raises(ReadletError, match="'answers' is not a list"):
+        list(read_csv(path))
+
+
+def test_a_column_named_for_a_field_is_no_other_field(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("question,context,answers\nWho?,Ada came.,Bo\n")
+    (example,) = read_csv(path, DataFormat(parse_columns(["answer=answers"])))
+    assert example.answers == (Span(NO_OFFSET, "Bo"),)
+    with pytest.raises(ReadletError, match=r"no column 'context' \(it has question, context"):
+        list(read_csv(path, DataFormat(parse_columns(["title=context"]))))

@@ -1,0 +1,176 @@
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.data import read_examples, write_examples
+from readlet.data.json_files import read_json
+from readlet.errors import ReadletError
+from readlet.types import Example, Span
+
+CONTEXT = "Two mills, one river: the Arn."
+VERSION_1 = {
+    "data": [
+        {
+            "title": "Mills",
+            "paragraphs": [
+                {
+                    "context": CONTEXT,
+                    "qas": [
+                        {
+                            "id": "m1",
+                            "question": "Which river?",
+                            "answers": [
+                                {"text": "the Arn", "answer_start": 22},
+                                {"text": "Arn", "answer_start": 26},
+                                {"text": "Arn", "answer_start": 26},
+                            ],
+                        }
+                    ],
+                },
+                {"context": "Nothing is asked here.", "qas": []},
+            ],
+        },
+        {
+            "title": "Empty",
+            "paragraphs": [],
+        },
+    ],
+    "version": "1.1",
+}
+
+
+def test_version_1(tmp_path: Path) -> None:
+    path = tmp_path / "train.json"
+    path.write_text(json.dumps(VERSION_1))
+    golds = (Span(22, "the Arn"), Span(26, "Arn"), Span(26, "Arn"))
+    assert list(read_json(path)) == [
+        Example("m1", "Which river?", CONTEXT, golds, is_impossible=False, title="Mills")
+    ]
+
+
+def test_version_2(tmp_path: Path, squad_text: Callable[..., str]) -> None:
+    plausible = {"text": "Two", "answer_start": 0}
+    questions: list[dict[str, Any]] = [
+        {
+            "id": "no",
+            "question": "How many bridges?",
+            "answers": [],
+            "is_impossible": True,
+            "plausible_answers": [plausible],
+        },
+        {
+            "id": "yes",
+            "question": "How many mills?",
+            "answers": [plausible],
+            "is_impossible": False,
+        },
+    ]
+    path = tmp_path / "dev.json"
+    path.write_text(squad_text(CONTEXT, questions, version="v2.0"))
+    no, yes = read_json(path)
+    assert no.is_impossible
+    assert no.answers == ()
+    assert no.plausible_answers == (Span(0, "Two"),)
+    assert not yes.is_impossible
+    assert yes.answers == (Span(0, "Two"),)
+
+
+def test_gzip_under_any_name(tmp_path: Path) -> None:
+    plain, zipped = tmp_path / "a.json", tmp_path / "a.json.gz"
+    plain.write_text(json.dumps(VERSION_1))
+    zipped.write_bytes(gzip.compress(plain.read_bytes()))
+    odd = tmp_path / "zipped-but-says.json"
+    odd.write_bytes(zipped.read_bytes())
+    assert list(read_json(plain)) == list(read_json(zipped)) == list(read_json(odd)) != []
+
+
+def test_optional_keys(tmp_path: Path) -> None:
+    """Languages are kept, numeric ids become text, and a null title is empty."""
+    qas = [{"id": 7, "question": "Q", "answers": []}]
+    article = {"title": None, "language": "de", "paragraphs": [{"context": "C", "qas": qas}]}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"note": {"data": 1}, "data": [article], "made": 2024.5}))
+    # Without a flag, a question without answers is impossible.
+    assert list(read_json(path)) == [Example("7", "Q", "C", is_impossible=True, language="de")]
+
+
+def test_written_file_has_the_official_form(tmp_path: Path, sound: list[Example]) -> None:
+    path = tmp_path / "out.json"
+    write_examples(path, sound)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["version"] == "v2.0"
+    assert [article["title"] for article in document["data"]] == ["Cape Wick", ""]
+    # Questions about one context are in one paragraph.
+    assert [len(p["qas"]) for article in document["data"] for p in article["paragraphs"]] == [2, 1]
+    assert document["data"][0]["paragraphs"][0]["qas"][0]["answers"][0] == {
+        "text": "Ada Brook",
+        "answer_start": 33,
+    }
+    answerable = [example for example in sound if example.answers]
+    write_examples(path, answerable)
+    assert json.loads(path.read_text(encoding="utf-8"))["version"] == "1.1"
+
+
+GOOD: dict[str, Any] = {"id": "q", "question": "Q", "answers": []}
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "fault"),
+    [
+        ([3], "article 1", "is not an object"),
+        ([{"title": "t"}], "article 1", "'paragraphs' is missing"),
+        ([{"paragraphs": 3}], "article 1", "'paragraphs' is not a list"),
+        ([{"paragraphs": []}, {"paragraphs": ["x"]}], "article 2, paragraph 1", "not an object"),
+        ([{"paragraphs": [{"qas": []}]}], "article 1, paragraph 1", "'context' is missing"),
+        ([{"paragraphs": [{"context": "c"}]}], "article 1, paragraph 1", "'qas' is missing"),
+    ],
+)
+def test_wrong_shape_is_reported_with_its_place(
+    tmp_path: Path, data: list[Any], place: str, fault: str
+) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps({"data": data}))
+    with pytest.raises(ReadletError, match=rf"odd\.json: {place}: .*{fault}.*; \w"):
+        list(read_json(path))
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "fault"),
+    [
+        ({"id": None}, "article 1, paragraph 1", "no 'id'"),
+        ({"id": True}, "article 1, paragraph 1", "no 'id'"),
+        ({"question": 5}, "question 'q'", "'question' is 5, not text"),
+        ({"answers": 5}, "question 'q'", "'answers' is not a list"),
+        ({"answers": [7]}, "question 'q'", "answer 1 is 7"),
+        ({"answers": [{"answer_start": 1}]}, "question 'q', answer 1", "'text' is missing"),
+        ({"answers": [{"text": "a", "answer_start": 1.5}]}, "question 'q', answer 1", "is 1.5"),
+        ({"answers": [{"text": "a", "answer_start": "1"}]}, "question 'q', answer 1", "is '1'"),
+        ({"answers": [{"text": "a", "answer_start": True}]}, "question 'q', answer 1", "is True"),
+        ({"is_impossible": "no"}, "question 'q'", "'is_impossible' is 'no'"),
+    ],
+)
+def test_wrong_value_is_reported_with_its_question(
+    tmp_path: Path, squad_text: Callable[..., str], change: dict[str, Any], place: str, fault: str
+) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(squad_text("a river", [GOOD | change]))
+    with pytest.raises(ReadletError, match=rf"odd\.json: {place}: .*{fault}.*; \w"):
+        list(read_json(path))
+
+
+def test_answer_must_be_at_its_offset(tmp_path: Path, squad_text: Callable[..., str]) -> None:
+    path = tmp_path / "off.json"
+    answers = [{"text": "Arn", "answer_start": 25}]
+    path.write_text(squad_text(CONTEXT, [GOOD | {"answers": answers}]))
+    with pytest.raises(
+        ReadletError, match=r"off\.json: question 'q': answer 'Arn' is not at 25 \(nearest at 26\)"
+    ):
+        list(read_examples(path))
+    answers[0]["text"] = "Nile"
+    path.write_text(squad_text(CONTEXT, [GOOD | {"answers": answers}]))
+    with pytest.raises(ReadletError, match="answer 'Nile' is not in the context"):
+        list(read_examples(path))

@@ -1,0 +1,259 @@
+"""Metrics of tasks against the official summaries, and significance tests against plain loops."""
+
+import itertools
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from readlet.data import read_examples
+from readlet.evaluation.classification import (
+    ACCURACY,
+    CLASSES,
+    F1,
+    MATTHEWS,
+    class_items,
+    glue_scores,
+)
+from readlet.evaluation.significance import (
+    bootstrap_intervals,
+    difference_p,
+    paired_permutations,
+    percentile_interval,
+    resampled_scores,
+    score_interval,
+    swapped_p_values,
+)
+from readlet.evaluation.squad import rules_of, score_questions, summary
+from readlet.evaluation.task import Metric
+from readlet.evaluation.tasks import LABELS, SPANS, TASKS, task_of
+from readlet.types import Example, Prediction, Sentence
+
+# --- summaries ------------------------------------------------------------------------------------
+
+
+def predictions_for(examples: Sequence[Example]) -> list[Prediction]:
+    """Correct, partly correct, wrong, and no answer in turn."""
+    texts = [
+        ("", e.answers[0].text, f"the {e.answers[0].text} indeed", e.context[:9])[n % 4]
+        if e.answers
+        else ("", e.context[:9])[n % 2]
+        for n, e in enumerate(examples)
+    ]
+    return [Prediction(text, n, n + len(text), 0.5, 0.5, not text) for n, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize("only_answerable", [False, True])
+def test_span_metrics_equal_the_official_summary(only_answerable: bool) -> None:
+    examples = [e for e in read_examples("bundled:dev") if e.answers or not only_answerable]
+    predictions = predictions_for(examples)
+    scored = SPANS.score(examples, predictions)
+    texts = {e.id: p.text for e, p in zip(examples, predictions, strict=True)}
+    official = summary(score_questions(examples, texts, rules_of(examples)))
+    assert scored.summary == official  # to the last digit
+    assert scored.answers == texts
+    assert list(scored.ids) == [e.id for e in examples]
+    assert scored.items["start"].tolist() == [p.start for p in predictions]
+    for metric in SPANS.metrics:
+        if metric.name in official:
+            assert metric.score(scored.items) == pytest.approx(official[metric.name], abs=1e-9)
+        else:
+            assert only_answerable
+            assert metric.name.startswith("NoAns_")
+            assert metric.score(scored.items) == 0.0
+
+
+def test_a_repeated_id_is_one_item_by_the_rules_of_2() -> None:
+    twice = [Example("a", "?", "oak"), Example("a", "?", "oak")]
+    scored = SPANS.score(
+        twice, [Prediction("oak", 0, 3, 1, 0, False), Prediction("", 0, 0, 0, 1, True)]
+    )
+    assert list(scored.ids) == ["a"]
+    assert scored.items["exact"].tolist() == [1.0]
+    assert scored.items["start"].tolist() == [0]
+
+
+labels_and_guesses = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=30)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@given(labels_and_guesses)
+def test_class_metrics_equal_the_official_summary(name: str, pairs: list[tuple[int, int]]) -> None:
+    task = TASKS[name]
+    labels, guesses = [label for label, _ in pairs], [guess for _, guess in pairs]
+    sentences = [Sentence(str(n), "a", str(label)) for n, label in enumerate(labels)]
+    scored = task.score(sentences, [str(guess) for guess in guesses])
+    assert scored.summary == glue_scores(name, labels, guesses)  # type: ignore[arg-type]
+    assert scored.answers == {str(n): str(guess) for n, guess in enumerate(guesses)}
+    assert {metric.name for metric in task.metrics} | {"total"} == set(scored.summary)
+    for metric in task.metrics:
+        assert metric.score(scored.items) == pytest.approx(scored.summary[metric.name], abs=1e-9)
+
+
+def test_a_formula_accepts_arrays_of_sums() -> None:
+    generator = np.random.default_rng(0)
+    for metric in (MATTHEWS, F1, ACCURACY):
+        sums = generator.integers(0, 9, (5, 3, len(metric.columns)))  # (5, 3, columns)
+        sums[0, 0] = 0
+        together = metric.of_sums(sums)
+        assert together.shape == (5, 3)
+        for place in itertools.product(range(5), range(3)):
+            assert together[place] == metric.of_sums(sums[place])
+        assert together[0, 0] == 0
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_tasks_are_complete(task: object) -> None:
+    assert isinstance(task, type(SPANS))
+    names = [metric.name for metric in task.metrics]
+    assert len(set(names)) == len(names)
+    assert {task.decisive, *task.headline} <= set(names)
+    assert all(LABELS[metric.name] == metric.label for metric in task.metrics)
+
+
+def test_progress_lines() -> None:
+    assert SPANS.progress({"exact": 61.2, "f1": 71.333, "total": 9}) == "EM 61.20, F1 71.33"
+    assert TASKS["cola"].progress({"matthews_correlation": 58.9}) == "Matthews correlation 58.90"
+    assert TASKS["mrpc"].progress({"f1": 90.3, "accuracy": 86.7}) == "Accuracy 86.70, F1 90.30"
+
+
+@pytest.mark.parametrize(
+    ("scores", "name"),
+    [
+        ({"exact": 1.0, "f1": 2.0, "total": 3.0, "softmax.00.variance": 0.1}, "spans"),
+        ({"matthews_correlation": 4.0, "total": 3.0}, "2 classes: matthews_correlation"),
+        ({"accuracy": 5.0, "f1": 6.0}, "2 classes: accuracy, f1"),
+        ({"macro_f1": 5.0, "accuracy": 6.0, "total": 3}, "2 classes: macro_f1, accuracy"),
+        ({"pearson": 5.0, "spearman": 6.0}, "values"),
+    ],
+)
+def test_the_task_follows_from_the_scores(scores: dict[str, float], name: str) -> None:
+    assert task_of(scores).name == name
+
+
+# --- intervals and tests against plain loops ------------------------------------------------------
+
+
+def plain_score(metric: Metric, labels: Sequence[int], guesses: Sequence[int]) -> float:
+    """By the official function, which does not use sums of columns."""
+    task = "cola" if metric is MATTHEWS else "mrpc"
+    return glue_scores(task, labels, guesses)[metric.name]  # type: ignore[arg-type]
+
+
+def some_guesses(seed: int, count: int, skill: float) -> tuple[list[int], list[int]]:
+    draw = random.Random(seed)
+    labels = [int(draw.random() < 0.65) for _ in range(count)]
+    return labels, [label if draw.random() < skill else 1 - label for label in labels]
+
+
+@pytest.mark.parametrize("metric", [MATTHEWS, F1], ids=lambda metric: metric.name)
+def test_an_interval_equals_a_plain_bootstrap(metric: Metric) -> None:
+    labels, guesses = some_guesses(1, 37, 0.8)
+    generator = np.random.default_rng(0)
+    scores = []
+    for _ in range(10):  # in batches, as the function draws
+        for row in generator.integers(0, 37, (100, 37)):
+            drawn = ([labels[n] for n in row], [guesses[n] for n in row])
+            scores.append(plain_score(metric, *drawn))
+    expected = np.percentile(scores, [2.5, 97.5])
+    found = score_interval(metric, class_items(labels, guesses))
+    assert found == pytest.approx(expected.tolist(), abs=1e-9)
+    assert found[0] < plain_score(metric, labels, guesses) < found[1]
+
+
+def swapped_everywhere(
+    metric: Metric, labels: Sequence[int], pairs: Sequence[tuple[list[int], list[int]]]
+) -> float:
+    """The exact p-value over all possible swaps; a pair of systems for each seed."""
+
+    def difference(swapped: Sequence[bool]) -> float:
+        total = 0.0
+        for first, second in pairs:
+            cells = list(zip(first, second, swapped, strict=True))
+            ours = [b if swap else a for a, b, swap in cells]
+            theirs = [a if swap else b for a, b, swap in cells]
+            total += plain_score(metric, labels, ours) - plain_score(metric, labels, theirs)
+        return abs(total)
+
+    observed = difference([False] * len(labels))
+    ways = list(itertools.product((False, True), repeat=len(labels)))
+    return sum(difference(way) >= observed - 1e-9 for way in ways) / len(ways)
+
+
+@pytest.mark.parametrize("metric", [MATTHEWS, F1], ids=lambda metric: metric.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_p_is_close_to_that_of_all_swaps(metric: Metric, seed: int) -> None:
+    labels, first = some_guesses(seed, 9, 0.9)
+    _, second = some_guesses(seed + 50, 9, 0.5)
+    exact = swapped_everywhere(metric, labels, [(first, second)])
+    found = difference_p(metric, class_items(labels, first), class_items(labels, second))
+    # Four standard errors of 10,000 draws, plus the observed one, which is always counted.
+    assert found == pytest.approx(exact, abs=4 * (exact * (1 - exact) / 1e4) ** 0.5 + 1e-4)
+
+
+def test_several_seeds_and_pairs_are_tested_together() -> None:
+    """The score of a system is the mean over its seeds, and an item is swapped for all seeds."""
+    labels, _ = some_guesses(7, 8, 1.0)
+    draw = random.Random(8)
+    pairs = [  # two pairs of rows, two seeds each, both sides
+        [tuple([draw.randint(0, 1) for _ in labels] for _ in range(2)) for _ in range(2)]
+        for _ in range(2)
+    ]
+    first, second = (
+        np.stack(
+            [
+                np.stack([MATTHEWS.table(class_items(labels, both[side])) for both in of_seeds], 1)
+                for of_seeds in pairs
+            ],
+            1,
+        )  # (items, pairs, seeds, columns)
+        for side in (0, 1)
+    )
+    found = swapped_p_values(first, second, MATTHEWS.of_sums)
+    for p, of_seeds in zip(found, pairs, strict=True):
+        exact = swapped_everywhere(MATTHEWS, labels, of_seeds)  # type: ignore[arg-type]
+        assert p == pytest.approx(exact, abs=4 * (exact * (1 - exact) / 1e4) ** 0.5 + 1e-4)
+    scores = resampled_scores(first, MATTHEWS.of_sums, resamples=150)
+    rows = np.random.default_rng(0).integers(0, 8, (100, 8))
+    for number, of_seeds in enumerate(pairs):
+        plain = [
+            np.mean(
+                [
+                    plain_score(MATTHEWS, [labels[n] for n in row], [ours[n] for n in row])
+                    for ours, _ in of_seeds
+                ]
+            )
+            for row in rows
+        ]
+        assert scores[:100, number] == pytest.approx(plain, abs=1e-9)
+
+
+def test_equal_systems_have_no_difference() -> None:
+    labels, guesses = some_guesses(3, 20, 0.7)
+    items = class_items(labels, guesses)
+    assert difference_p(MATTHEWS, items, items) == 1.0
+    assert difference_p(ACCURACY, items, items) == 1.0
+    assert score_interval(F1, class_items([], [])) == (0.0, 0.0)
+    assert difference_p(F1, class_items([], []), class_items([], [])) == 1.0
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 1000))
+def test_both_methods_agree_for_means(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    first, second = generator.integers(0, 2, (2, 40, 3)).astype(np.float32)  # (items, pairs) each
+    tables = [
+        np.stack([side, np.ones_like(side)], axis=-1)[:, :, None]  # (items, pairs, 1, columns)
+        for side in (first, second)
+    ]
+    scores = [resampled_scores(table, ACCURACY.of_sums, resamples=120) for table in tables]
+    general = percentile_interval(scores[0] - scores[1])
+    assert general == pytest.approx(
+        100 * bootstrap_intervals(first - second, resamples=120), abs=1e-3
+    )
+    p = swapped_p_values(*tables, ACCURACY.of_sums, permutations=300)
+    # A flag keeps a sign there and swaps here: the same draws up to a sign, which has no effect.
+    assert p == pytest.approx(paired_permutations(first - second, permutations=300), abs=1e-12)

@@ -1,0 +1,82 @@
+"""Neighbours and CSLS against plain sorting, whatever the blocks and bounds."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from readlet.vectors import retrieval
+from readlet.vectors.retrieval import csls, density, nearest
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieval, "_QUERIES", 7)
+    monkeypatch.setattr(retrieval, "_ROWS", 23)
+
+
+def crowded(rows: int, width: int) -> Tensor:
+    """Unit vectors that lean to one side, as those of words do: some are near to all others."""
+    return normalize(torch.randn(rows, width) + torch.linspace(0, 1.5, width))
+
+
+def all_scores(sources: Tensor, targets: Tensor) -> Tensor:
+    cosines = sources.double() @ targets.double().T
+    of_source = cosines.sort(dim=1, descending=True).values[:, :10].mean(dim=1)
+    of_target = cosines.sort(dim=0, descending=True).values[:10].mean(dim=0)
+    return 2 * cosines - of_source[:, None] - of_target
+
+
+def test_nearest_rows_are_those_of_a_full_sort() -> None:
+    queries, table, penalty = torch.randn(30, 6), torch.randn(100, 6), torch.rand(100)
+    values, rows = nearest(queries, table, 4)
+    expected = (queries @ table.T).sort(dim=1, descending=True)
+    torch.testing.assert_close(values, expected.values[:, :4])
+    assert torch.equal(rows, expected.indices[:, :4])
+    values, rows = nearest(queries, table, 30, penalty=penalty)
+    expected = (2 * queries @ table.T - penalty).sort(dim=1, descending=True)
+    torch.testing.assert_close(values, expected.values[:, :30])
+    assert torch.equal(rows, expected.indices[:, :30])
+
+
+def test_a_table_with_few_rows() -> None:
+    queries, table = torch.randn(3, 4), torch.randn(2, 4)
+    assert nearest(queries, table, 5)[1].shape == (3, 2)
+    torch.testing.assert_close(density(queries, table), (queries @ table.T).mean(dim=1))
+    scores, rows = csls(normalize(queries), normalize(queries), normalize(table), 5)
+    assert scores.shape == rows.shape == (3, 2)
+
+
+@pytest.mark.parametrize(("some", "listed"), [(10, 3), (10, 12), (40, 5), (1000, 64)])
+@pytest.mark.parametrize("seed", range(3))
+def test_csls_is_exact_whatever_the_bounds(
+    monkeypatch: pytest.MonkeyPatch, some: int, listed: int, seed: int
+) -> None:
+    monkeypatch.setattr(retrieval, "_SOME", some)
+    monkeypatch.setattr(retrieval, "_LISTED", listed)
+    torch.manual_seed(seed)
+    sources, targets = crowded(150, 12), crowded(200, 12)
+    expected = all_scores(sources, targets)[:40].topk(3)
+    scores, rows = csls(sources[:40], sources, targets, 3)
+    torch.testing.assert_close(scores.double(), expected.values, atol=1e-5, rtol=0)
+    assert torch.equal(rows, expected.indices)
+
+
+def test_csls_leaves_most_densities_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the bounds need all targets; the exact densities are those of likely ones."""
+    monkeypatch.setattr(retrieval, "_SOME", 100)
+    monkeypatch.setattr(retrieval, "_QUERIES", 512)
+    monkeypatch.setattr(retrieval, "_ROWS", 1024)
+    sources = crowded(400, 20)
+    targets = normalize(torch.cat([sources[:50], torch.randn(2000, 20)]))
+    computed = []
+
+    def counted(queries: Tensor, table: Tensor, **options: object) -> Tensor:
+        if len(table) == len(sources):
+            computed.append(len(queries))
+        return density(queries, table)
+
+    monkeypatch.setattr(retrieval, "density", counted)
+    _, rows = csls(sources[:50], sources, targets, 1)
+    assert rows[:, 0].tolist() == list(range(50))
+    assert 0 < sum(computed) < 400
