@@ -87,14 +87,14 @@ def test_size_of_kinds(kinds: dict[str, list[Example]]) -> None:
 
 
 def test_every_kind_has_its_share(kinds: dict[str, list[Example]]) -> None:
-    for examples in kinds.values():
+    for examples in (kinds["kinds-train"], kinds["kinds-dev"]):
         passages = Counter(_kind(title) for title in {e.title for e in examples})
         shares = [passages[kind] for kind in _KINDS]
         assert min(shares) > sum(shares) / len(_KINDS) * 0.8
 
 
 def test_a_third_of_each_kind_has_no_answer(kinds: dict[str, list[Example]]) -> None:
-    for examples in kinds.values():
+    for examples in (kinds["kinds-train"], kinds["kinds-dev"]):
         for kind in _KINDS:
             flags = [e.is_impossible for e in examples if _kind(e.title) == kind]
             assert sum(flags) / len(flags) == pytest.approx(1 / 3, abs=0.04)
