@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from readlet.errors import ReadletError
 from readlet.families.qacnn import QacnnFamily
+from readlet.fitting import spans
 from readlet.fitting.character_scores import CharacterScores, probabilities
 from readlet.fitting.folds import part_of
 from readlet.fitting.spans import SpanObjective
@@ -295,7 +296,9 @@ def test_long_contexts_are_scored_in_small_chunks(
     assert sizes == [1, 1]
 
 
-def test_training_with_a_teacher(small_training: list[str], tmp_path: Path) -> None:
+def test_training_with_a_teacher(
+    small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     changes = [*small_training, "training.epochs=1"]
     first = train_reader(load_recipe("tiny", changes), tmp_path / "first", resume=False)
     assert first.metrics["steps"] > 0
@@ -303,6 +306,7 @@ def test_training_with_a_teacher(small_training: list[str], tmp_path: Path) -> N
     second = train_reader(
         load_recipe("tiny", [*changes, "training.seed=1"]), tmp_path / "second", resume=False
     )
+    monkeypatch.setattr(spans, "ask_teachers", None)  # its answers are in the cache
     third = train_reader(
         load_recipe("tiny", [*changes, "training.seed=1", "training.teacher_share=0.0"]),
         tmp_path / "third",

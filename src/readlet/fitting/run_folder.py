@@ -151,7 +151,7 @@ def check_data(recipe: Recipe, key: str, folder: Path, *, resume: bool) -> None:
     """A run is resumed only with the same data and readers; `key` is the digest of the data."""
     stored = folder / DATA
     readers = [name for f in fields_with(recipe, SourceReader) for name in names_in(f.value)]
-    now = {"key": key, "readers": [_digest_of_reader(name) for name in readers]}
+    now = {"key": key, "readers": [digest_of_reader(name) for name in readers]}
     if resume and stored.is_file():
         if _read_stored(stored) != now:
             fault = "the training data, the encoder, the word vectors or the code have changed"
@@ -164,7 +164,7 @@ def check_data(recipe: Recipe, key: str, folder: Path, *, resume: bool) -> None:
             json.dump(now, stream)
 
 
-def _digest_of_reader(name: str) -> str:
+def digest_of_reader(name: str) -> str:
     digest = hashlib.sha256()
     for path in reader_files(name):
         with path.open("rb") as stream:

@@ -12,8 +12,9 @@ from readlet.evaluation.task import Task
 from readlet.evaluation.tasks import SPANS
 from readlet.families.family import SpanFamily, TrainableSpanScorer
 from readlet.fitting.objective import Fitted
+from readlet.fitting.run_folder import digest_of_reader
 from readlet.fitting.starting import copy_weights, keeps_refusals
-from readlet.fitting.teaching import ask_teachers, count_untaught
+from readlet.fitting.teaching import ask_teachers, count_untaught, remembered
 from readlet.fitting.training_data import Part, TrainingData
 from readlet.models.span_loss import Teacher
 from readlet.nn.normsoftmax.tracker import tracked_softmax
@@ -157,17 +158,26 @@ class SpanObjective:
     ) -> Teacher:
         settings = self.recipe.training
         assert isinstance(settings, SpanTraining)
-        # They compute in the precision of the training: large ones would take longer than it.
-        with MixedPrecision(settings.precision, device).autocast():
-            taught = ask_teachers(
-                self.teachers,
-                data.train.examples,
-                data.train.rows,
-                settings.teacher_share,
-                temperature=settings.teacher_temperature,
-                can_refuse=scorer.can_refuse,
-                device=str(device),
-            )
+
+        def ask() -> Teacher:
+            # They compute in the precision of the training: large ones would take longer than it.
+            with MixedPrecision(settings.precision, device).autocast():
+                return ask_teachers(
+                    self.teachers,
+                    data.train.examples,
+                    data.train.rows,
+                    settings.teacher_share,
+                    temperature=settings.teacher_temperature,
+                    can_refuse=scorer.can_refuse,
+                    device=str(device),
+                )
+
+        determined_by = {
+            "data": (data.key, scorer.encoder.cut()),
+            "teachers": [digest_of_reader(name) for name in settings.teacher],
+            "how": (settings.teacher_temperature, scorer.can_refuse, settings.precision),
+        }
+        taught = remembered(ask, settings.teacher_share, determined_by)
         untaught = count_untaught(taught, data.train.rows, can_refuse=scorer.can_refuse)
         if untaught and is_main_process():
             say(f"{untaught:,} × training question without a teacher: only its label is learned")

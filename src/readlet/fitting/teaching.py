@@ -1,8 +1,9 @@
 """Distillation: the probabilities that trained readers give for the training questions."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from readlet.fitting.folds import contexts_in_fold
 from readlet.models.span_loss import Teacher
 from readlet.progress import track
 from readlet.reading.reader import Reader
+from readlet.text.cache import Stored, cache_key, cached
 from readlet.text.rows import Rows
 from readlet.training.processes import is_main_process
 from readlet.types import Example
@@ -66,6 +68,21 @@ def ask_teachers(
         mean_null = torch.from_numpy(null / count[:, None].astype(np.float32))  # (rows, 2)
     known = torch.from_numpy(np.where(taught, length, 0))  # (rows,)
     return Teacher(mean_start, mean_end, known, share, mean_null)
+
+
+def remembered(ask: Callable[[], Teacher], share: float, settings: dict[str, Any]) -> Teacher:
+    """What teachers answer, kept in the cache: large ones take longer than the training itself.
+
+    `settings` determine their answers.
+    """
+
+    def stored() -> Stored:
+        taught = ask()
+        return {name: t.numpy() for name, t in taught.state_dict().items() if name != "first"}, {}
+
+    found, _ = cached(cache_key([], settings, ask_teachers), stored)
+    tensors = {name: torch.from_numpy(array) for name, array in found.items()}
+    return Teacher(share=share, **tensors)
 
 
 def count_untaught(taught: Teacher, rows: Rows, *, can_refuse: bool) -> int:
