@@ -3,6 +3,9 @@
 `python -m` puts the current folder first on the path, so that a `pypdf.py` beside a downloaded PDF
 would be imported. Here the process is isolated (`-I`) and runs this file, which finds the package
 where it was found before, however it was installed, and the libraries where they were found before.
+
+Files that may keep their reader busy for hours, or unpack to gigabytes, are read in such a process:
+it has little memory and little time, and whatever happens to it happens to it alone.
 """
 
 import importlib.util
@@ -12,8 +15,14 @@ import runpy
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+# Of the package nothing is imported up here: this file is run before the package is found.
+
+_MEMORY = 1 << 30  # bytes
+_FAULT = 3  # exit code: stderr has a line for the user
 
 
 def own_command(module: str, *arguments: str) -> list[str]:
@@ -56,12 +65,49 @@ class Job:
                     self._processes.discard(process)
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
+    def text(self, module: str, *, data: bytes, seconds: float, what: str) -> str:
+        """What a module reads from these bytes by `write_text`; an error of one line otherwise."""
+        from readlet.errors import ReadletError
+
+        try:
+            done = self.run(module, str(max(1, round(seconds))), data=data, seconds=seconds)
+        except subprocess.TimeoutExpired:
+            raise ReadletError(f"{what} was not read within {seconds:g} s; split it") from None
+        if self.is_killed:
+            raise ReadletError(f"{what} was given up; read it again")
+        if done.returncode == _FAULT:
+            raise ReadletError(done.stderr.decode("utf-8", "replace").strip())
+        if done.returncode != 0:  # out of memory or time, or an error in a library
+            raise ReadletError(f"{what} takes too much memory or time; split it")
+        return done.stdout.decode("utf-8")
+
     def kill(self) -> None:
         """End what runs; `run` returns at once, here and from now on."""
         with self._lock:
             self.is_killed = True
             for process in self._processes:
                 process.kill()
+
+
+def write_text(read: Callable[[bytes], str]) -> None:
+    """In a process of `Job.text`: read what is on standard input, within its limits."""
+    from readlet.errors import ReadletError
+
+    seconds = int(sys.argv[1])
+    try:
+        import resource
+    except ImportError:  # only the time of the whole process is bounded
+        pass
+    else:
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    try:
+        text = read(sys.stdin.buffer.read())
+    except ReadletError as error:
+        sys.stderr.write(str(error))
+        sys.exit(_FAULT)
+    # Lone surrogates are no text.
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 
 
 def _main() -> None:

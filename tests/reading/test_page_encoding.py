@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.reading.document_text import document_text
+from readlet.reading.document_files import document_text
 from readlet.reading.html_text import declared_encoding
 
 CAFE = "<p>The café closed in 1891.</p>"

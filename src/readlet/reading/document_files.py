@@ -1,17 +1,87 @@
-"""The texts of files and folders that a question is asked about."""
+"""The texts of files and folders that a question is asked about: plain text, HTML or PDF."""
 
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Literal
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError, bad_input, shortened
+from readlet.processes import Job
 from readlet.progress import track
-from readlet.reading.document_text import KINDS, document_text, kind_of
-from readlet.storage.files import check_encoding, open_bytes
+from readlet.reading.html_text import declared_encoding, html_text
+from readlet.storage.files import (
+    check_encoding,
+    decoded_chunks,
+    encoding_of,
+    is_utf8,
+    likely_utf16,
+    open_bytes,
+)
 
 STANDARD_INPUT = "-"
+
+DocumentKind = Literal["text", "html", "pdf"]
+KINDS: dict[str, DocumentKind] = {
+    ".txt": "text",
+    ".md": "text",
+    ".html": "html",
+    ".htm": "html",
+    ".pdf": "pdf",
+}
+"""By the ending of the file's name."""
+_PDF = b"%PDF-"  # how one begins
+# Characters of a page that is read in a process of its own: it takes as long as starting one, and
+# other threads, of a server, would wait.
+_LARGE_PAGE = 500_000
+
+
+def kind_of(name: str, data: bytes) -> DocumentKind:
+    """The kind of a file; a PDF may have any name, or come from standard input."""
+    return "pdf" if data.startswith(_PDF) else KINDS.get(PurePath(name).suffix.lower(), "text")
+
+
+def document_text(
+    data: bytes,
+    kind: DocumentKind,
+    *,
+    source: str | Path = "the file",
+    encoding: str | None = None,
+    seconds: float = 30.0,
+    job: Job | None = None,
+) -> str:
+    """The text; an error of one line for a file that has none.
+
+    PDFs and large pages are read in a process of their own. It gets so many seconds, and
+    `job.kill()` in another thread ends it. `encoding` is None where the user cannot name one; a
+    page may name its own.
+    """
+    if kind == "pdf":
+        return _read_apart("pdf_text", data, "the PDF", source, seconds, job)
+    is_wide = encoding_of(data, encoding or "").startswith(("utf-16", "utf-32"))
+    if b"\0" in data and not is_wide and not likely_utf16(data):
+        raise bad_input(source, "", "is no text", "give plain text, HTML or PDF")
+    declared = declared_encoding(data) if kind == "html" and not is_utf8(data) else ""
+    shown = "".join(decoded_chunks(io.BytesIO(data), source, encoding, declared=declared))
+    if kind == "html" and len(shown) > _LARGE_PAGE:
+        page = shown.encode("utf-8", "replace")
+        shown = _read_apart("html_text", page, "the page", source, seconds, job)
+    elif kind == "html":
+        shown = html_text(shown)
+    if not shown.strip():
+        raise bad_input(source, "", "has no text", "give another file")
+    return shown
+
+
+def _read_apart(
+    module: str, data: bytes, what: str, source: str | Path, seconds: float, job: Job | None
+) -> str:
+    try:
+        return (job or Job()).text(f"{__package__}.{module}", data=data, seconds=seconds, what=what)
+    except ReadletError as error:
+        raise ReadletError(f"{shortened(source)}: {error}") from None
 
 
 @dataclass

@@ -10,6 +10,8 @@ import codecs
 import re
 from html import unescape
 
+from readlet.processes import write_text
+
 _UNSEEN = frozenset({"template", "noscript", "title", "iframe"})  # besides scripts and styles
 # And what stands beside its neighbours like a word of its own: cells, choices, buttons.
 _BLOCKS = frozenset(
@@ -145,3 +147,7 @@ def _label(meta: str) -> str:
         return label
     said = _CHARSET.search(given.get("content", ""))
     return said[1] if said and given.get("http-equiv", "").lower() == "content-type" else ""
+
+
+if __name__ == "__main__":
+    write_text(lambda page: html_text(page.decode("utf-8")))

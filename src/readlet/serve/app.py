@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
-from readlet.reading.document_text import DocumentKind
+from readlet.reading.document_files import DocumentKind
 from readlet.serve.guard import Guard
 from readlet.serve.limits import Limits
 from readlet.serve.messages import (

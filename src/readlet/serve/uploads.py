@@ -3,7 +3,7 @@
 import asyncio
 
 from readlet.errors import ReadletError
-from readlet.reading.document_text import DocumentKind, document_text
+from readlet.reading.document_files import DocumentKind, document_text
 from readlet.serve.limits import Limits
 from readlet.serve.refusals import RefusedError
 

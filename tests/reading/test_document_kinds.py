@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.reading import pdf_text as pdf
-from readlet.reading.document_text import document_text
+from readlet.processes import Job
+from readlet.reading.document_files import document_text
+from readlet.reading.pdf_text import pdf_text
 
 WORDS = b"BT /F1 12 Tf 20 200 Td (The kettle was patented in 1891.) Tj ET"
 
@@ -43,6 +44,19 @@ def test_a_pdf_that_takes_too_long_is_given_up(made_pdf: Callable[..., bytes]) -
         document_text(made_pdf(WORDS), "pdf", seconds=0.01)
 
 
+LARGE_PAGE = "<p>“A” &amp; é</p>" * 40_000
+
+
+def test_a_large_page_is_read_in_a_process_of_its_own() -> None:
+    assert document_text(LARGE_PAGE.encode(), "html").split("\n") == ["“A” & é"] * 40_000
+    job = Job()
+    job.kill()
+    with pytest.raises(ReadletError, match="given up"):
+        document_text(LARGE_PAGE.encode(), "html", job=job)
+    with pytest.raises(ReadletError, match=r"the page was not read within 0\.01 s"):
+        document_text(LARGE_PAGE.encode(), "html", seconds=0.01)
+
+
 def test_pdfs_without_text_say_so(made_pdf: Callable[..., bytes]) -> None:
     """What the process does, without a process for each."""
     pypdf = pytest.importorskip("pypdf")
@@ -60,4 +74,4 @@ def test_pdfs_without_text_say_so(made_pdf: Callable[..., bytes]) -> None:
         (bomb, "too much memory"),
     ):
         with pytest.raises(ReadletError, match=fault):
-            pdf._extracted(data)
+            pdf_text(data)
