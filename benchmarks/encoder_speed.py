@@ -21,15 +21,14 @@ from typing import Any, NamedTuple
 
 import torch
 
+from readlet.engine.loop import TrainingLoop
+from readlet.engine.processes import make_accelerator
+from readlet.engine.weight_selection import Evaluator
 from readlet.families import trainable_family
-from readlet.fitting.objectives import objective_of
-from readlet.fitting.train import build_scorer
-from readlet.fitting.training_data import TrainingData, prepare
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import load_recipe
-from readlet.training.loop import TrainingLoop
-from readlet.training.processes import make_accelerator
-from readlet.training.weight_selection import Evaluator
+from readlet.training.train import build_scorer, objective_of
+from readlet.training.training_data import TrainingData, prepare
 
 _WINDOWS = 5
 # What is compared in recipes of each kind: a field and its values. The first is the usual one.

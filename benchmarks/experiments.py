@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-import readlet.fitting.train
+import readlet.training.train
 from readlet.cli.experiment_view import GridView
 from readlet.data import read_examples, write_examples
 from readlet.experiments.grid import Run, expand, plan
@@ -49,7 +49,7 @@ def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
         axes={"rate": choices},
     )
     training = 0.0
-    train = readlet.fitting.train.train
+    train = readlet.training.train.train
 
     def timed(*args: Any, **named: Any) -> Any:
         nonlocal training
@@ -58,13 +58,13 @@ def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
         training += time.perf_counter() - began
         return trained
 
-    readlet.fitting.train.train = timed
+    readlet.training.train.train = timed
     began = time.perf_counter()
     grid = expand(table)
     with GridView(grid) as view:
         run_grid(grid, folder, view)
     total = time.perf_counter() - began
-    readlet.fitting.train.train = train
+    readlet.training.train.train = train
     return total, (total - training) / total
 
 

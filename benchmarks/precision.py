@@ -22,11 +22,11 @@ from torch import Tensor
 
 from readlet.errors import ReadletError
 from readlet.experiments.learning_curve import read_log
-from readlet.fitting.train import train
-from readlet.fitting.training_data import RecentData, TrainingData
 from readlet.nn.softmax import masked_softmax
 from readlet.recipe.recipe import Recipe
 from readlet.recipe.recipe_files import load_recipe, toml_value
+from readlet.training.train import train
+from readlet.training.training_data import RecentData, TrainingData
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 

@@ -8,8 +8,8 @@ import math
 import time
 from typing import ClassVar
 
-from readlet.fitting import train
-from readlet.training.loop import TrainingLoop
+from readlet.engine.loop import TrainingLoop
+from readlet.training import train
 
 
 class TimedLoop(TrainingLoop):

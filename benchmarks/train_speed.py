@@ -15,15 +15,15 @@ from pathlib import Path
 
 import torch
 
+from readlet.engine.loop import TrainingLoop
+from readlet.engine.processes import make_accelerator
+from readlet.engine.weight_selection import Evaluator
 from readlet.families import trainable_family
-from readlet.fitting.train import build_scorer
-from readlet.fitting.training_data import TrainingData, prepare
 from readlet.recipe.recipe_files import load_recipe
 from readlet.text.tensors import word_batches
 from readlet.text.word_features import Features
-from readlet.training.loop import TrainingLoop
-from readlet.training.processes import make_accelerator
-from readlet.training.weight_selection import Evaluator
+from readlet.training.train import build_scorer
+from readlet.training.training_data import TrainingData, prepare
 
 _WINDOWS = 5
 

@@ -33,9 +33,9 @@ from translator_data import (
 )
 
 from readlet.data import read_questions
+from readlet.engine.processes import stop_signals
 from readlet.machine import own_cores
 from readlet.nn.qanet import sinusoids
-from readlet.training.signals import stop_signals
 
 
 def make_model(vocabulary: int, width: int, layers: tuple[int, int]) -> Any:

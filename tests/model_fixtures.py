@@ -209,7 +209,7 @@ def encoder_reader(
     encoder_recipe: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., tuple[Path, Any]]:
     """The run folder and the reader of such a recipe; each is trained once."""
-    from readlet.fitting.train import train_reader
+    from readlet.training.train import train_reader
 
     made: dict[tuple[str, ...], tuple[Path, Any]] = {}
 
@@ -251,7 +251,7 @@ def trained_classifier(
     classifier_recipe: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., tuple[Path, Any]]:
     """The run folder and the classifier of such a recipe; each is trained once."""
-    from readlet.fitting.train import train_reader
+    from readlet.training.train import train_reader
 
     made: dict[tuple[str, ...], tuple[Path, Any]] = {}
 

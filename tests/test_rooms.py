@@ -51,7 +51,7 @@ def test_every_module_stands_in_a_room(drawing: ModuleType) -> None:
     ("code", "found"),
     [
         ("import readlet.nn.softmax", ["readlet.nn.softmax"]),
-        ("def f():\n    from readlet.fitting.train import train", ["readlet.fitting.train"]),
+        ("def f():\n    from readlet.training.train import train", ["readlet.training.train"]),
         ("from readlet import reading", ["readlet", "readlet.reading"]),
         (
             "if TYPE_CHECKING:\n    from readlet.reading.reader import Reader",

@@ -14,7 +14,7 @@ from readlet.experiments.differences import Difference
 from readlet.experiments.grid import plan
 from readlet.experiments.runner import finish
 from readlet.experiments.store import RunFolder
-from readlet.fitting.train import Trained
+from readlet.training.train import Trained
 from readlet.types import Sentence
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install readlet[plots]")

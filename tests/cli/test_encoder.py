@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from readlet.data import read_examples
+from readlet.engine.loop import TrainingLoop
 from readlet.reading.reader import Reader
-from readlet.training.loop import TrainingLoop
 
 Run = Callable[..., Any]
 Trained = Callable[..., tuple[Path, Reader]]

@@ -18,11 +18,11 @@ import torch
 from safetensors.torch import load_file
 
 from readlet.errors import ReadletError
-from readlet.fitting.train import train_reader
 from readlet.reading.reader import Reader
 from readlet.recipe.encoder import EncoderRecipe
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe_files import load_recipe
+from readlet.training.train import train_reader
 
 Run = Callable[..., Any]
 
@@ -315,7 +315,7 @@ def test_columns_and_encoding_become_part_of_the_recipe(
         seen.append(recipe.data)
         raise ReadletError("stopped; nothing to do")
 
-    monkeypatch.setattr("readlet.fitting.train.train_reader", stop)
+    monkeypatch.setattr("readlet.training.train.train_reader", stop)
     words = ["train", "tiny", "--out", tmp_path / "run", "--set", "data.train=mine.csv"]
     words += ["--column", "question=q", "--column", 'context=the "text"', "--encoding", "cp1252"]
     assert readlet(*words).code == 2

@@ -18,7 +18,7 @@ from readlet.experiments.report import Report, build_report
 from readlet.experiments.runner import find_finished, finish
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import DamagedRunError, RunFolder
-from readlet.fitting.train import Trained
+from readlet.training.train import Trained
 from readlet.types import Sentence
 
 Write = Callable[..., str]

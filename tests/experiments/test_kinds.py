@@ -12,7 +12,6 @@ from readlet.experiments.keys import run_key, source_digests, source_names
 from readlet.experiments.runner import _programs
 from readlet.experiments.search import _changed
 from readlet.experiments.spec import load_table
-from readlet.fitting.starting import refuse_other_network
 from readlet.recipe import kinds
 from readlet.recipe.classifier import ClassifierRecipe
 from readlet.recipe.kinds import known_kinds, register_recipe
@@ -25,6 +24,7 @@ from readlet.recipe.traits import (
     SourceFile,
     SourceReader,
 )
+from readlet.training.warm_start import refuse_other_network
 
 Write = Callable[..., str]
 

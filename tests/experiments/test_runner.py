@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 
 import readlet.storage.tensors as tensors_module
 from readlet.data import read_examples, source_path
+from readlet.engine import checkpoint as checkpoint_module
 from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
@@ -32,10 +33,9 @@ from readlet.experiments.store import (
     RunFolder,
     results_in,
 )
-from readlet.training import checkpoint as checkpoint_module
 
 if TYPE_CHECKING:
-    from readlet.fitting.train import Trained
+    from readlet.training.train import Trained
 
 Write = Callable[..., str]
 
@@ -429,7 +429,7 @@ def test_a_full_disk_is_one_line_and_the_run_can_be_resumed(
 def test_data_is_prepared_once_for_runs_that_share_it(
     write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import readlet.fitting.train as train_reader
+    import readlet.training.train as train_reader
 
     calls: list[int] = []
     prepare = train_reader.prepare

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from readlet.engine.loop import TrainingLoop
 from readlet.errors import ReadletError
-from readlet.fitting.objectives import objective_of
-from readlet.fitting.train import build_scorer, train_reader
-from readlet.fitting.training_data import prepare
 from readlet.nn.pooling import POOLERS
 from readlet.reading.classifier import Classifier, scores_in_order
-from readlet.training.loop import TrainingLoop
+from readlet.training.train import build_scorer, objective_of, train_reader
+from readlet.training.training_data import prepare
 from readlet.types import Sentence
 
 Make = Callable[..., Any]
@@ -166,7 +165,7 @@ def test_dev_is_scored_once_when_training_ends(
         scored.append(rows)
         return scores_in_order(scorer, rows, batch_size)
 
-    monkeypatch.setattr("readlet.fitting.classes.scores_in_order", counted)
+    monkeypatch.setattr("readlet.training.classification.scores_in_order", counted)
     evaluator = objective_of(recipe, None).evaluator(data, build_scorer(recipe, data), 8)
     fitted = evaluator.fitted(data.held_out)
     assert [rows is data.dev.rows for rows in scored].count(True) == 1

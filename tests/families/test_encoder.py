@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from readlet.data import read_examples, write_examples
+from readlet.engine.loop import TrainingLoop
 from readlet.errors import ReadletError
-from readlet.fitting.train import build_scorer, train_reader
-from readlet.fitting.training_data import prepare
 from readlet.models.pretrained_encoder import load_pretrained
 from readlet.reading.reader import Reader
 from readlet.text.pretrained import load_config
 from readlet.text.rows import Rows
-from readlet.training.loop import TrainingLoop
+from readlet.training.train import build_scorer, train_reader
+from readlet.training.training_data import prepare
 from readlet.types import Example
 
 KINDS = (

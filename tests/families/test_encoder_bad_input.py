@@ -17,8 +17,6 @@ from safetensors.torch import load_file, save_file
 from readlet.errors import ReadletError
 from readlet.families.classifier import ClassifierFamily
 from readlet.families.encoder import EncoderFamily
-from readlet.fitting import train as training
-from readlet.fitting.train import train_reader
 from readlet.nn.layer_mix import make_layer_mix
 from readlet.reading.reader import Reader
 from readlet.recipe.encoder import MixName
@@ -27,6 +25,8 @@ from readlet.recipe.recipe_files import load_recipe
 from readlet.text import pretrained
 from readlet.text.pretrained import encoder_folder, load_tokenizer, usable_positions
 from readlet.text.subwords import layout_of
+from readlet.training import train as training
+from readlet.training.train import train_reader
 
 
 @pytest.fixture

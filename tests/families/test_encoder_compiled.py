@@ -10,9 +10,9 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from readlet.families import trainable_family
-from readlet.fitting.train import build_scorer
-from readlet.fitting.training_data import prepare
 from readlet.recipe.encoder import EncoderRecipe
+from readlet.training.train import build_scorer
+from readlet.training.training_data import prepare
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,11 @@ from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.families import family_of, register_family, trainable_family
 from readlet.families.family import Family
-from readlet.fitting.character_scores import probabilities, scores_of
-from readlet.fitting.teaching import ask_teachers
-from readlet.fitting.train import train, train_reader
-from readlet.fitting.training_data import RecentData, prepare
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe_files import load_recipe, parse_recipe
+from readlet.training.distillation import ask_teachers, probabilities, scores_of
+from readlet.training.train import train, train_reader
+from readlet.training.training_data import RecentData, prepare
 from readlet.types import Example
 
 FAMILY = Path(__file__).with_name("small_family.py")
@@ -105,7 +104,7 @@ def test_stopped_and_resumed_it_has_the_same_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Law 6."""
-    from readlet.training.loop import TrainingLoop
+    from readlet.engine.loop import TrainingLoop
 
     _, reader = trained
     advance, steps = TrainingLoop.advance, []

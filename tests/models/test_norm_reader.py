@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.fitting.train import train_reader
 from readlet.models.qacnn import QACNN
 from readlet.models.span_loss import SpanLearner
 from readlet.nn.softmax import masked_softmax, norm_softmax
@@ -21,6 +20,7 @@ from readlet.text.tensors import FormTables, word_batches
 from readlet.text.vocabulary import Vocabulary
 from readlet.text.word_features import encode
 from readlet.text.words import Windows
+from readlet.training.train import train_reader
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary(("blue", "sky"), ("the", "is"), characters="abcde", max_characters=8)

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
 
+from readlet.engine.step import can_be_captured
 from readlet.errors import ReadletError
 from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
 from readlet.reading.reader import Reader
 from readlet.text.pretrained import load_config, load_tokenizer
-from readlet.training.step import can_be_captured
 
 Build = Callable[..., Reader]
 SIZES = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2}

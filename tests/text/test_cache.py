@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.fitting import training_data
 from readlet.recipe.qacnn import QacnnRecipe
 from readlet.storage.files import cache_folder
 from readlet.text import cache
 from readlet.text.cache import Stored, cache_key, cached
+from readlet.training import training_data
 
 ARRAYS = {"a": np.arange(6, dtype=np.int32).reshape(2, 3), "b": np.array([], np.float32)}
 META = {"ids": ["1", "río", "half a pair \ud83d"], "n": 3}

@@ -93,10 +93,10 @@ def _score_baseline() -> None:
 
 
 def _train() -> None:
-    from readlet.fitting.train import train_reader
     from readlet.reading.evaluate_files import evaluate_questions
     from readlet.reading.reader import load_reader
     from readlet.recipe.recipe_files import load_recipe
+    from readlet.training.train import train_reader
 
     console.print(
         "Training a tiny reader on the bundled training split takes about half a minute.\n"

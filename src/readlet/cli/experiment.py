@@ -101,8 +101,8 @@ def run(
         show_plan(grid, folder)
         return
 
+    from readlet.engine.processes import is_main_process
     from readlet.experiments.runner import run_grid
-    from readlet.training.processes import is_main_process
 
     with GridView(grid, shown=is_main_process()) as view:
         run_grid(grid, folder, view, keep_readers=keep_readers)

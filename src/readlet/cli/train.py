@@ -82,8 +82,8 @@ def train(
     chosen = load_recipe(recipe, changes)
     folder = out or _default_folder(chosen.name)
 
-    from readlet.fitting.train import train_reader  # slow import: only for a valid recipe
-    from readlet.training.processes import is_main_process
+    from readlet.engine.processes import is_main_process
+    from readlet.training.train import train_reader  # slow import: only for a valid recipe
 
     model = train_reader(chosen, folder, resume=resume)
     if not is_main_process():

@@ -39,7 +39,7 @@ from readlet.storage.files import atomic_text
 from readlet.storage.overwrite import make_folder
 
 if TYPE_CHECKING:
-    from readlet.fitting.train import Trained, Watch
+    from readlet.training.train import Trained, Watch
 
 Notify = Callable[[str], None]
 
@@ -68,8 +68,8 @@ class Runner:
     """Trains one run after the other and caches what the next one can reuse."""
 
     def __init__(self, out: Path, *, keep_readers: bool = False, data_sets: int = 4) -> None:
-        from readlet.fitting.training_data import RecentData
-        from readlet.training.processes import make_accelerator
+        from readlet.engine.processes import make_accelerator
+        from readlet.training.training_data import RecentData
 
         versions()  # cache them now: the code on disk may change while runs are trained
         self._out = out
@@ -112,7 +112,7 @@ class Runner:
     def _train(
         self, folder: RunFolder, recipe: Recipe, watch: "Watch", *, resume: bool
     ) -> "Trained":
-        from readlet.fitting.train import train
+        from readlet.training.train import train
 
         return train(
             recipe,
@@ -143,7 +143,7 @@ class Runner:
 
     def in_main(self, work: Callable[[], object]) -> None:
         """Do work in the main process only; if it fails, all processes raise the error."""
-        from readlet.training.processes import in_main
+        from readlet.engine.processes import in_main
 
         in_main(self._processes, work)
 
@@ -235,7 +235,7 @@ def finish(
 
 
 def _take(out: Path, grid: Grid) -> None:
-    from readlet.fitting.run_folder import inputs_of
+    from readlet.training.run_folder import inputs_of
 
     check_runs(out, [path for run in grid.runs for path in inputs_of(run.recipe)])
     make_folder(out)

@@ -63,7 +63,7 @@ def search(
     grid: Grid, out: Path, report: Callable[[TrialReport], None], *, trials: int | None = None
 ) -> SearchResult:
     """Try recipes until `trials` are done, counting those of earlier calls."""
-    from readlet.fitting.run_folder import inputs_of
+    from readlet.training.run_folder import inputs_of
 
     _optuna()
     settings = grid.table.search

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from readlet.engine.optimiser import ParameterGroup
 from readlet.families.family import Floats
 from readlet.families.pretrained_parts import (
     STORED_FACTS,
@@ -29,7 +30,6 @@ from readlet.text.arrays import Batches
 from readlet.text.rows import Ints
 from readlet.text.sentences import SentenceEncoder, SentenceRows
 from readlet.text.tensors import SentenceBatch, sentence_batches
-from readlet.training.optimiser import ParameterGroup
 
 _SHOWN = 20  # classes in the model card
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from readlet.engine.optimiser import ParameterGroup
 from readlet.families.eager import eagerly
 from readlet.families.family import LayerView
 from readlet.families.pretrained_parts import (
@@ -28,7 +29,6 @@ from readlet.text.arrays import Batches
 from readlet.text.rows import Rows
 from readlet.text.subwords import SubwordEncoder, SubwordRows
 from readlet.text.tensors import SubwordBatch, subword_batches
-from readlet.training.optimiser import ParameterGroup
 
 
 @dataclass

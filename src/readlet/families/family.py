@@ -23,10 +23,10 @@ from readlet.types import Example, Sentence
 if TYPE_CHECKING:
     import torch
 
+    from readlet.engine.batches import BatchSource
+    from readlet.engine.optimiser import ParameterGroup
     from readlet.models.span_loss import Teacher
     from readlet.text.sentences import Labels, SentenceRows
-    from readlet.training.batches import BatchSource
-    from readlet.training.optimiser import ParameterGroup
 
 Floats = NDArray[np.float32]
 TaskName = Literal["spans", "classes"]

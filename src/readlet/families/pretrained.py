@@ -69,7 +69,7 @@ class PretrainedFamily(TrainableFamily):
 
     def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
         """Compile the layers in a trial; the layers that are trained reuse the programs."""
-        from readlet.training.precision import MixedPrecision
+        from readlet.engine.precision import MixedPrecision
 
         typed, settings = _pretrained(recipe), recipe.training
         own = None if start is None else getattr(start.encoder, "config", None)

@@ -8,6 +8,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import nn
 
+from readlet.engine.optimiser import ParameterGroup, grouped
 from readlet.families.onnx_model import SCALE, WEIGHTS
 from readlet.families.tokenizer_files import (
     CONFIG,
@@ -29,7 +30,6 @@ from readlet.storage.tensors import (
     save_tensors,
 )
 from readlet.text.subwords import Layout
-from readlet.training.optimiser import ParameterGroup, grouped
 
 _NETWORK = "encoder.network."  # the names of its weights begin with it
 _LARGEST = 127  # of eight bits

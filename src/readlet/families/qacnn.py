@@ -194,7 +194,7 @@ class QacnnFamily(SpanFamily):
 
     def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
         """Compile the blocks on random inputs; the blocks that are trained reuse the programs."""
-        from readlet.training.precision import MixedPrecision
+        from readlet.engine.precision import MixedPrecision
 
         typed = _typed(recipe)
         model = QACNN(typed, torch.zeros(1, 1), 1, 1).to(device)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from readlet.engine.optimiser import ParameterGroup, one_group
 from readlet.errors import bad_input, memory_reported
 from readlet.families.eager import eagerly
 from readlet.families.family import AnyEncoder, Encoder, SpanScores
@@ -29,7 +30,6 @@ from readlet.storage.tensors import (
 from readlet.text.arrays import Batches
 from readlet.text.rows import AnyRows, Ints, Rows
 from readlet.text.tensors import RowBatch
-from readlet.training.optimiser import ParameterGroup, one_group
 
 StoredAs = Literal["float32", "float16", "int8"]
 """The dtype of the weights on disk; int8: that of matrices (`pretrained_parts.py`)."""

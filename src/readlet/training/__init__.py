@@ -1,1 +1,1 @@
-"""The training engine: batches and a module that turns a batch into a loss, of any model."""
+"""From a recipe to a trained model: the only room that knows both engine and reading."""

@@ -1,0 +1,89 @@
+"""Evaluation during training: scores the averaged weights and keeps the best of them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from readlet.engine.checkpoint import Progress
+from readlet.engine.processes import in_main
+from readlet.engine.state import Average
+from readlet.errors import FailedTrainingError
+from readlet.storage.tensors import detached, save_tensors
+
+Scores = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """How the current weights are scored. The engine does not know the metrics."""
+
+    scores: Callable[[float], Scores]  # called with the epoch
+    decisive: str  # the score that decides which evaluation is best: higher is better
+    summary: Callable[[Scores], str]  # the scores as text for the user
+
+
+class WeightSelection:
+    """Runs the evaluator. With patience, saves the best weights and may stop training early."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        module: nn.Module,
+        average: Average,
+        accelerator: Accelerator,
+        folder: Path,
+        *,
+        patience: int,
+        how_to_resume: str,
+    ) -> None:
+        self._evaluator = evaluator
+        self._module = module
+        self._average = average
+        self._accelerator = accelerator
+        self._best = folder / "best.safetensors"
+        self._patience = patience
+        self._how_to_resume = how_to_resume
+
+    def scores(self, epoch: float) -> Scores:
+        """Scores of the averaged weights; empty except in the main process."""
+        if not self._accelerator.is_main_process:
+            return {}
+        self._module.eval()
+        with self._average.applied(), torch.no_grad():
+            return self._evaluator.scores(epoch)
+
+    def summary(self, scores: Scores) -> str:
+        return self._evaluator.summary(scores)
+
+    def compare(self, scores: Scores, progress: Progress) -> None:
+        """Record whether these scores are the best so far, and save their weights."""
+        own = scores[self._evaluator.decisive] if scores else 0.0
+        decisive = torch.tensor(own, device=self._accelerator.device)  # ()
+        score = float(self._accelerator.reduce(decisive, "sum"))  # only the main process has one
+        if not math.isfinite(score):
+            fault = f"evaluation gave {self._evaluator.decisive} {score}"
+            raise FailedTrainingError(f"{fault}; lower training.learning_rate")
+        if progress.best_score is not None and score <= progress.best_score:
+            progress.evaluations_since_best += 1
+            return
+        progress.best_score, progress.evaluations_since_best = score, 0
+        if self._patience:
+            in_main(self._accelerator, self._save_best)
+
+    def is_exhausted(self, progress: Progress) -> bool:
+        """Whether the last evaluations brought no improvement."""
+        return bool(self._patience) and progress.evaluations_since_best >= self._patience
+
+    def final_weights(self) -> dict[str, Tensor]:
+        """The averaged weights; with patience, those of the best evaluation."""
+        return load_file(self._best) if self._patience else self._average.weights()
+
+    def _save_best(self) -> None:
+        weights = detached(self._average.weights())
+        save_tensors(self._best, weights, how_to_resume=self._how_to_resume)

@@ -1,1 +1,0 @@
-"""From a recipe to a trained model: the only room that knows both engine and reading."""

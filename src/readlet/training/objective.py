@@ -1,0 +1,67 @@
+"""What training needs to know of a task: how a model is built, evaluated, calibrated and made."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from pydantic import BaseModel
+from torch import nn
+
+from readlet.engine.weight_selection import Scores
+from readlet.evaluation.task import Task
+from readlet.families.family import TrainableScorer
+from readlet.reading.trained_model import TrainedModel
+from readlet.training.training_data import Part, TrainingData
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained model on dev, calibrated on the held-out items."""
+
+    calibration: BaseModel
+    predictions: list[Any]  # as the task scores them
+    metrics: dict[str, Any]  # more than the scores
+    fault: str  # why the calibration was not fitted; empty if it was
+
+
+class TaskEvaluator(Protocol):
+    """Scores the current weights on dev, during and after training."""
+
+    @property
+    def task(self) -> Task: ...
+
+    def __call__(self) -> Scores: ...
+
+    def fitted(self, held_out: Part) -> Fitted: ...
+
+    def of_start(self, start: Any) -> "TaskEvaluator":
+        """The same for the model that training starts from."""
+        ...
+
+    def model(
+        self, recipe: Any, calibration: Any, metrics: dict[str, Any], notice: str
+    ) -> TrainedModel: ...
+
+
+class Objective(Protocol):
+    """A task in training, for one recipe and the model that it starts from."""
+
+    def load_teachers(self) -> None:
+        """Load the models that take part: their errors come before any slow work."""
+        ...
+
+    def build(self, data: TrainingData) -> TrainableScorer:
+        """The model to train; its random weights are drawn from torch's generator."""
+        ...
+
+    def notes(self, data: TrainingData, scorer: Any) -> dict[str, list[str]]:
+        """The ids of changed or skipped items by reason."""
+        ...
+
+    def report(self, data: TrainingData, scorer: Any) -> None:
+        """Print what to know about the data before training."""
+        ...
+
+    def learner(self, data: TrainingData, scorer: Any, device: torch.device) -> nn.Module: ...
+
+    def evaluator(self, data: TrainingData, scorer: Any, batch_size: int) -> TaskEvaluator: ...

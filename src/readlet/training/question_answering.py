@@ -1,0 +1,245 @@
+"""Readers in training: built, taught, evaluated and calibrated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from readlet.engine.precision import MixedPrecision
+from readlet.engine.processes import is_main_process
+from readlet.engine.weight_selection import Scores
+from readlet.evaluation.no_answer import no_answer_area
+from readlet.evaluation.task import Task
+from readlet.evaluation.tasks import SPANS
+from readlet.families.family import SpanFamily, TrainableSpanScorer
+from readlet.models.span_loss import Teacher
+from readlet.nn.normsoftmax.tracker import tracked_softmax
+from readlet.reading.calibration import UNCALIBRATED, Calibration
+from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
+from readlet.reading.foreign_languages import languages_of
+from readlet.reading.predictor import Predictor
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe import Recipe, SpanTraining
+from readlet.terminal import say
+from readlet.text.rows import LONG_QUESTION
+from readlet.training.distillation import ask_teachers, count_untaught, remembered
+from readlet.training.objective import Fitted
+from readlet.training.run_folder import digest_of_reader
+from readlet.training.training_data import Part, TrainingData
+from readlet.training.warm_start import copy_weights, keeps_refusals
+from readlet.types import Prediction
+
+_TRACKED = 32  # rows: all attention scores of every head are in memory at once
+# The fewest with which docs/results/finetune.md measured a gain.
+_FEW_QUESTIONS = 50
+
+
+@dataclass(frozen=True)
+class SpanEvaluator:
+    """Scores the current weights, with the calibration from before training."""
+
+    scorer: TrainableSpanScorer
+    batch_size: int
+    dev: Part
+    track_softmax: bool = False
+    calibration: Calibration = UNCALIBRATED  # that of the start reader, if there is one
+    # Fitted on questions of one kind, refusals would fail on the kinds that the start reader knows.
+    keeps_refusals: bool = False
+    languages: tuple[str, ...] = ()  # those of the training passages
+
+    @property
+    def task(self) -> Task:
+        return SPANS
+
+    @property
+    def predictor(self) -> Predictor:
+        return Predictor(self.scorer, self.calibration, self.batch_size, n_best=1)
+
+    def __call__(self) -> Scores:
+        predictions = self.predictor.predict(self.dev.examples, self.dev.rows)
+        scores = SPANS.score(self.dev.examples, predictions).summary
+        return scores | (softmax_statistics(self.scorer, self.dev) if self.track_softmax else {})
+
+    def of_start(self, start: Reader) -> "SpanEvaluator":
+        """It is calibrated in the same way: otherwise a new threshold alone might be the gain."""
+        scorer: Any = start.scorer
+        return replace(self, scorer=scorer, track_softmax=False, calibration=start.calibration)
+
+    def fitted(self, held_out: Part) -> Fitted:
+        calibration = calibrate(
+            self.predictor,
+            held_out.examples,
+            held_out.rows,
+            self.calibration,
+            refusals=not self.keeps_refusals,
+        )
+        calibrated = replace(self.predictor, calibration=calibration)
+        predictions = calibrated.predict(self.dev.examples, self.dev.rows)
+        wants_refusals = self.scorer.can_refuse and not self.keeps_refusals
+        fault = unfitted(calibration, self.calibration, wants_refusals=wants_refusals)
+        return Fitted(calibration, predictions, self._refusals(calibration, predictions), fault)
+
+    def _refusals(
+        self, calibration: Calibration, predictions: Sequence[Prediction]
+    ) -> dict[str, Any]:
+        if not self.scorer.can_refuse:
+            return {}
+        examples = self.dev.examples
+        raw = SPANS.score(examples, raw_refusals(calibration, predictions)).summary
+        found: dict[str, Any] = {"dev_raw": {name: raw[name] for name in SPANS.headline}}
+        has_answer = [bool(example.answers) for example in examples]
+        area = no_answer_area([p.no_answer for p in predictions], has_answer)
+        return found | ({} if area is None else {"refusal_area": area})
+
+    def model(
+        self, recipe: Recipe, calibration: Calibration, metrics: dict[str, Any], notice: str
+    ) -> Reader:
+        if "start" in metrics:
+            metrics = metrics | {"keeps_refusals": self.keeps_refusals}
+        return Reader(self.scorer, recipe, calibration, metrics, notice, languages=self.languages)
+
+
+@dataclass
+class SpanObjective:
+    """A reader in training."""
+
+    recipe: Recipe
+    family: SpanFamily
+    start: Reader | None
+    teachers: list[Reader] = field(default_factory=list)
+
+    def load_teachers(self) -> None:
+        if isinstance(self.recipe.training, SpanTraining):
+            names = self.recipe.training.teacher
+            self.teachers = [Reader.load(name, device="cpu") for name in names]
+
+    def build(self, data: TrainingData) -> TrainableSpanScorer:
+        start = self.start
+        refuses = has_impossible(data) or (start is not None and start.scorer.can_refuse)
+        can_refuse = self.family.can_refuse(self.recipe) and refuses
+        scorer = self.family.build(self.recipe, data.encoder, can_refuse=can_refuse)
+        if start is not None:
+            # Only one of the two may be able to refuse: its parameters are new, or left out.
+            copy_weights(start, scorer, strict=start.scorer.can_refuse == can_refuse)
+        return scorer
+
+    def notes(self, data: TrainingData, scorer: TrainableSpanScorer) -> dict[str, list[str]]:
+        notes = dict(data.train.rows.notes)
+        if has_impossible(data) and not scorer.can_refuse:
+            impossible = [example.id for example in data.train.examples if not example.answers]
+            notes["question without an answer: left out, as model.null_answer is false"] = (
+                impossible
+            )
+        others = {"dev": data.dev.rows}
+        if data.held_out.rows is not data.dev.rows:
+            others["calibration"] = data.held_out.rows
+        for part, rows in others.items():  # not trained on: notes on answers do not matter
+            if ids := rows.notes.get(LONG_QUESTION):
+                notes[f"{part}: {LONG_QUESTION}"] = ids
+        return notes
+
+    def report(self, data: TrainingData, scorer: TrainableSpanScorer) -> None:
+        own = len(data.train.examples) - data.replayed
+        if self.start is not None and own < _FEW_QUESTIONS:
+            fault = f"{own:,} training questions may be too few to teach a reader anything"
+            say(f"readlet: {fault}; give {_FEW_QUESTIONS} or more")
+        self.family.check(self.recipe, data.train.rows, can_refuse=scorer.can_refuse)
+
+    def learner(
+        self, data: TrainingData, scorer: TrainableSpanScorer, device: torch.device
+    ) -> nn.Module:
+        taught = self._taught(data, scorer, device) if self.teachers else None
+        return scorer.learner(data.train.rows, self.recipe.training.label_smoothing, taught)
+
+    def _taught(
+        self, data: TrainingData, scorer: TrainableSpanScorer, device: torch.device
+    ) -> Teacher:
+        settings = self.recipe.training
+        assert isinstance(settings, SpanTraining)
+
+        def ask() -> Teacher:
+            # They compute in the precision of the training: large ones would take longer than it.
+            with MixedPrecision(settings.precision, device).autocast():
+                return ask_teachers(
+                    self.teachers,
+                    data.train.examples,
+                    data.train.rows,
+                    settings.teacher_share,
+                    temperature=settings.teacher_temperature,
+                    can_refuse=scorer.can_refuse,
+                    device=str(device),
+                )
+
+        determined_by = {
+            "data": (data.key, scorer.encoder.cut()),
+            "teachers": [digest_of_reader(name) for name in settings.teacher],
+            "how": (settings.teacher_temperature, scorer.can_refuse, settings.precision),
+        }
+        taught = remembered(ask, settings.teacher_share, determined_by)
+        untaught = count_untaught(taught, data.train.rows, can_refuse=scorer.can_refuse)
+        if untaught and is_main_process():
+            say(f"{untaught:,} × training question without a teacher: only its label is learned")
+        return taught
+
+    def evaluator(
+        self, data: TrainingData, scorer: TrainableSpanScorer, batch_size: int
+    ) -> SpanEvaluator:
+        start = self.start
+        return SpanEvaluator(
+            scorer,
+            batch_size,
+            data.dev,
+            self.recipe.training.track_softmax,
+            UNCALIBRATED if start is None else start.calibration,
+            keeps_refusals=start is not None and keeps_refusals(self.recipe, start),
+            languages=_languages(data, start),
+        )
+
+
+def _languages(data: TrainingData, start: Reader | None) -> tuple[str, ...]:
+    """Those of the training passages and of the start; none if the start does not know its own."""
+    if start is not None and not start.languages:
+        return ()
+    before = () if start is None else start.languages
+    return tuple(dict.fromkeys((*before, *languages_of(data.train.examples))))
+
+
+def has_impossible(data: TrainingData) -> bool:
+    """Whether some training question has no answer; windows without an answer do not count."""
+    return any(not example.answers for example in data.train.examples)
+
+
+def raw_refusals(fitted: Calibration, predictions: Sequence[Prediction]) -> list[Prediction]:
+    """The predictions if "no answer" wins when its score is the highest, as without calibration."""
+    even = fitted.no_answer(0.0)  # its probability when it has the score of the best answer
+    return [prediction.at_threshold(even) for prediction in predictions]
+
+
+def softmax_statistics(scorer: TrainableSpanScorer, part: Part) -> Scores:
+    """Variance and entropy of every attention softmax, on the largest batch of a few rows."""
+    batches = scorer.scores(scorer.encoder.encode(part.examples[:_TRACKED]), _TRACKED)
+    size, found = 0, []
+    while True:
+        with tracked_softmax(scorer.module) as tracked:
+            batch = next(batches, None)
+        if batch is None:
+            break
+        if len(batch[0]) > size:
+            size, found = len(batch[0]), tracked
+    return {
+        f"softmax.{number:02d}.{of_layer.layer}.{name}": value
+        for number, of_layer in enumerate(found)
+        for name, value in (("variance", of_layer.variance), ("entropy", of_layer.entropy))
+    }
+
+
+def unfitted(fitted: Calibration, default: Calibration, *, wants_refusals: bool) -> str:
+    """Why the calibration, or a part of it, was not fitted; empty if it was."""
+    if not fitted.questions:
+        return f"calibration not fitted: {TOO_FEW}"
+    refusals = (fitted.no_answer_slope, fitted.no_answer_bias)
+    if wants_refusals and refusals == (default.no_answer_slope, default.no_answer_bias):
+        return f"refusals not fitted: {TOO_FEW_OF_A_KIND}"
+    return ""

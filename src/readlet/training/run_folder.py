@@ -1,0 +1,172 @@
+"""The folder of a run: one process at a time; resumed only with the same recipe and data."""
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+
+from readlet.data import source_path
+from readlet.engine.checkpoint import (
+    FILES,
+    checkpoints_in,
+    emptied_checkpoints,
+    find_checkpoint,
+)
+from readlet.engine.loop import LOG
+from readlet.engine.processes import in_main, is_main_process
+from readlet.errors import CannotResumeError, bad_input
+from readlet.reading.reader_names import BUNDLED, reader_files, reader_folder
+from readlet.reading.saving import own_files
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.traits import SourceFile, SourceReader, changed_fields, fields_with, names_in
+from readlet.storage.config_files import own_json
+from readlet.storage.files import atomic_text
+from readlet.storage.locks import locked
+from readlet.storage.overwrite import check_folder, make_folder, others
+
+_RECIPE, _LOCK = "recipe.json", ".lock"
+DATA, NOTES = "data.json", "notes.json"
+_ANOTHER = "give another --out"
+# Users have files of these names too: a run's own are known by their content.
+_CONTENTS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    DATA: lambda values: values.keys() == {"key", "readers"},
+    NOTES: lambda values: all(isinstance(ids, list) for ids in values.values()),
+}
+
+
+@contextmanager
+def claimed_folder(
+    recipe: Recipe, folder: Path, accelerator: Accelerator, *, resume: bool
+) -> Iterator[None]:
+    """Claim the folder for a new or resumed run; no other process may train there."""
+    if resume:
+        _reject_other_recipe(recipe, folder)
+    else:
+        _reject_used(folder)
+        make_folder(folder, remedy=_ANOTHER)
+    with ExitStack() as held:
+        in_main(accelerator, lambda: _take(folder, held))
+        if not resume:
+            in_main(accelerator, lambda: _begin(folder, recipe))
+        yield
+        if accelerator.is_main_process:
+            (folder / _LOCK).unlink(missing_ok=True)  # not a part of the reader
+
+
+def _begin(folder: Path, recipe: Recipe) -> None:
+    (folder / LOG).unlink(missing_ok=True)
+    with atomic_text(folder / _RECIPE) as stream:
+        stream.write(recipe.model_dump_json(indent=1))
+
+
+def _take(folder: Path, held: ExitStack) -> None:
+    try:
+        free = held.enter_context(locked(folder / _LOCK))
+    except OSError:  # some network disks have no locks: then two processes are not detected
+        return
+    if not free:
+        remedy = "wait for it, or give another --out"
+        raise bad_input(folder, "", "another process trains here", remedy)
+
+
+def _reject_other_recipe(recipe: Recipe, folder: Path) -> None:
+    _require_run(folder)
+    changed = changed_fields(_read_stored(folder / _RECIPE), recipe)
+    if changed:
+        fault = f"the run was started with another {', '.join(changed)}"
+        raise bad_input(folder, "", fault, "resume with the same recipe and --set")
+
+
+def _require_run(folder: Path) -> None:
+    if not (folder / _RECIPE).is_file():
+        raise bad_input(folder, "", "no run to resume", "leave --resume out")
+
+
+def check_run_folder(recipe: Recipe, folder: Path, *, resume: bool) -> None:
+    """Check that a run may be written there; call it before any data is read."""
+    check_folder(folder, None, inputs_of(recipe), remedy=_ANOTHER)
+    if resume:
+        _require_run(folder)
+    else:
+        _reject_used(folder)
+    check_folder(folder, foreign_to_run, remedy=_ANOTHER)
+
+
+def inputs_of(recipe: Recipe) -> list[Path]:
+    """The files and the readers' folders that a recipe names."""
+    fields = fields_with(recipe, SourceFile, SourceReader)
+    names = [name for field in fields for name in names_in(field.value)]
+    return [reader_folder(name) if name == BUNDLED else source_path(name) for name in names]
+
+
+def foreign_to_run(folder: Path, more: Collection[str] | None = None) -> Iterator[Path]:
+    """What is in the folder and is neither a run's, interrupted or not, nor its reader's.
+
+    With `more` names the folder is known to be a run's, even if files are damaged or missing.
+    """
+    own, begun = own_files(folder) | set(more or ()), {_RECIPE}
+    checkpoints = [*checkpoints_in(folder), *checkpoints_in(folder, drafts=True)]
+    if (folder / _LOCK).is_file() and not (folder / _LOCK).stat().st_size:
+        own.add(_LOCK)  # comes before the recipe
+    if more is not None or is_run(folder):
+        emptied = emptied_checkpoints(folder)
+        own |= {_RECIPE, LOG, *(path.name for path in (*checkpoints, *emptied))}
+        begun |= _CONTENTS.keys()
+        for path in checkpoints:
+            yield from others(path, FILES)
+        for name, is_own in _CONTENTS.items():  # they come before the first checkpoint
+            values = own_json(folder / name)
+            if more is not None or checkpoints or (values is not None and is_own(values)):
+                own.add(name)
+    yield from others(folder, own, begun)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a run was begun in this folder."""
+    stored = own_json(folder / _RECIPE) or {}
+    return all(isinstance(stored.get(part), dict) for part in ("data", "model", "training"))
+
+
+def _reject_used(folder: Path) -> None:
+    is_trained = is_run(folder) and find_checkpoint(folder)
+    if is_trained or "config.json" in own_files(folder):
+        remedy = f"continue with --resume, or {_ANOTHER}"
+        raise bad_input(folder, "", "already contains a run", remedy)
+
+
+def _read_stored(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        damage = bad_input(path, "", f"is damaged ({error})", "train again in another --out")
+        raise CannotResumeError(str(damage)) from None
+    return values if isinstance(values, dict) else {}
+
+
+def check_data(recipe: Recipe, key: str, folder: Path, *, resume: bool) -> None:
+    """A run is resumed only with the same data and readers; `key` is the digest of the data."""
+    stored = folder / DATA
+    readers = [name for f in fields_with(recipe, SourceReader) for name in names_in(f.value)]
+    now = {"key": key, "readers": [digest_of_reader(name) for name in readers]}
+    if resume and stored.is_file():
+        if _read_stored(stored) != now:
+            fault = "the training data, the encoder, the word vectors or the code have changed"
+            if readers:
+                fault += ", or the start or teacher reader"
+            changed = bad_input(folder, "", fault, "restore the old ones, or give another --out")
+            raise CannotResumeError(str(changed))
+    elif is_main_process():
+        with atomic_text(stored) as stream:
+            json.dump(now, stream)
+
+
+def digest_of_reader(name: str) -> str:
+    digest = hashlib.sha256()
+    for path in reader_files(name):
+        with path.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()

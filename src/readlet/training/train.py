@@ -1,0 +1,257 @@
+"""The objective of each task: what a recipe's kind of model is trained for.
+
+From a recipe to a trained reader or classifier: what `readlet train` calls.
+"""
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
+from readlet.engine.precision import check_precision
+from readlet.engine.processes import in_main, is_main_process, make_accelerator
+from readlet.engine.weight_selection import Evaluator, Scores
+from readlet.errors import FailedTrainingError, memory_reported
+from readlet.evaluation.task import Task
+from readlet.families import trainable_family
+from readlet.families.family import ClassFamily, SpanFamily, TrainableFamily, TrainableScorer
+from readlet.machine import memory_bytes
+from readlet.reading.classifier import Classifier
+from readlet.reading.reader import Reader
+from readlet.reading.trained_model import TrainedModel, default_batch_size
+from readlet.recipe.recipe import Recipe, fields_without_effect
+from readlet.storage.files import atomic_text
+from readlet.terminal import say
+from readlet.training.background import encoding_in_background
+from readlet.training.classification import ClassObjective
+from readlet.training.objective import Objective, TaskEvaluator
+from readlet.training.question_answering import SpanObjective
+from readlet.training.run_folder import NOTES, check_data, check_run_folder, claimed_folder
+from readlet.training.training_data import RecentData, TrainingData, data_files, prepare, read_split
+from readlet.training.warm_start import load_start, mix_in, scores_before, weights_of
+
+
+def objective_of(recipe: Recipe, start: TrainedModel | None) -> Objective:
+    """The objective of a recipe, and of the model that training starts from."""
+    family = trainable_family(recipe.model.kind)
+    if isinstance(family, ClassFamily):
+        assert start is None or isinstance(start, Classifier)
+        return ClassObjective(recipe, family, start)
+    assert isinstance(family, SpanFamily)
+    assert start is None or isinstance(start, Reader)
+    return SpanObjective(recipe, family, start)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model and its predictions on dev, as its task scores them."""
+
+    model: TrainedModel
+    examples: Sequence[Any]
+    predictions: Sequence[Any]
+    task: Task
+
+
+Watch = Callable[[float, Scores], None]
+"""Called with the epoch and the scores of every evaluation; an exception ends the training."""
+
+
+def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> TrainedModel:
+    """Train, calibrate on the held-out items, score on dev, and save the reader or classifier."""
+    data_files(recipe)
+    in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
+    model = train(recipe, folder, resume=resume).model
+    if is_main_process():
+        model.write(folder)
+    make_accelerator().wait_for_everyone()
+    return model
+
+
+def train(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    resume: bool,
+    recent: RecentData | None = None,
+    watch: Watch | None = None,
+    how_to_resume: str = WITH_RESUME,
+    saves_last: bool = True,
+) -> Trained:
+    """Train, calibrate and score. The folder gets checkpoints and the log; no model is saved.
+
+    With `saves_last` the last step has a checkpoint too.
+    """
+    began = time.perf_counter()
+    recent = RecentData() if recent is None else recent
+    start, recipe = load_start(recipe)
+    family, settings = trainable_family(recipe.model.kind), recipe.training
+    family.check_recipe(recipe)
+    split = None if recent.find(recipe) else read_split(recipe)
+    accelerator = make_accelerator()
+    device = accelerator.device
+    objective = objective_of(recipe, start)
+    objective.load_teachers()
+    check_precision(settings.precision, device)
+    _warn_of_seen_fold(recipe, start)
+    with (
+        claimed_folder(recipe, folder, accelerator, resume=resume),
+        memory_reported("lower training.batch_size", FailedTrainingError),
+    ):
+        is_compiled = _compile_while_encoding(
+            family, recipe, accelerator, start, prepares=split is not None
+        )
+        with accelerator.main_process_first():  # the others find what it has cached
+            data = recent.find(recipe) or recent.add(recipe, prepare(recipe, start, split))
+        check_data(recipe, data.key, folder, resume=resume)
+        scorer = build_scorer(recipe, data, start)
+        initial = weights_of(start, scorer) if start is not None else {}
+        if is_compiled:
+            family.compile(scorer)
+        if accelerator.is_main_process:
+            _report_notes(objective, data, scorer, folder)
+            _report_idle(recipe)
+            objective.report(data, scorer)
+        learner = objective.learner(data, scorer, device)
+        rows = data.train.rows
+        size = _rows_per_batch(settings.batch_size, len(rows), accelerator.num_processes)
+        if device.type == "cpu":
+            _refuse_larger_than_memory(size, family.least_bytes(recipe, rows.longest))
+        batches = scorer.batches(rows, size, seed=settings.seed)
+        evaluator = objective.evaluator(data, scorer, default_batch_size(device.type))
+        loop = TrainingLoop(
+            learner,
+            batches,
+            settings,
+            folder,
+            _watched(evaluator, watch),
+            accelerator,
+            began,
+            how_to_resume,
+            scorer.groups(settings),
+            saves_last=saves_last,
+        )
+        if resume:
+            loop.resume()
+        outcome = loop.run()
+        mix_in(scorer.module, initial, settings.start_share)
+        return _finish(recipe, data, evaluator, outcome, start)
+
+
+def build_scorer(
+    recipe: Recipe, data: TrainingData, start: TrainedModel | None = None
+) -> TrainableScorer:
+    """The model to train: with random weights, drawn from the seed, or those of a start."""
+    torch.manual_seed(recipe.training.seed)
+    return objective_of(recipe, start).build(data)
+
+
+def _compile_while_encoding(
+    family: TrainableFamily,
+    recipe: Recipe,
+    accelerator: Accelerator,
+    start: TrainedModel | None,
+    *,
+    prepares: bool,
+) -> bool:
+    """On a GPU, compile while another process encodes the data. Returns whether it compiled."""
+    if accelerator.device.type != "cuda":
+        return False
+    encodes = prepares and accelerator.is_main_process
+    with encoding_in_background(recipe) if encodes else nullcontext():
+        of_start = None if start is None else start.scorer
+        return family.compile_ahead(recipe, accelerator.device, of_start)
+
+
+def _rows_per_batch(wanted: int, rows: int, processes: int) -> int:
+    """Rows of a batch of all processes. Batches are filled up, so not more than there are rows."""
+    return min(wanted, -(-rows // processes)) * processes
+
+
+def _refuse_larger_than_memory(rows: int, bytes_of_row: int) -> None:
+    """Refuse what cannot work. Linux would grant the memory, and kill the process when it is used.
+
+    A GPU has no such promises: there the allocation itself fails.
+    """
+    has, least = memory_bytes(), rows * bytes_of_row
+    if has is not None and least > has:
+        fault = f"a batch of {rows:,} rows takes {least >> 30:,} GiB or more"
+        remedy = f"this machine has {has >> 30:,}; lower training.batch_size"
+        raise FailedTrainingError(f"{fault}; {remedy}")
+
+
+def _watched(evaluator: TaskEvaluator, watch: Watch | None) -> Evaluator:
+    def evaluate(epoch: float) -> Scores:
+        scores = evaluator()
+        if watch is not None:
+            watch(epoch, scores)
+        return scores
+
+    return Evaluator(evaluate, evaluator.task.decisive, evaluator.task.progress)
+
+
+def _finish(
+    recipe: Recipe,
+    data: TrainingData,
+    evaluator: TaskEvaluator,
+    outcome: Outcome,
+    start: TrainedModel | None,
+) -> Trained:
+    """Calibrate the trained model on the held-out items, and score it on dev."""
+    task, examples = evaluator.task, data.dev.examples
+    fitted = evaluator.fitted(data.held_out)
+    if fitted.fault and is_main_process():
+        kept = "" if start is None else ", that of the start reader is kept"
+        remedy = "raise data.held_out, or name a file in data.calibration"
+        if recipe.data.calibration:
+            remedy = f"add {task.noun} to data.calibration"
+        say(f"{fitted.fault}{kept}; {remedy}")
+    scored = task.score(examples, fitted.predictions)
+    metrics: dict[str, Any] = {
+        "dev_source": recipe.data.dev or recipe.data.calibration or f"the held-out {task.noun}",
+        "dev": scored.summary,
+        "steps": outcome.steps,
+        "rollbacks": outcome.rollbacks,
+        **fitted.metrics,
+    }
+    notice = ""
+    if start is not None:
+        metrics["start"] = scores_before(start, evaluator, data, scored)
+        # Its encoder and its licence belong to its weights.
+        family = trainable_family(recipe.model.kind)
+        recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
+    model = evaluator.model(recipe, fitted.calibration, metrics, notice)
+    return Trained(model, examples, fitted.predictions, task)
+
+
+def _warn_of_seen_fold(recipe: Recipe, start: TrainedModel | None) -> None:
+    """With folds, a part of the contexts must be new to the reader, and to its start."""
+    own = (recipe.data.folds, recipe.data.fold)
+    if start is None or not recipe.data.folds:
+        return
+    if (start.recipe.data.folds, start.recipe.data.fold) != own:
+        fault = f"the start reader was not trained without part {recipe.data.fold}"
+        warnings.warn(f"data.fold: {fault}, so the new one knows it", stacklevel=2)
+
+
+def _report_idle(recipe: Recipe) -> None:
+    for field, reason in fields_without_effect(recipe):
+        warnings.warn(f"{field} does nothing: {reason}", stacklevel=2)
+
+
+def _report_notes(
+    objective: Objective, data: TrainingData, scorer: TrainableScorer, folder: Path
+) -> None:
+    """Every changed or skipped item is counted on the screen and listed in a file (law 7)."""
+    notes = objective.notes(data, scorer)
+    with atomic_text(folder / NOTES) as stream:
+        json.dump(notes, stream, ensure_ascii=False, indent=1)
+    for reason, ids in notes.items():
+        say(f"{len(ids):,} × {reason}")

@@ -1,0 +1,130 @@
+"""The model that training starts from: its network, weights and refusals, and what was gained."""
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from readlet.engine.processes import make_accelerator
+from readlet.errors import bad_input
+from readlet.evaluation.significance import difference_p
+from readlet.evaluation.task import Scored
+from readlet.families import trainable_family
+from readlet.families.family import TrainableScorer
+from readlet.reading.classifier import Classifier
+from readlet.reading.reader import Reader
+from readlet.reading.trained_model import TrainedModel
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.traits import (
+    OnlyInTraining,
+    PartOfNetwork,
+    RecipeField,
+    SourceEncoder,
+    SourceFile,
+    SourceReader,
+    changed_fields,
+    fields_with,
+)
+from readlet.training.objective import TaskEvaluator
+from readlet.training.training_data import TrainingData
+
+
+def load_start(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
+    """The model that training starts from, and the recipe with its network.
+
+    Fields of the network that the recipe does not set are those of the start; a field that is set
+    must have the same value.
+    """
+    name = recipe.training.start
+    if not name:
+        return None, recipe
+    is_reader = trainable_family(recipe.model.kind).task == "spans"
+    load = Reader.load if is_reader else Classifier.load
+    start: TrainedModel = load(name, device="cpu")  # training moves it
+    recipe = _with_network_of(start.recipe, recipe)
+    refuse_other_network(start.recipe, recipe)
+    if not hasattr(start.scorer, "module"):
+        fault = "that reader cannot be trained"
+        raise bad_input(recipe.training.start, "training.start", fault, "give another reader")
+    return start, recipe
+
+
+def _with_network_of(start: Recipe, recipe: Recipe) -> Recipe:
+    if start.model.kind != recipe.model.kind:
+        return recipe
+    for field in _network(recipe):
+        section = getattr(recipe, field.section)
+        if field.name not in section.model_fields_set:
+            taken = {field.name: getattr(getattr(start, field.section), field.name)}
+            recipe = recipe.model_copy(update={field.section: section.model_copy(update=taken)})
+    return recipe
+
+
+def _network(recipe: Recipe) -> list[RecipeField]:
+    """The fields that define the network of a reader, not how it is trained."""
+    # Files of initial weights have no effect: those of the start reader are used.
+    others = fields_with(recipe, OnlyInTraining, SourceFile, SourceReader, SourceEncoder)
+    return [field for field in fields_with(recipe, PartOfNetwork) if field not in others]
+
+
+def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
+    """Raise an error if the recipe defines another network than that of the start reader."""
+    network = {field.path for field in _network(recipe)}
+    changed = changed_fields(start.model_dump(mode="json"), recipe)
+    other = [field for field in changed if field in network]
+    if other:
+        fault = f"that reader has another {', '.join(other)}"
+        remedy = "set the same values in the recipe"
+        raise bad_input(recipe.training.start, "training.start", fault, remedy)
+
+
+def copy_weights(start: TrainedModel, scorer: TrainableScorer, *, strict: bool = True) -> None:
+    """Copy the weights of the start; `strict`: it must have the same parameters."""
+    before = _module(start).state_dict()
+    loaded = scorer.module.load_state_dict(before, strict=False)
+    other = [*loaded.missing_keys, *loaded.unexpected_keys]
+    if other and strict:
+        fault = f"that reader has other parameters ({other[0]})"
+        raise bad_input(start.name, "training.start", fault, "give another reader")
+
+
+def weights_of(start: TrainedModel, scorer: TrainableScorer) -> dict[str, Tensor]:
+    """The initial weights that come from the start."""
+    known = _module(start).state_dict().keys()
+    named = scorer.module.named_parameters()
+    return {name: weight.detach().clone() for name, weight in named if name in known}
+
+
+def _module(start: TrainedModel) -> nn.Module:
+    return cast(TrainableScorer, start.scorer).module
+
+
+@torch.no_grad()
+def mix_in(module: nn.Module, before: dict[str, Tensor], share: float) -> None:
+    """Interpolate between the weights before and after fine-tuning (Wortsman et al. 2022, WiSE-FT).
+
+    `share` is the weight of those before: less is learned, but less is forgotten.
+    """
+    after = dict(module.named_parameters())
+    for name, weight in before.items():
+        after[name].lerp_(weight.to(after[name].device), share)
+
+
+def keeps_refusals(recipe: Recipe, start: Reader) -> bool:
+    """Whether the start reader decides when to refuse; a file for the calibration overrides it."""
+    return start.scorer.can_refuse and not recipe.data.calibration
+
+
+def scores_before(
+    start: TrainedModel, evaluator: TaskEvaluator, data: TrainingData, after: Scored
+) -> dict[str, float]:
+    """The scores of the start on dev, and the p-value of the difference to them.
+
+    It is calibrated on the same items.
+    """
+    start.scorer.move_to(str(make_accelerator().device))
+    task, same = evaluator.task, evaluator.of_start(start)
+    before = task.score(data.dev.examples, same.fitted(data.held_out).predictions)
+    start.scorer.move_to("cpu")
+    p = difference_p(task.metric(task.decisive), after.items, before.items)
+    return {name: before.summary[name] for name in task.headline} | {f"{task.decisive}_p": p}

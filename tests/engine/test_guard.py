@@ -1,0 +1,243 @@
+"""The guard: what counts as a bad loss, and how training continues after one."""
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from readlet.engine import loop as loop_module
+from readlet.engine.checkpoint import Checkpoint, Progress, save_checkpoint
+from readlet.engine.loop import TrainingLoop
+from readlet.engine.spike_guard import Guard
+from readlet.errors import FailedTrainingError, ReadletError
+from readlet.recipe.recipe import Training
+
+MakeLoop = Callable[..., TrainingLoop]
+GUESSING = 12.0
+
+
+def guard_at(mean: float | None, **counts: int) -> Guard:
+    progress = Progress(mean_loss=mean, **counts)
+    return Guard(Training(spike=3.0, log_every=10), GUESSING, progress, {})
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("mean", [None, 4.0])
+def test_not_finite(loss: float, mean: float | None) -> None:
+    assert guard_at(mean).is_bad(loss)
+
+
+@pytest.mark.parametrize(
+    ("loss", "bad"), [(0.0, False), (4.0, False), (9.0, False), (9.1, True), (1e30, True)]
+)
+def test_spike(loss: float, bad: bool) -> None:
+    assert guard_at(4.0).is_bad(loss) is bad
+
+
+def test_noise_around_zero_is_not_a_spike() -> None:
+    assert not guard_at(0.001).is_bad(0.5)
+    assert guard_at(0.001).is_bad(1.1)
+
+
+def test_the_first_loss_is_compared_with_guessing() -> None:
+    assert not guard_at(None).is_bad(GUESSING + 4.9)
+    assert guard_at(None).is_bad(GUESSING + 5.1)
+
+
+def test_running_mean() -> None:
+    progress = Progress()
+    guard = Guard(Training(), GUESSING, progress, {})
+    for loss in (8.0, 4.0, 4.0):
+        guard.accept(loss)
+    assert progress.mean_loss == pytest.approx(0.81 * 8 + 0.19 * 4)
+
+
+def test_rollbacks_are_counted_and_a_good_loss_resets_their_row() -> None:
+    progress = Progress(step=30)
+    good = {"weight": torch.ones(2)}
+    guard = Guard(Training(log_every=10), GUESSING, progress, good)
+    for row in (1, 2):
+        assert guard.roll_back() is good
+        assert (progress.rollbacks, progress.rollbacks_in_a_row) == (row, row)
+    guard.accept(4.0)
+    assert (progress.rollbacks, progress.rollbacks_in_a_row) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("step", "rollbacks", "in_a_row", "fails"),
+    [
+        (1000, 4, 4, False),
+        (1000, 5, 5, True),  # the sixth in a row
+        (150, 5, 0, True),  # the sixth of 15 checks
+        (180, 5, 0, False),  # of 18: a third
+    ],
+)
+def test_divergence(step: int, rollbacks: int, in_a_row: int, fails: bool) -> None:
+    guard = guard_at(4.0, step=step, rollbacks=rollbacks, rollbacks_in_a_row=in_a_row)
+    with pytest.raises(FailedTrainingError, match="5 rollbacks; lower") if fails else nullcontext():
+        guard.roll_back()
+
+
+class Faulty(nn.Module):
+    """Multiplies the loss by a factor at some of its calls."""
+
+    def __init__(self, inner: nn.Module, faults: Callable[[int], float]) -> None:
+        super().__init__()
+        self.inner = inner
+        self.faults = faults
+        self.calls = 0
+
+    def forward(self, batch: Any) -> Tensor:
+        self.calls += 1
+        loss: Tensor = self.inner(batch) * self.faults(self.calls)
+        return loss
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch) -> dict[int, Checkpoint]:
+    """Every checkpoint that is written, by step."""
+    found: dict[int, Checkpoint] = {}
+
+    def record(folder: Path, checkpoint: Checkpoint, **named: Any) -> None:
+        found[checkpoint.progress.step] = deepcopy(checkpoint)
+        save_checkpoint(folder, checkpoint, **named)
+
+    monkeypatch.setattr(loop_module, "save_checkpoint", record)
+    return found
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    def refuse(name: str) -> float:
+        raise AssertionError(f"{name} is not JSON")
+
+    lines = (folder / "log.jsonl").read_text().splitlines()
+    return [json.loads(line, parse_constant=refuse) for line in lines]
+
+
+def is_finite(checkpoint: Checkpoint) -> bool:
+    return all(bool(torch.isfinite(t).all()) for t in checkpoint.tensors.values())
+
+
+@pytest.mark.parametrize("fault", [math.nan, math.inf, 1000.0])
+def test_rolls_back_and_continues(
+    make_loop: MakeLoop,
+    tmp_path: Path,
+    saved: dict[int, Checkpoint],
+    capsys: pytest.CaptureFixture[str],
+    fault: float,
+) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=2", "training.checkpoint_every=4", "training.clip=1e9"),
+        wrap=lambda module: Faulty(module, lambda call: fault if call == 7 else 1.0),
+    )
+    outcome = loop.run()
+    assert (outcome.steps, outcome.rollbacks) == (15, 1)
+    assert set(saved) == {4, 8, 12, 15}
+    # step 7 spoilt the weights, the check after step 8 restored those of step 4
+    assert all(torch.equal(t, saved[4].tensors[n]) for n, t in saved[8].tensors.items())
+    assert not all(torch.equal(t, saved[8].tensors[n]) for n, t in saved[12].tensors.items())
+    assert all(is_finite(checkpoint) for checkpoint in saved.values())
+    assert all(bool(torch.isfinite(p).all()) for p in loop.module.parameters())
+    lines = read_log(tmp_path)
+    (rollback,) = [line for line in lines if "rollback" in line]
+    assert rollback["rollback"] is True
+    assert rollback["step"] == 8
+    checks = [line["step"] for line in lines if "learning_rate" in line]
+    assert checks == [2, 4, 6, 10, 12, 14, 15]
+    messages = [line for line in capsys.readouterr().err.splitlines() if "rolled back" in line]
+    assert len(messages) == 1
+    assert messages[0].startswith("step 8: loss ")
+
+
+@pytest.mark.parametrize("evaluate_every", [0.1, 1.0])
+def test_no_checkpoint_of_a_spoilt_state(
+    make_loop: MakeLoop, tmp_path: Path, saved: dict[int, Checkpoint], evaluate_every: float
+) -> None:
+    """Checkpoints may come more often than checks: between the fault and its discovery too."""
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=6", "training.checkpoint_every=2"),
+        f"training.evaluate_every={evaluate_every}",
+        wrap=lambda module: Faulty(module, lambda call: math.nan if call == 3 else 1.0),
+    )
+    assert loop.run().rollbacks == 1
+    assert set(saved) == {2, 6, 8, 10, 12, 14, 15}  # not 4
+    assert all(is_finite(checkpoint) for checkpoint in saved.values())
+    assert all(torch.equal(t, saved[2].tensors[n]) for n, t in saved[6].tensors.items())
+
+
+def test_fault_at_the_last_step(
+    make_loop: MakeLoop, tmp_path: Path, saved: dict[int, Checkpoint]
+) -> None:
+    loop = make_loop(
+        tmp_path,
+        "training.checkpoint_every=4",
+        wrap=lambda module: Faulty(module, lambda call: math.nan if call == 15 else 1.0),
+    )
+    assert loop.run().rollbacks == 1
+    assert is_finite(saved[15])
+    assert all(bool(torch.isfinite(p).all()) for p in loop.module.parameters())
+
+
+def test_a_first_loss_far_above_that_of_guessing_is_bad(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=2", "training.epochs=3"),
+        wrap=lambda module: Faulty(module, lambda call: 1e6),
+    )
+    with pytest.raises(FailedTrainingError, match=r"diverges: 5 rollbacks"):
+        loop.run()
+
+
+def test_an_easy_first_batch_does_not_make_the_others_bad(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    """For example of short passages, or already memorised."""
+    loop = make_loop(
+        tmp_path,
+        "training.log_every=2",
+        wrap=lambda module: Faulty(module, lambda call: 0.01 if call == 1 else 1.0),
+    )
+    assert loop.run().rollbacks == 0
+
+
+def test_gives_up_if_good_and_bad_checks_alternate(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=1", "training.epochs=4"),
+        wrap=lambda module: Faulty(module, lambda call: math.nan if call % 2 == 0 else 1.0),
+    )
+    with pytest.raises(FailedTrainingError, match=r"diverges: 5 rollbacks"):
+        loop.run()
+
+
+def test_a_few_rollbacks_in_a_long_run_are_no_divergence(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=1", "training.epochs=4"),
+        wrap=lambda module: Faulty(module, lambda call: math.nan if call % 8 == 0 else 1.0),
+    )
+    assert loop.run().rollbacks == 7
+
+
+def test_gives_up_in_the_end(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=1", "training.checkpoint_every=1"),
+        wrap=lambda module: Faulty(module, lambda call: math.nan),
+    )
+    with pytest.raises(ReadletError, match=r"diverges: 5 rollbacks; lower training\.learning_rate"):
+        loop.run()
+    assert sum("rollback" in line for line in read_log(tmp_path)) == 5

@@ -1,0 +1,485 @@
+"""The loop: what it logs, when it stops, and that resuming gives the same weights."""
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from readlet.engine.checkpoint import find_checkpoint, load_checkpoint
+from readlet.engine.loop import Outcome, TrainingLoop, memory_mib
+from readlet.engine.processes import stop_signals
+from readlet.engine.weight_selection import Scores
+from readlet.errors import FailedTrainingError, ReadletError
+from readlet.recipe.recipe import SEED_LIMIT
+
+MakeLoop = Callable[..., TrainingLoop]
+
+# An epoch of 15 batches has 8 steps, the last of them with a single batch.
+HARD = [
+    *("training.epochs=2", "training.accumulate=2", "training.log_every=4"),
+    *("training.checkpoint_every=5", "training.evaluate_every=0.5"),
+    *('words.languages=["en", "es"]', "model.language_characters=film"),
+]
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def reproducible(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without values that depend on the speed of the machine."""
+    passing = ("examples_per_second", "memory_mib", "seconds")
+    return [{k: v for k, v in line.items() if k not in passing} for line in lines]
+
+
+class Interrupted(nn.Module):
+    """Runs an action at one of its calls, in the middle of a step."""
+
+    def __init__(self, inner: nn.Module, call: int, action: Callable[[], None]) -> None:
+        super().__init__()
+        self.inner = inner
+        self.call = call
+        self.action = action
+        self.calls = 0
+
+    def forward(self, batch: Any) -> Tensor:
+        self.calls += 1
+        if self.calls == self.call:
+            self.action()
+        loss: Tensor = self.inner(batch)
+        return loss
+
+
+def wrapped(call: int, action: Callable[[], None]) -> Callable[[nn.Module], nn.Module]:
+    return lambda module: Interrupted(module, call, action)
+
+
+def crash() -> None:
+    raise MemoryError
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def terminate() -> None:
+    signal.raise_signal(signal.SIGTERM)
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def whole(
+    make_loop: MakeLoop, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[TrainingLoop, Outcome]:
+    """A run that is not interrupted."""
+    loop = make_loop(tmp_path_factory.mktemp("whole"), *HARD, wrap=wrapped(0, nothing))
+    return loop, loop.run()
+
+
+@pytest.mark.parametrize(
+    ("action", "step", "resumed_from"),
+    [
+        (crash, 3, 0),  # before the first checkpoint
+        (crash, 13, 10),  # between two checkpoints, after a check that will be repeated
+        (interrupt, 3, 3),
+        (interrupt, 11, 11),  # in the middle of the second epoch, between two checks
+        (interrupt, 8, 8),  # at the end of an epoch
+        (terminate, 14, 14),
+    ],
+)
+def test_resumes_as_if_it_had_not_stopped(
+    make_loop: MakeLoop,
+    tmp_path: Path,
+    whole: tuple[TrainingLoop, Outcome],
+    action: Callable[[], None],
+    step: int,
+    resumed_from: int,
+) -> None:
+    """Law 6, with all kinds of dropout, stochastic depth and accumulated gradients."""
+    uninterrupted, expected = whole
+    assert expected.steps == 16
+
+    # batches before step s: 2 per step, less one for each finished epoch
+    call = 2 * step - 1 - (step - 1) // 8
+    loop = make_loop(tmp_path, *HARD, wrap=wrapped(call, action))
+    with pytest.raises((MemoryError, KeyboardInterrupt)):
+        loop.run()
+    assert loop.progress.step == (step if action is not crash else step - 1)
+
+    resumed = make_loop(tmp_path, *HARD, wrap=wrapped(0, nothing))
+    resumed.resume()
+    assert resumed.progress.step == resumed_from
+    outcome = resumed.run()
+    assert outcome == expected
+    assert resumed.progress == uninterrupted.progress
+    found, wanted = resumed.state.tensors(), uninterrupted.state.tensors()
+    assert set(found) == set(wanted)
+    assert [name for name, t in found.items() if not torch.equal(t, wanted[name])] == []
+    kept = dict(uninterrupted.module.named_parameters())
+    assert all(torch.equal(p, kept[name]) for name, p in resumed.module.named_parameters())
+    assert reproducible(read_log(tmp_path)) == reproducible(read_log(uninterrupted.folder))
+
+
+def test_randomness_is_on(make_loop: MakeLoop, tmp_path: Path) -> None:
+    """Otherwise the test above would prove little: the same batch gives another loss each time."""
+    loop = make_loop(tmp_path)
+    batch = loop.batches.make(*loop.batches.epoch(0)[0])
+    loop.module.train()
+    assert loop.module(batch) != loop.module(batch)
+
+
+def test_seeds_differ(make_loop: MakeLoop, tmp_path: Path) -> None:
+    one = make_loop(tmp_path, "training.seed=1").advance()[0]
+    again = make_loop(tmp_path, "training.seed=1").advance()[0]
+    other = make_loop(tmp_path, "training.seed=2").advance()[0]
+    assert one == again != other
+
+
+def test_damaged_log_line_does_not_stop_a_resume(make_loop: MakeLoop, tmp_path: Path) -> None:
+    settings = ("training.log_every=1", "training.checkpoint_every=5")
+    with pytest.raises(MemoryError):
+        make_loop(tmp_path, *settings, wrap=wrapped(9, crash)).run()
+    with (tmp_path / "log.jsonl").open("a") as stream:
+        stream.write('{"step": 2, "epo')  # cut off by the crash
+    loop = make_loop(tmp_path, *settings, wrap=wrapped(0, nothing))
+    loop.resume()
+    loop.run()
+    steps = [line["step"] for line in read_log(tmp_path) if "loss" in line]
+    assert steps == list(range(1, 16))
+
+
+def test_finished_run_resumed(make_loop: MakeLoop, tmp_path: Path) -> None:
+    first = make_loop(tmp_path)
+    first.run()
+    log = (tmp_path / "log.jsonl").read_text()
+    again = make_loop(tmp_path)
+    again.resume()
+    assert again.run().steps == 15
+    assert (tmp_path / "log.jsonl").read_text() == log
+    for one, other in zip(first.module.parameters(), again.module.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_the_last_checkpoint_may_be_left_out(make_loop: MakeLoop, tmp_path: Path) -> None:
+    for saves_last, step in ((True, 15), (False, 12)):
+        loop = make_loop(tmp_path, "training.checkpoint_every=4", saves_last=saves_last)
+        loop.run()
+        path = find_checkpoint(tmp_path)
+        assert path is not None
+        assert load_checkpoint(path, loop.state.tensors()).progress.step == step
+
+
+def test_log(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(
+        tmp_path,
+        *("training.log_every=4", "training.epochs=2", "training.evaluate_every=1"),
+        "training.learning_rate=0.005",
+        *("training.schedule=linear", "training.warmup_steps=10", "training.spike=1e9"),
+        evaluate=lambda: {"exact": 40.0, "f1": 50.0},
+    )
+    loop.run()
+    lines = read_log(tmp_path)
+    checks = [line for line in lines if "loss" in line]
+    assert [line["step"] for line in checks] == [4, 8, 12, 16, 20, 24, 28, 30]
+    for line in checks:
+        step = line["step"]
+        assert set(line) == {
+            *("step", "epoch", "seconds", "loss"),
+            *("learning_rate", "examples_per_second", "memory_mib"),
+        }
+        assert line["epoch"] == pytest.approx(step / 15, abs=1e-4)
+        assert line["loss"] > 0
+        expected = 0.005 * (step / 10 if step <= 10 else (30 - step) / 20)
+        assert line["learning_rate"] == pytest.approx(expected, abs=1e-12)
+        assert 1 < line["examples_per_second"] < 1e6
+        assert 50 < line["memory_mib"] < 1e6
+    times = [line["seconds"] for line in lines]
+    assert times == sorted(times)
+    assert times[0] >= 0.0
+    scores = [line for line in lines if "exact" in line]
+    assert [(s["step"], s["exact"], s["f1"]) for s in scores] == [
+        (15, 40.0, 50.0),
+        (30, 40.0, 50.0),
+    ]
+
+
+def test_logged_loss_is_the_mean_since_the_last_check(make_loop: MakeLoop, tmp_path: Path) -> None:
+    plain = make_loop(tmp_path / "plain")
+    losses = [float(plain.advance()[0]) for _ in range(15)]
+    make_loop(tmp_path / "run", "training.log_every=10").run()
+    found = [line["loss"] for line in read_log(tmp_path / "run") if "loss" in line]
+    assert found == pytest.approx([sum(losses[:10]) / 10, sum(losses[10:]) / 5], rel=1e-6)
+
+
+def test_speed_counts_questions_not_filler_rows(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(tmp_path)
+    questions = sum(loop.advance()[1] for _ in range(15))
+    assert questions == sum(len(rows) for _, rows in loop.batches.epoch(0)) < 15 * 8
+
+
+def test_speed_does_not_count_evaluations(make_loop: MakeLoop, tmp_path: Path) -> None:
+    def slow() -> Scores:
+        time.sleep(0.8)
+        return {"exact": 0.0, "f1": 0.0}
+
+    settings = ("training.log_every=1", "training.evaluate_every=0.3")  # every 4 or 5 steps
+    make_loop(tmp_path, *settings, evaluate=slow).run()
+    checks = [line for line in read_log(tmp_path) if "loss" in line]
+    # full batches of 8; the last one of a shape may have a single question
+    speeds = sorted(line["examples_per_second"] for line in checks)
+    assert speeds[3] > 8 / 0.8
+
+
+def test_accumulated_batches_equal_one_large_batch(make_loop: MakeLoop, tmp_path: Path) -> None:
+    still = ["model.dropout=0", "model.character_dropout=0", "model.last_survival=1"]
+    small = make_loop(tmp_path, *still, "training.accumulate=2")
+    batches = small.batches.epoch(0)[:2]
+    assert all(len(rows) == 8 for _, rows in batches)
+    one = small.module
+    losses = [one(small.batches.make(*item)) for item in batches]
+    loss, questions = small.advance()
+    torch.testing.assert_close(loss, (losses[0] + losses[1]).detach() / 2)
+    assert questions == 16
+
+
+def test_clipped_steps_are_not_larger(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(tmp_path, "training.clip=0.01")
+    loop.advance()
+    norm = torch.stack([p.grad.norm() for p in loop.module.parameters() if p.grad is not None])
+    assert float(norm.norm()) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_early_stop_keeps_the_best_weights(make_loop: MakeLoop, tmp_path: Path) -> None:
+    course = iter([10.0, 50.0, 49.0, 50.0, 99.0])
+    seen: list[list[Tensor]] = []
+
+    def evaluate() -> Scores:
+        seen.append([p.detach().clone() for p in loop.module.parameters()])
+        return {"exact": 0.0, "f1": next(course)}
+
+    settings = ("training.patience=2", "training.evaluate_every=0.2", "training.epochs=4")
+    loop = make_loop(tmp_path, *settings, evaluate=evaluate)
+    outcome = loop.run()
+    assert outcome.steps == 12  # 4 evaluations, one every 3 steps: equal is not better
+    assert [line["f1"] for line in read_log(tmp_path) if "f1" in line] == [10, 50, 49, 50]
+    kept = list(loop.module.parameters())
+    assert all(torch.equal(a, b) for a, b in zip(kept, seen[1], strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(kept, seen[3], strict=True))
+
+
+def test_any_score_may_decide(make_loop: MakeLoop, tmp_path: Path) -> None:
+    course = iter([0.1, 0.2, 0.3, 0.4, 0.5])
+
+    def evaluate() -> Scores:
+        return {"accuracy": next(course)}
+
+    settings = ("training.patience=1", "training.evaluate_every=0.2")
+    loop = make_loop(tmp_path, *settings, evaluate=evaluate, decisive="accuracy")
+    assert loop.run().steps == 15  # better every time
+
+
+def test_a_score_may_be_negative(make_loop: MakeLoop, tmp_path: Path) -> None:
+    course = iter([-3.0, -2.5, -2.6])
+
+    def evaluate() -> Scores:
+        return {"log_likelihood": next(course)}
+
+    settings = ("training.patience=1", "training.evaluate_every=0.2")
+    loop = make_loop(tmp_path, *settings, evaluate=evaluate, decisive="log_likelihood")
+    assert loop.run().steps == 9
+
+
+@pytest.mark.parametrize("patience", [0, 1])
+def test_a_score_of_nan_ends_training(make_loop: MakeLoop, tmp_path: Path, patience: int) -> None:
+    loop = make_loop(
+        tmp_path, f"training.patience={patience}", evaluate=lambda: {"f1": float("nan")}
+    )
+    with pytest.raises(FailedTrainingError, match="evaluation gave f1 nan; lower training"):
+        loop.run()
+
+
+def test_every_process_draws_random_numbers_of_its_own(
+    make_loop: MakeLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise dropout would drop the same places in all of them."""
+    loop = make_loop(tmp_path)
+    seeds: list[int] = []
+    monkeypatch.setattr(torch, "manual_seed", seeds.append)
+    device = loop.accelerator.device
+    for process in range(3):
+        loop.progress.step = 0
+        loop.accelerator = SimpleNamespace(process_index=process, num_processes=3, device=device)
+        loop.advance()
+        loop.advance()
+    assert len(set(seeds)) == len(seeds) == 6
+
+
+def test_memory_is_left_out_where_it_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert memory_mib(torch.device("cpu")) > 0
+    monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
+    assert memory_mib(torch.device("cpu")) is None
+
+
+def test_without_patience_the_last_weights_are_kept(make_loop: MakeLoop, tmp_path: Path) -> None:
+    course = iter([50.0, 1.0, 1.0, 1.0, 1.0])
+
+    def evaluate() -> Scores:
+        return {"exact": 0.0, "f1": next(course)}
+
+    loop = make_loop(tmp_path, "training.evaluate_every=0.2", evaluate=evaluate)
+    assert loop.run().steps == 15
+    for name, parameter in loop.module.named_parameters():
+        assert torch.equal(parameter, loop.average.shadow[name])
+
+
+def test_without_averaging_there_is_one_copy_of_the_weights(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    """No second copy in memory or in checkpoints; and early stopping keeps the right ones."""
+    course = iter([50.0, 1.0])
+    seen: list[list[Tensor]] = []
+
+    def evaluate() -> Scores:
+        seen.append([p.detach().clone() for p in loop.module.parameters()])
+        return {"exact": 0.0, "f1": next(course)}
+
+    settings = ("training.ema=0", "training.patience=1", "training.evaluate_every=0.2")
+    loop = make_loop(tmp_path, *settings, "training.checkpoint_every=2", evaluate=evaluate)
+    assert loop.run().steps == 6
+    assert loop.average.shadow == {}
+    path = find_checkpoint(tmp_path)
+    assert path is not None
+    stored = load_checkpoint(path, loop.state.tensors()).tensors
+    assert [name for name in stored if name.startswith("average.")] == []
+    kept = list(loop.module.parameters())
+    assert all(torch.equal(a, b) for a, b in zip(kept, seen[0], strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(kept, seen[1], strict=True))
+
+
+def test_early_stop_and_resume(make_loop: MakeLoop, tmp_path: Path) -> None:
+    """The best score so far is part of what is resumed."""
+    by_step = {3: 10.0, 6: 50.0, 9: 49.0, 12: 48.0}
+    settings = ("training.patience=2", "training.evaluate_every=0.2", "training.checkpoint_every=4")
+
+    def run(folder: str, call: int, action: Callable[[], None], *, resume: bool) -> TrainingLoop:
+        loop: TrainingLoop
+
+        def evaluate() -> Scores:
+            return {"exact": 0.0, "f1": by_step[loop.progress.step]}
+
+        loop = make_loop(
+            tmp_path / folder, *settings, wrap=wrapped(call, action), evaluate=evaluate
+        )
+        if resume:
+            loop.resume()
+        loop.run()
+        return loop
+
+    whole = run("whole", 0, nothing, resume=False)
+    with pytest.raises(MemoryError):
+        run("stopped", 11, crash, resume=False)
+    resumed = run("stopped", 0, nothing, resume=True)
+    assert resumed.progress == whole.progress
+    for one, other in zip(resumed.module.parameters(), whole.module.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_evaluation_sees_the_average_and_leaves_no_trace(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    def evaluate() -> Scores:
+        assert not loop.module.training
+        torch.rand(7)  # an evaluation may draw random numbers
+        for name, parameter in loop.module.named_parameters():
+            assert torch.equal(parameter, loop.average.shadow[name])
+        return {"exact": 0.0, "f1": 0.0}
+
+    often = "training.evaluate_every=0.1"
+    loop = make_loop(tmp_path / "often", often, evaluate=evaluate)
+    loop.run()
+    seldom = make_loop(tmp_path / "seldom", "training.evaluate_every=9")
+    seldom.run()
+    for one, other in zip(loop.module.parameters(), seldom.module.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_interrupt_saves_before_it_stops(make_loop: MakeLoop, tmp_path: Path) -> None:
+    loop = make_loop(tmp_path, wrap=wrapped(4, interrupt))
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        loop.run()
+    assert signal.getsignal(signal.SIGINT) is before
+    path = find_checkpoint(tmp_path)
+    assert path is not None
+    assert load_checkpoint(path, loop.state.tensors()).progress.step == 4
+
+
+def send(number: signal.Signals, times: int, error: type[Exception] | None = None) -> None:
+    with stop_signals() as received:
+        for _ in range(times):
+            signal.raise_signal(number)
+            assert received == [number]  # recorded, and the block continues
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_second_signal_ends_at_once(number: signal.Signals, code: int) -> None:
+    with pytest.raises(SystemExit) as ending:
+        send(number, times=2)
+    assert ending.value.code == code
+
+
+@pytest.mark.parametrize("error", [None, FailedTrainingError])
+def test_a_signal_that_no_step_handles_is_not_lost(error: type[Exception] | None) -> None:
+    """It comes after the last step, or before a failure."""
+    # Set explicitly, since background jobs ignore SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            send(signal.SIGINT, times=1, error=error)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_no_training_examples(make_loop: MakeLoop, tmp_path: Path, monkeypatch: Any) -> None:
+    from readlet.text.arrays import Batches
+
+    monkeypatch.setattr(Batches, "epoch", lambda self, number: [])
+    with pytest.raises(ReadletError, match="no training examples"):
+        make_loop(tmp_path)
+
+
+def test_the_largest_seed_can_be_trained_with(make_loop: MakeLoop, tmp_path: Path) -> None:
+    outcome = make_loop(tmp_path, f"training.seed={SEED_LIMIT - 1}", "training.epochs=1").run()
+    assert outcome.steps > 0
+
+
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_model_that_cannot_be_captured_takes_eager_steps(
+    monkeypatch: pytest.MonkeyPatch, captured: bool
+) -> None:
+    """On a GPU; here its parts are stand-ins."""
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    module[0].can_be_captured = captured  # type: ignore[assignment]
+    monkeypatch.setattr("readlet.engine.loop.GraphStep", lambda *_: "captured")
+    monkeypatch.setattr("readlet.engine.loop.EagerStep", lambda *_: "eager")
+    gpu = SimpleNamespace(
+        prepare_model=lambda one: one, num_processes=1, device=SimpleNamespace(type="cuda")
+    )
+    settings = SimpleNamespace(accumulate=1, clip=1.0)
+    others = dict.fromkeys(("optimizer", "average", "precision", "state"))
+    loop = SimpleNamespace(accelerator=gpu, module=module, settings=settings, _groups=[], **others)
+    made: Any = TrainingLoop._make_step(loop)  # type: ignore[arg-type]
+    assert made == ("captured" if captured else "eager")

@@ -1,0 +1,147 @@
+"""Fine-tuning a reader: what it keeps of the reader it starts from, and what is reported."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from readlet.data import read_examples, write_examples
+from readlet.reading.calibration import Calibration
+from readlet.reading.evaluate_files import evaluate_questions
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe_files import load_recipe
+from readlet.training.question_answering import has_impossible
+from readlet.training.train import build_scorer, train_reader
+from readlet.training.training_data import prepare, read_split
+from readlet.training.warm_start import load_start
+from readlet.types import Example
+
+Build = Callable[..., Reader]
+KEPT = Calibration(
+    temperature=1.3,
+    no_answer_slope=0.4,
+    no_answer_bias=-0.2,
+    no_answer_threshold=0.9,
+    questions=99,
+    error_before=0.2,
+    error_after=0.1,
+)
+
+
+@pytest.fixture
+def mine(short_corpus: Path) -> list[Example]:
+    """Questions with an answer only, on several passages."""
+    return [e for e in read_examples(short_corpus) if e.answers][:40]
+
+
+@pytest.fixture
+def start(random_reader: Build, mine: list[Example], tmp_path: Path) -> Path:
+    reader = random_reader(*(e.context for e in mine), null=True)
+    reader.calibration = KEPT
+    reader.save(tmp_path / "start")
+    return tmp_path / "start"
+
+
+@pytest.fixture
+def finetune(mine: list[Example], start: Path, tmp_path: Path) -> Callable[..., Any]:
+    """The recipe, for these questions and this reader."""
+    write_examples(tmp_path / "mine.csv", mine)
+    windows = ("data.max_context=24", "data.overlap=8", "data.max_question=12")
+
+    def recipe(*changes: str) -> Any:
+        files = (f"data.train={tmp_path / 'mine.csv'}", f"training.start={start}")
+        return load_recipe("finetune-qacnn", [*files, *windows, "training.epochs=1", *changes])
+
+    return recipe
+
+
+def test_replayed_questions_are_trained_on_and_never_held_out(
+    finetune: Callable[..., Any], mine: list[Example], tmp_path: Path
+) -> None:
+    other = Example("1", "Who lit the lamp?", "Ada Brook lit it.", is_impossible=True)
+    write_examples(tmp_path / "other.jsonl", [other, *mine])
+    alone, mixed = (
+        read_split(finetune(*changes))
+        for changes in ((), (f"data.replay={tmp_path / 'other.jsonl'}",))
+    )
+    assert mixed.held_out == alone.held_out
+    apart = {e.context for e in mixed.held_out}
+    assert len(apart) > 1
+    replayed = mixed.train[len(alone.train) :]
+    assert mixed.train[: len(alone.train)] == alone.train
+    assert len(replayed) == mixed.replayed == len(alone.train)  # of one more
+    assert {e.context for e in replayed} <= {other.context, *(e.context for e in alone.train)}
+    assert not apart & {e.context for e in replayed}
+    assert len({e.id for e in mixed.train}) == len(mixed.train)
+
+
+def test_too_few_questions_to_calibrate_on(
+    finetune: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reader = train_reader(finetune(), tmp_path / "run", resume=False)
+    kept = {"questions": 0, "error_before": None, "error_after": None}
+    assert reader.calibration == KEPT.model_copy(update=kept)
+    printed = capsys.readouterr().err
+    assert "answerable questions, that of the start reader is kept; raise data.held_out" in printed
+    assert "training questions may be too few to teach a reader anything; give 50" in printed
+    card = (tmp_path / "run" / "README.md").read_text("utf-8")
+    assert "that of the reader it started from: temperature 1.300" in card
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_refusals_are_those_of_the_start_unless_a_file_is_given(
+    random_reader: Build,
+    short_corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: bool,
+) -> None:
+    """Of one kind of questions only: they would not do for the kinds that the start knows."""
+    monkeypatch.setattr("readlet.reading.fit_calibration.MIN_QUESTIONS", 5)
+    examples = list(read_examples(short_corpus))
+    write_examples(data := tmp_path / "data.jsonl", examples)
+    reader = random_reader(*(e.context for e in examples), null=True)
+    reader.calibration = KEPT
+    reader.save(tmp_path / "start")
+    changes = ["data.max_context=24", "data.overlap=8", "data.max_question=12"]
+    changes += [f"data.train={data}", "data.held_out=0.49", "training.epochs=1"]
+    changes += ["training.batch_size=64"]
+    changes += [f"training.start={tmp_path / 'start'}", f"data.calibration={data if given else ''}"]
+    made = train_reader(load_recipe("finetune-qacnn", changes), tmp_path / "run", resume=False)
+    refusals = ("no_answer_slope", "no_answer_bias", "no_answer_threshold")
+    kept = [getattr(made.calibration, name) == getattr(KEPT, name) for name in refusals]
+    assert kept == [not given] * 3
+    card = (tmp_path / "run" / "README.md").read_text("utf-8")
+    statement = "No-answer probability and threshold are those of the reader it started from"
+    assert (statement in card) is not given
+    assert made.calibration.temperature != KEPT.temperature  # of these there were enough
+
+
+def test_it_still_refuses_without_unanswerable_questions(
+    finetune: Callable[..., Any],
+) -> None:
+    before, recipe = load_start(finetune())
+    data = prepare(recipe, before)
+    assert not has_impossible(data)
+    assert build_scorer(recipe, data, before).can_refuse
+    assert not build_scorer(recipe, data).can_refuse
+
+
+def test_it_is_compared_with_its_start(
+    finetune: Callable[..., Any], start: Path, tmp_path: Path
+) -> None:
+    dev = tmp_path / "mine.csv"
+    changes = (f"data.dev={dev}", "training.learning_rate=1e-9", "training.ema=0")
+    reader = train_reader(finetune(*changes), tmp_path / "run", resume=False)
+    expected = evaluate_questions(str(dev), reader=str(start)).official
+    assert reader.metrics["start"] == {
+        "exact": pytest.approx(expected["exact"]),
+        "f1": pytest.approx(expected["f1"]),
+        "f1_p": 1.0,  # nothing was learned
+    }
+
+
+def test_a_fold_that_the_start_has_seen(finetune: Callable[..., Any], tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"^data\.fold: the start reader was not trained without"):
+        train_reader(finetune("data.folds=2", "data.fold=1"), tmp_path / "run", resume=False)

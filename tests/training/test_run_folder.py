@@ -1,0 +1,155 @@
+"""Which folders a run may be written to, and what of a run is recognised as its own."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from readlet.errors import ReadletError
+from readlet.reading.reader import Reader
+from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe_files import load_recipe
+from readlet.training.run_folder import check_run_folder
+from readlet.training.train import train_reader
+
+
+@pytest.fixture(scope="module")
+def recipe(small_training: list[str]) -> Recipe:
+    return load_recipe("tiny", [*small_training, "training.epochs=1"])
+
+
+@pytest.fixture(scope="module")
+def finished(recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "finished"
+    train_reader(recipe, folder, resume=False)
+    return folder
+
+
+@pytest.fixture
+def stopped(finished: Path, tmp_path: Path) -> Path:
+    """The same run as if it had been killed before the reader was saved."""
+    folder = tmp_path / "stopped"
+    shutil.copytree(finished, folder)
+    files = Reader.load(folder).scorer.save(tmp_path)
+    for name in (*files, "config.json", "calibration.json", "metrics.json", "README.md"):
+        (folder / name).unlink()
+    (folder / ".lock").touch()
+    return folder
+
+
+def test_a_killed_run_is_resumed(stopped: Path, finished: Path, recipe: Recipe) -> None:
+    draft = stopped / ".checkpoint-00000009"
+    draft.mkdir()
+    (draft / ".tmpKH0wHF").write_bytes(b"half a file of safetensors")
+    (stopped / ".notes.json.ab12cd34").write_text("{")
+    (stopped / ".unfinished").mkdir()
+    check_run_folder(recipe, stopped, resume=True)
+    with pytest.raises(ReadletError, match="already contains a run; continue with --resume"):
+        check_run_folder(recipe, stopped, resume=False)
+    train_reader(recipe, stopped, resume=True)
+    names = ("model.safetensors", "config.json", "metrics.json")
+    assert all((stopped / n).read_bytes() == (finished / n).read_bytes() for n in names)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_run_that_was_killed_early(
+    finished: Path, recipe: Recipe, tmp_path: Path, resume: bool
+) -> None:
+    for name in ("recipe.json", "data.json", "notes.json", "log.jsonl"):
+        shutil.copy(finished / name, tmp_path)
+    check_run_folder(recipe, tmp_path, resume=resume)
+    for name, text in (("notes.json", '{"to": "do"}'), ("data.json", "[1]")):
+        shutil.copy(finished / name, tmp_path)
+        (tmp_path / name).write_text(text)  # not the run's
+        with pytest.raises(ReadletError, match=f"holds {name}, which Readlet did not make; give"):
+            check_run_folder(recipe, tmp_path, resume=resume)
+        shutil.copy(finished / name, tmp_path)
+
+
+def test_a_run_that_was_killed_while_it_removed_a_checkpoint(stopped: Path, recipe: Recipe) -> None:
+    (stopped / "checkpoint-00000000").mkdir()
+    check_run_folder(recipe, stopped, resume=True)
+    (stopped / "checkpoint-00000000" / "notes.txt").touch()
+    with pytest.raises(ReadletError, match="holds checkpoint-00000000"):
+        check_run_folder(recipe, stopped, resume=True)
+
+
+def test_only_a_lock_is_left(recipe: Recipe, tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch()
+    (tmp_path / ".recipe.json.ab12cd34").write_text("{")
+    check_run_folder(recipe, tmp_path, resume=False)
+    (tmp_path / ".lock").write_text("mine")
+    with pytest.raises(ReadletError, match=r"holds \.lock, which"):
+        check_run_folder(recipe, tmp_path, resume=False)
+
+
+@pytest.mark.parametrize("name", ["README.md", "notes.txt", "metrics.json"])
+def test_a_file_of_the_user_in_an_unfinished_run(stopped: Path, recipe: Recipe, name: str) -> None:
+    """At the end a reader is written: its names are not free to take."""
+    (stopped / name).write_text("mine")
+    with pytest.raises(ReadletError, match=f"holds {name}, which Readlet did not make; give ano"):
+        train_reader(recipe, stopped, resume=True)
+    assert (stopped / name).read_text() == "mine"
+
+
+def test_a_file_of_the_user_in_a_checkpoint(stopped: Path, recipe: Recipe) -> None:
+    (checkpoint,) = stopped.glob("checkpoint-*")
+    (checkpoint / "notes.txt").write_text("mine")
+    with pytest.raises(ReadletError, match=f"holds {checkpoint.name}/notes.txt, which Readlet"):
+        check_run_folder(recipe, stopped, resume=True)
+
+
+def test_a_page_written_during_training_is_kept(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write: Callable[[Reader, Path], None] = Reader.write
+
+    def late(self: Reader, folder: Path) -> None:
+        (folder / "README.md").write_text("mine")
+        (folder / "train.log").write_text("mine too")
+        write(self, folder)
+
+    monkeypatch.setattr(Reader, "write", late)
+    with pytest.warns(UserWarning, match=r"README\.md: not a part of the reader; it is now READ"):
+        train_reader(recipe, tmp_path / "run", resume=False)
+    assert (tmp_path / "run" / "README.md.1").read_text() == "mine"
+    assert (tmp_path / "run" / "train.log").read_text() == "mine too"
+    assert Reader.load(tmp_path / "run").recipe == recipe
+
+
+def test_readers_and_data_of_the_recipe_are_not_written_over(
+    finished: Path, recipe: Recipe, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(finished)
+    for field in ("start", "teacher"):
+        training = recipe.training.model_copy(update={field: str(finished)})
+        changed = recipe.model_copy(update={"training": training})
+        for folder in (finished, tmp_path / "link"):
+            with pytest.raises(ReadletError, match="is also an input; give another --out"):
+                check_run_folder(changed, folder, resume=True)
+    (data,) = recipe.data.train
+    with pytest.raises(ReadletError, match=r"holds an input, train\.json; give another --out"):
+        check_run_folder(recipe, Path(data).parent, resume=False)
+    assert json.loads((finished / "recipe.json").read_text())["name"] == recipe.name
+
+
+def test_a_run_that_takes_the_network_of_its_start_is_resumed(
+    finished: Path, short_corpus: Path, tmp_path: Path
+) -> None:
+    """Its stored recipe has the network of the start reader, the given one does not name it."""
+    given = f"""
+[data]
+train = ["{short_corpus}"]
+dev = "{short_corpus}"
+[training]
+start = "{finished}"
+epochs = 1
+"""
+    (tmp_path / "more.toml").write_text(given)
+    recipe = load_recipe(str(tmp_path / "more.toml"), [])
+    train_reader(recipe, tmp_path / "run", resume=False)
+    before = (tmp_path / "run" / "model.safetensors").read_bytes()
+    train_reader(recipe, tmp_path / "run", resume=True)
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == before
