@@ -24,9 +24,9 @@ import torch
 from readlet.engine.loop import TrainingLoop
 from readlet.engine.processes import make_accelerator
 from readlet.engine.weight_selection import Evaluator
-from readlet.families import trainable_family
+from readlet.models.kinds import trainable_family
+from readlet.models.recipe_files import load_recipe
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.recipe_files import load_recipe
 from readlet.training.train import build_scorer, objective_of
 from readlet.training.training_data import TrainingData, prepare
 

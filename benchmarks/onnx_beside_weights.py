@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from readlet.errors import bad_input
 from readlet.export.export_folder import require_equal, trace_network
 from readlet.export.tracing import network_of, require_onnx
-from readlet.families.encoder_scorer import EncoderScorer
-from readlet.families.onnx_model import MODEL, TRANSPOSED, WEIGHTS, OnnxModel
-from readlet.families.onnx_scorer import Exported, OnnxSpanScorer
+from readlet.models.encoder.scorer import EncoderScorer
+from readlet.models.onnx.model import MODEL, TRANSPOSED, WEIGHTS, OnnxModel
+from readlet.models.onnx.scorer import Exported, OnnxSpanScorer
 from readlet.reading.reader import Reader
 
 

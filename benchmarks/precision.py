@@ -22,9 +22,9 @@ from torch import Tensor
 
 from readlet.errors import ReadletError
 from readlet.experiments.learning_curve import read_log
+from readlet.models.recipe_files import load_recipe, toml_value
 from readlet.nn.softmax import masked_softmax
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.recipe_files import load_recipe, toml_value
 from readlet.training.train import train
 from readlet.training.training_data import RecentData, TrainingData
 

@@ -24,8 +24,8 @@ from readlet.bundled import SPLITS, corpus
 from readlet.data import read_examples, write_examples
 from readlet.evaluation.evaluation import evaluate
 from readlet.evaluation.squad import normalise
-from readlet.families import trainable_family
-from readlet.recipe.recipe_files import load_recipe
+from readlet.models.kinds import trainable_family
+from readlet.models.recipe_files import load_recipe
 from readlet.text.words import word_spans
 from readlet.types import Example
 

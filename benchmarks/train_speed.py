@@ -18,8 +18,8 @@ import torch
 from readlet.engine.loop import TrainingLoop
 from readlet.engine.processes import make_accelerator
 from readlet.engine.weight_selection import Evaluator
-from readlet.families import trainable_family
-from readlet.recipe.recipe_files import load_recipe
+from readlet.models.kinds import trainable_family
+from readlet.models.recipe_files import load_recipe
 from readlet.text.tensors import word_batches
 from readlet.text.word_features import Features
 from readlet.training.train import build_scorer

@@ -12,10 +12,10 @@ import torch
 @pytest.fixture(scope="session")
 def random_reader() -> Callable[..., Any]:
     """Builds tiny untrained readers with the vocabulary of the given texts."""
-    from readlet.families.qacnn import QacnnFamily
+    from readlet.models.qacnn.config import QacnnRecipe
+    from readlet.models.qacnn.scorer import QacnnFamily
     from readlet.reading.calibration import Calibration
     from readlet.reading.reader import Reader
-    from readlet.recipe.qacnn import QacnnRecipe
     from readlet.text.vocabulary import build_vocabulary, frozen_table
     from readlet.text.word_features import WordEncoder
     from readlet.text.words import words
@@ -59,10 +59,10 @@ def random_reader() -> Callable[..., Any]:
 @pytest.fixture(scope="session")
 def random_encoder_reader(tiny_encoder: Callable[..., Path]) -> Callable[..., Any]:
     """Builds untrained readers on the tiny encoder."""
-    from readlet.families.encoder import EncoderFamily
+    from readlet.models.encoder.config import EncoderRecipe
+    from readlet.models.encoder.family import EncoderFamily
     from readlet.reading.calibration import Calibration
     from readlet.reading.reader import Reader
-    from readlet.recipe.encoder import EncoderRecipe
 
     def build(mix: str = "dot", *, seed: int = 0) -> Reader:
         recipe = EncoderRecipe.model_validate(
@@ -188,7 +188,7 @@ def long_encoder(
 @pytest.fixture(scope="session")
 def encoder_recipe(tiny_encoder: Callable[..., Path], few_questions: Path) -> Callable[..., Any]:
     """A recipe that trains a tiny encoder on a handful of questions, in two seconds."""
-    from readlet.recipe.recipe_files import load_recipe
+    from readlet.models.recipe_files import load_recipe
 
     def make(kind: str = "bert", *changes: str) -> Any:
         chosen = [
@@ -228,7 +228,7 @@ def classifier_recipe(
     tiny_encoder: Callable[..., Path], labelled_files: Callable[..., Path]
 ) -> Callable[..., Any]:
     """A recipe that trains a tiny classifier on forty texts, in two seconds."""
-    from readlet.recipe.recipe_files import load_recipe
+    from readlet.models.recipe_files import load_recipe
 
     def make(what: str = "single", *changes: str, kind: str = "bert") -> Any:
         path = labelled_files(what)
@@ -271,11 +271,11 @@ def random_classifier(
 ) -> Path:
     """The folder of a tiny classifier with every pooler and random weights."""
     from readlet.data.datasets import read_labelled
-    from readlet.families.classifier import ClassifierFamily
+    from readlet.models.classifier.config import ClassifierRecipe
+    from readlet.models.classifier.family import ClassifierFamily
     from readlet.nn.pooling import POOLERS
     from readlet.reading.class_calibration import ClassCalibration
     from readlet.reading.classifier import Classifier
-    from readlet.recipe.classifier import ClassifierRecipe
 
     recipe = ClassifierRecipe.model_validate(
         {

@@ -69,13 +69,12 @@ def test_imports_of_every_form_are_found(
 
 def test_no_module_is_imported_by_its_name_as_text(drawing: ModuleType) -> None:
     """`import_module` would hide an import from the tests above."""
-    allowed = {"recipe/kinds.py"}  # its own room
     for path in drawing.PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         used = names & {"import_module", "__import__"}
-        assert not used or path.relative_to(drawing.PACKAGE).as_posix() in allowed, path
+        assert not used, path
 
 
 def test_the_design_page_lists_the_same_order(drawing: ModuleType) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.families.encoder_scorer import EncoderScorer
-from readlet.families.onnx_scorer import OnnxSpanScorer
+from readlet.models.encoder.scorer import EncoderScorer
+from readlet.models.onnx.scorer import OnnxSpanScorer
 from readlet.reading import devices
 from readlet.reading.reader import Reader
 from readlet.reading.slimming import slim

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from readlet.recipe.recipe_files import load_recipe
+from readlet.models.recipe_files import load_recipe
 
 
 @pytest.fixture

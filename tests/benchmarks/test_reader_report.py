@@ -169,7 +169,7 @@ def test_the_training_command_makes_the_same_recipe(report: Any) -> None:
 
     from report_page import training_command
 
-    from readlet.recipe.recipe_files import load_recipe
+    from readlet.models.recipe_files import load_recipe
 
     changes = [
         *('data.train=["folder/train.json.gz"]', "training.teacher=here/first"),

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from readlet.families.qacnn import QacnnScorer
+from readlet.models.qacnn.scorer import QacnnScorer
+from readlet.models.recipe_files import load_recipe
 from readlet.reading.calibration import Calibration
 from readlet.reading.fit_calibration import MIN_QUESTIONS
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.recipe_files import load_recipe
 from readlet.training.training_data import prepare
 from readlet.types import Example, Span
 

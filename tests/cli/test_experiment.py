@@ -11,7 +11,7 @@ import pytest
 from readlet.data import source_path
 from readlet.experiments.grid import expand
 from readlet.experiments.spec import load_table, shipped_tables
-from readlet.recipe.recipe_files import load_recipe
+from readlet.models.recipe_files import load_recipe
 
 Run = Callable[..., Any]
 

@@ -18,10 +18,10 @@ import torch
 from safetensors.torch import load_file
 
 from readlet.errors import ReadletError
+from readlet.models.encoder.config import EncoderRecipe
+from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.recipe_files import load_recipe
 from readlet.reading.reader import Reader
-from readlet.recipe.encoder import EncoderRecipe
-from readlet.recipe.qacnn import QacnnRecipe
-from readlet.recipe.recipe_files import load_recipe
 from readlet.training.train import train_reader
 
 Run = Callable[..., Any]

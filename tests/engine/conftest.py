@@ -11,9 +11,9 @@ from torch import nn
 from readlet.engine.loop import TrainingLoop
 from readlet.engine.processes import make_accelerator
 from readlet.engine.weight_selection import Evaluator, Scores
+from readlet.models.recipe_files import load_recipe
 from readlet.models.span_loss import Teacher
 from readlet.recipe.recipe import Training
-from readlet.recipe.recipe_files import load_recipe
 from readlet.text.arrays import Batches
 from readlet.text.rows import Rows
 from readlet.training.train import build_scorer

@@ -16,7 +16,7 @@ from readlet.engine.loop import TrainingLoop
 from readlet.engine.precision import MixedPrecision, _works_on_cpu, check_precision
 from readlet.engine.state import Average, TrainingState
 from readlet.errors import ReadletError
-from readlet.recipe.recipe_files import load_recipe
+from readlet.models.recipe_files import load_recipe
 from readlet.training.train import train_reader
 
 MakeLoop = Callable[..., TrainingLoop]

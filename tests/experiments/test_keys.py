@@ -12,11 +12,11 @@ from readlet.errors import ReadletError
 from readlet.experiments.grid import expand, plan, resolve_files
 from readlet.experiments.keys import run_key, source_digests
 from readlet.experiments.spec import load_table
+from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.recipe_files import load_recipe
 from readlet.reading.reader_names import reader_folder
-from readlet.recipe.qacnn import QacnnRecipe
+from readlet.recipe.field_metadata import SourceFile, SourceReader, fields_of, fields_with
 from readlet.recipe.recipe import SpanData
-from readlet.recipe.recipe_files import load_recipe
-from readlet.recipe.traits import SourceFile, SourceReader, fields_of, fields_with
 
 Write = Callable[..., str]
 GOLDEN = "bc71f4163642e642"

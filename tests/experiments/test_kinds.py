@@ -12,18 +12,18 @@ from readlet.experiments.keys import run_key, source_digests, source_names
 from readlet.experiments.runner import _programs
 from readlet.experiments.search import _changed
 from readlet.experiments.spec import load_table
-from readlet.recipe import kinds
-from readlet.recipe.classifier import ClassifierRecipe
-from readlet.recipe.kinds import known_kinds, register_recipe
-from readlet.recipe.qacnn import QacnnRecipe
-from readlet.recipe.recipe import Data, Model, Recipe, Section, Training
-from readlet.recipe.traits import (
+from readlet.models import kinds
+from readlet.models.classifier.config import ClassifierRecipe
+from readlet.models.kinds import register_kind
+from readlet.models.qacnn.config import QacnnRecipe
+from readlet.recipe.field_metadata import (
     AffectsCompilation,
     OnlyInTraining,
     PartOfNetwork,
     SourceFile,
     SourceReader,
 )
+from readlet.recipe.recipe import Data, Model, Recipe, Section, Training
 from readlet.training.warm_start import refuse_other_network
 
 Write = Callable[..., str]
@@ -69,9 +69,8 @@ class EncoderRecipe(Recipe):
 
 @pytest.fixture(autouse=True)
 def register_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    known_kinds()
-    monkeypatch.setattr(kinds, "_REGISTERED", dict(kinds._REGISTERED))
-    register_recipe(EncoderRecipe)
+    monkeypatch.setattr(kinds, "_KINDS", dict(kinds._KINDS))
+    register_kind("pooled", lambda: kinds.family_of("qacnn"), EncoderRecipe)
 
 
 def encoder(**sections: dict[str, Any]) -> EncoderRecipe:

@@ -15,7 +15,7 @@ from readlet.experiments import search as module
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.search import TrialReport, search
 from readlet.experiments.spec import load_table
-from readlet.recipe.recipe_files import load_recipe, recipe_toml, shipped_recipes
+from readlet.models.recipe_files import load_recipe, recipe_toml, shipped_recipes
 
 pytest.importorskip("optuna", reason="Optuna is not installed")
 

@@ -12,8 +12,8 @@ from readlet.augmentation.config import PRESETS
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand
 from readlet.experiments.spec import load_table, shipped_tables
-from readlet.recipe.encoder import MixName
-from readlet.recipe.recipe_files import load_recipe
+from readlet.models.encoder.config import MixName
+from readlet.models.recipe_files import load_recipe
 
 Write = Callable[..., str]
 

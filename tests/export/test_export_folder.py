@@ -13,8 +13,8 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
-from readlet.families.onnx_model import OnnxModel
-from readlet.families.onnx_scorer import OnnxSpanScorer
+from readlet.models.onnx.model import OnnxModel
+from readlet.models.onnx.scorer import OnnxSpanScorer
 from readlet.reading.calibration import Calibration
 from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
@@ -83,7 +83,7 @@ def test_small_reader(small: tuple[Path, Path]) -> None:
     ids=["words only", "NormSoftmax"],
 )
 def test_other_small_readers(random_reader: Make, tmp_path: Path, changes: dict[str, Any]) -> None:
-    from readlet.families.qacnn import QacnnFamily
+    from readlet.models.qacnn.scorer import QacnnFamily
 
     plain = random_reader(LAMP)
     values = plain.recipe.model_dump()
@@ -139,7 +139,7 @@ def test_attention_is_plain(random_encoder_reader: Make, tmp_path: Path) -> None
 
 
 def test_norm_softmax_in_an_encoder(random_encoder_reader: Make, tmp_path: Path) -> None:
-    from readlet.families.encoder import EncoderFamily
+    from readlet.models.encoder.family import EncoderFamily
 
     plain = random_encoder_reader()
     norm = {"attention": {"softmax": "norm"}, "loss": {"softmax": "norm"}}

@@ -7,9 +7,9 @@ import torch
 
 from readlet.export.plain_networks import plain_qacnn
 from readlet.export.tracing import _Tables
-from readlet.models.qacnn import QACNN
+from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.qacnn.network import QACNN
 from readlet.nn.characters import PADDING, CharacterConvolution
-from readlet.recipe.qacnn import QacnnRecipe
 from readlet.text.tensors import FormTables, WordBatch
 
 _FORMS, _CHARACTERS = 20, 9

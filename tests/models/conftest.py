@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.models.qacnn import QACNN
-from readlet.models.span_scores import SpanLogits
-from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
+from readlet.models.qacnn.config import QacnnModel, QacnnRecipe
+from readlet.models.qacnn.network import QACNN
+from readlet.models.span_loss import SpanLogits
 from readlet.text.arrays import shapes
 from readlet.text.tensors import FormTables, WordBatch, word_batches
 from readlet.text.vocabulary import Vocabulary

@@ -13,7 +13,7 @@ from torch._dynamo.testing import CompileCounter
 
 from readlet.engine.step import can_be_captured
 from readlet.errors import ReadletError
-from readlet.models.pretrained_encoder import PretrainedEncoder, build_encoder, load_pretrained
+from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder, load_pretrained
 from readlet.reading.reader import Reader
 from readlet.text.pretrained import load_config, load_tokenizer
 
@@ -84,7 +84,7 @@ def test_only_mixes_keep_the_states_of_all_layers(random_encoder_reader: Build) 
     module.blocks[-1].register_forward_hook(lambda *_: kept.append(len(alive())))
 
     def alive() -> list[Any]:
-        from readlet.models.pretrained_encoder import _COLLECTED
+        from readlet.models.pretrained.encoder import _COLLECTED
 
         return _COLLECTED.get() or []
 

@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from readlet.families.torch_scorer import count_parameters
-from readlet.models.qacnn import QACNN
+from readlet.models.qacnn.network import QACNN
+from readlet.models.recipe_files import load_recipe
 from readlet.models.span_loss import span_loss
-from readlet.recipe.recipe_files import load_recipe
+from readlet.models.torch_scorer import count_parameters
 from readlet.text.arrays import shapes
 from readlet.text.tensors import FormTables, WordBatch, word_batches
 from readlet.text.word_features import PADDING_FORM, encode

@@ -6,8 +6,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from readlet.models.qacnn import QACNN
-from readlet.recipe.recipe_files import load_recipe
+from readlet.models.qacnn.network import QACNN
+from readlet.models.recipe_files import load_recipe
 from readlet.text.arrays import PADDING, shapes
 from readlet.text.tensors import FormTables, WordBatch, word_batches
 from readlet.text.vocabulary import Vocabulary

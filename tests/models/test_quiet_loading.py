@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from transformers.utils import logging
 
-from readlet.models.pretrained_encoder import load_pretrained
+from readlet.models.pretrained.encoder import load_pretrained
 from readlet.text.pretrained import load_config
 
 

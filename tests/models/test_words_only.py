@@ -5,9 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from readlet.models.qacnn import QACNN
+from readlet.models.qacnn.config import QacnnModel, QacnnRecipe
+from readlet.models.qacnn.network import QACNN
 from readlet.models.span_loss import SpanLearner
-from readlet.recipe.qacnn import QacnnModel, QacnnRecipe
 from readlet.text.arrays import shapes
 from readlet.text.tensors import FormTables, word_batches
 from readlet.text.vocabulary import Vocabulary

@@ -57,7 +57,7 @@ def test_a_reader_moves_to_the_gpu_by_default(
     gpus("cuda")
     moved: list[str] = []
     monkeypatch.setattr(
-        "readlet.families.torch_scorer.TorchScorer.move_to",
+        "readlet.models.torch_scorer.TorchScorer.move_to",
         lambda self, device: moved.append(device),
     )
     assert Reader.load(tmp_path).device == "cuda"

@@ -12,7 +12,7 @@ from torch import nn
 
 from readlet.evaluation.calibration_error import expected_calibration_error
 from readlet.evaluation.squad import exact_match, f1
-from readlet.models.span_scores import SpanLogits
+from readlet.models.span_loss import SpanLogits
 from readlet.reading.calibration import Calibration
 from readlet.reading.fit_calibration import (
     MIN_QUESTIONS,

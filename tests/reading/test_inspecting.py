@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from readlet.errors import ReadletError
-from readlet.families.encoder import EncoderFamily
-from readlet.families.encoder_scorer import EncoderScorer
+from readlet.models.encoder.config import EncoderRecipe
+from readlet.models.encoder.family import EncoderFamily
+from readlet.models.encoder.scorer import EncoderScorer
 from readlet.reading.calibration import Calibration
 from readlet.reading.inspecting import Inspection, inspect_answer, inspectable_reader
 from readlet.reading.inspection_plot import check_picture, save_picture
 from readlet.reading.reader import Reader
-from readlet.recipe.encoder import EncoderRecipe
 from readlet.text.rows import LONG_QUESTION
 from readlet.types import Example
 

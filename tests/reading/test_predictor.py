@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readlet.families.family import SpanScores
+from readlet.models.family import SpanScores
 from readlet.reading.calibration import Calibration
 from readlet.reading.masked import log_sums
 from readlet.reading.predictor import Predictor

@@ -12,9 +12,9 @@ from safetensors.torch import load_file
 
 from readlet.data import write_examples
 from readlet.errors import ReadletError
+from readlet.models.encoder.config import MixName
 from readlet.reading.reader import Reader
 from readlet.reading.slimming import slim, slim_folder, slim_to
-from readlet.recipe.encoder import MixName
 from readlet.text.vocabulary import UNKNOWN, Vocabulary
 from readlet.types import Example
 

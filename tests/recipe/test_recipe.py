@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from readlet.errors import ReadletError
-from readlet.families.torch_scorer import count_parameters
-from readlet.models.qacnn import QACNN
+from readlet.models.classifier.config import ClassifierRecipe, PoolerName
+from readlet.models.encoder.config import EncoderRecipe
+from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.qacnn.network import QACNN
+from readlet.models.recipe_files import load_recipe, parse_recipe, shipped_recipes
+from readlet.models.torch_scorer import count_parameters
 from readlet.nn.layer_mix import make_layer_mix
 from readlet.nn.pooling import POOLERS
-from readlet.recipe.classifier import ClassifierRecipe, PoolerName
-from readlet.recipe.encoder import EncoderRecipe
-from readlet.recipe.qacnn import QacnnRecipe
 from readlet.recipe.recipe import fields_without_effect
-from readlet.recipe.recipe_files import load_recipe, parse_recipe, shipped_recipes
 
 Run = Callable[..., Any]
 

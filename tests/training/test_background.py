@@ -9,9 +9,9 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from readlet.engine.precision import MixedPrecision
-from readlet.families import family_of
+from readlet.models.kinds import family_of
+from readlet.models.recipe_files import load_recipe
 from readlet.nn.qanet import EncoderBlock
-from readlet.recipe.recipe_files import load_recipe
 from readlet.text import cache
 from readlet.training.background import encoding_in_background
 from readlet.training.train import build_scorer

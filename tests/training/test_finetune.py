@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from readlet.data import read_examples, write_examples
+from readlet.models.recipe_files import load_recipe
 from readlet.reading.calibration import Calibration
 from readlet.reading.evaluate_files import evaluate_questions
 from readlet.reading.reader import Reader
-from readlet.recipe.recipe_files import load_recipe
 from readlet.training.question_answering import has_impossible
 from readlet.training.train import build_scorer, train_reader
 from readlet.training.training_data import prepare, read_split

@@ -12,12 +12,12 @@ import torch
 
 from readlet.data import write_examples
 from readlet.errors import ReadletError
+from readlet.models.recipe_files import load_recipe
 from readlet.nn.characters import FilmLanguage
 from readlet.reading.evaluate_files import predict
 from readlet.reading.reader import Reader
 from readlet.reading.slimming import slim
 from readlet.recipe.recipe import fields_without_effect
-from readlet.recipe.recipe_files import load_recipe
 from readlet.training.train import train_reader
 from readlet.training.training_data import prepare
 from readlet.types import Example

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
+from readlet.models.recipe_files import load_recipe
 from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.recipe_files import load_recipe
 from readlet.training.run_folder import check_run_folder
 from readlet.training.train import train_reader
 

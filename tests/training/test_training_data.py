@@ -9,7 +9,7 @@ import pytest
 
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
-from readlet.recipe.recipe_files import load_recipe
+from readlet.models.recipe_files import load_recipe
 from readlet.training.datasets import MAX_HELD_OUT, held_out_contexts, part_of
 from readlet.training.train import train_reader
 from readlet.training.training_data import RecentData, prepare

@@ -93,9 +93,9 @@ def _score_baseline() -> None:
 
 
 def _train() -> None:
+    from readlet.models.recipe_files import load_recipe
     from readlet.reading.evaluate_files import evaluate_questions
     from readlet.reading.reader import load_reader
-    from readlet.recipe.recipe_files import load_recipe
     from readlet.training.train import train_reader
 
     console.print(

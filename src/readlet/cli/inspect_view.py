@@ -11,7 +11,7 @@ from rich.text import Text
 
 from readlet.cli.answer_view import show_prediction, show_question
 from readlet.cli.console import console
-from readlet.families.family import Floats
+from readlet.models.family import Floats
 from readlet.reading.inspecting import END, START, Inspection
 from readlet.terminal import one_line
 

@@ -3,7 +3,7 @@
 from rich.padding import Padding
 
 from readlet.cli.console import console
-from readlet.recipe.recipe_files import explained_fields, toml_value
+from readlet.models.recipe_files import explained_fields, toml_value
 
 
 def show_fields(kind: str) -> None:

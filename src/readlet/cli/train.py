@@ -58,8 +58,7 @@ def train(
     To use several GPUs: accelerate launch -m readlet train ...
     """
     from readlet.data.columns import parse_columns
-    from readlet.recipe.kinds import DEFAULT_KIND
-    from readlet.recipe.recipe_files import load_recipe, shipped_recipes, toml_value
+    from readlet.models.recipe_files import DEFAULT_KIND, load_recipe, shipped_recipes, toml_value
 
     if fields:
         from readlet.cli.recipe_view import show_fields

@@ -7,7 +7,7 @@ import torch
 from safetensors import SafetensorError
 
 from readlet.errors import InputError, ReadletError, bad_input
-from readlet.models.pretrained_encoder import quiet
+from readlet.models.pretrained.encoder import quiet
 from readlet.text.pretrained import encoder_folder, load_tokenizer
 
 _REMEDY = "give a folder that AutoModelForQuestionAnswering loads, or a reader of Readlet"

@@ -18,7 +18,7 @@ from readlet.compat.answering import Answer, no_answer, ranked
 from readlet.compat.calls import Pairs
 from readlet.compat.options import MOST_OVERLAP, MOST_TOKENS, Options
 from readlet.errors import ReadletError
-from readlet.families.family import Floats
+from readlet.models.family import Floats
 from readlet.reading.decoding import spans_in_order
 from readlet.reading.masked import log_sums
 

@@ -13,17 +13,17 @@ from readlet.errors import ReadletError, bad_input
 from readlet.experiments.keys import Digests, run_key
 from readlet.experiments.spec import MISSING, Changes, Table, load_table
 from readlet.experiments.store import known_sources, results_in
-from readlet.recipe.kinds import kind_in
-from readlet.recipe.recipe import Recipe
-from readlet.recipe.recipe_files import (
+from readlet.models.recipe_files import (
     apply_change,
     changed_values,
     check_fields,
+    kind_in,
     load_recipe,
     merge,
     parse_recipe,
 )
-from readlet.recipe.traits import SourceFile, SourceReader, fields_with
+from readlet.recipe.field_metadata import SourceFile, SourceReader, fields_with
+from readlet.recipe.recipe import Recipe
 from readlet.storage.config_files import nearest
 
 _SEPARATOR = " / "

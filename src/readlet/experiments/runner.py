@@ -33,8 +33,8 @@ from readlet.experiments.store import (
     check_runs,
     versions,
 )
+from readlet.recipe.field_metadata import AffectsCompilation, fields_with
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.traits import AffectsCompilation, fields_with
 from readlet.storage.files import atomic_text
 from readlet.storage.overwrite import make_folder
 

@@ -18,8 +18,8 @@ from readlet.experiments.runner import Runner
 from readlet.experiments.spec import Range, Search
 from readlet.experiments.store import LOCKS, DamagedRunError, RunFolder, check_runs
 from readlet.installing import install_extra
+from readlet.models.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.storage.files import atomic_text
 from readlet.storage.locks import locked
 from readlet.storage.overwrite import make_folder

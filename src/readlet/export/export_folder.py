@@ -17,16 +17,16 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.task import Task
 from readlet.export.int8 import round_to_int8
 from readlet.export.tracing import Network, network_of, require_onnx, trace
-from readlet.families.family import SpanScores
-from readlet.families.onnx_model import MODEL, OnnxModel
-from readlet.families.onnx_scorer import (
+from readlet.models.family import SpanScores
+from readlet.models.onnx.model import MODEL, OnnxModel
+from readlet.models.onnx.scorer import (
     Exported,
     OnnxClassScorer,
     OnnxScorer,
     OnnxSpanScorer,
     Precision,
 )
-from readlet.families.onnx_subwords import SentenceInputs
+from readlet.models.pretrained.onnx_inputs import SentenceInputs
 from readlet.progress import track
 from readlet.reading.classifier import Classifier
 from readlet.reading.classify_file import asked_text

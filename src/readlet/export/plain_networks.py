@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from readlet.export.operations import attended, normed, reshaped
-from readlet.models.pretrained_encoder import KNOWN_KINDS, PretrainedEncoder
-from readlet.models.qacnn import QACNN
+from readlet.models.pretrained.encoder import KNOWN_KINDS, PretrainedEncoder
+from readlet.models.qacnn.network import QACNN
 from readlet.nn.characters import PADDING, AddedLanguage, CharacterConvolution, FilmLanguage
 from readlet.nn.normsoftmax.attention import norm_attention
 from readlet.nn.qanet import (

@@ -13,15 +13,15 @@ from torch import Tensor, nn
 from readlet.errors import bad_input
 from readlet.export.operations import modernise
 from readlet.export.plain_networks import plain_qacnn, with_plain_attention
-from readlet.families.classifier_scorer import ClassifierScorer
-from readlet.families.encoder_scorer import EncoderScorer
-from readlet.families.family import Scorer
-from readlet.families.onnx_model import Inputs
-from readlet.families.onnx_subwords import SentenceInputs, SubwordInputs
-from readlet.families.onnx_words import WordInputs
-from readlet.families.qacnn import QacnnScorer
 from readlet.installing import install_extra
-from readlet.models.span_scores import SpanLogits
+from readlet.models.classifier.scorer import ClassifierScorer
+from readlet.models.encoder.scorer import EncoderScorer
+from readlet.models.family import Scorer
+from readlet.models.onnx.model import Inputs
+from readlet.models.pretrained.onnx_inputs import SentenceInputs, SubwordInputs
+from readlet.models.qacnn.onnx_inputs import WordInputs
+from readlet.models.qacnn.scorer import QacnnScorer
+from readlet.models.span_loss import SpanLogits
 from readlet.text.arrays import Arrays
 from readlet.text.tensors import FormTables, SentenceBatch, SubwordBatch, WordBatch
 
@@ -178,7 +178,7 @@ def _simplify(path: Path) -> None:
     draft, options = path.with_name("simplified.onnx"), onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.optimized_model_filepath = str(draft)
-    options.enable_mem_reuse = False  # as in families/onnx_model.py
+    options.enable_mem_reuse = False  # as in models/onnx/model.py
     options.log_severity_level = 4
     onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     draft.replace(path)

@@ -1,4 +1,6 @@
-"""The span loss: the cross entropy of the first and the last place of the answer.
+"""The output of a span model: scores of every place as the first and last one of the answer.
+
+The span loss: the cross entropy of the first and the last place of the answer.
 
 The target is the gold answer, and with a teacher (a reader that was trained before) also its
 probabilities, which carry more information than one label (distillation, Hinton et al. 2015).
@@ -10,8 +12,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.models.span_scores import SpanLogits
 from readlet.nn.softmax import masked_log_softmax
+
+
+class SpanLogits(NamedTuple):
+    """A place is a word or a subword of the context. "No answer" has scores of its own."""
+
+    start: Tensor  # (B, L)
+    end: Tensor  # (B, L)
+    allowed: Tensor  # (B, L) bool: may be part of an answer
+    null: Tensor | None = None  # (B, 2) "no answer" as start and end; None: it cannot refuse
 
 
 class SpanBatch(Protocol):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from readlet.evaluation.calibration_error import expected_calibration_error
-from readlet.families.family import Floats
+from readlet.models.family import Floats
 from readlet.reading.calibration import fit_temperature
 
 # With fewer texts the fit would be noise: the default is better.

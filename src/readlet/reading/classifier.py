@@ -13,10 +13,10 @@ from readlet.types import Classification, Sentence
 
 if TYPE_CHECKING:
     from readlet.evaluation.task import Task
-    from readlet.families.family import ClassScorer, Floats
+    from readlet.models.classifier.config import ClassifierRecipe
+    from readlet.models.family import ClassScorer, Floats
     from readlet.reading.class_calibration import ClassCalibration
     from readlet.reading.model_card import CardParts
-    from readlet.recipe.classifier import ClassifierRecipe
     from readlet.text.sentences import Labels, SentenceRows
 
 # Texts encoded at once: enough to sort them by length, few enough to bound the memory.

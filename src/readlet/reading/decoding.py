@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from readlet.families.family import Floats
+from readlet.models.family import Floats
 from readlet.reading.masked import NOTHING, masked
 
 _FIRST = 32  # spans ranked at first; most callers need only these

@@ -10,7 +10,7 @@ import numpy as np
 from readlet.evaluation.calibration_error import expected_calibration_error
 from readlet.evaluation.no_answer import best_thresholds
 from readlet.evaluation.squad import exact_match, score_questions
-from readlet.families.family import Floats
+from readlet.models.family import Floats
 from readlet.reading.calibration import (
     UNCALIBRATED,
     Calibration,

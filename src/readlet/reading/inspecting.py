@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.errors import ReadletError, bad_input
-from readlet.families.family import Floats, LayeredScorer, LayerView, SpanScores
+from readlet.models.family import Floats, LayeredScorer, LayerView, SpanScores
 from readlet.reading.calibration import Doubles
 from readlet.reading.decoding import PlaceSpan, spans_in_order
 from readlet.reading.devices import AUTO, chosen_device

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from readlet.errors import ReadletError, bad_input
-from readlet.families.family import Floats
 from readlet.installing import install_extra
+from readlet.models.family import Floats
 from readlet.reading.inspecting import Inspection
 from readlet.storage.files import atomic_bytes
 from readlet.storage.overwrite import check_file

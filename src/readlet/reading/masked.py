@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.families.family import Floats
+from readlet.models.family import Floats
 
 NOTHING = -np.inf
 """The score of a place that may not be part of an answer: its probability is 0."""

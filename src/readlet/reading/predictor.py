@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.families.family import Floats, SpanScorer, SpanScores
+from readlet.models.family import Floats, SpanScorer, SpanScores
 from readlet.reading.calibration import Calibration
 from readlet.reading.decoding import spans_in_order
 from readlet.reading.masked import log_sums

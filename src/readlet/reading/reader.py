@@ -22,7 +22,7 @@ from readlet.types import N_BEST, Example, Prediction, check_n_best, check_refus
 
 if TYPE_CHECKING:
     from readlet.evaluation.task import Task
-    from readlet.families.family import SpanScorer
+    from readlet.models.family import SpanScorer
     from readlet.reading.calibration import Calibration
     from readlet.reading.documents import Documents, Found, Passages
     from readlet.reading.model_card import CardParts

@@ -12,8 +12,8 @@ from readlet.data import read_questions
 from readlet.data.sources import input_path
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.squad import rules_of, score_questions, summary
-from readlet.families.family import Scorer
-from readlet.families.torch_scorer import StoredAs
+from readlet.models.family import Scorer
+from readlet.models.torch_scorer import StoredAs
 from readlet.reading.classifier import Classifier
 from readlet.reading.devices import AUTO, chosen_device
 from readlet.reading.evaluate_files import predict

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from readlet.evaluation.task import Task
-    from readlet.families.family import Family, Scorer, TaskName
+    from readlet.models.family import Family, Scorer, TaskName
     from readlet.reading.model_card import CardParts
     from readlet.recipe.recipe import Recipe
 
@@ -125,8 +125,8 @@ def read_model(
     folder: str | Path, wanted: "TaskName", *, device: str, batch_size: int
 ) -> StoredModel:
     """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
+    from readlet.models.recipe_files import parse_recipe
     from readlet.reading.model_card import check_metrics
-    from readlet.recipe.recipe_files import parse_recipe
     from readlet.storage.config_files import read_json
     from readlet.storage.corruption import damage_of, stored_text
 
@@ -164,7 +164,7 @@ def read_model(
 
 def stored_task(name: str) -> "TaskName | None":
     """What the model in a folder is for; None if there is no model of a known kind."""
-    from readlet.families import family_of
+    from readlet.models.kinds import family_of
     from readlet.storage.config_files import own_json
 
     architecture = (own_json(Path(name) / "config.json") or {}).get("architecture")
@@ -188,7 +188,7 @@ def needs_torch(name: str, *, device: str = AUTO) -> bool:
 
 def _family(config: dict[str, Any], device: str) -> "Family":
     """That of its architecture, or that of its ONNX model, if the folder has both forms."""
-    from readlet.families import family_of
+    from readlet.models.kinds import family_of
 
     exported = config.get("exported")
     has_both = isinstance(exported, dict) and bool(exported.get("weights"))

@@ -4,8 +4,11 @@ The same object is read from a TOML file, changed by `--set section.field=value`
 the trained reader. This file has the part that all kinds of models share; each kind adds its own
 sections and fields in a file of this package, such as `qacnn.py`, and registers them. What the
 rest of the program must know about a field is part of its annotation: see `traits.py`.
+
+Sections of a recipe that choose between the standard softmax and NormSoftmax (2022).
 """
 
+import math
 from typing import Annotated, Any, ClassVar, Literal, get_origin
 
 from pydantic import (
@@ -13,12 +16,15 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PlainValidator,
     field_validator,
     model_validator,
 )
 
 from readlet.data.columns import DataFormat, parse_columns
-from readlet.recipe.traits import (
+from readlet.errors import ReadletError
+from readlet.nn.normsoftmax.gamma import ALLOWED, check_gamma
+from readlet.recipe.field_metadata import (
     AffectsCompilation,
     PartOfNetwork,
     SourceFile,
@@ -297,3 +303,59 @@ def fields_without_effect(recipe: Recipe) -> list[tuple[str, str]]:
     if training.restarts and training.schedule != "cosine":
         found.append(("training.restarts", 'training.schedule is not "cosine"'))
     return found
+
+
+def _gamma(value: Any) -> float | str:
+    """A cap of NormSoftmax; infinity is stored by name because JSON has no such number."""
+    if isinstance(value, str) and value in ("sqrt(d)", "infinity"):
+        return value
+    try:
+        check_gamma(value)
+        cap = float(value)
+    except (ReadletError, OverflowError):  # not a cap, or an integer too large for a float
+        raise ValueError(f"Input should be {ALLOWED}") from None
+    return "infinity" if cap == math.inf else cap
+
+
+SoftmaxName = Literal["standard", "norm"]
+Gamma = Annotated[float | Literal["sqrt(d)", "infinity"], PlainValidator(_gamma)]
+
+
+class Attention(Section):
+    """How self-attention turns scores into weights."""
+
+    traits = (PartOfNetwork, AffectsCompilation)
+
+    softmax: SoftmaxName = "standard"
+    """`norm`: NormSoftmax, which first divides the scores by their standard deviation."""
+    gamma: Gamma = "sqrt(d)"
+    """NormSoftmax divides by at most this value; d is the size of a head."""
+
+
+class Loss(Section):
+    """How the start and end scores become probabilities."""
+
+    traits = (PartOfNetwork,)
+
+    softmax: SoftmaxName = "standard"
+    """`norm`: NormSoftmax over the words of a window, in training and prediction. Without a cap, a
+    short window limits the confidence: to 0.76 for 10 words, 0.94 for 40, 0.99 for 80."""
+    gamma: Gamma = "infinity"
+    """NormSoftmax divides by at most this value; d is the hidden size of the model."""
+
+
+def gamma_without_effect(**chosen: Attention | Loss) -> list[tuple[str, str]]:
+    """Caps that were set though the section has the standard softmax, each with the reason."""
+    return [
+        (f"{section}.gamma", f'{section}.softmax is not "norm"')
+        for section, part in chosen.items()
+        if part.softmax == "standard" and part.gamma != type(part)().gamma
+    ]
+
+
+def norm_gamma(chosen: Attention | Loss, width: int) -> float | None:
+    """The cap of NormSoftmax as a number; None for the standard softmax."""
+    if chosen.softmax == "standard":
+        return None
+    named = {"sqrt(d)": math.sqrt(width), "infinity": math.inf}
+    return named[chosen.gamma] if isinstance(chosen.gamma, str) else chosen.gamma

@@ -111,8 +111,8 @@ def serve_models(
 
 
 def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> ServedReader:
-    from readlet.families.family import LayeredScorer
-    from readlet.families.onnx_scorer import OnnxScorer
+    from readlet.models.family import LayeredScorer
+    from readlet.models.onnx.scorer import OnnxScorer
 
     def characters(asked: Question) -> int:
         return len(asked.passage)

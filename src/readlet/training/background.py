@@ -33,7 +33,7 @@ def encoding_in_background(recipe: Recipe) -> Iterator[None]:
 
 
 def _main() -> None:
-    from readlet.recipe.recipe_files import parse_recipe
+    from readlet.models.recipe_files import parse_recipe
     from readlet.training.training_data import prepare
     from readlet.training.warm_start import load_start
 

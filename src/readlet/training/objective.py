@@ -9,7 +9,7 @@ from torch import nn
 
 from readlet.engine.weight_selection import Scores
 from readlet.evaluation.task import Task
-from readlet.families.family import TrainableScorer
+from readlet.models.family import TrainableScorer
 from readlet.reading.trained_model import TrainedModel
 from readlet.training.training_data import Part, TrainingData
 

@@ -13,7 +13,7 @@ from readlet.engine.weight_selection import Scores
 from readlet.evaluation.no_answer import no_answer_area
 from readlet.evaluation.task import Task
 from readlet.evaluation.tasks import SPANS
-from readlet.families.family import SpanFamily, TrainableSpanScorer
+from readlet.models.family import SpanFamily, TrainableSpanScorer
 from readlet.models.span_loss import Teacher
 from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.reading.calibration import UNCALIBRATED, Calibration

@@ -21,8 +21,14 @@ from readlet.engine.processes import in_main, is_main_process
 from readlet.errors import CannotResumeError, bad_input
 from readlet.reading.reader_names import BUNDLED, reader_files, reader_folder
 from readlet.reading.saving import own_files
+from readlet.recipe.field_metadata import (
+    SourceFile,
+    SourceReader,
+    changed_fields,
+    fields_with,
+    names_in,
+)
 from readlet.recipe.recipe import Recipe
-from readlet.recipe.traits import SourceFile, SourceReader, changed_fields, fields_with, names_in
 from readlet.storage.config_files import own_json
 from readlet.storage.files import atomic_text
 from readlet.storage.locks import locked

@@ -9,13 +9,12 @@ from readlet.engine.processes import make_accelerator
 from readlet.errors import bad_input
 from readlet.evaluation.significance import difference_p
 from readlet.evaluation.task import Scored
-from readlet.families import trainable_family
-from readlet.families.family import TrainableScorer
+from readlet.models.family import TrainableScorer
+from readlet.models.kinds import trainable_family
 from readlet.reading.classifier import Classifier
 from readlet.reading.reader import Reader
 from readlet.reading.trained_model import TrainedModel
-from readlet.recipe.recipe import Recipe
-from readlet.recipe.traits import (
+from readlet.recipe.field_metadata import (
     OnlyInTraining,
     PartOfNetwork,
     RecipeField,
@@ -25,6 +24,7 @@ from readlet.recipe.traits import (
     changed_fields,
     fields_with,
 )
+from readlet.recipe.recipe import Recipe
 from readlet.training.objective import TaskEvaluator
 from readlet.training.training_data import TrainingData
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from readlet.errors import ReadletError
-from readlet.models.pretrained_encoder import load_pretrained
+from readlet.models.pretrained.encoder import load_pretrained
 from readlet.progress import track
 from readlet.storage.overwrite import check_file
 from readlet.text.pretrained import load_config, load_tokenizer

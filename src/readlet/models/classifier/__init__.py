@@ -1,0 +1,1 @@
+"""A pretrained encoder of transformers with a pooler and a class head."""

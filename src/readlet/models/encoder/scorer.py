@@ -1,0 +1,129 @@
+"""The scorer of encoder readers: the network and its tokenizer, on disk and as batches."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from readlet.engine.optimiser import ParameterGroup
+from readlet.models.encoder.config import EncoderRecipe, FineTuning
+from readlet.models.encoder.network import EncoderReader
+from readlet.models.family import LayerView
+from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder
+from readlet.models.pretrained.parts import (
+    STORED_FACTS,
+    encoder_fact,
+    layer_groups,
+    save_parts,
+    slim_weights,
+    with_attention,
+)
+from readlet.models.torch_scorer import StoredAs, TorchScorer, eagerly
+from readlet.nn.layer_mix import make_layer_mix
+from readlet.recipe.recipe import Training, norm_gamma
+from readlet.text.arrays import Batches
+from readlet.text.rows import Rows
+from readlet.text.subwords import SubwordEncoder, SubwordRows
+from readlet.text.tensors import SubwordBatch, subword_batches
+
+
+@dataclass
+class EncoderScorer(TorchScorer):
+    """The network and its tokenizer."""
+
+    module: EncoderReader
+    encoder: SubwordEncoder
+    recipe: EncoderRecipe
+    # The dtype of the weights on disk. Unless float32, they must be rounded already (`slimmed` does
+    # that), or the loaded reader would differ from the saved one.
+    stored: StoredAs = "float32"
+
+    def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
+        assert isinstance(rows, SubwordRows)
+        return subword_batches(rows, self.encoder, batch_size, null=self.can_refuse, seed=seed)
+
+    def groups(self, settings: Training) -> list[ParameterGroup]:
+        assert isinstance(settings, FineTuning)
+        return layer_groups(
+            self.module, self.module.encoder, self.module.mix.parameters(), settings
+        )
+
+    def layer_view(self, rows: Rows, row: int) -> LayerView:
+        assert isinstance(rows, SubwordRows)
+        batches, number = self.batches(rows, 1), np.array([row], np.int32)
+        self.module.eval()
+        with torch.inference_mode(), eagerly():
+            batch = batches.make(batches.least_shape(number), number).to(self.device)
+            states, mix = self.module.states(batch), self.module.mix
+            scores = mix(states)[0]  # (T, 2)
+            shape = (len(scores), mix.layers, 2)
+            weights = mix.weights(states).expand(1, *shape)[0].movedim(0, 1)  # (N, T, 2)
+            parts = mix.contributions(states)  # (1, T, N, 2)
+        name_of = self.encoder.tokenizer.id_to_token
+        return LayerView(
+            mix=self.recipe.model.mix,
+            tokens=tuple(name_of(token) or "" for token in batch.tokens[0].tolist()),
+            first=int(batch.first[0]),
+            null=self.encoder.layout.null,
+            weights=weights.float().cpu().numpy(),
+            contributions=None if parts is None else parts[0].movedim(0, 1).float().cpu().numpy(),
+            scores=scores.float().cpu().numpy(),
+            normalised=self.module.loss_gamma is not None,
+        )
+
+    def save(self, folder: Path) -> list[str]:
+        return save_parts(folder, self.module, self.encoder, self.stored)
+
+    def config(self) -> dict[str, Any]:
+        return super().config() | {"stored": self.stored}
+
+    def facts(self) -> list[str]:
+        model = self.recipe.model
+        named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
+        return [f"- {named}; mix of layers: {model.mix}", *STORED_FACTS[self.stored]]
+
+    def slimmed(self, stored: StoredAs = "float16") -> "EncoderScorer":
+        """A copy with rounded weights; it computes in float32."""
+        weights = slim_weights(self.module, stored)
+        return scorer_with(
+            weights, self.recipe, self.encoder, can_refuse=self.can_refuse, stored=stored
+        )
+
+
+def make_scorer(
+    recipe: EncoderRecipe,
+    encoder: SubwordEncoder,
+    network: PretrainedEncoder,
+    *,
+    can_refuse: bool,
+    stored: StoredAs = "float32",
+) -> EncoderScorer:
+    mix = make_layer_mix(recipe.model.mix, network.width, network.layers)
+    module = EncoderReader(
+        with_attention(recipe.attention, network),
+        mix,
+        encoder.layout.null,
+        null=can_refuse,
+        loss_gamma=norm_gamma(recipe.loss, network.width),
+        token_dropout=recipe.model.token_dropout,
+        mask_token=encoder.layout.mask,
+    )
+    return EncoderScorer(module, encoder, recipe.data.max_answer, can_refuse, recipe, stored)
+
+
+def scorer_with(
+    weights: dict[str, torch.Tensor],
+    recipe: EncoderRecipe,
+    encoder: SubwordEncoder,
+    *,
+    can_refuse: bool,
+    stored: StoredAs,
+) -> EncoderScorer:
+    """The model with these weights, which may be rounded."""
+    network = build_encoder(encoder.config, recipe.model.dropout)
+    scorer = make_scorer(recipe, encoder, network, can_refuse=can_refuse, stored=stored)
+    scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
+    scorer.module.eval()
+    return scorer

@@ -1,0 +1,124 @@
+"""The kinds of models by name: `model.kind` of a recipe, `architecture` of a stored model.
+
+A new kind is a folder beside this module and an entry here. Kinds elsewhere, in a test for
+example, call `register_kind`. Nothing is imported before it is used: networks need torch.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from readlet.errors import ReadletError, bad_input
+from readlet.storage.config_files import nearest
+
+if TYPE_CHECKING:
+    from readlet.models.family import Family, TrainableFamily
+    from readlet.recipe.recipe import Recipe
+
+DEFAULT_KIND = "qacnn"
+"""The kind of a recipe that does not name one."""
+
+
+class Kind(NamedTuple):
+    """How to get what belongs to a kind of model."""
+
+    family: Callable[[], "Family"]
+    recipe: Callable[[], "type[Recipe]"] | None = None
+    """None: such models are not trained."""
+
+
+def _qacnn() -> "Family":
+    from readlet.models.qacnn.scorer import QacnnFamily
+
+    return QacnnFamily()
+
+
+def _qacnn_recipe() -> "type[Recipe]":
+    from readlet.models.qacnn.config import QacnnRecipe
+
+    return QacnnRecipe
+
+
+def _encoder() -> "Family":
+    from readlet.models.encoder.family import EncoderFamily
+
+    return EncoderFamily()
+
+
+def _encoder_recipe() -> "type[Recipe]":
+    from readlet.models.encoder.config import EncoderRecipe
+
+    return EncoderRecipe
+
+
+def _classifier() -> "Family":
+    from readlet.models.classifier.family import ClassifierFamily
+
+    return ClassifierFamily()
+
+
+def _classifier_recipe() -> "type[Recipe]":
+    from readlet.models.classifier.config import ClassifierRecipe
+
+    return ClassifierRecipe
+
+
+def _onnx_reader() -> "Family":
+    from readlet.models.onnx.scorer import OnnxReaderFamily
+
+    return OnnxReaderFamily()
+
+
+def _onnx_classifier() -> "Family":
+    from readlet.models.onnx.scorer import OnnxClassifierFamily
+
+    return OnnxClassifierFamily()
+
+
+_KINDS = {
+    "qacnn": Kind(_qacnn, _qacnn_recipe),
+    "encoder": Kind(_encoder, _encoder_recipe),
+    "classifier": Kind(_classifier, _classifier_recipe),
+    "onnx": Kind(_onnx_reader),
+    "onnx-classifier": Kind(_onnx_classifier),
+}
+
+
+def register_kind(
+    name: str, family: Callable[[], "Family"], recipe: "type[Recipe] | None" = None
+) -> None:
+    """Add a kind of model. Every field of its recipe has a default."""
+    if name in _KINDS:
+        raise ReadletError(f"kind of model {name!r} is already registered; choose another name")
+    _KINDS[name] = Kind(family, None if recipe is None else lambda: recipe)
+
+
+def trainable_kinds() -> list[str]:
+    return [name for name, kind in _KINDS.items() if kind.recipe]
+
+
+def recipe_class(kind: str) -> "type[Recipe]":
+    """The recipe class of a kind."""
+    make = _KINDS[kind].recipe if kind in trainable_kinds() else None
+    if make is None:
+        fault = f"no such kind of model: {kind!r}"
+        remedy = nearest(str(kind), trainable_kinds(), "known kinds")
+        raise bad_input("model.kind", "", fault, remedy)
+    return make()
+
+
+def family_of(architecture: str) -> "Family":
+    """The family that loads a model: `architecture` in its config.json."""
+    if architecture not in _KINDS:
+        remedy = nearest(str(architecture), _KINDS, "known kinds")
+        raise ReadletError(f"unknown kind of model {architecture!r}: {remedy}")
+    return _KINDS[architecture].family()
+
+
+def trainable_family(kind: str) -> "TrainableFamily":
+    """The family that `model.kind` of a recipe names."""
+    from readlet.models.family import TrainableFamily
+
+    family = family_of(kind)
+    if not isinstance(family, TrainableFamily):
+        raise ReadletError(f"model.kind {kind!r}: cannot be trained; choose another kind")
+    return family

@@ -1,0 +1,1 @@
+"""Exported models, run by onnxruntime. Nothing here imports torch."""

@@ -1,0 +1,1 @@
+"""What readers and classifiers on pretrained encoders of transformers share."""

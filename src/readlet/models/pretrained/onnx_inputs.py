@@ -1,0 +1,82 @@
+"""The subwords that an ONNX model reads, of questions or of texts; its tokenizer on disk."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from readlet.models.classifier.config import ClassifierRecipe
+from readlet.models.encoder.config import EncoderRecipe
+from readlet.models.onnx.model import Inputs
+from readlet.models.pretrained.tokenizer_files import (
+    CONFIG,
+    labels_of,
+    load_tokenizer,
+    save_tokenizer,
+)
+from readlet.recipe.recipe import Recipe
+from readlet.storage.corruption import damage_of
+from readlet.text.arrays import (
+    Arrays,
+    Batches,
+    Shape,
+    sentence_arrays,
+    sentence_batches_of,
+    subword_arrays,
+    subword_batches_of,
+)
+from readlet.text.pretrained import check_length
+from readlet.text.rows import Ints
+from readlet.text.sentences import SentenceEncoder, SentenceRows
+from readlet.text.subwords import SubwordEncoder, SubwordRows
+
+
+@dataclass(frozen=True)
+class SubwordInputs(Inputs):
+    encoder: SubwordEncoder
+
+    names = ("tokens", "types", "keep", "first", "allowed")
+
+    def batches(self, rows: SubwordRows, batch_size: int) -> Batches[Arrays]:
+        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
+            return subword_arrays(rows, self.encoder.layout, shape, numbers, size)
+
+        return subword_batches_of(rows, self.encoder, batch_size, collate, null=self.null)
+
+    def save(self, folder: Path) -> list[str]:
+        return save_tokenizer(folder, self.encoder)
+
+
+@dataclass(frozen=True)
+class SentenceInputs(Inputs):
+    encoder: SentenceEncoder
+
+    names = ("tokens", "types", "keep")
+
+    def batches(self, rows: SentenceRows, batch_size: int) -> Batches[Arrays]:
+        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
+            return sentence_arrays(rows, self.encoder.layout, shape, numbers, size)
+
+        return sentence_batches_of(rows, self.encoder, batch_size, collate)
+
+    def save(self, folder: Path) -> list[str]:
+        labels = {"labels": asdict(self.encoder.labels), "pairs": self.encoder.pairs}
+        return save_tokenizer(folder, self.encoder, **labels)
+
+
+def load_subwords(folder: Path, recipe: Recipe, *, null: bool) -> Inputs:
+    stored = load_tokenizer(folder)
+    if isinstance(recipe, EncoderRecipe):
+        subwords = SubwordEncoder(
+            stored.tokenizer, stored.layout, recipe.data.windows, stored.config
+        )
+        check_length(subwords.longest, stored.config, recipe.model.encoder)
+        return SubwordInputs(subwords, null)
+    with damage_of(folder / CONFIG):
+        if not isinstance(recipe, ClassifierRecipe):
+            raise ValueError(f"a recipe of kind {recipe.model.kind!r}")
+        labels, pairs = labels_of(stored.more, recipe)
+        length = recipe.data.max_length
+        sentences = SentenceEncoder(
+            stored.tokenizer, stored.layout, stored.config, labels, length, pairs=pairs
+        )
+        check_length(sentences.longest, stored.config, recipe.model.encoder)
+    return SentenceInputs(sentences, null)

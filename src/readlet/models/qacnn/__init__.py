@@ -1,0 +1,1 @@
+"""QACNNnet: a small word-level reader of convolutions and attention."""

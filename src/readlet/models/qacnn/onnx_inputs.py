@@ -1,0 +1,69 @@
+"""The words that an ONNX model reads, and its vocabulary on disk."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from readlet.models.onnx.model import Inputs
+from readlet.models.qacnn.config import QacnnRecipe
+from readlet.recipe.recipe import Recipe
+from readlet.storage.config_files import read_json, write_json
+from readlet.storage.corruption import damage_of
+from readlet.text.arrays import (
+    PADDING,
+    Arrays,
+    Batches,
+    Shape,
+    shapes,
+    word_arrays,
+    word_batches_of,
+)
+from readlet.text.rows import Ints
+from readlet.text.vocabulary import Vocabulary
+from readlet.text.word_features import Features, WordEncoder
+
+_WORDS = "vocabulary.json"
+
+
+@dataclass(frozen=True)
+class WordInputs(Inputs):
+    encoder: WordEncoder
+
+    names = ("forms", "context", "question", "words", "characters", "keys", "languages")
+
+    def batches(self, rows: Features, batch_size: int) -> Batches[Arrays]:
+        tables = {
+            "words": rows.form_words,
+            "characters": rows.form_characters,
+            "keys": rows.form_keys,
+            "languages": rows.form_languages,
+        }  # (F,), (F, W), (F,), (F,)
+
+        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
+            arrays = word_arrays(rows, self.null, shape, numbers, size)
+            last = max(arrays["context"].max(), arrays["question"].max())
+            # Without padding: an ONNX model has no favourite number of forms.
+            return arrays | {"forms": arrays["forms"][: last + 1]} | tables
+
+        languages = self.encoder.vocabulary.languages
+        listed = shapes(self.encoder.windows, null=self.null, languages=languages)
+        return word_batches_of(rows, listed, batch_size, collate, null=self.null)
+
+    def allowed(self, arrays: Arrays) -> NDArray[np.bool_]:
+        words = arrays["context"][:, int(self.null) :]  # (B, Lc - null)
+        kept: NDArray[np.bool_] = words != PADDING  # (B, Lc - null)
+        return kept
+
+    def save(self, folder: Path) -> list[str]:
+        write_json(folder / _WORDS, self.encoder.vocabulary.to_json())
+        return [_WORDS]
+
+
+def load_words(folder: Path, recipe: Recipe, *, null: bool) -> WordInputs:
+    assert isinstance(recipe, QacnnRecipe)
+    with damage_of(folder / _WORDS):
+        known = Vocabulary.from_json(read_json(folder / _WORDS))
+    nothing = np.zeros((0, 0), np.float32)  # the vectors are in the ONNX model
+    return WordInputs(WordEncoder(known, nothing, recipe.data.windows), null)

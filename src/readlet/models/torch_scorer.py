@@ -1,0 +1,217 @@
+"""Inference without compiled programs: compiling for it would cost more than it saves.
+
+Compilation before training: a trial run, so that a machine without a compiler still trains.
+
+The bases of scorers with a torch module: batches in, NumPy scores out, weights on disk.
+"""
+
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import nn
+
+from readlet.engine.optimiser import ParameterGroup, one_group
+from readlet.errors import bad_input, memory_reported
+from readlet.models.family import AnyEncoder, Encoder, SpanScores
+from readlet.models.onnx.model import WEIGHTS
+from readlet.models.span_loss import SpanLearner, SpanLogits, Teacher
+from readlet.nn.normsoftmax.loss import highest_confidence, warn_of_bound
+from readlet.recipe.recipe import Training
+from readlet.storage.corruption import damage_of
+from readlet.storage.tensors import (
+    detached,
+    in_precision,
+    load_tensors,
+    refuse_non_finite,
+    save_tensors,
+)
+from readlet.text.arrays import Batches
+from readlet.text.rows import AnyRows, Ints, Rows
+from readlet.text.tensors import RowBatch
+
+_LOCK = Lock()
+_INSIDE = 0
+_IS_SET = False
+_STANCE = ExitStack()
+
+
+@contextmanager
+def eagerly() -> Iterator[None]:
+    """Inside the `with`, compiled modules run eagerly.
+
+    Torch has one setting for all threads, and would not restore it if two of them overlap: the
+    first thread sets it, the last one restores it. Setting it imports the compiler, which takes
+    two seconds; nothing is compiled before it is imported.
+    """
+    global _INSIDE, _IS_SET
+    with _LOCK:
+        if not _IS_SET and "torch._dynamo" in sys.modules:
+            _STANCE.enter_context(torch.compiler.set_stance("force_eager"))
+            _IS_SET = True
+        _INSIDE += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _INSIDE -= 1
+            if not _INSIDE:
+                _STANCE.close()
+                _IS_SET = False
+
+
+def compiles(trial: Callable[[], None]) -> bool:
+    """Run a trial of compiled parts; False, with a warning, if torch cannot compile them.
+
+    A C compiler may be missing, for example.
+    """
+    from torch._dynamo.exc import TorchDynamoException  # takes two seconds: only on a GPU
+
+    try:
+        trial()
+    except TorchDynamoException as error:
+        cause = str(getattr(error, "inner_exception", error)).strip()
+        reason = cause.splitlines()[0] if cause else type(error).__name__
+        warnings.warn(f"training runs slower, not compiled ({reason})", stacklevel=2)
+        return False
+    return True
+
+
+StoredAs = Literal["float32", "float16", "int8"]
+"""The dtype of the weights on disk; int8: that of matrices (`pretrained_parts.py`)."""
+_SMALLER = "load the reader with a smaller batch_size, or free some memory"
+
+
+@dataclass
+class ModuleScorer(ABC):
+    """A module with its encoder, for any task. A subclass defines how rows become batches."""
+
+    module: nn.Module
+    encoder: AnyEncoder
+
+    @abstractmethod
+    def batches(self, rows: Any, batch_size: int, *, seed: int = 0) -> Batches[Any]: ...
+
+    def scoring(self, rows: Any) -> Callable[[Any], Any]:
+        """The module for inference: here, work that all batches share can be done once."""
+        return self.module
+
+    def outputs(self, rows: AnyRows, batch_size: int) -> Iterator[tuple[Ints, Any]]:
+        """Row numbers (B,) and what the module returns for them, batch by batch."""
+        batches = self.batches(rows, min(batch_size, max(len(rows), 1)))
+        self.module.eval()
+        score = self.scoring(rows)
+        for shape, numbers in batches.in_order():
+            with memory_reported(_SMALLER), torch.inference_mode(), eagerly():
+                batch: RowBatch = batches.make(shape, numbers, filled=False).to(self.device)
+                found = score(batch)
+            yield numbers, found
+
+    def groups(self, settings: Training) -> list[ParameterGroup]:
+        return one_group(self.module.parameters())
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.module.parameters()).device
+
+    @property
+    def parameters(self) -> int:
+        return count_parameters(self.module)
+
+    def move_to(self, device: str) -> None:
+        self.module.to(device)
+
+    def save(self, folder: Path) -> list[str]:
+        save_tensors(folder / WEIGHTS, detached(dict(self.module.state_dict())))
+        return [WEIGHTS]
+
+    def load_weights(self, folder: Path) -> None:
+        with damage_of(folder / WEIGHTS):
+            weights = load_tensors(folder / WEIGHTS)
+            refuse_non_finite(weights)
+            self.module.load_state_dict(weights)
+
+    def config(self) -> dict[str, Any]:
+        return {}
+
+    def facts(self) -> list[str]:
+        return []
+
+
+@dataclass
+class TorchScorer(ModuleScorer):
+    """A reader's module with its encoder."""
+
+    encoder: Encoder
+    max_answer: int
+    can_refuse: bool
+
+    def over(self, rows: Rows) -> nn.Module:
+        """The module for batches of these rows: a batch in, `SpanLogits` out."""
+        return self.module
+
+    def scoring(self, rows: Rows) -> Callable[[Any], SpanLogits]:
+        return self.over(rows).to(self.device)
+
+    def learner(self, rows: Rows, label_smoothing: float, teacher: Teacher | None) -> SpanLearner:
+        return SpanLearner(self.over(rows), label_smoothing, teacher)
+
+    def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
+        for numbers, found in self.outputs(rows, batch_size):
+            yield numbers, _as_numpy(found)
+
+    def config(self) -> dict[str, Any]:
+        return {"null_answer": self.can_refuse}
+
+
+def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Copies rounded to float16; a value beyond its range is refused."""
+    rounded = in_precision(torch.float16, detached(weights))
+    for name, tensor in rounded.items():
+        if not torch.isfinite(tensor).all():
+            fault = "has a value too large for half precision, so it cannot be slimmed"
+            raise bad_input(name, "", fault, "train the model again")
+    return rounded
+
+
+def _as_numpy(found: SpanLogits) -> SpanScores:
+    start, end = (side.float().cpu().numpy() for side in (found.start, found.end))  # (B, L)
+    null = None if found.null is None else found.null.float().cpu().numpy()  # (B, 2)
+    return SpanScores(start, end, found.allowed.cpu().numpy(), null)
+
+
+def stored_settings(config: dict[str, Any]) -> tuple[bool, StoredAs]:
+    """Whether a stored reader can refuse, and the dtype of its weights; ValueError if damaged."""
+    null = config["null_answer"]
+    if not isinstance(null, bool):
+        raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
+    return null, stored_as(config)
+
+
+def stored_as(config: dict[str, Any]) -> StoredAs:
+    """The dtype of stored weights; ValueError if damaged."""
+    stored: StoredAs = config.get("stored", "float32")
+    if stored not in get_args(StoredAs):
+        raise ValueError(f"weights stored as {stored!r:.40}")
+    return stored
+
+
+def warn_of_short_windows(rows: Rows, *, can_refuse: bool) -> None:
+    """NormSoftmax in the loss, without a cap, bounds the confidence in windows of few places."""
+    lengths = np.unique(rows.row_window[:, 1])
+    places = [int(length) + can_refuse for length in lengths if length > 0]
+    lowest = min(places, key=highest_confidence, default=1)
+    warn_of_bound(lowest, "places (a short window)", "loss.gamma")
+
+
+def count_parameters(module: nn.Module) -> int:
+    """Trainable parameters only: frozen word vectors do not count."""
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)
