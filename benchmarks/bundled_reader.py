@@ -37,12 +37,12 @@ from readlet.data.split import split
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
 from readlet.evaluation.squad import score_questions, summary
+from readlet.inference.evaluate_questions import evaluate_questions, predict
+from readlet.inference.fit_calibration import calibrate
+from readlet.inference.predictor import Predictor
+from readlet.inference.reader import Reader
+from readlet.inference.slimming import slim
 from readlet.models.recipe_files import load_recipe
-from readlet.reading.evaluate_files import evaluate_questions, predict
-from readlet.reading.fit_calibration import calibrate
-from readlet.reading.predictor import Predictor
-from readlet.reading.reader import Reader
-from readlet.reading.slimming import slim
 from readlet.training.train import train_reader
 from readlet.types import Example
 

@@ -19,8 +19,8 @@ from readlet.bundled import corpus
 from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
-from readlet.reading.evaluate_several import SeveralEvaluations, evaluate_parts
-from readlet.reading.reader import load_reader
+from readlet.inference.evaluate_questions import SeveralEvaluations, evaluate_parts
+from readlet.inference.reader import load_reader
 from readlet.storage.files import write_text
 from readlet.types import Example
 

@@ -28,10 +28,10 @@ from readlet.data import read_examples
 from readlet.data.writing import write_examples
 from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
+from readlet.inference.calibration import Calibration
+from readlet.inference.reader import Reader
 from readlet.models.kinds import trainable_family
 from readlet.models.recipe_files import load_recipe
-from readlet.reading.calibration import Calibration
-from readlet.reading.reader import Reader
 from readlet.types import Example
 
 QUESTIONS_PER_SECOND = 40.0

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from readlet.data import read_questions
 from readlet.evaluation.squad import rules_of, score_questions, summary
+from readlet.inference.evaluate_questions import predict
+from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
-from readlet.reading.evaluate_files import predict
-from readlet.reading.reader import Reader
 from readlet.training.train import train_reader
 
 

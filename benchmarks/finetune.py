@@ -22,9 +22,9 @@ from pathlib import Path
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.squad import score_questions, summary
+from readlet.inference.evaluate_questions import predict
+from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
-from readlet.reading.evaluate_files import predict
-from readlet.reading.reader import Reader
 from readlet.training.train import train_reader
 from readlet.types import Example, Span
 

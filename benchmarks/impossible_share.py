@@ -16,9 +16,9 @@ from typing import NamedTuple
 from readlet.data import read_examples
 from readlet.evaluation.no_answer import abstain_above
 from readlet.evaluation.squad import score_questions, summary
-from readlet.reading.calibration import Calibration, logit
-from readlet.reading.evaluate_files import predict
-from readlet.reading.reader import Reader
+from readlet.inference.calibration import Calibration, logit
+from readlet.inference.evaluate_questions import predict
+from readlet.inference.reader import Reader
 from readlet.storage.overwrite import check_file
 from readlet.types import Example
 

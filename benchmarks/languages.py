@@ -26,8 +26,8 @@ from readlet.evaluation.squad import rules_of, score_questions
 from readlet.experiments.grid import plan
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import READER
-from readlet.reading.evaluate_files import predict
-from readlet.reading.reader import Reader
+from readlet.inference.evaluate_questions import predict
+from readlet.inference.reader import Reader
 from readlet.types import Example
 
 TABLE = "augmentation-multilingual"

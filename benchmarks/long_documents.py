@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from readlet.data import read_examples
 from readlet.evaluation.calibration_error import expected_calibration_error
 from readlet.evaluation.squad import exact_match
-from readlet.reading.fit_windows import in_documents
-from readlet.reading.reader import Reader
+from readlet.inference.fit_calibration import in_documents
+from readlet.inference.reader import Reader
 from readlet.types import Example
 
 PARAGRAPHS = (1, 3, 10, 30)

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from readlet.errors import bad_input
 from readlet.export.export_folder import require_equal, trace_network
 from readlet.export.tracing import network_of, require_onnx
+from readlet.inference.reader import Reader
 from readlet.models.encoder.scorer import EncoderScorer
 from readlet.models.onnx.model import MODEL, TRANSPOSED, WEIGHTS, OnnxModel
 from readlet.models.onnx.scorer import Exported, OnnxSpanScorer
-from readlet.reading.reader import Reader
 
 
 def add_onnx_model(folder: Path) -> float:

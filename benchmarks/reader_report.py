@@ -24,8 +24,8 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.evaluation import Evaluation, evaluate, group_members
 from readlet.evaluation.squad import Rules, rules_of
 from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
-from readlet.reading.evaluate_files import predict
-from readlet.reading.reader import Reader
+from readlet.inference.evaluate_questions import predict
+from readlet.inference.reader import Reader
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.types import Example
 

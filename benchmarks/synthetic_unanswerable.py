@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 from readlet.augmentation.unanswerable_questions import make_unanswerable
 from readlet.data import read_examples, write_examples
 from readlet.evaluation.no_answer import no_answer_area
+from readlet.inference.evaluate_questions import evaluate_questions, predict
+from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
-from readlet.reading.evaluate_files import evaluate_questions, predict
-from readlet.reading.reader import Reader
 from readlet.training.train import train_reader
 
 SYNTHETIC = {"none": None, "paired": 0.0, "paired and altered": 0.5}  # the share of altered ones

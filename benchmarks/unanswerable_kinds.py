@@ -20,10 +20,10 @@ from readlet.augmentation.unanswerable_questions import OTHER_PARAGRAPH, pair_up
 from readlet.data import read_examples
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.no_answer import no_answer_area
+from readlet.inference.inputs import asked_of
+from readlet.inference.reader import Reader
+from readlet.inference.trained_model import AUTO
 from readlet.progress import track
-from readlet.reading.asked import asked_of
-from readlet.reading.devices import AUTO
-from readlet.reading.reader import Reader
 from readlet.types import Example, Prediction
 
 CAN_REFUSE = "give a reader that was trained with unanswerable questions"

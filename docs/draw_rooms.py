@@ -17,7 +17,7 @@ _EVERYWHERE = ("errors", "types", "terminal", "machine", "processes", "installin
 ROOMS = (
     *_EVERYWHERE,
     *("storage", "bundled", "text", "data", "evaluation", "nn", "recipe", "engine", "models"),
-    *("reading", "compat", "export", "training", "augmentation", "vectors"),
+    *("inference", "compat", "export", "training", "augmentation", "vectors"),
     *("experiments", "serve", "cli"),
 )
 """From left to right: a room imports from those before it. Files beside the rooms are rooms too."""

@@ -75,7 +75,7 @@ def pytest_collection_finish() -> None:
 def _faster() -> Iterator[None]:
     """Calibrations read 20 long documents instead of 200; no test waits for the disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("readlet.reading.fit_windows._DOCUMENTS", 20)
+        patch.setattr("readlet.inference.fit_calibration._DOCUMENTS", 20)
         patch.setattr("os.fsync", lambda _: None)
         yield
 

@@ -12,10 +12,10 @@ import torch
 @pytest.fixture(scope="session")
 def random_reader() -> Callable[..., Any]:
     """Builds tiny untrained readers with the vocabulary of the given texts."""
+    from readlet.inference.calibration import Calibration
+    from readlet.inference.reader import Reader
     from readlet.models.qacnn.config import QacnnRecipe
     from readlet.models.qacnn.scorer import QacnnFamily
-    from readlet.reading.calibration import Calibration
-    from readlet.reading.reader import Reader
     from readlet.text.vocabulary import build_vocabulary, frozen_table
     from readlet.text.word_features import WordEncoder
     from readlet.text.words import words
@@ -59,10 +59,10 @@ def random_reader() -> Callable[..., Any]:
 @pytest.fixture(scope="session")
 def random_encoder_reader(tiny_encoder: Callable[..., Path]) -> Callable[..., Any]:
     """Builds untrained readers on the tiny encoder."""
+    from readlet.inference.calibration import Calibration
+    from readlet.inference.reader import Reader
     from readlet.models.encoder.config import EncoderRecipe
     from readlet.models.encoder.family import EncoderFamily
-    from readlet.reading.calibration import Calibration
-    from readlet.reading.reader import Reader
 
     def build(mix: str = "dot", *, seed: int = 0) -> Reader:
         recipe = EncoderRecipe.model_validate(
@@ -271,11 +271,11 @@ def random_classifier(
 ) -> Path:
     """The folder of a tiny classifier with every pooler and random weights."""
     from readlet.data.datasets import read_labelled
+    from readlet.inference.calibration import ClassCalibration
+    from readlet.inference.classifier import Classifier
     from readlet.models.classifier.config import ClassifierRecipe
     from readlet.models.classifier.family import ClassifierFamily
     from readlet.nn.pooling import POOLERS
-    from readlet.reading.class_calibration import ClassCalibration
-    from readlet.reading.classifier import Classifier
 
     recipe = ClassifierRecipe.model_validate(
         {

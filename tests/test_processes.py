@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
+from readlet.inference.document_files import document_text
 from readlet.processes import Job, own_command
-from readlet.reading.document_files import document_text
 
 # As a console script does: the first folder of the path is the script's.
 SCRIPT = "from readlet.__main__ import main\nmain()\n"

@@ -52,10 +52,10 @@ def test_every_module_stands_in_a_room(drawing: ModuleType) -> None:
     [
         ("import readlet.nn.softmax", ["readlet.nn.softmax"]),
         ("def f():\n    from readlet.training.train import train", ["readlet.training.train"]),
-        ("from readlet import reading", ["readlet", "readlet.reading"]),
+        ("from readlet import inference", ["readlet", "readlet.inference"]),
         (
-            "if TYPE_CHECKING:\n    from readlet.reading.reader import Reader",
-            ["readlet.reading.reader"],
+            "if TYPE_CHECKING:\n    from readlet.inference.reader import Reader",
+            ["readlet.inference.reader"],
         ),
         ("import torch", []),
     ],

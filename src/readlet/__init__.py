@@ -1,8 +1,8 @@
 """Readlet: train, compare, calibrate and slim small reading-comprehension models."""
 
 from readlet.errors import ReadletError
-from readlet.reading.classifier import Classifier
-from readlet.reading.reader import Reader
+from readlet.inference.classifier import Classifier
+from readlet.inference.reader import Reader
 from readlet.types import Candidate, Classification, Example, Prediction, Sentence, Span
 
 __version__ = "0.1.0"

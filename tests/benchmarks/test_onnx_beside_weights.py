@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from readlet.errors import ReadletError
+from readlet.inference import trained_model
+from readlet.inference.reader import Reader
+from readlet.inference.slimming import slim
+from readlet.inference.trained_model import needs_torch
 from readlet.models.encoder.scorer import EncoderScorer
 from readlet.models.onnx.scorer import OnnxSpanScorer
-from readlet.reading import devices
-from readlet.reading.reader import Reader
-from readlet.reading.slimming import slim
-from readlet.reading.trained_model import needs_torch
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -91,20 +91,20 @@ def test_torch_alone_saves_no_onnx_model(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_machine_with_a_gpu_uses_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "_may_have_gpu", lambda: True)
-    monkeypatch.setattr(devices, "_automatic", lambda: "cpu")
+    monkeypatch.setattr(trained_model, "_may_have_gpu", lambda: True)
+    monkeypatch.setattr(trained_model, "_automatic", lambda: "cpu")
     assert isinstance(Reader.load(folder).scorer, EncoderScorer)
 
 
 def test_without_onnxruntime_it_uses_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    monkeypatch.setattr(trained_model, "find_spec", lambda name: None)
     assert isinstance(Reader.load(folder).scorer, EncoderScorer)
 
 
 def test_nothing_imports_torch(folder: Path) -> None:
     program = f"""
 import sys
-from readlet.reading.reader import Reader
+from readlet.inference.reader import Reader
 assert Reader.load({str(folder)!r}).answer("Who lit the lamp?", {LAMP!r}).n_best
 assert "torch" not in sys.modules and "transformers" not in sys.modules
 """

@@ -9,10 +9,10 @@ import pytest
 
 from readlet.bundled import corpus
 from readlet.data import read_examples, write_examples
-from readlet.reading.baseline import LexicalBaseline
-from readlet.reading.calibration import Calibration
-from readlet.reading.evaluate_several import evaluate_parts
-from readlet.reading.reader import Reader
+from readlet.inference.baseline import LexicalBaseline
+from readlet.inference.calibration import Calibration
+from readlet.inference.evaluate_questions import evaluate_parts
+from readlet.inference.reader import Reader
 from readlet.types import Example, Span
 
 LAMP = "Ada lit the lamp at the cape."

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 
+from readlet.inference.calibration import Calibration
+from readlet.inference.fit_calibration import MIN_QUESTIONS
+from readlet.inference.reader import Reader
 from readlet.models.qacnn.scorer import QacnnScorer
 from readlet.models.recipe_files import load_recipe
-from readlet.reading.calibration import Calibration
-from readlet.reading.fit_calibration import MIN_QUESTIONS
-from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
 from readlet.training.training_data import prepare
 from readlet.types import Example, Span

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from readlet.data import write_examples
-from readlet.reading.reader import Reader
+from readlet.inference.reader import Reader
 from readlet.types import Example, Prediction, Span
 
 

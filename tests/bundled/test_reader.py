@@ -10,7 +10,7 @@ from readlet.bundled import bundled_reader
 from readlet.cli.demo import ASKED_OF_BUNDLED
 from readlet.data import read_examples
 from readlet.evaluation.squad import score_questions, summary
-from readlet.reading.reader import Reader
+from readlet.inference.reader import Reader
 
 FOLDER = bundled_reader()
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="this copy of the package has no reader")
@@ -52,7 +52,7 @@ def test_it_answers_without_torch() -> None:
     pytest.importorskip("onnxruntime")
     program = """
 import sys
-from readlet.reading.reader import Reader
+from readlet.inference.reader import Reader
 found = Reader.load().answer("Who lit the lamp?", "Ada lit the lamp at the cape.")
 assert found.text == "Ada", found
 assert "torch" not in sys.modules

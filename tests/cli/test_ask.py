@@ -134,7 +134,7 @@ def test_a_refusal_shows_the_best_candidate(
             guess = Candidate("Ada Brook [sic]", 37, 46, 0.2)
             return Prediction("", 0, 0, 0.2, 0.7, True, (guess,) if "kiln" in question else ())
 
-    monkeypatch.setattr("readlet.reading.reader.load_reader", lambda name, **_: Timid())
+    monkeypatch.setattr("readlet.inference.reader.load_reader", lambda name, **_: Timid())
     done = readlet("ask", "Who built the kiln?", passage)
     assert "no answer here  (probability 0.70; best candidate: Ada Brook [sic])" in done.out
     done = readlet("ask", "Who sold it?", passage)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from readlet.reading.classifier import Classifier
+from readlet.inference.classifier import Classifier
 
 Run = Callable[..., Any]
 Make = Callable[..., Any]
@@ -71,7 +71,7 @@ def test_an_interrupted_file_is_continued(
     folder, _ = trained_classifier()
     whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
     for module in ("classifier", "classify_file"):
-        monkeypatch.setattr(f"readlet.reading.{module}.CHUNK", 8)
+        monkeypatch.setattr(f"readlet.inference.{module}.CHUNK", 8)
     assert readlet("classify", folder, labelled_files(), "--out", whole).code == 0
     scores, calls = Classifier.scores, []
 

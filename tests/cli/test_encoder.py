@@ -11,7 +11,7 @@ import torch
 
 from readlet.data import read_examples
 from readlet.engine.loop import TrainingLoop
-from readlet.reading.reader import Reader
+from readlet.inference.reader import Reader
 
 Run = Callable[..., Any]
 Trained = Callable[..., tuple[Path, Reader]]

@@ -14,9 +14,9 @@ import typer
 from readlet.cli import app
 from readlet.data import write_examples
 from readlet.engine.loop import TrainingLoop
-from readlet.reading.classifier import Classifier
-from readlet.reading.reader import Reader
-from readlet.reading.trained_model import TrainedModel
+from readlet.inference.classifier import Classifier
+from readlet.inference.reader import Reader
+from readlet.inference.trained_model import TrainedModel
 from readlet.types import Example, Sentence, Span
 
 Run = Callable[..., Any]

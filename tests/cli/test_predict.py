@@ -12,8 +12,8 @@ import pytest
 
 from readlet.bundled import corpus
 from readlet.data import read_examples, write_examples
-from readlet.reading.baseline import LexicalBaseline
-from readlet.reading.reader import Reader
+from readlet.inference.baseline import LexicalBaseline
+from readlet.inference.reader import Reader
 from readlet.types import Example
 
 Run = Callable[..., Any]

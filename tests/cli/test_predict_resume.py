@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from readlet.reading.reader import Reader
+from readlet.inference.reader import Reader
 from readlet.storage.partial_lines import PartialLines
 
 Run = Callable[..., Any]
@@ -21,8 +21,8 @@ CHUNK = 8
 # Small chunks and a pause for each question, so that the command can be killed inside.
 SLOWLY = f"""
 import time
-import readlet.reading.reader, readlet.reading.predict_file
-readlet.reading.reader.CHUNK = readlet.reading.predict_file.CHUNK = {CHUNK}
+import readlet.inference.reader, readlet.inference.predict_file
+readlet.inference.reader.CHUNK = readlet.inference.predict_file.CHUNK = {CHUNK}
 from readlet.storage.partial_lines import PartialLines
 append = PartialLines.append
 PartialLines.append = lambda self, record: (time.sleep(0.02), append(self, record))[1]
@@ -54,8 +54,8 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("readlet.reading.predict_file.CHUNK", CHUNK)
-    monkeypatch.setattr("readlet.reading.reader.CHUNK", CHUNK)
+    monkeypatch.setattr("readlet.inference.predict_file.CHUNK", CHUNK)
+    monkeypatch.setattr("readlet.inference.reader.CHUNK", CHUNK)
 
 
 def kill_after(lines: int, path: Path, forked: Any, *words: object) -> None:
@@ -140,7 +140,7 @@ def test_a_finished_part_is_not_predicted_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("readlet.reading.predict_file.write_records", crash)
+        patch.setattr("readlet.inference.predict_file.write_records", crash)
         assert readlet("predict", reader, data, "--out", out).code == 130
     monkeypatch.setattr(Reader, "answer_batch", lambda self, pairs, *_, **__: iter(list(pairs)))
     done = readlet("predict", reader, data, "--out", out)
@@ -158,12 +158,12 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             stream.write(json.dumps(row) + "\n")
     assert data.stat().st_size > 38_000_000
     program = (
-        "import resource, sys; from readlet.reading.baseline import LexicalBaseline\n"
-        "from readlet.types import Prediction; from readlet.reading.asked import as_pairs\n"
+        "import resource, sys; from readlet.inference.baseline import LexicalBaseline\n"
+        "from readlet.types import Prediction; from readlet.inference.inputs import as_pairs\n"
         "def answers(self, pairs, *_, **__):\n"
         "    for q, c in as_pairs(pairs): yield Prediction.choose((), 1.0, 0.0)\n"
         "LexicalBaseline.answer_batch = answers\n"
-        "from pathlib import Path; from readlet.reading.predict_file import predict_file\n"
+        "from pathlib import Path; from readlet.inference.predict_file import predict_file\n"
         "predict_file('baseline', 'bundled:test', Path(sys.argv[2] + '.first.jsonl'))\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "predict_file('baseline', sys.argv[1], Path(sys.argv[2]))\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from readlet.reading.reader import Reader
+from readlet.inference.reader import Reader
 from readlet.text.vocabulary import Vocabulary
 from readlet.text.word_features import WordEncoder
 

@@ -12,9 +12,9 @@ from readlet.errors import ReadletError
 from readlet.experiments.grid import expand, plan, resolve_files
 from readlet.experiments.keys import run_key, source_digests
 from readlet.experiments.spec import load_table
+from readlet.inference.model_folder import reader_folder
 from readlet.models.qacnn.config import QacnnRecipe
 from readlet.models.recipe_files import load_recipe
-from readlet.reading.reader_names import reader_folder
 from readlet.recipe.field_metadata import SourceFile, SourceReader, fields_of, fields_with
 from readlet.recipe.recipe import SpanData
 

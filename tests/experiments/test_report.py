@@ -23,7 +23,7 @@ from readlet.experiments.report import Questions, Report, build_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import FinishedRun, Result
-from readlet.reading.evaluate_files import write_predictions
+from readlet.inference.evaluate_questions import write_predictions
 from readlet.types import Example
 
 Write = Callable[..., str]

@@ -13,13 +13,13 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
+from readlet.inference.calibration import Calibration
+from readlet.inference.classifier import Classifier
+from readlet.inference.model_folder import reserved
+from readlet.inference.reader import Reader
+from readlet.inference.slimming import slim_folder
 from readlet.models.onnx.model import OnnxModel
 from readlet.models.onnx.scorer import OnnxSpanScorer
-from readlet.reading.calibration import Calibration
-from readlet.reading.classifier import Classifier
-from readlet.reading.reader import Reader
-from readlet.reading.saving import reserved
-from readlet.reading.slimming import slim_folder
 from readlet.types import Example
 
 Make = Callable[..., Any]
@@ -336,7 +336,7 @@ from fastapi.testclient import TestClient
 from readlet.serve.app import make_app
 from readlet.serve.limits import Limits
 from readlet.serve.monitoring import Counters
-from readlet.serve.served import load_models, serve_models
+from readlet.serve.registry import load_models, serve_models
 counters = Counters()
 models = serve_models(load_models(folders, "auto"), Limits(), counters)
 with TestClient(make_app(models, Limits(), counters, key="", hosts=None)) as client:

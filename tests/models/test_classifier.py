@@ -10,8 +10,8 @@ import torch
 
 from readlet.engine.loop import TrainingLoop
 from readlet.errors import ReadletError
+from readlet.inference.classifier import Classifier, scores_in_order
 from readlet.nn.pooling import POOLERS
-from readlet.reading.classifier import Classifier, scores_in_order
 from readlet.training.train import build_scorer, objective_of, train_reader
 from readlet.training.training_data import prepare
 from readlet.types import Sentence

@@ -13,8 +13,8 @@ import torch
 from readlet.data import read_examples, write_examples
 from readlet.engine.loop import TrainingLoop
 from readlet.errors import ReadletError
+from readlet.inference.reader import Reader
 from readlet.models.pretrained.encoder import load_pretrained
-from readlet.reading.reader import Reader
 from readlet.text.pretrained import load_config
 from readlet.text.rows import Rows
 from readlet.training.train import build_scorer, train_reader

@@ -15,12 +15,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from readlet.errors import ReadletError
+from readlet.inference.reader import Reader
 from readlet.models.classifier.family import ClassifierFamily
 from readlet.models.encoder.config import MixName
 from readlet.models.encoder.family import EncoderFamily
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.layer_mix import make_layer_mix
-from readlet.reading.reader import Reader
 from readlet.recipe.recipe import fields_without_effect
 from readlet.text import pretrained
 from readlet.text.pretrained import encoder_folder, load_tokenizer, usable_positions

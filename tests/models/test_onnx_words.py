@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from readlet.inference.reader import Reader
 from readlet.models.qacnn.onnx_inputs import WordInputs
-from readlet.reading.reader import Reader
 from readlet.types import Example
 
 

@@ -13,8 +13,8 @@ from torch._dynamo.testing import CompileCounter
 
 from readlet.engine.step import can_be_captured
 from readlet.errors import ReadletError
+from readlet.inference.reader import Reader
 from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder, load_pretrained
-from readlet.reading.reader import Reader
 from readlet.text.pretrained import load_config, load_tokenizer
 
 Build = Callable[..., Reader]

@@ -14,11 +14,11 @@ import torch
 
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
+from readlet.inference.reader import Reader
 from readlet.models import kinds
 from readlet.models.family import Family
 from readlet.models.kinds import family_of, register_kind, trainable_family
 from readlet.models.recipe_files import load_recipe, parse_recipe
-from readlet.reading.reader import Reader
 from readlet.training.distillation import ask_teachers, probabilities, scores_of
 from readlet.training.train import train, train_reader
 from readlet.training.training_data import RecentData, prepare

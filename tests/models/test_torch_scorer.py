@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from readlet.reading.reader import Reader
+from readlet.inference.reader import Reader
 from readlet.types import Example
 
 TEXT = "the lamp at the cape was lit by a keeper who sold oil to the town for many years"

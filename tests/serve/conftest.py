@@ -10,7 +10,7 @@ import pytest
 
 from readlet.serve.limits import Limits
 from readlet.serve.monitoring import Counters
-from readlet.serve.served import Models, serve_models
+from readlet.serve.registry import Models, serve_models
 from readlet.types import Candidate, Prediction
 
 

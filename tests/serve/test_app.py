@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from readlet.reading.baseline import LexicalBaseline
+from readlet.inference.baseline import LexicalBaseline
 
 PASSAGE = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
 QUESTION = "Who lit the lamp?"

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from readlet.serve.batching import Batcher
-from readlet.serve.limits import Limits
+from readlet.serve.limits import Limits, RefusedError
 from readlet.serve.monitoring import Counters
-from readlet.serve.refusals import RefusedError
 
 PASSAGE = "Ada lit the lamp."
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from readlet.reading.baseline import LexicalBaseline
+from readlet.inference.baseline import LexicalBaseline
 from readlet.serve.limits import Limits
 from readlet.serve.monitoring import Counters
-from readlet.serve.served import serve_models
+from readlet.serve.registry import serve_models
 from readlet.serve.server import bound_socket
 
 PASSAGE = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."

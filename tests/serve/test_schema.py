@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from readlet.reading.baseline import LexicalBaseline
-from readlet.reading.classifier import Classifier
+from readlet.inference.baseline import LexicalBaseline
+from readlet.inference.classifier import Classifier
 
 schemathesis = pytest.importorskip("schemathesis")
 GET = ("/readers", "/passages", "/health", "/metrics")

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.reading.baseline import LexicalBaseline
+from readlet.inference.baseline import LexicalBaseline
 from readlet.serve.limits import Limits
 from readlet.serve.monitoring import Counters
-from readlet.serve.served import load_models, serve_models
+from readlet.serve.registry import load_models, serve_models
 from readlet.serve.server import api_key, bound_socket, check_host, is_loopback
 
 PAGE = Path(__file__).parents[2] / "docs" / "serving.md"
@@ -154,17 +154,17 @@ def test_ctrl_c_ends_it(process: tuple[subprocess.Popen[str], int]) -> None:
 def listen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
     """Serve a reader in a thread, on a real socket: returns a function that connects."""
     uvicorn = pytest.importorskip("uvicorn")
-    from readlet.serve import connections
+    from readlet.serve import server as module
     from readlet.serve.app import make_app
 
-    monkeypatch.setattr(connections, "SECONDS", 0.2)
+    monkeypatch.setattr(module, "SECONDS", 0.2)
     running: list[tuple[Any, threading.Thread]] = []
 
     def start(reader: Any, **limits: Any) -> tuple[Callable[[], socket.socket], Any]:
         chosen, counters = Limits(**limits), Counters()
         models = serve_models({"reader": reader}, chosen, counters)
         app = make_app(models, chosen, counters)
-        config = uvicorn.Config(app, http=connections.Impatient, lifespan="off", log_level="error")
+        config = uvicorn.Config(app, http=module.Impatient, lifespan="off", log_level="error")
         server, bound = uvicorn.Server(config), bound_socket("127.0.0.1", 0)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()

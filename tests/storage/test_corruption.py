@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import InputError
-from readlet.reading.reader import Reader
+from readlet.inference.reader import Reader
 from readlet.storage.corruption import damage_of, stored_file
 
 FILES = ["calibration.json", "config.json", "metrics.json", "model.safetensors", "vocabulary.json"]

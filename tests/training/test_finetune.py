@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from readlet.data import read_examples, write_examples
+from readlet.inference.calibration import Calibration
+from readlet.inference.evaluate_questions import evaluate_questions
+from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
-from readlet.reading.calibration import Calibration
-from readlet.reading.evaluate_files import evaluate_questions
-from readlet.reading.reader import Reader
 from readlet.training.question_answering import has_impossible
 from readlet.training.train import build_scorer, train_reader
 from readlet.training.training_data import prepare, read_split
@@ -98,7 +98,7 @@ def test_refusals_are_those_of_the_start_unless_a_file_is_given(
     given: bool,
 ) -> None:
     """Of one kind of questions only: they would not do for the kinds that the start knows."""
-    monkeypatch.setattr("readlet.reading.fit_calibration.MIN_QUESTIONS", 5)
+    monkeypatch.setattr("readlet.inference.fit_calibration.MIN_QUESTIONS", 5)
     examples = list(read_examples(short_corpus))
     write_examples(data := tmp_path / "data.jsonl", examples)
     reader = random_reader(*(e.context for e in examples), null=True)

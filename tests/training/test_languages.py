@@ -12,11 +12,11 @@ import torch
 
 from readlet.data import write_examples
 from readlet.errors import ReadletError
+from readlet.inference.evaluate_questions import predict
+from readlet.inference.reader import Reader
+from readlet.inference.slimming import slim
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.characters import FilmLanguage
-from readlet.reading.evaluate_files import predict
-from readlet.reading.reader import Reader
-from readlet.reading.slimming import slim
 from readlet.recipe.recipe import fields_without_effect
 from readlet.training.train import train_reader
 from readlet.training.training_data import prepare

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from readlet.errors import ReadletError
+from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
-from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe
 from readlet.training.run_folder import check_run_folder
 from readlet.training.train import train_reader

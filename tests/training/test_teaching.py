@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readlet.errors import ReadletError
+from readlet.inference.reader import Reader
 from readlet.models.qacnn.scorer import QacnnFamily
 from readlet.models.recipe_files import load_recipe
 from readlet.models.span_loss import Targets, Teacher, span_loss
 from readlet.nn.softmax import masked_softmax
-from readlet.reading.reader import Reader
 from readlet.text.rows import NO_LABEL
 from readlet.text.words import Windows
 from readlet.training import question_answering

@@ -14,13 +14,13 @@ import torch
 from readlet.data import read_examples, write_examples
 from readlet.engine.loop import TrainingLoop
 from readlet.errors import FailedTrainingError, ReadletError, is_out_of_memory
+from readlet.inference.calibration import Calibration
+from readlet.inference.fit_calibration import MIN_QUESTIONS
+from readlet.inference.reader import Reader
 from readlet.models.qacnn.config import QacnnRecipe
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.normsoftmax.loss import _warn
 from readlet.nn.qanet import StochasticDepth
-from readlet.reading.calibration import Calibration
-from readlet.reading.fit_calibration import MIN_QUESTIONS
-from readlet.reading.reader import Reader
 from readlet.storage.locks import locked
 from readlet.text.arrays import Batches
 from readlet.training.datasets import held_out_contexts

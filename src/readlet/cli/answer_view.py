@@ -15,8 +15,8 @@ from readlet.terminal import one_line, say
 from readlet.types import Candidate, Prediction
 
 if TYPE_CHECKING:
-    from readlet.reading.document_files import DocumentFiles
-    from readlet.reading.documents import Documents, Found, Key
+    from readlet.inference.document_files import DocumentFiles
+    from readlet.inference.documents import Documents, Found, Key
 
 # At most this many characters of a text are printed: a screen or two of a passage, of a document
 # less, since a list follows it, and around an answer in a conversation a few lines.

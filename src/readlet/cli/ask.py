@@ -16,10 +16,10 @@ from readlet.cli.options import (
     Threshold,
 )
 from readlet.cli.threads import use_free_cores
-from readlet.reading.asked import MAX_PASSAGES
+from readlet.inference.inputs import MAX_PASSAGES
 
 if TYPE_CHECKING:
-    from readlet.cli.asking import Asked
+    from readlet.cli.conversation import Asked
 
 
 def ask(
@@ -69,7 +69,7 @@ def ask(
 ) -> None:
     """Answer questions about a passage or many documents, or report that there is no answer."""
     from readlet.errors import ReadletError
-    from readlet.reading.document_files import STANDARD_INPUT
+    from readlet.inference.document_files import STANDARD_INPUT
 
     given = [question] * interactive + (passages or [])
     if not given:
@@ -102,11 +102,11 @@ def ask(
 def _asked(
     paths: list[str], encoding: str, reader: str, device: str, read: int, settings: dict[str, Any]
 ) -> "Asked":
-    from readlet.cli.asking import ManyDocuments, OnePassage
+    from readlet.cli.conversation import ManyDocuments, OnePassage
     from readlet.errors import ReadletError
-    from readlet.reading.document_files import is_one_document, read_document, read_documents
-    from readlet.reading.documents import Documents
-    from readlet.reading.reader import load_reader
+    from readlet.inference.document_files import is_one_document, read_document, read_documents
+    from readlet.inference.documents import Documents
+    from readlet.inference.reader import load_reader
 
     if is_one_document(paths):
         text = read_document(paths[0], encoding)

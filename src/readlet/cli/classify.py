@@ -45,8 +45,8 @@ def classify(
     """
     from readlet.data.columns import DataFormat
     from readlet.errors import ReadletError
-    from readlet.reading.classifier import Classifier
-    from readlet.reading.classify_file import classify_file
+    from readlet.inference.classifier import Classifier
+    from readlet.inference.predict_file import classify_file
 
     use_free_cores(classifier)
     size = batch_size or 0

@@ -49,7 +49,7 @@ def check(
     Exit code 1: problems were found (when repairing: examples had to be dropped).
     Exit code 2: a file cannot be read.
     """
-    from readlet.cli.check_view import show_changes, show_repaired, show_report
+    from readlet.cli.data_view import show_changes, show_repaired, show_report
     from readlet.data.check import check as check_files
     from readlet.data.columns import DataFormat
     from readlet.data.repair import (
@@ -258,7 +258,7 @@ def unanswerable(
     another name or number, a word replaced by its opposite, or an added "not".
     """
     from readlet.augmentation.unanswerable_questions import add_unanswerable
-    from readlet.cli.unanswerable_view import show_summary
+    from readlet.cli.data_view import show_summary
     from readlet.data.columns import DataFormat
 
     data_format = DataFormat.parse(column, encoding)

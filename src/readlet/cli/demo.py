@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from readlet.cli.console import console
 
 if TYPE_CHECKING:
-    from readlet.reading.reader_names import Answerer
+    from readlet.inference.model_folder import Answerer
 
 # Questions about two passages; neither answers the last one about it.
 ASKED_OF_BUNDLED = (
@@ -53,7 +53,7 @@ def demo() -> None:
 
 
 def _ask_bundled() -> None:
-    from readlet.reading.reader import Reader
+    from readlet.inference.reader import Reader
 
     console.print("Six questions about two unseen passages, two of which have no answer there:\n")
     _ask(Reader.load(), "test", ASKED_OF_BUNDLED)
@@ -63,7 +63,7 @@ def _score_bundled() -> None:
     """Compare with the baseline on the language that it reads."""
     from readlet.cli.evaluation_view import show_evaluation
     from readlet.data import read_examples, write_examples
-    from readlet.reading.evaluate_files import evaluate_questions
+    from readlet.inference.evaluate_questions import evaluate_questions
 
     with tempfile.TemporaryDirectory() as folder:
         english, answers = Path(folder) / "english.json", Path(folder) / "baseline.json"
@@ -76,7 +76,7 @@ def _score_bundled() -> None:
 
 def _check_data() -> None:
     from readlet.bundled import SPLITS
-    from readlet.cli.check_view import show_report
+    from readlet.cli.data_view import show_report
     from readlet.data.check import check
 
     show_report(check([f"bundled:{split}" for split in SPLITS]), list_all=False)
@@ -84,8 +84,8 @@ def _check_data() -> None:
 
 def _score_baseline() -> None:
     from readlet.cli.evaluation_view import show_evaluation
-    from readlet.reading.evaluate_files import evaluate_questions
-    from readlet.reading.reader import load_reader
+    from readlet.inference.evaluate_questions import evaluate_questions
+    from readlet.inference.reader import load_reader
 
     console.print("The lexical baseline on the bundled test split:\n")
     show_evaluation(evaluate_questions("bundled:test", reader="baseline"))
@@ -93,9 +93,9 @@ def _score_baseline() -> None:
 
 
 def _train() -> None:
+    from readlet.inference.evaluate_questions import evaluate_questions
+    from readlet.inference.reader import load_reader
     from readlet.models.recipe_files import load_recipe
-    from readlet.reading.evaluate_files import evaluate_questions
-    from readlet.reading.reader import load_reader
     from readlet.training.train import train_reader
 
     console.print(

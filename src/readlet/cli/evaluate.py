@@ -84,10 +84,9 @@ def evaluate_command(
     from readlet.data.datasets import content_of
     from readlet.data.sources import task_of
     from readlet.errors import ReadletError
-    from readlet.reading.evaluate_files import evaluate_questions
-    from readlet.reading.evaluate_several import evaluate_several
-    from readlet.reading.evaluate_texts import evaluate_classifier, evaluate_sentences
-    from readlet.reading.trained_model import stored_task
+    from readlet.inference.evaluate_questions import evaluate_questions, evaluate_several
+    from readlet.inference.evaluate_texts import evaluate_classifier, evaluate_sentences
+    from readlet.inference.trained_model import stored_task
 
     reader = targets[0] if len(targets) > 1 else None
     if (reader is None) == (predictions is None):

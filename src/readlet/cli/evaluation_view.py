@@ -14,7 +14,7 @@ from readlet.evaluation.task import Task
 from readlet.evaluation.tasks import SPANS
 
 if TYPE_CHECKING:
-    from readlet.reading.evaluate_several import SeveralEvaluations
+    from readlet.inference.evaluate_questions import SeveralEvaluations
 
 _MISSING_SHOWN = 5
 _NAME_SHOWN = 22  # characters of a file name in a table of 80 columns

@@ -32,10 +32,10 @@ def inspect(
     """
     from readlet.cli.inspect_view import show_inspection
     from readlet.errors import ReadletError
-    from readlet.reading.document_files import read_document
-    from readlet.reading.inspecting import inspect_answer, inspectable_reader
-    from readlet.reading.inspection_plot import check_picture, save_picture
-    from readlet.reading.reader_names import BASELINE, reader_folder
+    from readlet.inference.document_files import read_document
+    from readlet.inference.inspection import inspect_answer, inspectable_reader
+    from readlet.inference.inspection_plot import check_picture, save_picture
+    from readlet.inference.model_folder import BASELINE, reader_folder
 
     if save is not None:
         inputs = [Path(passage), *([reader_folder(reader)] if reader != BASELINE else [])]

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from readlet.cli.answer_view import show_prediction, show_question
 from readlet.cli.console import console
+from readlet.inference.inspection import END, START, Inspection
 from readlet.models.family import Floats
-from readlet.reading.inspecting import END, START, Inspection
 from readlet.terminal import one_line
 
 _PLACES = 16  # of the heat map, around the answer

@@ -58,7 +58,7 @@ def predict(
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
     from readlet.data.columns import DataFormat
-    from readlet.reading.predict_file import predict_file
+    from readlet.inference.predict_file import predict_file
 
     use_free_cores(reader)
     made = predict_file(

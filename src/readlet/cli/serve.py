@@ -89,7 +89,7 @@ def serve(
     )
     chosen = models or ["bundled"]
     with bound_socket(host, port) as bound:
-        from readlet.serve.served import load_models
+        from readlet.serve.registry import load_models
 
         for name in chosen:
             use_free_cores(name)

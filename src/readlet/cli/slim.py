@@ -45,7 +45,7 @@ def slim(
     A reader without word vectors, such as one on an encoder, is only rounded, with --int8 to a
     quarter of its size.
     """
-    from readlet.reading.slimming import MEGABYTE, slim_folder
+    from readlet.inference.slimming import MEGABYTE, slim_folder
 
     made = slim_folder(
         reader,

@@ -7,9 +7,9 @@ of threads, and a run must not depend on what else the machine does. Predictions
 
 import os
 
+from readlet.inference.model_folder import BASELINE
+from readlet.inference.trained_model import needs_torch
 from readlet.machine import Usage, free_cores
-from readlet.reading.reader_names import BASELINE
-from readlet.reading.trained_model import needs_torch
 
 _BEGAN = Usage.now()  # when the command is loaded: the import of torch gives time to measure
 _CHOSEN_BY_USER = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")

@@ -46,7 +46,7 @@ def align(
     The widths may differ: the result is as wide as the target.
     """
     from readlet.cli.vectors_view import alignment_values, show_alignment
-    from readlet.reading.devices import chosen_device
+    from readlet.inference.trained_model import chosen_device
     from readlet.vectors.alignment import align_files
 
     made = align_files(
@@ -86,7 +86,7 @@ def check(
 ) -> None:
     """Score an alignment: how many words find their translation, by nearest neighbour and CSLS."""
     from readlet.cli.vectors_view import check_values, show_check
-    from readlet.reading.devices import chosen_device
+    from readlet.inference.trained_model import chosen_device
     from readlet.vectors.retrieval import check_files
 
     checked = check_files(
@@ -151,7 +151,7 @@ def encode(
     Beside GloVe in `words.vectors`, they tell a small reader which words are alike.
     """
     from readlet.cli.console import console
-    from readlet.reading.devices import chosen_device
+    from readlet.inference.trained_model import chosen_device
     from readlet.vectors.encode_words import encode_words
 
     count, kept = encode_words(

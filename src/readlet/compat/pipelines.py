@@ -5,11 +5,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from readlet.compat.calls import pairs_of
-from readlet.compat.options import Options
+from readlet.compat.answering import Options, pairs_of
 from readlet.errors import ReadletError
-from readlet.reading.devices import AUTO, chosen_device
-from readlet.reading.reader_names import BASELINE, BUNDLED
+from readlet.inference.model_folder import BASELINE, BUNDLED
+from readlet.inference.trained_model import AUTO, chosen_device
 from readlet.storage.config_files import read_json
 
 if TYPE_CHECKING:
@@ -103,14 +102,13 @@ def _is_reader(name: str | Path) -> bool:
 
 def _reader(name: str, device: str, batch_size: int) -> "Answering":
     from readlet.compat.answering import ReaderAnswering
-    from readlet.reading.reader import load_reader
+    from readlet.inference.reader import load_reader
 
     return ReaderAnswering(load_reader(name, device=device), batch_size)
 
 
 def _span_model(model: Any, tokenizer: Any, device: str, batch_size: int) -> "Answering":
-    from readlet.compat.loading import load_span_model, load_tokenizer_of
-    from readlet.compat.span_models import SpanModelAnswering
+    from readlet.compat.span_models import SpanModelAnswering, load_span_model, load_tokenizer_of
 
     if isinstance(model, (str, Path)):
         name, model = model, load_span_model(str(model))

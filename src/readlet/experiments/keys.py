@@ -12,7 +12,7 @@ from pathlib import Path
 
 from readlet.data.sources import training_file
 from readlet.errors import ReadletError, bad_input
-from readlet.reading.reader_names import BUNDLED, reader_files
+from readlet.inference.model_folder import BUNDLED, reader_files
 from readlet.recipe.field_metadata import (
     SourceEncoder,
     SourceFile,

@@ -198,7 +198,7 @@ def finish(
     import numpy as np
     import torch
 
-    from readlet.reading.evaluate_files import write_predictions
+    from readlet.inference.evaluate_questions import write_predictions
     from readlet.storage.tensors import save_tensors
 
     scored = trained.task.score(trained.examples, trained.predictions)

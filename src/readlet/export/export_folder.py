@@ -17,6 +17,12 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.task import Task
 from readlet.export.int8 import round_to_int8
 from readlet.export.tracing import Network, network_of, require_onnx, trace
+from readlet.inference.classifier import Classifier
+from readlet.inference.evaluate_questions import predict
+from readlet.inference.model_folder import BASELINE, foreign_to_reader, reader_folder, reserved
+from readlet.inference.predict_file import asked_text
+from readlet.inference.reader import Reader, load_reader
+from readlet.inference.trained_model import TrainedModel, needs_torch, stored_task
 from readlet.models.family import SpanScores
 from readlet.models.onnx.model import MODEL, OnnxModel
 from readlet.models.onnx.scorer import (
@@ -28,13 +34,6 @@ from readlet.models.onnx.scorer import (
 )
 from readlet.models.pretrained.onnx_inputs import SentenceInputs
 from readlet.progress import track
-from readlet.reading.classifier import Classifier
-from readlet.reading.classify_file import asked_text
-from readlet.reading.evaluate_files import predict
-from readlet.reading.reader import Reader, load_reader
-from readlet.reading.reader_names import BASELINE, reader_folder
-from readlet.reading.saving import foreign_to_reader, reserved
-from readlet.reading.trained_model import TrainedModel, needs_torch, stored_task
 from readlet.storage.overwrite import check_folder
 from readlet.text.labels import class_numbers, label_values
 from readlet.text.rows import AnyRows

@@ -1,7 +1,15 @@
-"""The paths of the server. Each checks what was asked, queues it, and waits for the results."""
+"""Files that clients send: their text, one file at a time.
 
+The files of the page, and the bundled passages that it offers.
+
+The paths of the server. Each checks what was asked, queues it, and waits for the results.
+"""
+
+import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Query, Request
@@ -9,9 +17,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
-from readlet.reading.document_files import DocumentKind
-from readlet.serve.guard import Guard
-from readlet.serve.limits import Limits
+from readlet.bundled import corpus
+from readlet.data import read_examples
+from readlet.errors import ReadletError
+from readlet.inference.document_files import DocumentKind, document_text
+from readlet.serve.batching import results
+from readlet.serve.limits import Limits, RefusedError
 from readlet.serve.messages import (
     AnswerMessage,
     AnswerRequest,
@@ -29,13 +40,81 @@ from readlet.serve.messages import (
     TextResponse,
     reasons,
 )
+from readlet.serve.middleware import Guard
 from readlet.serve.monitoring import Counters
-from readlet.serve.page import bundled_passages, page_files
-from readlet.serve.questions import class_texts, questions_of, single_question
-from readlet.serve.refusals import RefusedError
-from readlet.serve.served import Models
-from readlet.serve.uploads import Uploads
-from readlet.serve.waiting import results
+from readlet.serve.registry import Models, class_texts, questions_of, single_question
+
+_MOST_WAITING = 8
+
+
+class Uploads:
+    """Reading a file takes time and memory, so only a few wait."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def text(self, data: bytes, kind: DocumentKind) -> str:
+        if self._waiting >= _MOST_WAITING:
+            raise RefusedError(429, "other files are being read; try again later", retry_after=1)
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._limits.seconds), self._turn:
+                return await asyncio.to_thread(self._read, data, kind)
+        except ReadletError as error:
+            raise RefusedError(422, str(error)) from None
+        except TimeoutError:
+            reason = f"the file was not read within {self._limits.seconds:g} s"
+            raise RefusedError(503, reason) from None
+        finally:
+            self._waiting -= 1
+
+    def _read(self, data: bytes, kind: DocumentKind) -> str:
+        text = document_text(data, kind, seconds=self._limits.seconds)
+        most = self._limits.passage_characters
+        if len(text) > most:
+            raise ReadletError(f"the file has {len(text):,} characters; at most {most:,}")
+        return text
+
+
+_STATIC = Path(__file__).parent / "static"
+_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+_PASSAGES, _QUESTIONS = 8, 3
+
+
+@cache
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Content and media type of each file of the page, by its path on the server."""
+    files = {
+        f"/{path.name}": (path.read_bytes(), _TYPES[path.suffix])
+        for path in sorted(_STATIC.iterdir())
+        if path.suffix in _TYPES
+    }
+    files["/"] = files.pop("/index.html")
+    return files
+
+
+@cache
+def bundled_passages() -> list[PassageMessage]:
+    """The first passages of the bundled test split, each with a few questions."""
+    found: dict[str, PassageMessage] = {}
+    for example in read_examples(corpus("test")):
+        if example.language not in ("", "en"):  # the bundled reader reads English
+            continue
+        if example.context not in found and len(found) < _PASSAGES:
+            passage = PassageMessage(title=example.title, passage=example.context, questions=[])
+            found[example.context] = passage
+        shown = found.get(example.context)
+        if shown is not None and len(shown.questions) < _QUESTIONS:
+            shown.questions.append(example.question)
+    return list(found.values())
+
 
 _PLACES = 12  # around the answer that a map of layers shows
 _QUEUED = (400, 401, 404, 408, 413, 422, 429, 503)

@@ -10,16 +10,21 @@ from readlet.data.datasets import require_one_kind
 from readlet.engine.processes import is_main_process
 from readlet.engine.weight_selection import Scores
 from readlet.evaluation.task import Task
-from readlet.models.classifier.config import ClassifierRecipe
-from readlet.models.family import ClassFamily, Floats, TrainableClassScorer
-from readlet.nn.normsoftmax.loss import warn_of_bound
-from readlet.reading.class_calibration import (
+from readlet.inference.calibration import (
     TOO_FEW,
     ClassCalibration,
     class_calibration_error,
     fit_class_calibration,
 )
-from readlet.reading.classifier import Classifier, classifications, scores_in_order, task_of_labels
+from readlet.inference.classifier import (
+    Classifier,
+    classifications,
+    scores_in_order,
+    task_of_labels,
+)
+from readlet.models.classifier.config import ClassifierRecipe
+from readlet.models.family import ClassFamily, Floats, TrainableClassScorer
+from readlet.nn.normsoftmax.loss import warn_of_bound
 from readlet.recipe.recipe import Recipe
 from readlet.terminal import say
 from readlet.text.labels import class_balance, class_numbers

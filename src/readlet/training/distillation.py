@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 
 from readlet.engine.processes import is_main_process
+from readlet.inference.decoding import NOTHING
+from readlet.inference.reader import Reader
 from readlet.models.span_loss import Teacher
 from readlet.progress import track
-from readlet.reading.masked import NOTHING
-from readlet.reading.reader import Reader
 from readlet.text.cache import Stored, cache_key, cached
 from readlet.text.rows import Ints, Rows
 from readlet.training.datasets import contexts_in_fold

@@ -9,8 +9,8 @@ from torch import nn
 
 from readlet.engine.weight_selection import Scores
 from readlet.evaluation.task import Task
+from readlet.inference.trained_model import TrainedModel
 from readlet.models.family import TrainableScorer
-from readlet.reading.trained_model import TrainedModel
 from readlet.training.training_data import Part, TrainingData
 
 

@@ -13,14 +13,14 @@ from readlet.engine.weight_selection import Scores
 from readlet.evaluation.no_answer import no_answer_area
 from readlet.evaluation.task import Task
 from readlet.evaluation.tasks import SPANS
+from readlet.inference.calibration import UNCALIBRATED, Calibration
+from readlet.inference.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
+from readlet.inference.inputs import languages_of
+from readlet.inference.predictor import Predictor
+from readlet.inference.reader import Reader
 from readlet.models.family import SpanFamily, TrainableSpanScorer
 from readlet.models.span_loss import Teacher
 from readlet.nn.normsoftmax.tracker import tracked_softmax
-from readlet.reading.calibration import UNCALIBRATED, Calibration
-from readlet.reading.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
-from readlet.reading.foreign_languages import languages_of
-from readlet.reading.predictor import Predictor
-from readlet.reading.reader import Reader
 from readlet.recipe.recipe import Recipe, SpanTraining
 from readlet.terminal import say
 from readlet.text.rows import LONG_QUESTION

@@ -19,8 +19,7 @@ from readlet.engine.checkpoint import (
 from readlet.engine.loop import LOG
 from readlet.engine.processes import in_main, is_main_process
 from readlet.errors import CannotResumeError, bad_input
-from readlet.reading.reader_names import BUNDLED, reader_files, reader_folder
-from readlet.reading.saving import own_files
+from readlet.inference.model_folder import BUNDLED, own_files, reader_files, reader_folder
 from readlet.recipe.field_metadata import (
     SourceFile,
     SourceReader,

@@ -21,12 +21,12 @@ from readlet.engine.processes import in_main, is_main_process, make_accelerator
 from readlet.engine.weight_selection import Evaluator, Scores
 from readlet.errors import FailedTrainingError, memory_reported
 from readlet.evaluation.task import Task
+from readlet.inference.classifier import Classifier
+from readlet.inference.reader import Reader
+from readlet.inference.trained_model import TrainedModel, default_batch_size
 from readlet.machine import memory_bytes
 from readlet.models.family import ClassFamily, SpanFamily, TrainableFamily, TrainableScorer
 from readlet.models.kinds import trainable_family
-from readlet.reading.classifier import Classifier
-from readlet.reading.reader import Reader
-from readlet.reading.trained_model import TrainedModel, default_batch_size
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
 from readlet.terminal import say

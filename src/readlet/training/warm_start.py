@@ -9,11 +9,11 @@ from readlet.engine.processes import make_accelerator
 from readlet.errors import bad_input
 from readlet.evaluation.significance import difference_p
 from readlet.evaluation.task import Scored
+from readlet.inference.classifier import Classifier
+from readlet.inference.reader import Reader
+from readlet.inference.trained_model import TrainedModel
 from readlet.models.family import TrainableScorer
 from readlet.models.kinds import trainable_family
-from readlet.reading.classifier import Classifier
-from readlet.reading.reader import Reader
-from readlet.reading.trained_model import TrainedModel
 from readlet.recipe.field_metadata import (
     OnlyInTraining,
     PartOfNetwork,

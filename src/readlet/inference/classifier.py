@@ -1,0 +1,154 @@
+"""Classifier: load, predict, save. Classes or values of texts and pairs of texts."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from readlet.errors import ReadletError, bad_input, warn_caller
+from readlet.inference.trained_model import AUTO, TrainedModel, read_model
+from readlet.types import Classification, Sentence
+
+if TYPE_CHECKING:
+    from readlet.evaluation.task import Task
+    from readlet.inference.calibration import ClassCalibration
+    from readlet.inference.model_card import CardParts
+    from readlet.models.classifier.config import ClassifierRecipe
+    from readlet.models.family import ClassScorer, Floats
+    from readlet.text.sentences import Labels, SentenceRows
+
+# Texts encoded at once: enough to sort them by length, few enough to bound the memory.
+CHUNK = 512
+Text = str | tuple[str, str]
+"""A text, or a pair of texts for a classifier that was trained with pairs."""
+
+
+@dataclass(repr=False)
+class Classifier(TrainedModel):
+    """A trained classifier: a scorer, its calibration, and its device."""
+
+    kind_of_task = "classes"
+
+    scorer: "ClassScorer"
+    recipe: "ClassifierRecipe"
+    calibration: "ClassCalibration"
+
+    @property
+    def labels(self) -> "Labels":
+        """What it predicts."""
+        return self.scorer.encoder.labels
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of its classes, in order; none if it predicts values."""
+        return self.labels.classes
+
+    @property
+    def task(self) -> "Task":
+        return task_of_labels(self.labels, self.recipe)
+
+    def predict(self, text: str, second: str | None = None) -> Classification:
+        """The class of a text, or of a pair of texts, with all probabilities; or its value."""
+        (found,) = self.predict_batch([text if second is None else (text, second)])
+        return found
+
+    def predict_batch(self, texts: Iterable[Text]) -> Iterator[Classification]:
+        """Predictions in the order of the texts; any number of them in constant memory.
+
+        After the last one a warning reports how many texts were too long to be read whole.
+        """
+        from readlet.text.sentences import LONG_TEXT
+
+        remaining = iter(texts)
+        cut = 0
+        while chunk := list(islice(remaining, CHUNK)):
+            sentences = [self._sentence(text) for text in chunk]
+            rows = self.scorer.encoder.encode(sentences)
+            cut += len(rows.notes.get(LONG_TEXT, ()))
+            yield from self.classified(self.scores(rows))
+        if cut:
+            warn_caller(f"{cut:,} × {LONG_TEXT}")
+
+    def scores(self, rows: "SentenceRows") -> "Floats":
+        """Scores of all rows, in their order: (rows, outputs)."""
+        return scores_in_order(self.scorer, rows, self.rows_at_once)
+
+    def classified(self, scores: "Floats") -> list[Classification]:
+        """The predictions with these scores, (rows, outputs)."""
+        return classifications(scores, self.labels, self.calibration)
+
+    def _sentence(self, text: Text) -> Sentence:
+        first, second = (text, None) if isinstance(text, str) else text
+        if not first.strip() or (second is not None and not second.strip()):
+            raise ReadletError("a text is empty; it needs words")
+        if (second is not None) != self.scorer.encoder.pairs:
+            wanted = "pairs of texts" if self.scorer.encoder.pairs else "single texts"
+            fault = f"{self.name}: was trained on {wanted}"
+            remedy = "give a second text" if self.scorer.encoder.pairs else "give one text"
+            raise ReadletError(f"{fault}; {remedy}")
+        return Sentence("", first, None, second)
+
+    def card_parts(self) -> "CardParts":
+        from readlet.inference.model_card import classifier_parts
+
+        return classifier_parts(self)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = AUTO, batch_size: int = 0) -> "Classifier":
+        """Read a classifier's folder; nothing in it is executed.
+
+        `device` and `batch_size` are as for a `Reader`.
+        """
+        from readlet.inference.calibration import ClassCalibration
+        from readlet.storage.corruption import damage_of
+
+        if not (Path(folder) / "config.json").is_file():
+            raise bad_input(folder, "", "no classifier there", "give a classifier's folder")
+        found = read_model(folder, "classes", device=device, batch_size=batch_size)
+        with damage_of(found.path / "calibration.json"):
+            calibration = ClassCalibration.model_validate(found.calibration)
+        return cls(
+            found.scorer,
+            found.recipe,  # type: ignore[arg-type]  # its family has checked the kind
+            calibration,
+            found.metrics,
+            found.notice,
+            found.device,
+            batch_size,
+        )
+
+
+def scores_in_order(scorer: "ClassScorer", rows: "SentenceRows", batch_size: int) -> "Floats":
+    """Scores of all rows, in their order: (rows, outputs)."""
+    import numpy as np
+
+    found = np.zeros((len(rows), scorer.encoder.labels.outputs), np.float32)  # (rows, outputs)
+    for numbers, scores in scorer.scores(rows, batch_size):
+        found[numbers] = scores
+    return found
+
+
+def classifications(
+    scores: "Floats", labels: "Labels", calibration: "ClassCalibration"
+) -> list[Classification]:
+    """Predictions from scores, (rows, outputs)."""
+    if labels.kind == "numbers":
+        values = [float(score) * labels.deviation + labels.mean for score in scores[:, 0]]
+        return [Classification(repr(value), None, {}, value) for value in values]
+    found = []
+    for row in calibration.probabilities(scores).tolist():  # (C,)
+        shares: Sequence[float] = row
+        best = max(range(len(shares)), key=shares.__getitem__)  # of equal ones, the first
+        named = dict(zip(labels.classes, shares, strict=True))
+        found.append(Classification(labels.classes[best], shares[best], named))
+    return found
+
+
+def task_of_labels(labels: "Labels", recipe: "ClassifierRecipe") -> "Task":
+    """How predictions of these labels are scored."""
+    from readlet.evaluation.classification import VALUES, class_task
+
+    if labels.kind == "numbers":
+        return VALUES
+    return class_task(labels.classes, recipe.data.chosen_metrics)

@@ -1,0 +1,351 @@
+"""From files or a reader to an evaluation: what `readlet evaluate` calls.
+
+One reader on several sets of questions: a row for each, and one for all together.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from readlet.data import read_examples
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import warn_of_repeated_ids, with_own_ids
+from readlet.data.sources import input_path
+from readlet.errors import ReadletError, bad_input
+from readlet.evaluation.calibration_error import reliability_plot
+from readlet.evaluation.evaluation import Evaluation, evaluate
+from readlet.evaluation.squad import Rules
+from readlet.inference.inputs import asked_of, check_languages, in_languages
+from readlet.inference.model_folder import BASELINE, Answerer, reader_folder
+from readlet.inference.prediction_files import has_rows, read_field
+from readlet.inference.reader import load_reader
+from readlet.inference.trained_model import AUTO
+from readlet.progress import track
+from readlet.storage.files import atomic_text, text_chunks, write_text
+from readlet.storage.overwrite import check_file
+from readlet.types import (
+    Example,
+    Prediction,
+    check_impossible_share,
+    check_refusals,
+    check_threshold,
+)
+
+T = TypeVar("T")
+_OTHER_FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+def check_evaluation_outputs(
+    save: Path | None, plot: Path | None, inputs: Sequence[Path], *, overwrite: bool
+) -> None:
+    """Check that predictions (JSON) and plot (SVG) may be written, and are two files."""
+    for output in (save, plot):
+        if output is not None:
+            check_file(output, inputs, overwrite=overwrite)
+    if save is not None and plot is not None and save.resolve() == plot.resolve():
+        raise bad_input(plot, "", "is also --save-predictions", "give another file for --plot")
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise bad_input(plot, "", "the plot is an SVG picture", "give a name that ends in .svg")
+    if save is not None and save.suffix.lower() in _OTHER_FORMATS:
+        remedy = "give a name that ends in .json; `readlet predict` writes rows"
+        raise bad_input(save, "", "predictions are saved as JSON", remedy)
+
+
+def evaluate_questions(
+    data: str,
+    *,
+    reader: str | None = None,
+    impossible_share: float | None = None,
+    always_answer: bool = False,
+    predictions: Path | None = None,
+    na_probs: Path | None = None,
+    threshold: float | None = None,
+    against: Path | None = None,
+    rules: Rules | None = None,
+    save: Path | None = None,
+    plot: Path | None = None,
+    overwrite: bool = False,
+    language: str = "",
+    question_language: str = "",
+    data_format: DataFormat = PLAIN,
+    device: str = AUTO,
+) -> Evaluation:
+    """Score a reader, or a file of predictions, on the questions of a file.
+
+    Questions with a no-answer probability above `threshold` are refused; by default that is the
+    reader's own threshold. `impossible_share` is the expected share of questions without an
+    answer. With `always_answer` the reader never refuses. `save` is a file for its predictions,
+    `plot` one for the plot of its reliability.
+    """
+    _check_refusals(
+        reader, threshold, na_probs, impossible_share=impossible_share, always_answer=always_answer
+    )
+    check_languages(language, question_language)
+    if reader is None and (language or question_language):
+        raise ReadletError("--language: not with a file of predictions; name a reader instead")
+    if plot is not None and reader is None:
+        raise ReadletError("--plot: not with a file of predictions; name a reader instead")
+    given_files = (input_path(data), predictions, na_probs, against)
+    readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
+    inputs = [*readers, *(path for path in given_files if path is not None)]
+    check_evaluation_outputs(save, plot, inputs, overwrite=overwrite)
+    given = read_predictions(predictions) if predictions else {}
+    probabilities = read_probabilities(na_probs) if na_probs else None
+    other = read_predictions(against) if against else None
+    as_read = [
+        in_languages(example, language, question_language)
+        for example in read_examples(data, data_format)
+    ]
+    examples = with_own_ids(as_read)
+    numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
+    if reader is None and not any(number in given for number in numbers):
+        # By the original ids, as in the official scripts.
+        warn_of_repeated_ids(as_read, "one prediction for several questions")
+        examples = as_read
+    else:
+        warn_of_repeated_ids(as_read, "a number is appended")
+        probabilities = probabilities and _with_numbers(probabilities, numbers)
+        other = other and _with_numbers(other, numbers)
+    if not examples:
+        raise bad_input(data, "", "contains no questions", "give data with questions")
+    confidences = None
+    limit = 1.0 if threshold is None else threshold
+    if reader is not None:
+        loaded = load_reader(reader, device=device)
+        never = None if always_answer else 1.0
+        predicted = predict(
+            loaded,
+            examples,
+            threshold=never,
+            impossible_share=impossible_share,
+            always_answer=always_answer,
+        )
+        given = {key: p.text for key, p in predicted.items()}
+        if probabilities is None and not always_answer:
+            probabilities = {key: p.no_answer for key, p in predicted.items()}
+            if threshold is None:
+                # Applied at the end, so that the best threshold is sought among all answers.
+                limit = loaded.no_answer_threshold
+        refused = {key for key, value in (probabilities or {}).items() if value > limit}
+        confidences = confidences_of(predicted, refused)
+        if save is not None:
+            write_predictions(save, {k: "" if k in refused else v for k, v in given.items()})
+    evaluation = evaluate(
+        examples,
+        given,
+        na_probs=probabilities,
+        na_threshold=limit,
+        against=other,
+        rules=rules,
+        confidences=confidences,
+    )
+    if plot is not None and evaluation.reliability is not None:
+        write_text(plot, reliability_plot(evaluation.reliability))
+    return evaluation
+
+
+def confidences_of(predicted: Mapping[str, Prediction], refused: Set[str]) -> dict[str, float]:
+    """The probability that each prediction is right, answer or refusal."""
+    return {key: p.no_answer if key in refused else p.score for key, p in predicted.items()}
+
+
+def _check_refusals(
+    reader: str | None,
+    threshold: float | None,
+    na_probs: Path | None,
+    *,
+    impossible_share: float | None,
+    always_answer: bool,
+) -> None:
+    """Reject options about refusals that contradict each other, or that would have no effect."""
+    if impossible_share is not None and (reader is None or na_probs is not None):
+        remedy = "name a reader" if reader is None else "leave out --na-probs"
+        raise ReadletError(f"--impossible-share: moves a reader's own probabilities; {remedy}")
+    check_impossible_share(impossible_share, always_answer)
+    if always_answer and reader is None:
+        raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
+    if always_answer and na_probs is not None:
+        raise ReadletError("--always-answer: not with --na-probs; leave one of them out")
+    if threshold is not None and na_probs is None and reader is None:
+        raise ReadletError("--threshold: no probabilities to compare it with; add --na-probs")
+    # The numbers of a file may have any range, log-odds for example.
+    if na_probs is None or threshold is None or not math.isfinite(threshold):
+        check_threshold(threshold, always_answer)
+
+
+def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str, T]:
+    """Files without the numbers appended to repeated ids: use the values of the original ids."""
+    old = {number: values[own] for number, own in numbers.items() if own in values}
+    return old | values
+
+
+def predict(
+    reader: Answerer,
+    examples: Sequence[Example],
+    *,
+    threshold: float | None = None,
+    impossible_share: float | None = None,
+    always_answer: bool = False,
+) -> dict[str, Prediction]:
+    """The reader's prediction for every question, by id, with a progress bar."""
+    asked = map(asked_of, examples)
+    answers = reader.answer_batch(
+        asked,
+        threshold=threshold,
+        impossible_share=impossible_share,
+        always_answer=always_answer,
+    )
+    predictions = track(answers, len(examples), reader.name)
+    return {e.id: prediction for e, prediction in zip(examples, predictions, strict=True)}
+
+
+def read_predictions(path: Path) -> dict[str, str]:
+    """The texts of {"id": "text"}, or of the rows that `readlet predict` writes."""
+    return read_by_id(path, "text", "a text for every id", lambda v: isinstance(v, str))
+
+
+def read_probabilities(path: Path) -> dict[str, float]:
+    """The no-answer probabilities of {"id": 0.3}, or of the rows that `readlet predict` writes."""
+
+    def is_number(value: Any) -> bool:
+        # Comparisons with NaN are false: it would silently spoil the thresholds. True is an int.
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        return abs(value) <= sys.float_info.max
+
+    return read_by_id(path, "no_answer", "a number for every id", is_number)
+
+
+def write_predictions(path: Path, predictions: Mapping[str, str]) -> None:
+    with atomic_text(path) as stream:
+        json.dump(predictions, stream, ensure_ascii=False, indent=0)
+
+
+def read_by_id(
+    path: Path, field: str, wanted: str, is_right: Callable[[Any], bool]
+) -> dict[str, Any]:
+    """The values of a JSON object, or of a field of rows."""
+    values = read_field(path, field) if has_rows(path) else _read_json_object(path, wanted)
+    return _checked(path, values, wanted, is_right)
+
+
+def _read_json_object(path: Path, wanted: str) -> dict[str, Any]:
+    text = "".join(text_chunks(path))
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise bad_input(path, place, error.msg, "write one JSON object") from None
+    except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
+        raise bad_input(path, "", f"is not {wanted}", "write one JSON object") from None
+    if not isinstance(values, dict):
+        raise bad_input(path, "", f"is a {type(values).__name__}", f"write an object: {wanted}")
+    return values
+
+
+def _checked(
+    path: Path, values: dict[str, Any], wanted: str, is_right: Callable[[Any], bool]
+) -> dict[str, Any]:
+    for identity, value in values.items():
+        if not is_right(value):
+            fault = f"is {value!r:.40}"
+            raise bad_input(path, f"id {identity!r}", fault, f"give {wanted}")
+    return values
+
+
+@dataclass(frozen=True)
+class SeveralEvaluations:
+    """The evaluation of each set, in the order given, and of all their questions together."""
+
+    parts: dict[str, Evaluation]
+    together: Evaluation
+
+    def as_json(self) -> dict[str, Any]:
+        rows = [{"file": name} | evaluation.as_json() for name, evaluation in self.parts.items()]
+        return {"files": rows, "together": self.together.as_json()}
+
+
+def evaluate_several(
+    reader: str,
+    files: Sequence[str],
+    *,
+    threshold: float | None = None,
+    impossible_share: float | None = None,
+    always_answer: bool = False,
+    rules: Rules | None = None,
+    language: str = "",
+    question_language: str = "",
+    data_format: DataFormat = PLAIN,
+    device: str = AUTO,
+) -> SeveralEvaluations:
+    """Score a reader on the questions of each file; all are read before the first answer."""
+    check_refusals(threshold, impossible_share, always_answer)
+    check_languages(language, question_language)
+    parts: dict[str, Sequence[Example]] = {}
+    for file in files:
+        if file in parts:
+            raise bad_input(file, "", "is given twice", "name each file once")
+        read = list(read_examples(file, data_format))
+        if not read:
+            raise bad_input(file, "", "contains no questions", "give data with questions")
+        warn_of_repeated_ids(read, "a number is appended")
+        parts[file] = [in_languages(e, language, question_language) for e in with_own_ids(read)]
+    return evaluate_parts(
+        load_reader(reader, device=device),
+        parts,
+        threshold=threshold,
+        impossible_share=impossible_share,
+        always_answer=always_answer,
+        rules=rules,
+    )
+
+
+def evaluate_parts(
+    reader: Answerer,
+    parts: Mapping[str, Sequence[Example]],
+    *,
+    threshold: float | None = None,
+    impossible_share: float | None = None,
+    always_answer: bool = False,
+    rules: Rules | None = None,
+) -> SeveralEvaluations:
+    """Score a reader on sets of questions by name. Ids are unique within a set.
+
+    Without `rules`, each set has those that it would have alone.
+    """
+    # Numbered: two sets may have the same ids.
+    numbered = {
+        name: [replace(example, id=f"{number}:{example.id}") for example in part]
+        for number, (name, part) in enumerate(parts.items(), 1)
+    }
+    every = [example for part in numbered.values() for example in part]
+    predicted = predict(
+        reader,
+        every,
+        # Refusals are applied at the end, so that the best threshold is sought among all answers.
+        threshold=None if always_answer else 1.0,
+        impossible_share=impossible_share,
+        always_answer=always_answer,
+    )
+    limit = reader.no_answer_threshold if threshold is None else threshold
+
+    def scored(part: Sequence[Example]) -> Evaluation:
+        own: dict[str, Prediction] = {example.id: predicted[example.id] for example in part}
+        no_answer = {} if always_answer else {key: p.no_answer for key, p in own.items()}
+        refused = {key for key, value in no_answer.items() if value > limit}
+        return evaluate(
+            part,
+            {key: p.text for key, p in own.items()},
+            na_probs=no_answer or None,
+            na_threshold=limit,
+            rules=rules,
+            confidences=confidences_of(own, refused),
+        )
+
+    return SeveralEvaluations(
+        {name: scored(part) for name, part in numbered.items()}, scored(every)
+    )

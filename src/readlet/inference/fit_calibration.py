@@ -1,0 +1,259 @@
+"""How much doubt each further window adds: fitted on passages that are put into long documents.
+
+Every window is another chance of a plausible wrong answer, so the best of many leads more easily
+over "no answer" than that of one. If the best of n windows were the best of n independent scores
+with exponential tails, it would grow with log n: hence the form of the term.
+
+Fit a reader's calibration on held-out questions.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import cycle
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from readlet.evaluation.calibration_error import expected_calibration_error
+from readlet.evaluation.no_answer import best_thresholds
+from readlet.evaluation.squad import exact_match, score_questions
+from readlet.inference.calibration import (
+    UNCALIBRATED,
+    Calibration,
+    Doubles,
+    fit_answers,
+    fit_no_answer,
+    logit,
+)
+from readlet.inference.decoding import NOTHING, log_sums, spans_in_order
+from readlet.inference.predictor import Predictor, log_total
+from readlet.models.family import Floats
+from readlet.text.rows import Rows
+from readlet.types import Example, Prediction
+
+_DOCUMENTS = 200  # questions
+PARAGRAPHS = (3, 10, 30)  # of the documents, in turn: the factor must suit all lengths
+_MOST = 3.0  # a larger term would mean that nothing in a long text is believed
+
+
+def fit_windows(predictor: Predictor, examples: Sequence[Example], fitted: Calibration) -> float:
+    """The factor of log(windows) with which documents are refused as often as passages alone.
+
+    `predictor` has no calibration; `fitted` is that of the passages alone. Each question is
+    compared with itself, so its label does not matter, and 200 of them are enough. 0 if documents
+    are refused as often without it.
+    """
+    step = max(1, len(examples) // _DOCUMENTS)
+    chosen = list(examples[::step])
+    documents = in_documents(chosen, examples)
+    alone, inside = (_odds(predictor, asked, fitted) for asked in (chosen, documents))
+    more = np.log(inside.windows / alone.windows)  # (questions,)
+    wanted = float(np.mean(_logistic(alone.values)))
+
+    def missing(factor: float) -> float:
+        return wanted - float(np.mean(_logistic(inside.values + factor * more)))
+
+    if missing(0.0) <= 0.0 or missing(_MOST) >= 0.0:
+        return 0.0 if missing(0.0) <= 0.0 else _MOST
+    from scipy.optimize import brentq  # used only in training, and slow to import
+
+    return float(brentq(missing, 0.0, _MOST))
+
+
+class _Odds(NamedTuple):
+    values: Doubles  # (questions,) log-odds of "no answer"
+    windows: NDArray[np.int64]  # (questions,)
+
+
+def _odds(predictor: Predictor, asked: Sequence[Example], fitted: Calibration) -> _Odds:
+    rows = predictor.scorer.encoder.encode(asked)
+    leads = np.array([logit(p.no_answer) for p in predictor.predict(asked, rows)])  # (questions,)
+    values = fitted.no_answer_slope * leads + fitted.no_answer_bias  # (questions,)
+    return _Odds(values, windows_of(rows, len(asked)))
+
+
+def _logistic(x: Doubles) -> Doubles:
+    return np.exp(-np.logaddexp(0.0, -x))  # (questions,)
+
+
+def in_documents(
+    examples: Sequence[Example],
+    others: Sequence[Example],
+    paragraphs: Sequence[int] = PARAGRAPHS,
+) -> list[Example]:
+    """The questions about longer texts: the passage stands among passages of other articles.
+
+    The places of the answers are not moved. Without titles, any other passage may stand there.
+    """
+    passages = sorted({(example.title, example.context) for example in others})
+    draw = random.Random(0)
+    made = []
+    for example, count in zip(examples, cycle(paragraphs), strict=False):
+        around = [
+            text
+            for title, text in passages
+            if (title != example.title or not title) and text != example.context
+        ]
+        texts = draw.sample(around, min(count - 1, len(around)))
+        texts.insert(draw.randrange(len(texts) + 1), example.context)
+        made.append(replace(example, context="\n\n".join(texts)))
+    return made
+
+
+def windows_of(rows: Rows, examples: int) -> NDArray[np.int64]:
+    """The number of windows of each example, at least 1."""
+    return np.maximum(np.bincount(rows.row_example, minlength=examples), 1)  # (examples,)
+
+
+# With fewer questions of a kind the fit would be noise: the defaults are better.
+MIN_QUESTIONS = 30
+TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
+TOO_FEW_OF_A_KIND = f"fewer than {MIN_QUESTIONS} questions with, or without, an answer"
+"""Reasons in messages why the calibration, or its refusals, were not fitted."""
+
+
+def calibrate(
+    predictor: Predictor,
+    examples: Sequence[Example],
+    rows: Rows,
+    default: Calibration = UNCALIBRATED,
+    *,
+    refusals: bool = True,
+) -> Calibration:
+    """Fit the confidence of answers on the answerable questions, and `refusals` on all questions.
+
+    What is not fitted, for example with too few questions of a kind, has the values of `default`.
+
+    Together they maximise the likelihood of what is true of each question: that it has no answer,
+    that the best answer is right, or that another one is.
+    """
+    predictor = replace(predictor, calibration=UNCALIBRATED, threshold=1.0, always_answer=False)
+    predictions = predictor.predict(examples, rows)
+    # A passage without words or an empty question is refused at any temperature.
+    answered = [n for n, prediction in enumerate(predictions) if prediction.n_best]
+    correct = [_is_right(predictions[n], examples[n]) for n in answered]
+    answerable = [i for i, n in enumerate(answered) if examples[n].answers]
+    if len(answerable) < MIN_QUESTIONS:
+        kept = {"questions": 0, "error_before": None, "error_after": None}
+        return default.model_copy(update=kept)
+    evidence = _evidence(predictor, rows, answered)
+
+    def shares(temperature: float) -> list[float]:
+        return [evidence[answered[i]].share(temperature) for i in answerable]
+
+    temperature, bias = fit_answers(shares, [correct[i] for i in answerable])
+    of_answers = {"temperature": temperature, "answer_bias": bias, "questions": len(examples)}
+    fitted = default.model_copy(update=of_answers)
+    if refusals and predictor.scorer.can_refuse:
+        fitted = _with_refusals(fitted, predictor, examples, predictions, rows)
+    counts = windows_of(rows, len(examples))
+    after = [
+        (1.0 - _no_answer(fitted, predictions[n], int(counts[n])))
+        * fitted.of_answers([evidence[n].share(temperature)])[0]
+        for n in answered
+    ]
+    errors = {
+        "error_before": expected_calibration_error(
+            [predictions[n].score for n in answered], correct
+        ),
+        "error_after": expected_calibration_error(after, correct),
+    }
+    return fitted.model_copy(update=errors)
+
+
+def _is_right(prediction: Prediction, example: Example) -> float:
+    return max((exact_match(prediction.text, gold.text) for gold in example.answers), default=0.0)
+
+
+def _no_answer(fitted: Calibration, prediction: Prediction, windows: int) -> float:
+    """The fitted no-answer probability of a prediction that was made with the defaults."""
+    return fitted.no_answer(logit(prediction.no_answer), windows) if prediction.no_answer else 0.0
+
+
+def _with_refusals(
+    base: Calibration,
+    predictor: Predictor,
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    rows: Rows,
+) -> Calibration:
+    """Fit the no-answer probability, and the threshold for refusals with the best F1.
+
+    The predictions were made before the temperature was fitted: none of this depends on it.
+    """
+    impossible = [not example.answers for example in examples]
+    if min(sum(impossible), len(examples) - sum(impossible)) < MIN_QUESTIONS:
+        return base
+    leads, counts = [logit(p.no_answer) for p in predictions], windows_of(rows, len(examples))
+    fitted = _fitted(base, leads, impossible, 0.0)
+    factor = fit_windows(predictor, examples, fitted)
+    added = factor * np.log(counts)  # (questions,)
+    fitted = _fitted(base, leads, impossible, added)
+    fitted = fitted.model_copy(update={"no_answer_windows": factor})
+    pairs = list(zip(examples, predictions, strict=True))
+    answers = {example.id: prediction.text for example, prediction in pairs}
+    na_probs = {
+        e.id: _no_answer(fitted, p, n) for (e, p), n in zip(pairs, counts.tolist(), strict=True)
+    }
+    best = best_thresholds(score_questions(examples, answers, "2.0"), na_probs)
+    # This is the probability of the last question that is answered: a similar question may be
+    # slightly above it. The middle of the gap to the first refused question is as good here.
+    last = best["best_f1_thresh"]
+    refused = min((p for p in na_probs.values() if p > last), default=1.0)
+    return fitted.model_copy(update={"no_answer_threshold": (last + refused) / 2})
+
+
+def _fitted(
+    base: Calibration, leads: Sequence[float], impossible: Sequence[bool], added: Doubles | float
+) -> Calibration:
+    slope, bias = fit_no_answer(leads, impossible, added)
+    refusals = {
+        "no_answer_slope": slope,
+        "no_answer_bias": bias,
+        "impossible_share": sum(impossible) / len(impossible),
+    }
+    return base.model_copy(update=refusals)
+
+
+class _Evidence(NamedTuple):
+    """The scores that determine the share of the best answer to one question."""
+
+    best: float  # score of the best span
+    windows: list[tuple[Floats, Floats]]  # start and end scores of the places of each, (places,)
+
+    def joined(self, other: "_Evidence") -> "_Evidence":
+        """The evidence of two groups of windows together."""
+        return _Evidence(max(self.best, other.best), [*self.windows, *other.windows])
+
+    def share(self, temperature: float) -> float:
+        """The predictor's probability of the best answer, given that there is one."""
+        places = [
+            (_log_sum(start / temperature), _log_sum(end / temperature))
+            for start, end in self.windows
+        ]
+        return math.exp(min(self.best / temperature - log_total(places), 0.0))
+
+
+def _log_sum(scores: Floats) -> float:
+    return float(log_sums(scores[None], np.ones((1, len(scores)), np.bool_))[0])
+
+
+def _evidence(predictor: Predictor, rows: Rows, wanted: Sequence[int]) -> dict[int, _Evidence]:
+    found: dict[int, _Evidence] = {}
+    chosen, scorer = set(wanted), predictor.scorer
+    for numbers, scores in scorer.scores(rows, predictor.batch_size):
+        for i, row in enumerate(numbers.tolist()):
+            example = int(rows.row_example[row])
+            if example not in chosen:
+                continue
+            start, end, allowed = scores.start[i], scores.end[i], scores.allowed[i]  # (L,)
+            # Window by window: a span must not cross windows.
+            best = next(spans_in_order(start, end, allowed, scorer.max_answer), None)
+            here = _Evidence(
+                NOTHING if best is None else best.score, [(start[allowed], end[allowed])]
+            )
+            found[example] = found[example].joined(here) if example in found else here
+    return found

@@ -1,0 +1,194 @@
+"""The model card: the generated README.md of a reader's or classifier's folder."""
+
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from readlet.inference.classifier import Classifier
+    from readlet.inference.reader import Reader
+    from readlet.inference.trained_model import TrainedModel
+
+_PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
+
+
+def check_metrics(metrics: dict[str, Any]) -> None:
+    """Raise a ValueError if stored metrics are not of the types that a card needs."""
+    types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
+    types |= {"keeps_refusals": bool, "dev_raw": dict, "refusal_area": float}
+    types |= {"dev_calibration_error": float}
+    for name, kind in types.items():
+        if name in metrics and type(metrics[name]) is not kind:
+            raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
+    for part in ("dev", "dev_raw"):
+        for name, value in metrics.get(part, {}).items():
+            if type(value) not in (int, float):
+                raise ValueError(f"{part}, {name}: {value!r:.40} is no number")
+
+
+class CardParts(NamedTuple):
+    """What a card says about the task of its model."""
+
+    title: str
+    introduction: str
+    below_scores: list[str]
+    calibration: str
+
+
+def model_card(model: "TrainedModel") -> str:
+    """Data, recipe, scores, versions, seed and commit as Markdown."""
+    notice = ["## Licence and data", "", model.notice.strip(), ""] if model.notice else []
+    parts = model.card_parts()
+    lines = [
+        f"# {model.name}: {parts.title}",
+        "",
+        parts.introduction,
+        "",
+        *_facts(model),
+        "",
+        *notice,
+        "## Scores",
+        "",
+        *_scores(model),
+        *parts.below_scores,
+        "",
+        "## Calibration",
+        "",
+        parts.calibration,
+        "",
+        "## Recipe",
+        "",
+        *_recipe(model),
+        "",
+        "## Made with",
+        "",
+        f"Python {platform.python_version()}, "
+        + ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+        + f"; commit {_commit()}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _facts(model: "TrainedModel") -> list[str]:
+    recipe, metrics = model.recipe, model.metrics
+    facts = [
+        f"- kind `{recipe.model.kind}`, {model.scorer.parameters:,} trainable parameters",
+        *model.scorer.facts(),
+        f"- trained on: {', '.join(recipe.data.train)}; {metrics.get('steps', 0):,} steps",
+        f"- seed {recipe.training.seed}",
+    ]
+    if metrics.get("rollbacks"):
+        facts.append(f"- training was rolled back {metrics['rollbacks']:,} times")
+    if "slimmed_from" in metrics:
+        facts.append(f"- slimmed: it had {metrics['slimmed_from']:,} words with vectors")
+    return facts
+
+
+def _scores(model: "TrainedModel") -> list[str]:
+    rows = [
+        f"| {name} | {value:,} |" if isinstance(value, int) else f"| {name} | {value:.2f} |"
+        for name, value in model.metrics.get("dev", {}).items()
+    ]
+    source = model.metrics.get("dev_source", f"the held-out {model.task.noun}")
+    return [f"On {source}:", "", "| | |", "|---|---|", *rows, ""]
+
+
+def reader_parts(reader: "Reader") -> CardParts:
+    always = "; it always gives an answer."
+    ending = ", or reports that there is none." if reader.scorer.can_refuse else always
+    raw = reader.metrics.get("dev_raw", {})
+    listed = ", ".join(f"{name} {value:.2f}" for name, value in raw.items())
+    below = [f"With the raw scores, without a fitted threshold: {listed}."] if raw else []
+    if "refusal_area" in reader.metrics:
+        area = reader.metrics["refusal_area"]
+        below.append(f"Refusals have an area under the ROC curve of {area:.3f}.")
+    introduction = f"Finds the answer to a question inside a passage{ending}"
+    if reader.languages:
+        introduction += f" Trained on passages in: {', '.join(reader.languages)}."
+    return CardParts("a small reader", introduction, below, _reader_calibration(reader))
+
+
+def _reader_calibration(reader: "Reader") -> str:
+    from readlet.inference.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND
+
+    fitted = reader.calibration
+    measured = _measured(fitted.error_before, fitted.error_after)
+    if reader.scorer.can_refuse and fitted.questions and not fitted.has_fitted_refusals:
+        measured += f". No-answer probability and threshold are the defaults: {TOO_FEW_OF_A_KIND}"
+    elif fitted.questions and reader.metrics.get("keeps_refusals"):
+        measured += ". No-answer probability and threshold are those of the reader it started from"
+    share = ""
+    if fitted.has_fitted_refusals:
+        share = f" Probabilities hold where {fitted.impossible_share:.0%} have no answer."
+    bias = f"answer bias {fitted.answer_bias:.3f}, " if fitted.answer_bias else ""
+    return (
+        f"{_fit(reader, fitted.questions, TOO_FEW)}: temperature {fitted.temperature:.3f}, {bias}"
+        f"no-answer threshold {fitted.no_answer_threshold:.3f}; expected calibration error "
+        f"{measured}.{share}"
+    )
+
+
+def classifier_parts(classifier: "Classifier") -> CardParts:
+    from readlet.inference.calibration import TOO_FEW
+
+    labels, fitted = classifier.labels, classifier.calibration
+    title = "a small classifier"
+    what = "pairs of texts" if classifier.scorer.encoder.pairs else "texts"
+    if labels.kind == "numbers":
+        return CardParts(title, f"Gives {what} a value.", [], "Values have no probabilities.")
+    below = []
+    if (error := classifier.metrics.get("dev_calibration_error")) is not None:
+        below.append(f"The expected calibration error of its probabilities there is {error:.3f}.")
+    calibration = (
+        f"{_fit(classifier, fitted.texts, TOO_FEW)}: temperature {fitted.temperature:.3f}; "
+        f"expected calibration error {_measured(fitted.error_before, fitted.error_after)}."
+    )
+    introduction = f"Puts {what} into one of {len(labels.classes)} classes."
+    return CardParts(title, introduction, below, calibration)
+
+
+def _fit(model: "TrainedModel", items: int, too_few: str) -> str:
+    """On what the calibration was fitted, or why it was not."""
+    source = model.recipe.data.calibration or "the training data, held out"
+    if items:
+        return f"Fitted on {items:,} {model.task.noun} of {source}"
+    start = f"that of the {'reader' if model.kind_of_task == 'spans' else 'classifier'} it"
+    kept = f"{start} started from" if model.recipe.training.start else "default values"
+    return f"Not fitted ({too_few} of {source}); {kept}"
+
+
+def _measured(before: float | None, after: float | None) -> str:
+    if before is None or after is None:
+        return "not measured"
+    return f"{before:.3f} before, {after:.3f} after"
+
+
+def _recipe(model: "TrainedModel") -> list[str]:
+    values = model.recipe.model_dump()
+    rows = [
+        f"| {section}.{field} | {value!r} |"
+        for section in model.recipe.sections
+        for field, value in values[section].items()
+    ]
+    return ["| field | value |", "|---|---|", *rows]
+
+
+@cache  # to find it takes milliseconds
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except ImportError:
+        return "(not installed)"
+
+
+def _commit() -> str:
+    """The git commit of the current folder, if it is in a repository."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return done.stdout.strip() or "unknown"

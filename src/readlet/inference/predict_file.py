@@ -1,0 +1,214 @@
+"""A reader's predictions for all questions of a file: what `readlet predict` calls.
+
+A classifier's labels for all texts of a file: what `readlet classify --out` calls.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from readlet.data import read
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import read_sentences
+from readlet.data.sources import input_path
+from readlet.errors import bad_input
+from readlet.inference.classifier import Classifier, Text
+from readlet.inference.inputs import asked_of, check_languages, in_languages
+from readlet.inference.model_folder import BASELINE, reader_folder
+from readlet.inference.prediction_files import (
+    class_record,
+    digest_of_model,
+    is_squad,
+    partial_of,
+    predict_remaining,
+    record_of,
+    survey,
+    write_na_probs,
+    write_records,
+    writer_of,
+)
+from readlet.inference.reader import CHUNK, Reader, load_reader
+from readlet.inference.trained_model import AUTO
+from readlet.storage.overwrite import check_file
+from readlet.storage.partial_lines import partial_lines
+from readlet.types import N_BEST, Example, Sentence, check_n_best, check_refusals
+
+
+@dataclass(frozen=True)
+class PredictedFile:
+    """The number of questions, and of those that the reader refused to answer or cannot read."""
+
+    questions: int
+    refused: int
+    unknown_language: int  # in a language that the reader was not trained on
+
+
+def predict_file(
+    reader: str,
+    data: str,
+    out: Path,
+    *,
+    na_probs: Path | None = None,
+    n_best: int = 0,
+    data_format: DataFormat = PLAIN,
+    threshold: float | None = None,
+    impossible_share: float | None = None,
+    always_answer: bool = False,
+    language: str = "",
+    question_language: str = "",
+    device: str = AUTO,
+    batch_size: int = 0,
+    overwrite: bool = False,
+) -> PredictedFile:
+    """Write a prediction for every question of a file, labelled or not, in its order.
+
+    Memory does not grow with the file, but for 8 bytes for each question. The data is read twice:
+    its faults are reported before the first prediction. Finished predictions are kept in a file
+    next to the output, `OUT.partial`; if the process is killed, the same call continues there, and
+    the output has the same bytes. It appears only when it is complete.
+    """
+    check_refusals(threshold, impossible_share, always_answer)
+    check_languages(language, question_language)
+    if n_best:
+        check_n_best(n_best)
+    if n_best and is_squad(out):
+        remedy = "end --out in .jsonl or .csv"
+        raise bad_input(out, "", "SQuAD's format has no place for --n-best", remedy)
+    unfinished = partial_of(out)
+    _check_outputs(data, reader, out, na_probs, unfinished, overwrite=overwrite)
+    loaded = load_reader(reader, device=device, batch_size=batch_size)
+    languages = (language, question_language)
+    questions = partial(_questions, data, data_format, languages)
+    found = survey(data, questions(), lambda e: asked_of(e).values(), "questions")
+    task = {
+        "readlet": version("readlet"),
+        "reader": digest_of_model(reader),
+        "data": found.digest,
+        "n_best": n_best,
+        "threshold": threshold,
+        "impossible_share": impossible_share,
+        "always_answer": always_answer,
+        # They change the last digits of scores.
+        "device": loaded.device if isinstance(loaded, Reader) else "cpu",
+        "batch_size": loaded.rows_at_once if isinstance(loaded, Reader) else 1,
+    }
+    with partial_lines(unfinished, task=task, chunk=CHUNK, total=found.total) as lines:
+        predict_remaining(
+            lines,
+            found,
+            data,
+            questions(),
+            asked=asked_of,
+            # At least as many candidates as elsewhere: the scores of some readers depend on it.
+            predict=lambda asked: loaded.answer_batch(
+                asked,
+                max(n_best, N_BEST),
+                threshold=threshold,
+                impossible_share=impossible_share,
+                always_answer=always_answer,
+            ),
+            record=lambda identity, e, made: record_of(identity, e.question, made, n_best),
+            name=loaded.name,
+            noun="questions",
+        )
+        if na_probs is not None:
+            write_na_probs(na_probs, lines.records())
+        write_records(out, lines.records())
+        refused = unknown = 0
+        for record in lines.records():
+            refused += record["refused"]
+            unknown += bool(record["unknown_language"])
+        return PredictedFile(found.total, refused, unknown)
+
+
+def _check_outputs(
+    data: str,
+    reader: str,
+    out: Path,
+    na_probs: Path | None,
+    unfinished: Path,
+    *,
+    overwrite: bool,
+) -> None:
+    inputs = [input_path(data)]
+    if reader != BASELINE:
+        inputs.append(reader_folder(reader))
+    final = [out] if na_probs is None else [out, na_probs]
+    # Killed while the outputs were written: they are its own.
+    overwrite = overwrite or unfinished.exists()
+    for path in final:
+        check_file(path, inputs, overwrite=overwrite)
+    check_file(unfinished, inputs)
+    writer_of(out)
+    if na_probs is not None and na_probs.resolve() in (out.resolve(), unfinished.resolve()):
+        raise bad_input(na_probs, "", "is also --out", "give another file for --na-probs")
+
+
+def _questions(data: str, data_format: DataFormat, languages: tuple[str, str]) -> Iterator[Example]:
+    for item in read(data, data_format):
+        if not isinstance(item, Example):
+            raise bad_input(data, "", "contains texts, not questions", "give question data")
+        yield in_languages(item, *languages)
+
+
+def classify_file(
+    classifier: str,
+    data: str,
+    out: Path,
+    *,
+    data_format: DataFormat = PLAIN,
+    device: str = AUTO,
+    batch_size: int = 0,
+    overwrite: bool = False,
+) -> int:
+    """Write a label for every text of a file, labelled or not, in its order; return their number.
+
+    Memory does not grow with the file, but for 8 bytes for each text. Finished labels are kept in
+    a file next to the output, `OUT.partial`; if the process is killed, the same call continues
+    there, and the output has the same bytes. It appears only when it is complete.
+    """
+    unfinished, inputs = partial_of(out), [input_path(data), Path(classifier)]
+    # Killed while the output was written: it is its own.
+    check_file(out, inputs, overwrite=overwrite or unfinished.exists())
+    check_file(unfinished, inputs)
+    writer_of(out)
+    loaded = Classifier.load(classifier, device=device, batch_size=batch_size)
+    texts = partial(_texts, data, data_format)
+    found = survey(data, texts(), _text, "texts")
+    task = {
+        "readlet": version("readlet"),
+        "classifier": digest_of_model(classifier),
+        "data": found.digest,
+        # They change the last digits of probabilities.
+        "device": loaded.device,
+        "batch_size": loaded.rows_at_once,
+    }
+    with partial_lines(unfinished, task=task, chunk=CHUNK, total=found.total) as lines:
+        predict_remaining(
+            lines,
+            found,
+            data,
+            texts(),
+            asked=asked_text,
+            predict=loaded.predict_batch,
+            record=class_record,
+            name=loaded.name,
+            noun="texts",
+        )
+        write_records(out, lines.records())
+    return found.total
+
+
+def _texts(data: str, data_format: DataFormat) -> Iterator[Sentence]:
+    return read_sentences(data, data_format, allow_unlabelled=True)
+
+
+def _text(sentence: Sentence) -> tuple[str, ...]:
+    return (sentence.text,) if sentence.second is None else (sentence.text, sentence.second)
+
+
+def asked_text(sentence: Sentence) -> Text:
+    """What a classifier is asked about a sentence."""
+    return sentence.text if sentence.second is None else (sentence.text, sentence.second)

@@ -1,0 +1,242 @@
+"""Files of predictions: {"id": answer} as SQuAD has them, or rows with all that is predicted.
+
+Predictions for a file of any size, in constant memory, continued after a crash.
+
+The data is read twice: its faults are reported before the first prediction.
+"""
+
+import csv
+import hashlib
+import json
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TextIO, TypeVar
+
+from readlet.data.datasets import StreamedIds
+from readlet.errors import bad_input
+from readlet.inference.model_folder import BASELINE, reader_files
+from readlet.progress import track
+from readlet.storage.files import MAX_PIECE, atomic_text, text_lines
+from readlet.storage.partial_lines import PartialLines
+from readlet.terminal import say
+from readlet.types import Classification, Prediction, Sentence
+
+Record = Mapping[str, Any]
+"""A prediction with the id and the question that it belongs to."""
+
+Writer = Callable[[TextIO, Iterable[Record]], None]
+
+
+def record_of(identity: str, question: str, prediction: Prediction, n_best: int) -> Record:
+    """The fields of a row; `n_best` candidates if any are wanted."""
+    record = {"id": identity, "question": question} | asdict(prediction)
+    candidates = record.pop("n_best")[:n_best]
+    return record | ({"n_best": candidates} if n_best else {})
+
+
+def class_record(identity: str, sentence: Sentence, found: Classification) -> Record:
+    """The fields of a row with a predicted label; its texts come along."""
+    record: dict[str, Any] = {"id": identity, "text": sentence.text}
+    if sentence.second is not None:
+        record["second"] = sentence.second
+    record["label"] = found.label
+    if found.value is None:
+        record |= {"probability": found.probability, "probabilities": found.probabilities}
+    return record
+
+
+def writer_of(path: Path) -> Writer:
+    """How predictions are written to a file of this name."""
+    suffix = path.name.removesuffix(".gz").rpartition(".")[2]
+    writers = {"json": _write_squad, "jsonl": _write_jsonl, "csv": _write_csv}
+    if suffix not in writers:
+        remedy = "end the name in .csv, .json or .jsonl (or .gz)"
+        raise bad_input(path, "", "unknown output format", remedy)
+    return writers[suffix]
+
+
+def is_squad(path: Path) -> bool:
+    """Whether a file of this name has texts only, as SQuAD's scripts read them."""
+    return writer_of(path) is _write_squad
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write predictions atomically, one at a time, in the format that the name asks for."""
+    write = writer_of(path)
+    with atomic_text(path) as stream:
+        write(stream, records)
+
+
+def write_na_probs(path: Path, records: Iterable[Record]) -> None:
+    """Write the no-answer probabilities as SQuAD's script reads them: {"id": 0.3, ...}."""
+    with atomic_text(path) as stream:
+        _write_object(stream, ((record["id"], record["no_answer"]) for record in records))
+
+
+def has_rows(path: Path) -> bool:
+    """Whether a file of this name has one prediction on each row."""
+    return path.name.removesuffix(".gz").endswith((".jsonl", ".csv"))
+
+
+def read_field(path: Path, field: str) -> dict[str, Any]:
+    """One field of every row of a file that `write_records` wrote, by id."""
+    is_csv = path.name.removesuffix(".gz").endswith(".csv")
+    found = {}
+    for place, row in _csv_rows(path) if is_csv else _json_rows(path):
+        if not isinstance(row, dict) or not isinstance(row.get("id"), str) or field not in row:
+            fault = f"no 'id' or no {field!r}"
+            raise bad_input(path, place, fault, "give a file that `readlet predict` wrote")
+        found[row["id"]] = row[field]
+    return found
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(text_lines(path), 1):
+        place = f"line {number}"
+        try:
+            yield place, json.loads(line)
+        except (RecursionError, ValueError):
+            raise bad_input(path, place, "not valid JSON", "write one object per line") from None
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Cells are text; numbers in them are parsed, but for the texts of ids and answers."""
+    csv.field_size_limit(MAX_PIECE)  # the n-best of a question are in one cell
+    rows = csv.DictReader(text_lines(path), strict=True)
+    try:
+        for row in rows:
+            yield f"line {rows.line_num}", row | {"no_answer": _number(row.get("no_answer"))}
+    except csv.Error as error:
+        fault = f"not valid CSV ({error})"
+        raise bad_input(path, f"line {rows.line_num}", fault, "check its quotes") from None
+
+
+def _number(cell: str | None) -> float | str | None:
+    try:
+        return float(cell or "")
+    except ValueError:
+        return cell
+
+
+def _write_squad(stream: TextIO, records: Iterable[Record]) -> None:
+    _write_object(stream, ((r["id"], r["label"] if "label" in r else r["text"]) for r in records))
+
+
+def _write_object(stream: TextIO, items: Iterable[tuple[str, str | float]]) -> None:
+    """Like `json.dump` with indent 0, but item by item."""
+    separator = "{\n"
+    for key, value in items:
+        stream.write(separator)
+        stream.write(f"{_json(key)}: {_json(value)}")
+        separator = ",\n"
+    stream.write("\n}")
+
+
+def _write_jsonl(stream: TextIO, records: Iterable[Record]) -> None:
+    for record in records:
+        stream.write(_json(record) + "\n")
+
+
+def _write_csv(stream: TextIO, records: Iterable[Record]) -> None:
+    """Candidates are one cell of JSON."""
+    # All quoted, as a carriage return in a text must be.
+    writer = csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    for number, record in enumerate(records):
+        if not number:
+            writer.writerow(record)
+        writer.writerow(
+            value if isinstance(value, str) else _json(value) for value in record.values()
+        )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+class HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=HasId)
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+class Survey(NamedTuple):
+    """The ids, the number and the digest of all items of a file."""
+
+    ids: StreamedIds
+    total: int
+    digest: str
+
+
+def survey(
+    data: str, items: Iterable[Item], texts: Callable[[Item], Iterable[str]], noun: str
+) -> Survey:
+    """Read all items once; a fault in the data raises an error. `texts` determine a prediction."""
+    ids, total, digest = StreamedIds(), 0, hashlib.sha256()
+    for item in items:
+        ids.add(item.id)
+        total += 1
+        for text in (item.id, *texts(item)):
+            encoded = text.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8))
+            digest.update(encoded)
+    if not total:
+        raise bad_input(data, "", f"contains no {noun}", f"give data with {noun}")
+    if repeated := ids.count_repeated():
+        warnings.warn(f"{repeated:,} × repeated id: a number is appended", stacklevel=3)
+    return Survey(ids, total, digest.hexdigest())
+
+
+def predict_remaining(
+    lines: PartialLines,
+    found: Survey,
+    data: str,
+    items: Iterable[Item],
+    *,
+    asked: Callable[[Item], Asked],
+    predict: Callable[[Iterator[Asked]], Iterable[Answer]],
+    record: Callable[[str, Item, Answer], Record],
+    name: str,
+    noun: str,
+) -> None:
+    """Append a record for every item that has none yet, with a progress bar."""
+    if lines.done:
+        done = f"{lines.done:,} of {found.total:,} {noun}"
+        say(f"readlet: {lines.path}: continues after {done}")
+    # Own ids from the first item on: the number of a repeated one depends on those before.
+    named = ((found.ids.own_id(item.id), item) for item in items)
+    waiting: deque[tuple[str, Item]] = deque()  # asked, but not yet answered: a chunk at most
+
+    def remaining() -> Iterator[Asked]:
+        for identity, item in islice(named, lines.done, None):
+            waiting.append((identity, item))
+            yield asked(item)
+
+    for answer in track(predict(remaining()), found.total, name, done=lines.done):
+        lines.append(record(*waiting.popleft(), answer))
+    if lines.done != found.total:
+        fault = f"had {found.total:,} {noun} at first, and {lines.done:,} when it was read again"
+        raise bad_input(data, "", fault, "predict again when it no longer changes")
+
+
+def digest_of_model(name: str) -> str:
+    """Digest of the files that define a reader or classifier."""
+    if name == BASELINE:
+        return BASELINE
+    digest = hashlib.sha256()
+    for path in reader_files(name):
+        with path.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def partial_of(out: Path) -> Path:
+    """Where finished predictions are kept until all are made."""
+    return out.parent / f"{out.name}.partial"

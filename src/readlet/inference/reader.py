@@ -1,0 +1,233 @@
+"""Reader: load, answer, save. The one object that most users need."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from readlet.errors import ReadletError, bad_input, warn_caller
+from readlet.inference.inputs import MAX_PASSAGES, Asked, as_examples, asked_of, check_languages
+from readlet.inference.model_folder import (
+    BASELINE,
+    BUNDLED,
+    Answerer,
+    warn_of_same_named_folder,
+)
+from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, read_model
+from readlet.text.languages import checked_codes
+from readlet.types import N_BEST, Example, Prediction, check_n_best, check_refusals
+
+if TYPE_CHECKING:
+    from readlet.evaluation.task import Task
+    from readlet.inference.calibration import Calibration
+    from readlet.inference.documents import Documents, Found, Passages
+    from readlet.inference.model_card import CardParts
+    from readlet.models.family import SpanScorer
+
+# Questions encoded at once: enough to sort them by length, few enough to bound the memory.
+CHUNK = 512
+
+
+@dataclass(repr=False)
+class Reader(TrainedModel):
+    """A trained reader: a scorer of any kind, its calibration, and its device."""
+
+    kind_of_task = "spans"
+
+    scorer: "SpanScorer"
+    calibration: "Calibration"
+    # Those of the passages it was trained on, as codes; empty: not known.
+    languages: tuple[str, ...] = ()
+
+    def config(self) -> dict[str, Any]:
+        return super().config() | {"languages": list(self.languages)}
+
+    @property
+    def task(self) -> "Task":
+        from readlet.evaluation.tasks import SPANS
+
+        return SPANS
+
+    def card_parts(self) -> "CardParts":
+        from readlet.inference.model_card import reader_parts
+
+        return reader_parts(self)
+
+    @property
+    def no_answer_threshold(self) -> float:
+        """Above this no-answer probability the reader refuses to answer."""
+        return self.calibration.no_answer_threshold
+
+    @property
+    def moves_refusals(self) -> bool:
+        """Whether `impossible_share` moves its no-answer probability: whether it has one."""
+        return self.scorer.can_refuse
+
+    def answer(
+        self,
+        question: str,
+        context: str,
+        n_best: int = N_BEST,
+        *,
+        threshold: float | None = None,
+        impossible_share: float | None = None,
+        always_answer: bool = False,
+        language: str = "",
+        question_language: str = "",
+    ) -> Prediction:
+        """The answer to a question, with its offsets in the context, or a refusal.
+
+        It refuses if the no-answer probability is above `threshold`, by default the reader's own;
+        at 1 it never does. `impossible_share` is the share of your questions that you expect to
+        have no answer: all probabilities are then those for such questions. With `always_answer`
+        the context is taken to have an answer: the no-answer probability is 0, and the scores are
+        probabilities given that there is one.
+        A reader with several languages guesses that of the context and of the question unless
+        they are given, as codes such as "es". If the reader was not trained on that language, a
+        warning says so, and `unknown_language` of the prediction.
+        """
+        check_languages(language, question_language)
+        asked = Example(
+            "", question, context, language=language, question_language=question_language
+        )
+        (prediction,) = self.answer_batch(
+            [asked_of(asked)],
+            n_best,
+            threshold=threshold,
+            impossible_share=impossible_share,
+            always_answer=always_answer,
+        )
+        return prediction
+
+    def answer_batch(
+        self,
+        pairs: Iterable[Asked],
+        n_best: int = N_BEST,
+        *,
+        threshold: float | None = None,
+        impossible_share: float | None = None,
+        always_answer: bool = False,
+    ) -> Iterator[Prediction]:
+        """Predictions in the order of the pairs; any number of them in constant memory.
+
+        Pairs are (question, context), or dicts with "question" and "context", and "language" and
+        "question_language" where they are known. `threshold`, `impossible_share` and
+        `always_answer` decide about refusals as in `answer`. After the last one warnings report
+        how many questions were too long to be read whole, or in a language that the reader was not
+        trained on.
+        """
+        from readlet.inference.inputs import ForeignLanguages
+        from readlet.inference.predictor import Predictor
+        from readlet.text.rows import LONG_QUESTION
+
+        check_n_best(n_best)
+        check_refusals(threshold, impossible_share, always_answer)
+        calibration = self._calibration_for(impossible_share)
+        predictor = Predictor(
+            self.scorer, calibration, self.rows_at_once, n_best, threshold, always_answer
+        )
+        remaining = as_examples(pairs)
+        cut, foreign, counts = 0, ForeignLanguages(self.languages), Counter[str]()
+        while examples := list(islice(remaining, CHUNK)):
+            rows = self.scorer.encoder.encode(examples)
+            cut += len(rows.notes.get(LONG_QUESTION, ()))
+            for example, prediction in zip(
+                examples, predictor.predict(examples, rows), strict=True
+            ):
+                if language := foreign.of(example):
+                    counts[language] += 1
+                    yield replace(prediction, unknown_language=language)
+                else:
+                    yield prediction
+        if cut:
+            warn_caller(f"{cut:,} × {LONG_QUESTION}")
+        for language, count in counts.most_common():
+            warn_caller(foreign.message(language, count))
+
+    def _calibration_for(self, impossible_share: float | None) -> "Calibration":
+        if impossible_share is None:
+            return self.calibration
+        if not self.moves_refusals:
+            fault = f"{self.name} was trained on answerable questions and never refuses"
+            raise ReadletError(f"impossible-share: {fault}; leave it out")
+        return self.calibration.assuming(impossible_share)
+
+    def answer_any(
+        self,
+        question: str,
+        passages: "Passages | Documents",
+        n_best: int = N_BEST,
+        *,
+        max_passages: int = MAX_PASSAGES,
+        threshold: float | None = None,
+        impossible_share: float | None = None,
+        always_answer: bool = False,
+        language: str = "",
+        question_language: str = "",
+    ) -> "list[Found]":
+        """The answers that many texts give to one question, best first, each with its text's key.
+
+        `passages` is a sequence of texts, or a mapping from names to texts; `Documents` of them
+        saves time if several questions are asked. The `max_passages` pieces that share the rarest
+        words with the question are read; see `Documents.answer` for the order, refusals and limits.
+        """
+        from readlet.inference.documents import Documents
+
+        documents = passages if isinstance(passages, Documents) else Documents(passages)
+        return documents.answer(
+            self,
+            question,
+            n_best=n_best,
+            max_passages=max_passages,
+            threshold=threshold,
+            impossible_share=impossible_share,
+            always_answer=always_answer,
+            language=language,
+            question_language=question_language,
+        )
+
+    @classmethod
+    def load(
+        cls, folder: str | Path = BUNDLED, *, device: str = AUTO, batch_size: int = 0
+    ) -> "Reader":
+        """Read a reader's folder, or the `bundled` one; nothing in it is executed.
+
+        `device` is where it computes ("cpu", "cuda", "cuda:1", "mps"); by default a GPU when there
+        is one. `batch_size` is how many rows are scored at once, by default a number that suits
+        the device.
+        """
+        from readlet.inference.calibration import Calibration
+        from readlet.storage.corruption import damage_of
+
+        found = read_model(folder, "spans", device=device, batch_size=batch_size)
+        with damage_of(found.path / "calibration.json"):
+            calibration = Calibration.from_json(found.calibration)
+        with damage_of(found.path / "config.json"):
+            languages = checked_codes(found.config.get("languages", []))
+        return cls(
+            found.scorer,
+            found.recipe,
+            calibration,
+            found.metrics,
+            found.notice,
+            found.device,
+            batch_size,
+            languages,
+        )
+
+
+def load_reader(name: str, *, device: str = AUTO, batch_size: int = 0) -> Answerer:
+    """A reader by name or folder; `baseline` needs no training, `bundled` is already trained."""
+    if name == BASELINE:
+        if device != AUTO:  # it computes on the CPU, but a wrong name is still an error
+            chosen_device(device)
+        from readlet.inference.baseline import LexicalBaseline
+
+        warn_of_same_named_folder(BASELINE)
+        return LexicalBaseline()
+    if name != BUNDLED and not (Path(name) / "config.json").is_file():
+        remedy = f"give a reader's folder, `{BUNDLED}` or `{BASELINE}`"
+        raise bad_input(name, "", "no reader there", remedy)
+    return Reader.load(name, device=device, batch_size=batch_size)

@@ -1,0 +1,111 @@
+"""BM25 (Robertson and Zaragoza 2009): which texts share the rare words of a question.
+
+Long documents in pieces that are found and read on their own, with their offsets.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from readlet.text.vocabulary import plain
+from readlet.text.words import SENTENCE_ENDS, word_spans, words
+
+_K1, _B = 1.2, 0.75  # saturation of repeated words, and how much long texts are discounted
+_STEM = 6  # letters: "invented" and "inventor" are one term, in any language
+
+
+class BM25:
+    """An inverted index: for every term the texts that contain it, and how often."""
+
+    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+        """Texts are given as their words; they are read once, one at a time."""
+        self._forms: dict[str, int] = {}
+        self._terms: dict[str, int] = {}
+        numbers = [np.empty(0, np.int32), *map(self._numbers, texts)]
+        lengths = np.array([len(terms) for terms in numbers[1:]], np.int64)  # (N,)
+        relative = lengths / max(lengths.sum() / max(len(lengths), 1), 1.0)  # (N,)
+        self._discount = _K1 * (1 - _B + _B * relative)  # (N,)
+        count = max(len(lengths), 1)
+        term = np.concatenate(numbers).astype(np.int64)  # (words,)
+        text = np.repeat(np.arange(len(lengths)), lengths)  # (words,)
+        pairs, self._counts = np.unique(term * count + text, return_counts=True)
+        self._texts = pairs % count  # (postings,) sorted by term, then by text
+        # (terms + 1,) the first posting of each term
+        self._first = np.searchsorted(pairs, np.arange(len(self._terms) + 1) * count)
+
+    def scores(self, question: str) -> NDArray[np.float64]:
+        """The score of every text; 0 for one that shares no word with the question."""
+        scores = np.zeros(len(self._discount))  # (N,)
+        keys = dict.fromkeys(_key(word) for word in words(question))
+        for term in (self._terms[key] for key in keys if key in self._terms):
+            postings = slice(self._first[term], self._first[term + 1])
+            texts, counts = self._texts[postings], self._counts[postings]  # (n,)
+            rarity = np.log1p((len(scores) - len(texts) + 0.5) / (len(texts) + 0.5))
+            scores[texts] += rarity * counts * (_K1 + 1) / (counts + self._discount[texts])
+        return scores
+
+    def _numbers(self, text: Sequence[str]) -> NDArray[np.int32]:
+        """The terms of a text; -1, a sign, is left out."""
+        forms = self._forms
+        found = [forms[word] if word in forms else self._number(word) for word in text]
+        return np.array([number for number in found if number >= 0], np.int32)
+
+    def _number(self, form: str) -> int:
+        key = _key(form)
+        self._forms[form] = self._terms.setdefault(key, len(self._terms)) if key else -1
+        return self._forms[form]
+
+
+def _key(word: str) -> str:
+    """The term that a word is counted as; empty for a sign."""
+    return plain(word)[:_STEM] if word[0].isalnum() else ""
+
+
+MAX_WORDS = 200
+"""Of a piece: an ordinary paragraph, and well below the windows of readers."""
+
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
+
+
+class Piece(NamedTuple):
+    """document[start:end], and its words."""
+
+    start: int
+    end: int
+    words: list[str]
+
+
+def pieces(document: str) -> list[Piece]:
+    """The document in pieces of at most MAX_WORDS words, which together hold every word.
+
+    A document that is short enough is one piece. A longer one is cut between paragraphs where
+    possible, else between lines, else between sentences, else anywhere; no piece but the last is
+    shorter than half of MAX_WORDS.
+    """
+    spans = word_spans(document)
+    found = []
+    first = 0
+    while first < len(spans):
+        last = first + MAX_WORDS
+        if last < len(spans):
+            cuts = range(last, first + MAX_WORDS // 2 - 1, -1)  # the latest of equals
+            last = max(cuts, key=lambda cut: _strength(document, spans[cut - 1][1], spans[cut][0]))
+        else:
+            last = len(spans)
+        inside = spans[first:last]
+        words = [document[start:end] for start, end in inside]
+        found.append(Piece(inside[0][0], inside[-1][1], words))
+        first = last
+    return found
+
+
+def _strength(document: str, end: int, start: int) -> int:
+    """How well a document may be cut between two words, which end and start there."""
+    if "\n" in document[end:start] and _BLANK_LINE.search(document, end, start):
+        return 3
+    if document[end - 1] not in SENTENCE_ENDS:
+        return 0
+    return 2 if "\n" in document[end:start] else 1

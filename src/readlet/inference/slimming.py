@@ -1,0 +1,225 @@
+"""A smaller copy of a reader or classifier: rounded weights, the most frequent words."""
+
+import math
+import tempfile
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Protocol, TypeVar, runtime_checkable
+
+from readlet.data import read_questions
+from readlet.data.sources import input_path
+from readlet.errors import ReadletError, bad_input
+from readlet.evaluation.squad import rules_of, score_questions, summary
+from readlet.inference.classifier import Classifier
+from readlet.inference.evaluate_questions import predict
+from readlet.inference.model_folder import (
+    BASELINE,
+    OTHER_FILES,
+    foreign_to_reader,
+    reader_files,
+    reader_folder,
+    reserved,
+)
+from readlet.inference.reader import Reader, load_reader
+from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, stored_task
+from readlet.models.family import Scorer
+from readlet.models.torch_scorer import StoredAs
+from readlet.storage.files import text_chunks
+from readlet.storage.overwrite import check_folder
+
+Model = TypeVar("Model", bound=TrainedModel)
+MEGABYTE = 1_000_000
+MAX_MEGABYTES = 12.0
+"""The default limit for a reader with word vectors, of which so many are kept as fit."""
+_BEFORE = ", before slimming"
+_OF_DEV = ("dev_raw", "refusal_area")
+# Bytes reserved for new scores, which can be measured only when the number of words is fixed.
+_RESERVED_FOR_SCORES = 1024
+_ANOTHER = "give another --out"
+
+
+@dataclass(frozen=True)
+class Slimmed:
+    """A reader before and after: words with frozen vectors (None: it has no word vectors), dtype
+    of its weights on disk, bytes of its files."""
+
+    words_before: int | None
+    words: int | None
+    stored_before: str
+    stored: str
+    bytes_before: int
+    bytes: int
+
+
+@runtime_checkable
+class Slimmable(Protocol):
+    """A scorer whose weights can be rounded."""
+
+    @property
+    def stored(self) -> str: ...
+
+    def slimmed(self, stored: StoredAs = "float16") -> Scorer: ...
+
+
+@runtime_checkable
+class WithWords(Protocol):
+    """One with word vectors, of which the slim copy can keep only the most frequent."""
+
+    @property
+    def stored(self) -> str: ...
+
+    @property
+    def words(self) -> int: ...
+
+    def bytes_of_words(self) -> list[int]: ...
+
+    def slimmed(self, words: int | None = None) -> Scorer: ...
+
+
+def slim(reader: Model, words: int | None = None, *, stored: StoredAs = "float16") -> Model:
+    """Round all weights; keep the vectors of the most frequent words, or all."""
+    scorer, metrics = reader.scorer, reader.metrics
+    made: Scorer
+    if isinstance(scorer, WithWords):
+        _refuse_int8(reader, stored)
+        made = scorer.slimmed(words)
+        metrics = metrics | {"slimmed_from": metrics.get("slimmed_from", scorer.words)}
+    else:
+        _refuse_words(reader, words)
+        made = _slimmable(reader).slimmed(stored)
+    source = metrics.get("dev_source", "").removesuffix(_BEFORE)
+    renamed = {"dev_source": source + _BEFORE} if source else {}
+    return replace(reader, scorer=made, metrics=metrics | renamed)
+
+
+def slim_to(reader: Model, limit: int, *, stored: StoredAs = "float16") -> Model:
+    """The slim reader in a folder of at most `limit` bytes, with as many words as fit."""
+    scorer = reader.scorer
+    made = slim(reader, 0 if isinstance(scorer, WithWords) else None, stored=stored)
+    least = _bytes_when_saved(made)
+    if least > limit:
+        precision = "in eight bits" if stored == "int8" else "in half precision"
+        form = "without word vectors" if isinstance(scorer, WithWords) else precision
+        fault = f"even {form} the reader takes {least:,}"
+        can_be_smaller = not isinstance(scorer, WithWords) and stored != "int8"
+        fits = can_be_smaller and _bytes_when_saved(slim(reader, stored="int8")) <= limit
+        remedy = "allow more, or give --int8" if fits else "allow more"
+        raise bad_input(f"{limit:,} bytes", "", fault, remedy)
+    if not isinstance(scorer, WithWords):
+        return made
+    # The costs are lower bounds: some numbers in the files get more digits. So the first number of
+    # words is never too small, and rarely more than one too large.
+    words = bisect_right(list(accumulate(scorer.bytes_of_words())), limit - least)
+    while _bytes_when_saved(made := slim(reader, words)) > limit:
+        words -= 1
+    return made
+
+
+def _refuse_int8(reader: TrainedModel, stored: StoredAs) -> None:
+    if stored == "int8" and isinstance(reader.scorer, WithWords):
+        fault = f"a reader of kind {reader.recipe.model.kind!r} is not stored in eight bits"
+        raise bad_input(reader.name, "--int8", fault, "leave it out")
+
+
+def _slimmable(reader: TrainedModel) -> Slimmable:
+    if not isinstance(reader.scorer, Slimmable):
+        fault = f"this reader of kind {reader.recipe.model.kind!r} cannot be slimmed"
+        remedy = "give one of kind 'qacnn', 'encoder' or 'classifier' that is not exported"
+        raise bad_input(reader.name, "", fault, remedy)
+    return reader.scorer
+
+
+def _refuse_words(reader: TrainedModel, words: int | None) -> None:
+    if words is not None and not isinstance(reader.scorer, WithWords):
+        fault = f"a reader of kind {reader.recipe.model.kind!r} has no word vectors to remove"
+        raise bad_input(reader.name, "", fault, "leave out --words")
+
+
+def slim_folder(
+    name: str,
+    out: Path,
+    *,
+    words: int | None = None,
+    max_megabytes: float | None = None,
+    int8: bool = False,
+    dev: str = "",
+    notice: Path | None = None,
+    device: str = AUTO,
+) -> Slimmed:
+    """Write a slim copy of a reader, in half precision or with matrices in eight bits.
+
+    A reader with word vectors keeps those of so many words, or as many as fit; for any other one,
+    `max_megabytes` is a limit that is checked. With `dev`, the copy is scored again on these
+    questions, on that device; `notice` is stored with it.
+    """
+    if words is not None and max_megabytes is not None:
+        raise ReadletError("give either a number of words or a size in megabytes")
+    if words is not None and words < 0:
+        raise ReadletError(f"{words} words: negative; give 0 or more")
+    if max_megabytes is not None and not 0 < max_megabytes < math.inf:
+        raise ReadletError(f"{max_megabytes} MB: not a valid size; give a number above 0")
+    inputs = [input_path(dev)] if dev else []
+    inputs += [reader_folder(name)] if name != BASELINE else []
+    inputs += [notice] if notice else []
+    check_folder(out, foreign_to_reader, inputs, remedy=_ANOTHER)
+    with reserved(out, _ANOTHER):
+        scored_on = chosen_device(device) if dev else "cpu"
+        is_classifier = stored_task(name) == "classes"
+        if is_classifier and dev:
+            remedy = "leave it out, and score the copy with `readlet evaluate`"
+            raise bad_input(name, "--dev", "is a classifier", remedy)
+        given = (Classifier.load if is_classifier else load_reader)(name, device="cpu")
+        if not isinstance(given, TrainedModel):
+            raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
+        _refuse_words(given, words)
+        before = _slimmable(given)
+        # In half precision, what is in eight bits already would be larger.
+        stored: StoredAs = "int8" if int8 or before.stored == "int8" else "float16"
+        _refuse_int8(given, stored)
+        if words is None and max_megabytes is None and isinstance(before, WithWords):
+            max_megabytes = MAX_MEGABYTES
+        reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
+        examples = read_questions(dev) if dev else []
+        if dev and not examples:
+            raise bad_input(dev, "", "contains no questions", "give data with questions")
+        if max_megabytes is not None:
+            limit = int(max_megabytes * MEGABYTE) - _RESERVED_FOR_SCORES * bool(dev)
+            made = slim_to(reader, limit, stored=stored)
+        else:
+            made = slim(reader, words, stored=stored)
+        if examples:
+            made = replace(made, device=scored_on)
+            assert isinstance(made, Reader)
+            answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
+            scores = summary(score_questions(examples, answers, rules_of(examples)))
+            # Other metrics of dev belong to the questions of before.
+            kept = {name: v for name, v in made.metrics.items() if name not in _OF_DEV}
+            made = replace(made, metrics=kept | {"dev": scores, "dev_source": dev})
+        made.save(out)
+    after = _slimmable(made)
+    return Slimmed(
+        words_before=_words(before),
+        words=_words(after),
+        stored_before=before.stored,
+        stored=after.stored,
+        bytes_before=_bytes_of(reader_folder(name)),
+        bytes=_bytes_of(out),
+    )
+
+
+def _words(scorer: Slimmable) -> int | None:
+    return scorer.words if isinstance(scorer, WithWords) else None
+
+
+def _bytes_when_saved(reader: TrainedModel) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        reader.save(Path(folder))
+        return _bytes_of(Path(folder))
+
+
+def _bytes_of(folder: Path) -> int:
+    """The size of the reader alone: the folder of a run contains checkpoints and logs too."""
+    paths = {*reader_files(folder), *(folder / name for name in OTHER_FILES)}
+    return sum(path.stat().st_size for path in paths if path.is_file())

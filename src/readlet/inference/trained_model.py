@@ -1,0 +1,261 @@
+"""Where a reader computes: a GPU when there is one, or the device that the user names.
+
+What readers and classifiers share: their folder, their device, loading and saving.
+"""
+
+import os
+import platform
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from readlet.errors import ReadletError, bad_input
+from readlet.inference.model_folder import (
+    BUNDLED,
+    reader_files,
+    reader_folder,
+    warn_of_same_named_folder,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from readlet.evaluation.task import Task
+    from readlet.inference.model_card import CardParts
+    from readlet.models.family import Family, Scorer, TaskName
+    from readlet.recipe.recipe import Recipe
+
+
+AUTO = "auto"
+
+
+def chosen_device(device: str) -> str:
+    """The device to use; `auto` is a GPU when there is one, else the CPU.
+
+    `ACCELERATE_USE_CPU` keeps `auto` on the CPU, as it does for training.
+    """
+    name = _automatic() if device == AUTO else str(device)  # torch.device is accepted, too
+    _check(name)
+    return name
+
+
+def prefers_onnx(device: str) -> bool:
+    """Whether a model that has an ONNX model beside its weights is best used by that: on a CPU.
+
+    It is asked before torch is imported: that would take longer than an answer.
+    """
+    return device == AUTO and find_spec("onnxruntime") is not None and not _may_have_gpu()
+
+
+def _may_have_gpu() -> bool:
+    if _only_cpu():
+        return False
+    is_apple = sys.platform == "darwin" and platform.machine() == "arm64"
+    return is_apple or which("nvidia-smi") is not None or Path("/dev/kfd").exists()
+
+
+def _only_cpu() -> bool:
+    return os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes", "on")
+
+
+def _automatic() -> str:
+    if _only_cpu():
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _check(device: str) -> None:
+    if device == "cpu":
+        return
+    import torch
+
+    try:
+        torch.empty(1, device=device).cpu()  # a device without storage fails here too
+    except (RuntimeError, AssertionError, NotImplementedError):
+        fault = f"device {device!r}: not available on this machine"
+        raise ReadletError(f"{fault}; give cpu, or a GPU such as cuda or cuda:1") from None
+
+
+FORMAT = 1
+_BATCH_SIZES = {"cpu": 32, "cuda": 256}
+_OTHER_VERSION = "use a matching version of readlet"
+_NAMES: "dict[TaskName, str]" = {"spans": "reader", "classes": "classifier"}
+_COMMANDS: "dict[TaskName, str]" = {
+    "spans": "ask it with `readlet ask` or `readlet predict`",
+    "classes": "ask it with `readlet classify`",
+}
+
+
+@dataclass(repr=False)  # a vocabulary has tens of thousands of words
+class TrainedModel(ABC):
+    """A scorer of any kind, its calibration, and its device."""
+
+    kind_of_task: ClassVar["TaskName"]
+
+    scorer: "Scorer"
+    recipe: "Recipe"
+    calibration: "BaseModel"
+    metrics: dict[str, Any] = field(default_factory=dict)
+    # Licences and authors of the data and word vectors: distributed with every copy of the model.
+    notice: str = ""
+    device: str = "cpu"
+    # Rows that are scored at once; 0: the default for the device.
+    batch_size: int = 0
+
+    def __post_init__(self) -> None:
+        self.scorer.move_to(self.device)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, device={self.device!r})"
+
+    @property
+    def name(self) -> str:
+        return self.recipe.name
+
+    @property
+    def rows_at_once(self) -> int:
+        return self.batch_size or default_batch_size(self.device)
+
+    @property
+    @abstractmethod
+    def task(self) -> "Task":
+        """How its predictions are scored."""
+
+    def config(self) -> dict[str, Any]:
+        """What `config.json` says besides format, architecture, files and recipe."""
+        return self.scorer.config()
+
+    @abstractmethod
+    def card_parts(self) -> "CardParts":
+        """The parts of its model card that depend on the task."""
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model's folder. `config.json` comes last: with it the folder is complete.
+
+        A folder that holds anything that is not an earlier model's own is refused.
+        """
+        from readlet.inference.model_folder import foreign_to_reader
+        from readlet.storage.overwrite import check_folder
+
+        check_folder(Path(folder), foreign_to_reader)
+        self.write(Path(folder))
+
+    def write(self, folder: Path) -> None:
+        """Write the model into a folder that was checked before."""
+        from readlet.inference.model_card import model_card
+        from readlet.inference.model_folder import replace_reader
+        from readlet.storage.config_files import write_json
+        from readlet.storage.files import write_text
+
+        def write(draft: Path) -> None:
+            files = self.scorer.save(draft)
+            write_json(draft / "calibration.json", self.calibration.model_dump())
+            write_json(draft / "metrics.json", self.metrics)
+            if self.notice:
+                write_text(draft / "NOTICE.md", self.notice)
+            write_text(draft / "README.md", model_card(self))
+            config = {"format": FORMAT, "architecture": self.recipe.model.kind, "files": files}
+            recipe = {"recipe": self.recipe.model_dump()}
+            write_json(draft / "config.json", config | self.config() | recipe)
+
+        replace_reader(folder, write)
+
+
+class StoredModel(NamedTuple):
+    """The content of a model's folder."""
+
+    scorer: Any
+    recipe: "Recipe"
+    config: dict[str, Any]
+    calibration: dict[str, Any]
+    metrics: dict[str, Any]
+    notice: str
+    path: Path
+    device: str
+
+
+def read_model(
+    folder: str | Path, wanted: "TaskName", *, device: str, batch_size: int
+) -> StoredModel:
+    """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
+    from readlet.inference.model_card import check_metrics
+    from readlet.models.recipe_files import parse_recipe
+    from readlet.storage.config_files import read_json
+    from readlet.storage.corruption import damage_of, stored_text
+
+    if batch_size < 0:
+        raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
+    path = reader_folder(folder)
+    if folder == BUNDLED:
+        warn_of_same_named_folder(BUNDLED)
+    config = read_json(path / "config.json")
+    if config.get("format") != FORMAT:
+        fault = f"format {config.get('format')} of {config.get('architecture')!r}"
+        raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
+    reader_files(path)  # checks them
+    with damage_of(path / "config.json"):
+        recipe = parse_recipe(config["recipe"], str(path / "config.json"))
+        try:
+            family = _family(config, device)
+        except ReadletError as error:
+            raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
+        if family.task != wanted:
+            fault = f"is a {_NAMES[family.task]}, not a {_NAMES[wanted]}"
+            raise bad_input(path, "", fault, _COMMANDS[family.task])
+        device = chosen_device(device) if family.needs_torch or device != AUTO else "cpu"
+        scorer = family.load(path, recipe, config)
+    calibration = read_json(path / "calibration.json")
+    metrics = read_json(path / "metrics.json")
+    with damage_of(path / "metrics.json"):
+        check_metrics(metrics)
+    notice = ""
+    if os.path.lexists(path / "NOTICE.md"):
+        with damage_of(path / "NOTICE.md"):
+            notice = stored_text(path / "NOTICE.md")
+    return StoredModel(scorer, recipe, config, calibration, metrics, notice, path, device)
+
+
+def stored_task(name: str) -> "TaskName | None":
+    """What the model in a folder is for; None if there is no model of a known kind."""
+    from readlet.models.kinds import family_of
+    from readlet.storage.config_files import own_json
+
+    architecture = (own_json(Path(name) / "config.json") or {}).get("architecture")
+    try:
+        return family_of(architecture).task if isinstance(architecture, str) else None
+    except ReadletError:
+        return None
+
+
+def needs_torch(name: str, *, device: str = AUTO) -> bool:
+    """Whether the model in a folder, or the `bundled` one, computes with torch on this device."""
+    from readlet.storage.config_files import own_json
+
+    config = own_json(reader_folder(name) / "config.json") or {}
+    try:
+        known = isinstance(config.get("architecture"), str)
+        return not known or _family(config, device).needs_torch
+    except ReadletError:
+        return True
+
+
+def _family(config: dict[str, Any], device: str) -> "Family":
+    """That of its architecture, or that of its ONNX model, if the folder has both forms."""
+    from readlet.models.kinds import family_of
+
+    exported = config.get("exported")
+    has_both = isinstance(exported, dict) and bool(exported.get("weights"))
+    return family_of("onnx" if has_both and prefers_onnx(device) else config["architecture"])
+
+
+def default_batch_size(device: str) -> int:
+    """Rows scored at once on a device: what keeps it busy."""
+    return _BATCH_SIZES.get(device.partition(":")[0], 32)

@@ -1,0 +1,144 @@
+"""What every request passes before it is read: host, key, size, time. And what all answers carry.
+
+Written for ASGI itself: the body is bounded before anything is made of it.
+"""
+
+import asyncio
+import hmac
+import json
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from readlet.serve.limits import Limits, RefusedError
+from readlet.serve.monitoring import Counters
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+# No inline scripts or styles, nothing from elsewhere, no frames around the page.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+
+
+class _Left(Exception):  # noqa: N818
+    """The client is gone; nobody reads an answer."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The application with its guard: itself an application."""
+
+    app: App
+    limits: Limits
+    counters: Counters
+    key: str  # empty: no key is asked for
+    # Names that a request may have reached the server by; None: any. Without a key, a page in the
+    # user's browser could otherwise point a name of its own at this server and read the answers.
+    hosts: frozenset[str] | None
+    public: frozenset[str]  # paths that need no key
+    paths: frozenset[str]  # all paths, for the counters
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        path = scope["path"] if scope["path"] in self.paths else "other"
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+                self.counters.add("readlet_requests_total", 1, path=path, status=status)
+                message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
+            await send(message)
+
+        try:
+            self._check(scope)
+            body = await self._body(scope, receive)
+            await self.app(scope, _replayed(body, receive), guarded)
+        except RefusedError as refused:
+            await _respond(guarded, refused)
+        except _Left:
+            return
+        taken = time.perf_counter() - began
+        self.counters.add("readlet_request_seconds_total", taken, path=path)
+
+    def _check(self, scope: MutableMapping[str, Any]) -> None:
+        headers = dict(scope["headers"])
+        host = _without_port(headers.get(b"host", b"").decode("latin-1"))
+        if self.hosts is not None and host not in self.hosts:
+            raise RefusedError(421, "this server answers for its own host only")
+        if self.key and scope["path"] not in self.public:
+            given = headers.get(b"authorization", b"")
+            if not hmac.compare_digest(given, b"Bearer " + self.key.encode()):
+                raise RefusedError(401, "send the key as `Authorization: Bearer KEY`")
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length[:20]) > self.limits.body_bytes:
+            raise self._too_large()
+
+    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self.limits.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _Left
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self.limits.body_bytes:
+                        raise self._too_large()
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            seconds = self.limits.body_seconds
+            raise RefusedError(408, f"the body did not arrive within {seconds:g} s") from None
+
+    def _too_large(self) -> RefusedError:
+        return RefusedError(413, f"more than {self.limits.body_bytes:,} bytes")
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body as one message; then what comes, which is that the client leaves."""
+    waiting = [body]
+
+    async def replay() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return replay
+
+
+def _without_port(host: str) -> str:
+    """`[::1]:8000` is `[::1]`."""
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).lower()
+
+
+async def _respond(send: Send, refused: RefusedError) -> None:
+    body = json.dumps({"reason": refused.reason}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    headers += [(name.lower().encode(), v.encode()) for name, v in refused.headers.items()]
+    if refused.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    # What is left of the body is not read.
+    headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

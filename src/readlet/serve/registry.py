@@ -1,0 +1,262 @@
+"""The models that a server has loaded, by name. They are read from disk once, at the start.
+
+Requests to what is queued: lists are paired, and their sizes are checked.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from readlet.errors import ReadletError, bad_input
+from readlet.inference.classifier import Classifier, Text
+from readlet.inference.inputs import check_languages
+from readlet.inference.model_folder import BASELINE, BUNDLED, Answerer
+from readlet.inference.reader import Reader, load_reader
+from readlet.inference.trained_model import stored_task
+from readlet.serve.batching import Batcher
+from readlet.serve.limits import Limits, RefusedError
+from readlet.serve.messages import AnswerRequest, ClassifyRequest, LayersRequest
+from readlet.serve.monitoring import Counters
+from readlet.types import Classification, Prediction, free_id
+
+if TYPE_CHECKING:
+    from readlet.inference.inspection import Inspection
+
+
+class Settings(NamedTuple):
+    """Questions with the same settings are computed together."""
+
+    n_best: int
+    threshold: float | None
+    impossible_share: float | None
+    always_answer: bool
+
+
+class Question(NamedTuple):
+    question: str
+    passage: str
+    settings: Settings
+    language: str = ""
+    question_language: str = ""
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """What a reader is asked."""
+        return {
+            "question": self.question,
+            "context": self.passage,
+            "language": self.language,
+            "question_language": self.question_language,
+        }
+
+
+@dataclass(frozen=True)
+class ServedReader:
+    model: Answerer
+    answers: Batcher[Question, Prediction]
+    layers: "Batcher[tuple[str, str], Inspection] | None"
+    why_no_layers: str = "its scores do not come from the layers of an encoder"
+
+
+@dataclass(frozen=True)
+class ServedClassifier:
+    model: Classifier
+    classes: Batcher[Text, Classification]
+
+
+@dataclass(frozen=True)
+class Models:
+    """Requests name models; a name that is not among these is unknown, and no file is looked at."""
+
+    readers: dict[str, ServedReader]
+    classifiers: dict[str, ServedClassifier]
+
+    def waiting(self) -> dict[str, int]:
+        """The lengths of the queues."""
+        readers = {name: len(served.answers) for name, served in self.readers.items()}
+        return readers | {name: len(served.classes) for name, served in self.classifiers.items()}
+
+    def close(self) -> None:
+        for reader in self.readers.values():
+            reader.answers.close()
+            if reader.layers is not None:
+                reader.layers.close()
+        for classifier in self.classifiers.values():
+            classifier.classes.close()
+
+
+def load_models(names: Sequence[str], device: str) -> dict[str, Answerer | Classifier]:
+    """Readers and classifiers by the last part of their path, numbered if two have the same."""
+    found: dict[str, Answerer | Classifier] = {}
+    for name in names:
+        special = name in (BUNDLED, BASELINE)
+        if not special and not (Path(name) / "config.json").is_file():
+            remedy = f"give the folder of a reader or classifier, `{BUNDLED}` or `{BASELINE}`"
+            raise bad_input(name, "", "no model there", remedy)
+        short = name if special else Path(name).resolve().name
+        is_classifier = not special and stored_task(name) == "classes"
+        load = Classifier.load if is_classifier else load_reader
+        found[free_id(short, found.keys())] = load(name, device=device)
+    return found
+
+
+def serve_models(
+    models: dict[str, Answerer | Classifier], limits: Limits, counters: Counters
+) -> Models:
+    """A queue for each model, and the threads that empty it."""
+    readers, classifiers = {}, {}
+    for name, model in models.items():
+        if isinstance(model, Classifier):
+            classifiers[name] = _classifier(name, model, limits, counters)
+        else:
+            readers[name] = _reader(name, model, limits, counters)
+    return Models(readers, classifiers)
+
+
+def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> ServedReader:
+    from readlet.models.family import LayeredScorer
+    from readlet.models.onnx.scorer import OnnxScorer
+
+    def characters(asked: Question) -> int:
+        return len(asked.passage)
+
+    if isinstance(model, Reader) and isinstance(model.scorer, OnnxScorer):
+
+        def compute(asked: list[Question]) -> list[Prediction]:
+            return answer_all(model, asked)
+
+        workers = model.scorer.workers
+        workers.prepare()  # models are read from disk once, at the start
+        batcher = Batcher(name, compute, limits, counters, characters, threads=workers.threads)
+        reason = "it runs as an ONNX model, which shows no layers; serve it with --device cpu"
+        return ServedReader(model, batcher, None, reason)
+    # Layers are collected by hooks in the model, which must not see other computations.
+    alone = threading.Lock()
+
+    def answer(asked: list[Question]) -> list[Prediction]:
+        with alone:
+            return answer_all(model, asked)
+
+    batcher = Batcher(name, answer, limits, counters, characters)
+    if not isinstance(model, Reader) or not isinstance(model.scorer, LayeredScorer):
+        return ServedReader(model, batcher, None)
+    reader = model
+
+    def inspect(asked: "list[tuple[str, str]]") -> "list[Inspection]":
+        from readlet.inference.inspection import inspect_answer
+
+        with alone:
+            return [inspect_answer(reader, question, passage) for question, passage in asked]
+
+    layers = Batcher(f"{name}: layers", inspect, limits, counters, lambda asked: len(asked[1]))
+    return ServedReader(model, batcher, layers)
+
+
+def _classifier(
+    name: str, model: Classifier, limits: Limits, counters: Counters
+) -> ServedClassifier:
+    def classify(texts: list[Text]) -> list[Classification]:
+        return list(model.predict_batch(texts))
+
+    def characters(text: Text) -> int:
+        return len(text) if isinstance(text, str) else sum(map(len, text))
+
+    return ServedClassifier(model, Batcher(name, classify, limits, counters, characters))
+
+
+def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
+    """Predictions in order; questions with the same settings are computed together."""
+    groups: dict[Settings, list[int]] = {}
+    for number, question in enumerate(asked):
+        groups.setdefault(question.settings, []).append(number)
+    found: dict[int, Prediction] = {}
+    for settings, numbers in groups.items():
+        pairs = [asked[number].asked for number in numbers]
+        predictions = reader.answer_batch(
+            pairs,
+            settings.n_best,
+            threshold=settings.threshold,
+            impossible_share=settings.impossible_share,
+            always_answer=settings.always_answer,
+        )
+        found.update(zip(numbers, predictions, strict=True))
+    return [found[number] for number in range(len(asked))]
+
+
+def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
+    """The questions of a request, each with its passage."""
+    if asked.threshold is not None and asked.always_answer:
+        raise RefusedError(422, "threshold: not together with always_answer; leave one out")
+    if asked.impossible_share is not None and asked.always_answer:
+        raise RefusedError(422, "impossible_share: not together with always_answer; leave one out")
+    if asked.n_best > limits.n_best:
+        raise RefusedError(422, f"n_best: {asked.n_best}; at most {limits.n_best}")
+    questions = _listed(asked.question, "question", limits)
+    if isinstance(asked.passage, str):
+        passages = [asked.passage] * len(questions)
+    else:
+        passages = _listed(asked.passage, "passage", limits)
+    if len(questions) != len(passages):
+        reason = f"{len(questions)} questions, {len(passages)} passages"
+        raise RefusedError(422, f"{reason}; give one passage, or one for each question")
+    for question, passage in zip(questions, passages, strict=True):
+        _check_question(question, passage, limits)
+    settings = Settings(asked.n_best, asked.threshold, asked.impossible_share, asked.always_answer)
+    languages = (asked.language, asked.question_language)
+    try:
+        check_languages(*languages)
+    except ReadletError:
+        raise RefusedError(422, "language: unknown; give a code such as en or es") from None
+    return [Question(q, p, settings, *languages) for q, p in zip(questions, passages, strict=True)]
+
+
+def single_question(asked: LayersRequest, limits: Limits) -> tuple[str, str]:
+    """A question with its passage."""
+    _check_question(asked.question, asked.passage, limits)
+    return asked.question, asked.passage
+
+
+def class_texts(asked: ClassifyRequest, limits: Limits, *, pairs: bool) -> list[Text]:
+    """The texts of a request, or its pairs of texts."""
+    texts = _listed(asked.text, "text", limits)
+    for text in texts:
+        _check(text, "text", limits.text_characters)
+    if (asked.second is not None) != pairs:
+        remedy = "give `second`, too" if pairs else "leave `second` out"
+        raise RefusedError(422, f"was trained on {'pairs' if pairs else 'single texts'}; {remedy}")
+    if asked.second is None:
+        return list(texts)
+    seconds = _listed(asked.second, "second", limits)
+    if len(texts) != len(seconds):
+        reason = f"{len(texts)} texts, {len(seconds)} second texts"
+        raise RefusedError(422, f"{reason}; give one for each text")
+    for text in seconds:
+        _check(text, "second", limits.text_characters)
+    return list(zip(texts, seconds, strict=True))
+
+
+def _listed(given: str | list[str], name: str, limits: Limits) -> list[str]:
+    texts = [given] if isinstance(given, str) else given
+    if not texts:
+        raise RefusedError(422, f"{name}: the list is empty")
+    if len(texts) > limits.questions:
+        raise RefusedError(422, f"{name}: {len(texts)} of them; at most {limits.questions}")
+    return texts
+
+
+def _check_question(question: str, passage: str, limits: Limits) -> None:
+    _check(question, "question", limits.question_characters)
+    _check(passage, "passage", limits.passage_characters)
+
+
+def _check(text: str, name: str, most: int) -> None:
+    if not text.strip():
+        raise RefusedError(422, f"{name}: is empty")
+    if len(text) > most:
+        raise RefusedError(422, f"{name}: {len(text):,} characters; at most {most:,}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # JSON can name it, but no answer could contain it
+        raise RefusedError(422, f"{name}: character {error.start} is a lone surrogate") from None

@@ -1,0 +1,239 @@
+"""From files and readers to an evaluation."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from readlet.bundled import corpus
+from readlet.data import read_examples
+from readlet.errors import ReadletError
+from readlet.evaluation.evaluation import ClassEvaluation
+from readlet.evaluation.squad import exact_match
+from readlet.inference.baseline import LexicalBaseline
+from readlet.inference.evaluate_questions import (
+    evaluate_questions,
+    predict,
+    read_predictions,
+    read_probabilities,
+    write_predictions,
+)
+from readlet.inference.evaluate_texts import evaluate_sentences
+
+TEST = str(corpus("test"))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], Path]:
+    """A new file with that text."""
+
+    def write(text: str) -> Path:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_predictions_are_read_as_written(tmp_path: Path) -> None:
+    predictions = {"q1": "Łódź – 東京", "q2": "", 'q"3\n': "a\tb"}
+    write_predictions(tmp_path / "p.json", predictions)
+    assert read_predictions(tmp_path / "p.json") == predictions
+    assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == predictions
+
+
+def test_a_reader_and_its_saved_predictions_score_the_same(tmp_path: Path) -> None:
+    saved = tmp_path / "p.json"
+    live = evaluate_questions(TEST, reader="baseline", save=saved)
+    from_file = evaluate_questions(TEST, predictions=saved)
+    assert from_file.official.items() <= live.official.items()
+    assert from_file.intervals == live.intervals
+    assert from_file.breakdown == live.breakdown
+    # The reader also has its own no-answer probabilities.
+    assert live.official.keys() - from_file.official.keys() >= {"best_f1", "pr_f1_ap"}
+
+
+def test_probabilities_of_a_file_override_those_of_the_reader(
+    written: Callable[[str], Path],
+) -> None:
+    examples = list(read_examples(TEST))
+    knowing = {e.id: float(not e.answers) for e in examples}
+    got = evaluate_questions(
+        TEST, reader="baseline", na_probs=written(json.dumps(knowing)), threshold=0.5
+    )
+    assert got.official["NoAns_exact"] == 100.0
+    assert got.official["pr_oracle_ap"] == 100.0
+
+
+def test_predict_keeps_the_order_of_the_examples() -> None:
+    examples = list(read_examples(TEST))
+    predictions = predict(LexicalBaseline(), examples)
+    assert list(predictions) == [e.id for e in examples]
+    last = examples[-1]
+    assert predictions[last.id] == LexicalBaseline().answer(last.question, last.context)
+
+
+def test_the_best_answer_counts_where_the_reader_would_refuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Timid(LexicalBaseline):
+        """Has the answers of the baseline, but refuses at the least doubt."""
+
+        no_answer_threshold = 0.0
+
+    monkeypatch.setattr(
+        "readlet.inference.evaluate_questions.load_reader", lambda name, **_: Timid()
+    )
+    plain = evaluate_questions(TEST, reader="timid")
+    bold = evaluate_questions(TEST, reader="timid", always_answer=True)
+    monkeypatch.undo()
+    expected = evaluate_questions(TEST, reader="baseline")
+    assert plain.official["HasAns_f1"] < 5
+    # The best threshold is sought among all answers, also those that were refused.
+    assert plain.official["best_f1"] == expected.official["best_f1"] > 25
+    # Where every passage is taken to have an answer, there is no threshold to choose.
+    assert "best_f1" not in bold.official
+    assert bold.official["HasAns_f1"] >= expected.official["HasAns_f1"] > 0
+    assert bold.official["NoAns_f1"] < expected.official["NoAns_f1"]
+    with pytest.raises(ReadletError, match="name a reader instead"):
+        evaluate_questions(TEST, predictions=Path("p.json"), always_answer=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('["q1"]', "is a list"),
+        ('"q1"', "is a str"),
+        ("null", "is a NoneType"),
+        ('{"q1": 3}', "id 'q1': is 3"),
+        ('{"q1": null}', "id 'q1': is None"),
+        ('{"q0": "x", "q1": ["x"]}', "id 'q1'"),
+        ('{"q1": "x"', "line 1, column"),
+        ('{"q1": "x"} {}', "Extra data"),
+        ("", "empty"),
+        ("[" * 100_000, "not a text for every id"),
+        ('{"q1": ' + "1" * 5000 + "}", "not a text for every id"),
+    ],
+)
+def test_bad_predictions(written: Callable[[str], Path], content: str, message: str) -> None:
+    path = written(content)
+    with pytest.raises(ReadletError, match=message) as caught:
+        read_predictions(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["NaN", '"0.5"', "null", "true", "Infinity", "1" + "0" * 400])
+def test_bad_probabilities(written: Callable[[str], Path], value: str) -> None:
+    with pytest.raises(ReadletError, match=r"id 'q1'.*give a number"):
+        read_probabilities(written(f'{{"q0": 0.5, "q1": {value}}}'))
+
+
+def test_good_probabilities(written: Callable[[str], Path]) -> None:
+    # Any number orders the questions: values outside [0, 1] are valid, as in the official script.
+    assert read_probabilities(written('{"a": 0, "b": 0.5, "c": -7.25}')) == {
+        "a": 0,
+        "b": 0.5,
+        "c": -7.25,
+    }
+
+
+def test_data_without_questions(written: Callable[[str], Path]) -> None:
+    with pytest.raises(ReadletError, match="contains no questions"):
+        evaluate_questions(str(written('{"data": []}')), reader="baseline")
+
+
+def test_an_unknown_reader() -> None:
+    with pytest.raises(ReadletError, match=r"nobody.*baseline"):
+        evaluate_questions(TEST, reader="nobody")
+
+
+SST2 = "sentence\tlabel\ngood\t1\nbad\t0\nfine\t1\nawful\t0\n"
+
+
+def sentences(written: Callable[[str], Path], given: Any) -> ClassEvaluation:
+    return evaluate_sentences(str(written(SST2)), "sst2", written(json.dumps(given)))
+
+
+def test_sentences(written: Callable[[str], Path]) -> None:
+    found = sentences(written, {"1": 1, "2": 1, "3": 1, "4": 0})
+    assert found.official == {"accuracy": 75.0, "total": 4}
+    assert found.missing == []
+    low, high = found.intervals["accuracy"]
+    assert low < 75 < high
+    assert found.against is None
+
+
+def test_sentences_without_prediction_are_listed_and_wrong(written: Callable[[str], Path]) -> None:
+    # Wrong for either label: rows 2 (label 0) and 3 (label 1) are missing.
+    found = sentences(written, {"1": 1, "4": 0, "unknown": 1})
+    assert found.official["accuracy"] == 50.0
+    assert found.missing == ["2", "3"]
+
+
+def test_a_file_without_sentences(written: Callable[[str], Path]) -> None:
+    with pytest.raises(ReadletError, match="contains no texts; check how"):
+        evaluate_sentences(str(written("sentence\tlabel\n")), "sst2", written("{}"))
+
+
+@pytest.mark.parametrize("label", [2, -1, "2", None, 0.5, [1]])
+def test_bad_labels(written: Callable[[str], Path], label: Any) -> None:
+    with pytest.raises(ReadletError, match=r"id '2'.*give 0 or 1"):
+        sentences(written, {"1": 1, "2": label})
+
+
+def test_classes_may_be_text(written: Callable[[str], Path]) -> None:
+    assert sentences(written, {"1": "1", "2": "0"}) == sentences(written, {"1": 1, "2": 0})
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [("so so\t2", "row '2': label '2' is none of the classes"), ("so\t", "row '2': has no label")],
+)
+def test_a_row_that_is_not_of_the_task(
+    written: Callable[[str], Path], row: str, fault: str
+) -> None:
+    data = written(f"sentence\tlabel\nfine\t1\n{row}")
+    with pytest.raises(ReadletError, match=f"{data}: {fault}"):
+        evaluate_sentences(str(data), "sst2", written('{"1": 1}'))
+
+
+def test_the_calibration_error_of_a_reader_is_reported() -> None:
+    result = evaluate_questions(TEST, reader="baseline")
+    predictions = predict(LexicalBaseline(), examples := list(read_examples(TEST)))
+    gaps = []
+    for low in range(10):
+        rows = [e for e in examples if min(int(predictions[e.id].confidence * 10), 9) == low]
+        right = [
+            max(
+                (exact_match(predictions[e.id].text, a.text) for a in e.answers),
+                default=float(not predictions[e.id].text),
+            )
+            for e in rows
+        ]
+        gaps.append(
+            abs(sum(predictions[e.id].confidence for e in rows) - sum(right)) / len(examples)
+        )
+    assert result.calibration_error == pytest.approx(sum(gaps))
+    shown = result.as_json()
+    assert shown["calibration_error"] == result.calibration_error
+    assert sum(bin["predictions"] for bin in shown["reliability"]) == len(examples)
+
+
+def test_the_reliability_plot_is_written(tmp_path: Path) -> None:
+    plot = tmp_path / "plot.svg"
+    result = evaluate_questions(TEST, reader="baseline", plot=plot)
+    drawn = ElementTree.fromstring(plot.read_text("utf-8"))
+    title = f"calibration error {result.calibration_error:.3f} on {result.official['total']}"
+    assert title in "".join(drawn.itertext())
+    with pytest.raises(ReadletError, match="is also --save-predictions; give another"):
+        evaluate_questions(TEST, reader="baseline", save=plot, plot=plot, overwrite=True)
+    with pytest.raises(ReadletError, match="--plot: not with a file of predictions"):
+        evaluate_questions(TEST, predictions=Path("p.json"), plot=plot)
+    for wrong, remedy in (({"plot": "p.png"}, "ends in .svg"), ({"save": "p.csv"}, "in .json")):
+        named = {name: tmp_path / file for name, file in wrong.items()}
+        with pytest.raises(ReadletError, match=remedy):
+            evaluate_questions(TEST, reader="baseline", **named)

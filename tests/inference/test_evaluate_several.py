@@ -1,0 +1,52 @@
+"""One reader on several files."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from readlet.bundled import corpus
+from readlet.data import read_examples, write_examples
+from readlet.errors import ReadletError
+from readlet.inference.evaluate_questions import evaluate_questions, evaluate_several
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Two files with the same ids: one with impossible questions, one without."""
+    examples = list(read_examples(corpus("test")))
+    answerable = [replace(e, id=examples[n].id) for n, e in enumerate(examples) if e.answers]
+    paths = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    write_examples(Path(paths[0]), examples[:24])
+    write_examples(Path(paths[1]), answerable[:20])
+    return paths
+
+
+@pytest.mark.parametrize("options", [{}, {"threshold": 0.3}, {"always_answer": True}])
+def test_rows_are_those_of_single_files(files: list[str], options: dict[str, float]) -> None:
+    several = evaluate_several("baseline", files, **options)  # type: ignore[arg-type]
+    alone = [evaluate_questions(file, reader="baseline", **options) for file in files]  # type: ignore[arg-type]
+    assert list(several.parts) == files
+    for row, one in zip(several.parts.values(), alone, strict=True):
+        assert row.official == pytest.approx(one.official)
+        assert row.intervals == one.intervals
+        assert row.calibration_error == one.calibration_error
+        assert row.missing == []
+    together = several.together.official
+    assert together["total"] == 44
+    for name in ("exact", "f1"):
+        parts = sum(one.official[name] * one.official["total"] for one in alone)
+        assert together[name] == pytest.approx(parts / 44)
+    listed = several.as_json()
+    assert [row["file"] for row in listed["files"]] == files
+    assert listed["together"]["total"] == 44
+
+
+def test_bad_files(files: list[str], tmp_path: Path) -> None:
+    with pytest.raises(ReadletError, match="is given twice"):
+        evaluate_several("baseline", [files[0], files[0]])
+    write_examples(tmp_path / "empty.json", [])
+    with pytest.raises(ReadletError, match="contains no questions"):
+        evaluate_several("baseline", [files[0], str(tmp_path / "empty.json")])
+    with pytest.raises(ReadletError, match="no calibrated probabilities"):
+        evaluate_several("baseline", files, impossible_share=0.2)

@@ -1,0 +1,303 @@
+"""What an inspection shows: the numbers of the scorer itself, and sums that hold."""
+
+import sys
+import warnings
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from readlet.errors import ReadletError
+from readlet.inference.calibration import Calibration
+from readlet.inference.inspection import Inspection, inspect_answer, inspectable_reader
+from readlet.inference.inspection_plot import check_picture, save_picture
+from readlet.inference.reader import Reader
+from readlet.models.encoder.config import EncoderRecipe
+from readlet.models.encoder.family import EncoderFamily
+from readlet.models.encoder.scorer import EncoderScorer
+from readlet.text.rows import LONG_QUESTION
+from readlet.types import Example
+
+Build = Callable[..., Reader]
+
+QUESTION = "Who lit the lamp?"
+LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881."
+LONG = " ".join(f"Keeper {n} paid for the oil of the lamp at Cape Wick." for n in range(20))
+MIXES = ("last", "scalar", "scalar-softmax", "dot", "weighted", "encoder")
+SUMS = tuple(mix for mix in MIXES if mix != "encoder")
+
+
+def sharpened(reader: Reader) -> Reader:
+    """Larger queries: otherwise the scores of an untrained model are nearly equal."""
+    with torch.no_grad():
+        reader.scorer.module.mix.query *= 40  # type: ignore[attr-defined]
+    return reader
+
+
+@pytest.fixture
+def encoder_reader(random_encoder_reader: Build) -> Build:
+    def build(*words: Any, **options: Any) -> Reader:
+        return sharpened(random_encoder_reader(*words, **options))
+
+    return build
+
+
+def scores_of(reader: Reader, text: str) -> tuple[Any, Any]:
+    """Rows, and the scores of all of them as the reader computes them: start, end, null."""
+    rows = reader.scorer.encoder.encode([Example("", QUESTION, text)])
+    ((numbers, scores),) = reader.scorer.scores(rows, 64)
+    return rows, {int(row): (scores.start[i], scores.end[i], scores.null[i])
+                  for i, row in enumerate(numbers)}  # fmt: skip
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_the_scores_are_those_of_the_scorer(encoder_reader: Build, mix: str) -> None:
+    reader = encoder_reader(mix)
+    found = inspect_answer(reader, QUESTION, LAMP)
+    _, scores = scores_of(reader, LAMP)
+    start, end, null = scores[0]
+    places = len(found.offsets)
+    view = found.layers
+    assert view is not None
+    inside = view.scores[view.first : view.first + places]  # (P, 2)
+    for expected, shown, of_head in zip((start, end), found.scores.T, inside.T, strict=True):
+        np.testing.assert_array_equal(shown, expected[:places])
+        np.testing.assert_allclose(of_head, expected[:places], atol=1e-5)
+    np.testing.assert_allclose(view.scores[view.null], null, atol=1e-5)
+    assert found.null == tuple(null.tolist())
+
+
+@pytest.mark.parametrize("mix", SUMS)
+def test_contributions_sum_to_the_scores(encoder_reader: Build, mix: str) -> None:
+    view = inspect_answer(encoder_reader(mix), QUESTION, LAMP).layers
+    assert view is not None
+    assert view.contributions is not None
+    assert view.contributions.shape == (2, len(view.tokens), 2)
+    np.testing.assert_allclose(view.contributions.sum(axis=0), view.scores, atol=1e-4)
+    assert np.ptp(view.scores) > 0.5
+
+
+def test_a_block_over_the_layers_has_no_contributions(encoder_reader: Build) -> None:
+    view = inspect_answer(encoder_reader("encoder"), QUESTION, LAMP).layers
+    assert view is not None
+    assert view.contributions is None
+    np.testing.assert_allclose(view.weights.sum(axis=0), 1.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("mix", ["dot", "weighted", "scalar-softmax", "last"])
+def test_normalised_weights_sum_to_one(encoder_reader: Build, mix: str) -> None:
+    view = inspect_answer(encoder_reader(mix), QUESTION, LAMP).layers
+    assert view is not None
+    assert view.weights.shape == (2, len(view.tokens), 2)
+    np.testing.assert_allclose(view.weights.sum(axis=0), 1.0, atol=1e-5)
+
+
+def test_weights_of_dot_are_softmax_of_the_scores_of_each_layer(encoder_reader: Build) -> None:
+    """By hand from the hidden states of the encoder itself."""
+    reader = encoder_reader("dot")
+    view = inspect_answer(reader, QUESTION, LAMP).layers
+    assert view is not None
+    scorer: Any = reader.scorer
+    tokens = [scorer.encoder.tokenizer.token_to_id(token) for token in view.tokens]
+    separator = view.tokens.index("[SEP]") + 1
+    types = [0] * separator + [1] * (len(tokens) - separator)
+    with torch.no_grad():
+        states = scorer.module.encoder.network(
+            input_ids=torch.tensor([tokens]),
+            token_type_ids=torch.tensor([types]),
+            output_hidden_states=True,
+        ).hidden_states[1:]
+    query = scorer.module.mix.query.detach().numpy()  # (2, H)
+    each = np.stack([state[0].numpy() @ query.T for state in states])  # (N, T, 2)
+    odds = np.exp(each - each.max(axis=0))
+    weights = odds / odds.sum(axis=0)
+    np.testing.assert_allclose(view.weights, weights, atol=1e-4)
+    np.testing.assert_allclose(view.contributions, weights * each, atol=1e-3)
+
+
+def test_the_last_layer_alone_has_weight_and_score(encoder_reader: Build) -> None:
+    view = inspect_answer(encoder_reader("last"), QUESTION, LAMP).layers
+    assert view is not None
+    assert view.contributions is not None
+    assert not view.weights[0].any()
+    np.testing.assert_array_equal(view.contributions[0], 0.0)
+    np.testing.assert_allclose(view.contributions[1], view.scores, atol=1e-6)
+
+
+def test_the_best_answer_is_that_of_the_reader(encoder_reader: Build) -> None:
+    for seed in range(5):
+        reader = encoder_reader("dot", seed=seed)
+        for text in (LAMP, LONG):
+            found = inspect_answer(reader, QUESTION, text)
+            prediction = reader.answer(QUESTION, text)
+            assert found.prediction == prediction
+            best = prediction.n_best[0]
+            span = int(found.offsets[found.first, 0]), int(found.offsets[found.last, 1])
+            assert span == (best.start, best.end)
+
+
+def test_the_window_of_the_best_answer_is_shown(encoder_reader: Build) -> None:
+    reader = encoder_reader("dot", seed=3)
+    found = inspect_answer(reader, QUESTION, LONG)
+    rows, scores = scores_of(reader, LONG)
+    assert found.windows == len(rows) > 3
+    row = found.window - 1
+    np.testing.assert_array_equal(found.offsets, rows.places(row))
+    np.testing.assert_allclose(found.scores[:, 0], scores[row][0][: len(found.offsets)], atol=1e-5)
+    best = {
+        number: max(
+            start[i] + end[j]
+            for i in range(rows.row_window[number, 1])
+            for j in range(i, min(i + reader.scorer.max_answer, rows.row_window[number, 1]))
+        )
+        for number, (start, end, _) in scores.items()
+    }
+    assert best[row] == max(best.values())
+    assert sum(found.answer_scores) == pytest.approx(best[row], abs=1e-4)
+
+
+def test_labels_are_texts_of_the_passage(encoder_reader: Build) -> None:
+    found = inspect_answer(encoder_reader("dot"), QUESTION, "THE LAMP. Élan?")
+    shown = [label.removeprefix("##") for label in found.labels]
+    assert "".join(shown) == "THELAMP.Élan?"
+    assert any(label.startswith("##") for label in found.labels)
+    assert found.null_label == "[CLS]"
+
+
+def test_probabilities_and_no_answer_sum_to_one(random_reader: Build) -> None:
+    reader = random_reader(LAMP, null=True)
+    found = inspect_answer(reader, QUESTION, LAMP)
+    assert found.layers is None
+    total = found.probabilities.sum(axis=0) + found.prediction.no_answer  # (2,)
+    np.testing.assert_allclose(total, 1.0)
+    assert found.labels[:3] == ("The", "lamp", "at")
+    first = found.likeliest(0, 3)
+    assert len(first) == 3
+    assert found.probabilities[first[0], 0] == found.probabilities[:, 0].max()
+
+
+def test_a_reader_that_always_answers_has_no_null(random_reader: Build) -> None:
+    found = inspect_answer(random_reader(LAMP), QUESTION, LAMP)
+    assert found.null is None
+    assert found.as_json()["start"]["null"] is None
+    np.testing.assert_allclose(found.probabilities.sum(axis=0), 1.0)
+
+
+def test_an_encoder_that_always_answers(tiny_encoder: Callable[..., Path]) -> None:
+    recipe = EncoderRecipe.model_validate(
+        {
+            "model": {"encoder": str(tiny_encoder()), "mix": "dot"},
+            "data": {"max_context": 100, "overlap": 9},
+        }
+    )
+    family = EncoderFamily()
+    scorer = family.build(recipe, family.fit_encoder(recipe, []), can_refuse=False)
+    found = inspect_answer(Reader(scorer, recipe, Calibration()), QUESTION, LAMP)
+    assert found.null is None
+    assert [side for side, *_ in found.sources()] == ["start", "end"]
+
+
+def test_scores_that_are_normalised_afterwards(encoder_reader: Build) -> None:
+    reader = encoder_reader("dot")
+    scorer = reader.scorer
+    assert isinstance(scorer, EncoderScorer)
+    scorer.module.loss_gamma = 2.0
+    found = inspect_answer(reader, QUESTION, LAMP)
+    view = found.layers
+    assert view is not None
+    assert view.normalised
+    assert view.contributions is not None
+    np.testing.assert_allclose(view.contributions.sum(axis=0), view.scores, atol=1e-4)
+    assert not np.allclose(found.scores[0], view.scores[view.first], atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "most", "shown"),
+    [
+        (0, 1, 6, range(6)),
+        (9, 9, 6, range(7, 13)),
+        (18, 19, 6, range(14, 20)),
+        (5, 6, 99, range(20)),
+        (2, 11, 4, [2, 3, 10, 11]),
+        (2, 11, 5, [2, 3, 4, 10, 11]),
+    ],
+)
+def test_places_near_the_answer(first: int, last: int, most: int, shown: Any) -> None:
+    found = object.__new__(Inspection)
+    for name, value in (("offsets", np.zeros((20, 2))), ("first", first), ("last", last)):
+        object.__setattr__(found, name, value)
+    assert found.near_answer(most) == list(shown)
+
+
+@pytest.mark.parametrize(("question", "passage"), [("Who?", " \n"), (" ", LAMP)])
+def test_empty_texts(encoder_reader: Build, question: str, passage: str) -> None:
+    with pytest.raises(ReadletError, match=r"the question or the passage is empty; both need text"):
+        inspect_answer(encoder_reader("dot"), question, passage)
+
+
+def test_a_passage_without_words(encoder_reader: Build) -> None:
+    with pytest.raises(ReadletError, match=r"contains no words; give text"):
+        inspect_answer(encoder_reader("dot"), QUESTION, "\u200b")
+
+
+def test_a_question_that_is_too_long_is_reported(encoder_reader: Build) -> None:
+    with pytest.warns(UserWarning, match=LONG_QUESTION):
+        inspect_answer(encoder_reader("dot"), "Who lit the lamp? " * 40, LAMP)
+
+
+def test_the_baseline_has_no_scores() -> None:
+    with pytest.raises(ReadletError, match=r"baseline: has no scores to inspect; give a trained"):
+        inspectable_reader("baseline")
+
+
+@pytest.mark.parametrize(
+    ("mix", "suffix"),
+    [("dot", ".svg"), ("scalar", ".svg"), ("encoder", ".svg"), ("scalar", ".png")],
+)
+def test_pictures(encoder_reader: Build, tmp_path: Path, mix: str, suffix: str) -> None:
+    pytest.importorskip("matplotlib")
+    out = tmp_path / f"picture{suffix}"
+    text = "It cost $5 & $6 <then>, \x07 said Ada. " * 4  # the bell is no character of XML
+    found = inspect_answer(encoder_reader(mix), "Why $5 or $6?", text)
+    save_picture(found, out)
+    written = out.read_bytes()
+    assert written.startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
+    if suffix == ".svg":
+        texts = "".join(ET.fromstring(written.decode()).itertext())
+        assert "Why $5 or $6?" in texts
+        assert "[CLS]" in texts
+        assert ("what each layer adds to the score" in texts) == (mix != "encoder")
+        assert ("no sum over the layers" in texts) == (mix == "encoder")
+    if mix == "scalar":  # once for each kind of file
+        save_picture(found, out)
+        assert out.read_bytes() == written
+
+
+def test_a_picture_of_words(random_reader: Build, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for null in (True, False):
+        out = tmp_path / f"{null}.svg"
+        save_picture(inspect_answer(random_reader(LAMP, null=null), QUESTION, LAMP), out)
+        assert "Brook</text>" in out.read_text("utf-8")
+        assert ("no answer</text>" in out.read_text("utf-8")) == null
+
+
+def test_characters_that_no_font_has(random_reader: Build, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = inspect_answer(random_reader(LAMP), QUESTION, "\U000e0101 \U0001f9ea Ada \U00018b00.")
+    with pytest.warns(UserWarning, match="save as .svg instead"):
+        save_picture(found, tmp_path / "picture.png")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save_picture(found, tmp_path / "picture.svg")
+
+
+def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ReadletError, match=r"--save: matplotlib is missing; .*install .*plots"):
+        check_picture(tmp_path / "picture.png", [], overwrite=False)

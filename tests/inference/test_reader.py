@@ -1,0 +1,581 @@
+"""Reader: its guarantees for every text, and that a folder gives the same reader again."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+from unicodedata import normalize
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from readlet.errors import ReadletError
+from readlet.inference.baseline import LexicalBaseline
+from readlet.inference.calibration import Calibration
+from readlet.inference.reader import Reader, load_reader
+from readlet.types import Prediction
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*long question")
+
+Build = Callable[..., Reader]
+
+LAMP = (
+    "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil, and the "
+    "keepers' houses stood empty for years. El puente viejo une las dos orillas del río; "
+    "東京は日本の首都です。 Its last keeper, Ines Calder, left in 1953."
+)
+PIECES = (
+    "Who lit the lamp ? in 1881 , . ¿ río straße 東京 はし ไทย العربية हिन्दी 한국어 l’eau don't "
+    "U.S. 12,5 👩🏽\u200d🚀 🇫🇷 e\u0301 \x00 \x1f \ufeff \u200b \ud83d \u2028 \n \t \u00a0"
+).split(" ")
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=60).map(" ".join) | st.text(max_size=80)
+
+
+def questions(count: int) -> list[tuple[str, str]]:
+    """Pairs of very different lengths."""
+    words = LAMP.split()
+    return [
+        (f"{words[i % len(words)]} {words[i * 7 % len(words)]}?", " ".join(words[: 1 + i * 5 % 47]))
+        for i in range(count)
+    ]
+
+
+def test_long_questions_are_counted_over_all_chunks(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 7; Python would show two equal warnings as one."""
+    monkeypatch.setattr("readlet.inference.reader.CHUNK", 2)
+    pairs = [("Who lit it ? " * (60 if i % 2 else 1), LAMP) for i in range(6)]
+    with pytest.warns(UserWarning, match="long question") as caught:
+        assert len(list(reader.answer_batch(pairs))) == 6
+    assert [str(warning.message)[:18] for warning in caught] == ["3 × long question:"]
+    with pytest.warns(UserWarning, match="^1 × long question"):
+        reader.answer(*pairs[1])
+
+
+@pytest.fixture(scope="module")
+def reader(random_reader: Build) -> Reader:
+    return random_reader(LAMP, null=False)
+
+
+@pytest.fixture(scope="module")
+def refusing(random_reader: Build) -> Reader:
+    """A reader that refuses about half of the questions."""
+    reader = random_reader(LAMP, null=True, seed=3)
+    middle = median(p.no_answer for p in reader.answer_batch(questions(40)))
+    reader.calibration = Calibration(temperature=1.1, no_answer_threshold=middle, questions=9)
+    reader.metrics = {"dev": {"exact": 1.5, "f1": 2.25}, "dev_source": "río.json", "steps": 3}
+    return reader
+
+
+def check_properties(context: str, prediction: Prediction, n_best: int = 5) -> None:
+    """Properties of every prediction of every reader."""
+    assert 0 <= prediction.score <= 1
+    assert 0 <= prediction.no_answer <= 1
+    assert context[prediction.start : prediction.end] == prediction.text
+    if prediction.refused:
+        assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
+    else:
+        assert prediction.n_best[0].text == prediction.text
+    for candidate in prediction.n_best:
+        assert candidate.text
+        assert context[candidate.start : candidate.end] == candidate.text
+        assert 0 <= candidate.score <= 1
+    texts = [candidate.text for candidate in prediction.n_best]
+    assert len(set(texts)) == len(texts) <= n_best
+    scores = [candidate.score for candidate in prediction.n_best]
+    assert scores == sorted(scores, reverse=True)
+
+
+@settings(max_examples=60)
+@given(TEXTS, TEXTS)
+@example("Who lit the lamp?", LAMP)
+@example("", LAMP)
+@example("?", "\ud83d half a pair")
+def test_properties(reader: Reader, refusing: Reader, question: str, context: str) -> None:
+    for one in (reader, refusing):
+        check_properties(context, one.answer(question, context))
+
+
+@pytest.mark.parametrize("context", ["", " \n\t", "\u2003"])
+def test_an_empty_passage_has_no_answer(reader: Reader, context: str) -> None:
+    prediction = reader.answer("Who lit the lamp?", context)
+    assert (prediction.refused, prediction.no_answer, prediction.n_best) == (True, 1.0, ())
+
+
+@pytest.mark.parametrize("question", ["", "  "])
+def test_an_empty_question_has_no_answer(reader: Reader, question: str) -> None:
+    assert reader.answer(question, LAMP).refused
+
+
+@pytest.mark.parametrize("text", ["ᚠᛇᚻ᛫ᛒᛦᚦ", "𐎠𐎢𐎼", "ꦲꦏ꧀ꦱꦫ ꦗꦮ", "🜁🜂🜃", "לוּחַ"])
+def test_an_unseen_script_is_read(reader: Reader, text: str) -> None:
+    prediction = reader.answer(f"{text}?", f"{text} {text[::-1]} {text}")
+    check_properties(f"{text} {text[::-1]} {text}", prediction)
+    assert not prediction.refused
+
+
+def test_a_question_as_long_as_a_page(reader: Reader) -> None:
+    check_properties(LAMP, reader.answer("Who lit the lamp? " * 500, LAMP))
+
+
+def test_a_passage_of_a_million_characters(random_reader: Build) -> None:
+    reader = random_reader(LAMP, max_context=200, overlap=20)
+    context = LAMP * (1_000_000 // len(LAMP) + 1)
+    start = time.perf_counter()
+    prediction = reader.answer("Who lit the lamp?", context)
+    assert time.perf_counter() - start < 60
+    check_properties(context, prediction)
+    assert not prediction.refused
+
+
+def near(one: Prediction, two: Prediction) -> bool:
+    return (
+        (one.text, one.start, one.end) == (two.text, two.start, two.end)
+        and one.score == pytest.approx(two.score, abs=1e-4)
+        and one.no_answer == pytest.approx(two.no_answer, abs=1e-4)
+        and [c.score for c in one.n_best] == pytest.approx([c.score for c in two.n_best], abs=1e-4)
+    )
+
+
+def test_a_batch_is_in_order_and_equals_single_questions(
+    reader: Reader, refusing: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = questions(40)
+    for one in (reader, refusing):
+        alone = [one.answer(*pair) for pair in pairs]
+        assert len({round(p.n_best[0].score, 6) for p in alone}) > 20  # not all the same
+        for chunk in (1, 3, 512):
+            monkeypatch.setattr("readlet.inference.reader.CHUNK", chunk)
+            together = list(one.answer_batch(pairs))
+            assert all(near(a, b) for a, b in zip(together, alone, strict=True)), chunk
+            turned = list(one.answer_batch(pairs[::-1]))[::-1]
+            assert all(near(a, b) for a, b in zip(turned, alone, strict=True)), chunk
+            assert list(one.answer_batch([])) == []
+
+
+def test_a_batch_reads_at_most_one_chunk_ahead(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("readlet.inference.reader.CHUNK", 4)
+    taken = []
+
+    def endless() -> Iterator[tuple[str, str]]:
+        number = 0
+        while True:
+            taken.append(number)
+            yield f"Who lit lamp {number}?", LAMP
+            number += 1
+
+    answers = reader.answer_batch(endless())
+    assert taken == []
+    for given_back in range(1, 14):
+        next(answers)
+        assert given_back <= len(taken) < given_back + 4
+
+
+def test_numbers_of_numpy_and_languages_with_a_region(random_reader: Build) -> None:
+    reader = random_reader()
+    plain = reader.answer("Who?", "Ada lit the lamp.", 2, threshold=0.5, language="en")
+    given = reader.answer(
+        "Who?", "Ada lit the lamp.", np.int64(2), threshold=np.float32(0.5), language="en-GB"
+    )
+    assert given == plain
+    with pytest.raises(ReadletError, match="is unknown; give a code"):
+        reader.answer("Who?", "Ada lit the lamp.", language=["en"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wanted", [0, -1, 10**6])
+def test_n_best_out_of_range_is_rejected(random_reader: Build, wanted: int) -> None:
+    for reader in (random_reader(LAMP), load_reader("baseline")):
+        with pytest.raises(ReadletError, match=rf"n_best: {wanted}; must be a number from 1"):
+            reader.answer("Who lit the lamp?", LAMP, wanted)
+
+
+def test_as_many_answers_as_requested(random_reader: Build) -> None:
+    reader = random_reader(LAMP)
+    for n in (1, 12):
+        prediction = reader.answer("Who lit the lamp?", LAMP, n)
+        assert len(prediction.n_best) == n
+        check_properties(LAMP, prediction, n)
+
+
+@pytest.fixture
+def folder(refusing: Reader, tmp_path: Path) -> Path:
+    place = tmp_path / "a reader"
+    refusing.save(place)
+    return place
+
+
+def test_save_and_load_give_the_same_to_the_bit(refusing: Reader, folder: Path) -> None:
+    """Law 5."""
+    loaded = Reader.load(folder)
+    for one, two in (
+        (refusing.scorer.encoder.vocabulary, loaded.scorer.encoder.vocabulary),
+        (refusing.recipe, loaded.recipe),
+        (refusing.calibration, loaded.calibration),
+        (refusing.metrics, loaded.metrics),
+        (refusing.scorer.can_refuse, loaded.scorer.can_refuse),
+        (refusing.name, loaded.name),
+    ):
+        assert one == two
+    before, after = refusing.scorer.module.state_dict(), loaded.scorer.module.state_dict()
+    assert before.keys() == after.keys()
+    for name, tensor in before.items():
+        assert torch.equal(tensor, after[name]), name
+    pairs = questions(25)
+    predictions = list(refusing.answer_batch(pairs))
+    assert predictions == list(loaded.answer_batch(pairs))  # floats compared without tolerance
+    assert {p.refused for p in predictions} == {True, False}
+    assert not loaded.scorer.module.training
+
+
+def test_saving_twice_gives_the_same_files(refusing: Reader, folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    Reader.load(folder).save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_folder_is_complete_and_has_no_pickle(folder: Path) -> None:
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "config.json",
+        "vocabulary.json",
+        "calibration.json",
+        "metrics.json",
+        "model.safetensors",
+        "README.md",
+    }
+    for path in folder.iterdir():
+        start = path.read_bytes()[:2]
+        assert start != b"PK", path.name  # what torch.save writes is a zip of pickles
+        assert start[:1] != b"\x80", path.name
+        if path.suffix == ".json":
+            assert isinstance(json.loads(path.read_text("utf-8")), dict)
+    card = (folder / "README.md").read_text("utf-8")
+    for expected in ("bundled:train", "model.width", "f1 | 2.25", "torch ", "seed 0", "commit "):
+        assert expected in card
+
+
+def test_words_of_any_kind_are_saved_and_loaded(random_reader: Build, tmp_path: Path) -> None:
+    reader = random_reader(" ".join(PIECES), " \ud83d half")
+    reader.save(tmp_path / "odd")
+    loaded = Reader.load(tmp_path / "odd")
+    assert loaded.scorer.encoder.vocabulary == reader.scorer.encoder.vocabulary
+
+
+NAMES = ["config.json", "vocabulary.json", "calibration.json", "metrics.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "damage", ["missing", "empty", "half", "garbage", "list", "object", "folder"]
+)
+def test_a_damaged_file_is_named(folder: Path, name: str, damage: str) -> None:
+    path = folder / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage != "missing":
+        half = content[: len(content) // 2]
+        kinds = {"empty": b"", "half": half, "garbage": b"\xff\x00\xfe", "list": b"[]"}
+        path.write_bytes(kinds.get(damage, b"{}"))
+    if damage == "object" and name == "metrics.json":
+        Reader.load(folder)  # no field of it is needed
+        return
+    with pytest.raises(ReadletError) as caught:
+        Reader.load(folder)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+LARGE = {"model": {"blocks": 256, "convolutions": 256, "width": 2048, "feed_forward": 16_384}}
+
+
+def change(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "named"),
+    [
+        ("config.json", {"format": 2}, "config.json"),
+        ("config.json", {"architecture": "encoder"}, "config.json"),
+        ("config.json", {"recipe": {"model": {"widht": 8}}}, "widht"),
+        ("config.json", {"recipe": 3}, "config.json"),
+        ("config.json", {"stored": "int4"}, "config.json"),
+        ("config.json", {"stored": ["float16"]}, "config.json"),
+        # The weights have another width.
+        ("config.json", {"recipe": {}}, "model.safetensors"),
+        ("calibration.json", {"temperature": 0}, "calibration.json"),
+        ("calibration.json", {"temperature": "warm"}, "calibration.json"),
+        ("calibration.json", {"heat": 1}, "calibration.json"),
+        ("vocabulary.json", {"max_characters": None}, "vocabulary.json"),
+        ("vocabulary.json", {"trainable": 7}, "vocabulary.json"),
+        ("vocabulary.json", {"frozen": ["sea"]}, "vocabulary.json"),
+        ("vocabulary.json", {"trainable": []}, "vocabulary.json"),
+        ("vocabulary.json", {"characters": "ab"}, "model.safetensors"),
+        ("vocabulary.json", {"characters": ["a"]}, "characters: not a text"),
+        ("vocabulary.json", {"trainable": [1]}, "words: not a list of texts"),
+        ("vocabulary.json", {"max_characters": 0}, "max_characters: 0 instead of"),
+        ("vocabulary.json", {"max_characters": 10**9}, "max_characters: 1000000000 instead of"),
+        ("vocabulary.json", {"max_characters": True}, "max_characters: True instead of"),
+        ("config.json", {"null_answer": "yes"}, "null_answer: 'yes' is neither true nor false"),
+        ("config.json", {"null_answer": 1}, "null_answer: 1 is neither"),
+        ("config.json", {"files": ["../x"]}, "files: not a list of names"),
+        ("config.json", {"recipe": {"model": {"blocks": 10**7}}}, "model.blocks: .* 10000000"),
+        # Within the limits of a recipe, but of terabytes: compared with the weights first.
+        ("config.json", {"recipe": LARGE}, r"model.safetensors: is damaged .* of the recipe"),
+        ("config.json", {"recipe": {"words": {"max_characters": 0}}}, "words.max_characters: "),
+        ("calibration.json", {"temperature": True}, "calibration.json"),
+        ("calibration.json", {"temperature": 1e-300}, "calibration.json"),
+        ("calibration.json", {"no_answer_threshold": "0.5"}, "calibration.json"),
+        ("metrics.json", {"dev": 3}, "dev: 3 is no dict"),
+        ("metrics.json", {"dev": {"f1": "high"}}, "dev, f1: 'high' is no number"),
+    ],
+)
+def test_files_that_do_not_match_are_rejected(
+    folder: Path, name: str, values: dict[str, Any], named: str
+) -> None:
+    change(folder / name, **values)
+    with pytest.raises(ReadletError, match=named):
+        Reader.load(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_weights_that_are_no_numbers_are_rejected(folder: Path, value: float) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    name = "blocks.0.rest.attention.output.weight"
+    name = name if name in weights else sorted(weights)[0]
+    weights[name].view(-1)[-1] = value
+    save_file(weights, path)
+    with pytest.raises(ReadletError, match=f"{name}: a value is NaN or infinite"):
+        Reader.load(folder)
+
+
+@pytest.mark.parametrize("name", ["temperature", "no_answer_threshold"])
+def test_a_calibration_without_its_values_is_damaged(folder: Path, name: str) -> None:
+    path = folder / "calibration.json"
+    values = json.loads(path.read_text("utf-8"))
+    del values[name]
+    path.write_text(json.dumps(values))
+    with pytest.raises(ReadletError, match=rf"calibration.json: is damaged .*{name} is missing"):
+        Reader.load(folder)
+
+
+def test_a_notice_is_saved_with_the_reader(refusing: Reader, tmp_path: Path) -> None:
+    notice = "Questions by Ada Brook, río.org,\nunder a licence of her own.\n"
+    noticed = replace(refusing, notice=notice)
+    noticed.save(tmp_path / "one")
+    assert (tmp_path / "one" / "NOTICE.md").read_text("utf-8") == notice
+    loaded = Reader.load(tmp_path / "one")
+    assert loaded.notice == notice
+    loaded.save(tmp_path / "two")
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
+    assert notice in (tmp_path / "two" / "README.md").read_text("utf-8")
+    refusing.save(str(tmp_path / "two"))  # over the other reader
+    assert Reader.load(tmp_path / "two").notice == ""
+    (tmp_path / "two" / "NOTICE.md").write_bytes(b"\xff")
+    with pytest.raises(ReadletError, match=r"NOTICE\.md: is damaged"):
+        Reader.load(tmp_path / "two")
+
+
+def test_rows_of_zeros_may_be_stored_or_not(refusing: Reader, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    stored = weights["embedding.frozen"]  # (words, 6)
+    assert len(stored) == len(refusing.scorer.encoder.vocabulary.frozen)
+    zeros = torch.zeros(refusing.scorer.encoder.vocabulary.trainable_rows, 6)
+    save_file(weights | {"embedding.frozen": torch.cat([zeros, stored])}, path)
+    pairs = questions(5)
+    predictions = list(Reader.load(folder).answer_batch(pairs))
+    assert predictions == list(refusing.answer_batch(pairs))
+    save_file(weights | {"embedding.frozen": torch.cat([zeros[1:], stored])}, path)
+    with pytest.raises(ReadletError, match=r"do not match vocabulary\.json"):
+        Reader.load(folder)
+
+
+def test_the_bundled_reader(
+    refusing: Reader, bundle: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle(refusing)
+    expected = refusing.answer("Who lit the lamp?", LAMP)
+    for loaded in (Reader.load(), Reader.load("bundled"), load_reader("bundled")):
+        assert loaded.answer("Who lit the lamp?", LAMP) == expected
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["bundled", "baseline"])
+def test_a_folder_of_the_same_name_is_not_used(
+    name: str,
+    reader: Reader,
+    refusing: Reader,
+    bundle: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bundle(replace(refusing, recipe=refusing.recipe.model_copy(update={"name": "inside"})))
+    monkeypatch.chdir(tmp_path)
+    reader.save(Path(name))
+    taken = load_reader(name)
+    assert taken.name == {"bundled": "inside", "baseline": LexicalBaseline().name}[name]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"readlet: `{name}` is the reader that comes with Readlet")
+    assert line.endswith(f"write ./{name}")
+    assert load_reader(f"./{name}").name == Reader.load(Path(name)).name == "tiny-random"
+    assert capsys.readouterr().err == ""
+
+
+def test_a_package_without_a_reader_reports_it(bundle: Callable[..., Path]) -> None:
+    bundle()
+    for load in (Reader.load, lambda: Reader.load("bundled"), lambda: load_reader("bundled")):
+        with pytest.raises(ReadletError, match="this copy of Readlet comes without a reader") as e:
+            load()
+        assert "./bundled" in str(e.value)
+        assert "\n" not in str(e.value)
+
+
+def test_load_reader_by_name(folder: Path, tmp_path: Path) -> None:
+    assert isinstance(load_reader("baseline"), LexicalBaseline)
+    assert load_reader(str(folder)).name == "tiny-random"
+    with pytest.raises(ReadletError, match="no reader there"):
+        load_reader(str(tmp_path / "nothing"))
+
+
+def test_importing_the_class_loads_no_tensors() -> None:
+    program = (
+        "import sys\n"
+        "from readlet.inference.reader import Reader, load_reader\n"
+        "load_reader('baseline')\n"
+        "print([name for name in ('torch', 'transformers', 'safetensors') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_config_is_written_last(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It completes the folder: a crash before must not leave what looks like a reader."""
+    written = []
+    move = os.replace
+
+    def recorded(draft: Any, path: Any) -> None:
+        if Path(path).parent == tmp_path:  # not those of the draft
+            written.append(Path(path).name)
+        move(draft, path)
+
+    monkeypatch.setattr(os, "replace", recorded)
+    replace(reader, notice="By Ada Brook.").save(tmp_path)
+    assert sorted(written) == sorted(path.name for path in tmp_path.iterdir())
+    assert written[-1] == "config.json"
+    assert "model.safetensors" in written[:-1]
+
+
+@pytest.mark.parametrize("last", ["model.safetensors", "vocabulary.json", "README.md"])
+def test_an_interrupted_replacement_leaves_no_reader(
+    random_reader: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    """New weights must never be combined with an old vocabulary."""
+    random_reader("the old words").save(tmp_path)
+    move = os.replace
+
+    def stopped(draft: Any, path: Any) -> None:
+        move(draft, path)
+        if Path(path) == tmp_path / last:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        random_reader("the new words").save(tmp_path)
+    with pytest.raises(ReadletError, match=r"config\.json: is missing"):
+        Reader.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [(name, "not available on this machine") for name in ("tpu9", "cuda:99", "", "meta")],
+)
+def test_missing_devices(folder: Path, device: str, message: str) -> None:
+    with pytest.raises(ReadletError, match=message):
+        Reader.load(folder, device=device)
+
+
+def test_a_reader_knows_its_device_and_batch_size(refusing: Reader, folder: Path) -> None:
+    usual, small = Reader.load(folder), Reader.load(folder, device="cpu", batch_size=3)
+    assert (usual.device, usual.rows_at_once, small.rows_at_once) == ("cpu", 32, 3)
+    pairs = questions(25)
+    for one, two in zip(usual.answer_batch(pairs), small.answer_batch(pairs), strict=True):
+        assert (one.text, one.start) == (two.text, two.start)
+        assert one.score == pytest.approx(two.score, abs=1e-5)
+    with pytest.raises(ReadletError, match="batch_size: -1"):
+        Reader.load(folder, batch_size=-1)
+
+
+def test_a_reader_is_named_in_one_line(refusing: Reader) -> None:
+    assert repr(refusing) == f"Reader('{refusing.recipe.name}', device='cpu')"
+
+
+def test_combining_accents_change_no_answer(refusing: Reader) -> None:
+    asked = "¿Qué une las dos orillas del río?"
+    whole = refusing.answer(asked, LAMP)
+    apart = refusing.answer(normalize("NFD", asked), normalize("NFD", LAMP))
+    assert (apart.score, apart.no_answer) == (whole.score, whole.no_answer)
+    assert normalize("NFC", apart.text) == whole.text
+    check_properties(normalize("NFD", LAMP), apart)
+
+
+def test_the_expected_share_of_impossible_questions_moves_all_probabilities(
+    random_reader: Build,
+) -> None:
+    reader = random_reader(LAMP, null=True)
+    found = [
+        reader.answer("Who lit the lamp?", LAMP, impossible_share=share)
+        for share in (0.1, 0.5, 0.9)
+    ]
+    assert found[1] == reader.answer("Who lit the lamp?", LAMP)  # uncalibrated: an even prior
+    doubts = [prediction.no_answer for prediction in found]
+    assert doubts == sorted(doubts)
+    assert doubts[0] < doubts[2]
+    for one in found:
+        # Given that there is an answer, nothing has changed.
+        shares = [candidate.score / (1 - one.no_answer) for candidate in one.n_best]
+        usual = [candidate.score / (1 - doubts[1]) for candidate in found[1].n_best]
+        assert shares == pytest.approx(usual)
+        assert one.refused == (one.no_answer > reader.no_answer_threshold)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"impossible_share": 0.0}, "impossible-share: 0.0; give a number between 0 and 1"),
+        ({"impossible_share": 1.0}, "between 0 and 1"),
+        ({"impossible_share": float("nan")}, "between 0 and 1"),
+        ({"impossible_share": True}, "between 0 and 1"),
+        ({"impossible_share": 0.2, "always_answer": True}, "not together with always-answer"),
+    ],
+)
+def test_bad_shares(random_reader: Build, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ReadletError, match=message):
+        random_reader(LAMP, null=True).answer("Who?", LAMP, **options)
+
+
+def test_a_reader_that_never_refuses_has_no_share_to_move(random_reader: Build) -> None:
+    with pytest.raises(ReadletError, match="never refuses; leave it out"):
+        random_reader(LAMP).answer("Who?", LAMP, impossible_share=0.2)

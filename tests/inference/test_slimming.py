@@ -1,0 +1,262 @@
+"""Slim readers: an oracle that only removes words and rounds, and sizes tried one by one."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from readlet.data import write_examples
+from readlet.errors import ReadletError
+from readlet.inference.reader import Reader
+from readlet.inference.slimming import slim, slim_folder, slim_to
+from readlet.models.encoder.config import MixName
+from readlet.text.vocabulary import UNKNOWN, Vocabulary
+from readlet.types import Example
+
+Build = Callable[..., Reader]
+
+LAMP = (
+    "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil, and the "
+    "keepers' houses stood empty for years. El puente viejo une las dos orillas del río; "
+    "東京は日本の首都です。 Its last keeper, Ines Calder, left in 1953. "
+    "\ud83d \x1f \\ ' 👩🏽\u200d🚀"
+)
+PAIRS = [
+    ("Who lit the lamp?", LAMP),
+    ("When did Ines Calder leave?", LAMP[40:]),
+    ("¿Qué une el puente?", LAMP[120:200]),
+    ("Who bought a boat?", "Nobody here has ever bought one."),
+]
+
+
+def known_to(reader: Reader) -> Vocabulary:
+    return reader.scorer.encoder.vocabulary
+
+
+@pytest.fixture(scope="module")
+def reader(random_reader: Build) -> Reader:
+    made = random_reader(LAMP, null=True, seed=5)
+    made.metrics = {"dev": {"exact": 1.5, "f1": 2.25, "total": 3}, "dev_source": "río.json"}
+    return made
+
+
+@pytest.mark.parametrize("words", [0, 1, 7, 10_000])
+def test_it_has_fewer_words_and_is_rounded_and_is_otherwise_the_same(
+    reader: Reader, words: int
+) -> None:
+    """The oracle keeps the whole table, and removes the words of its later rows."""
+    made = slim(reader, words)
+    scorer = deepcopy(reader.scorer)
+    with torch.no_grad():
+        for tensor in scorer.module.state_dict().values():
+            tensor.copy_(tensor.half())
+    known = replace(known_to(reader), frozen=known_to(reader).frozen[:words])
+    scorer.encoder = replace(scorer.encoder, vocabulary=known)
+    oracle = replace(reader, scorer=scorer)
+    assert known_to(made) == known
+    assert list(made.answer_batch(PAIRS)) == list(oracle.answer_batch(PAIRS))
+    numbers = [known_to(made).word_number(word) for word in known_to(reader).frozen]
+    assert all(number > UNKNOWN for number in numbers[:words])
+    assert known_to(made).trainable == known_to(reader).trainable
+
+
+def test_removed_words_matter(reader: Reader) -> None:
+    answers = [list(slim(reader, words).answer_batch(PAIRS)) for words in (0, 5, 10_000)]
+    assert answers[0] != answers[1] != answers[2]
+
+
+def test_save_and_load_give_the_same_to_the_bit(reader: Reader, tmp_path: Path) -> None:
+    """Law 5, in half precision."""
+    made = slim(reader, 7)
+    made.save(tmp_path / "one")
+    stored = load_file(tmp_path / "one" / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
+    loaded = Reader.load(tmp_path / "one")
+    assert {parameter.dtype for parameter in loaded.scorer.module.parameters()} == {torch.float32}
+    before, after = made.scorer.module.state_dict(), loaded.scorer.module.state_dict()
+    for name, tensor in before.items():
+        assert tensor.dtype == after[name].dtype, name
+        assert torch.equal(tensor, after[name]), name
+    assert list(made.answer_batch(PAIRS)) == list(loaded.answer_batch(PAIRS))
+    loaded.save(tmp_path / "two")
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_the_given_reader_is_unchanged(reader: Reader) -> None:
+    before = deepcopy(reader)
+    slim(reader, 3)
+    assert (known_to(reader), reader.metrics) == (known_to(before), before.metrics)
+    for name, tensor in before.scorer.module.state_dict().items():
+        assert torch.equal(tensor, reader.scorer.module.state_dict()[name]), name
+
+
+def test_slimmed_twice(reader: Reader, tmp_path: Path) -> None:
+    slim(slim(reader, 9), 4).save(tmp_path / "twice")
+    slim(reader, 4).save(tmp_path / "once")
+    for path in (tmp_path / "once").iterdir():
+        assert (tmp_path / "twice" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_old_scores_are_labelled_as_such(reader: Reader) -> None:
+    made = slim(reader, 4)
+    assert made.metrics["dev_source"] == "río.json, before slimming"
+    assert made.metrics["slimmed_from"] == len(known_to(reader).frozen)
+
+
+def test_a_weight_beyond_half_precision_is_rejected(reader: Reader) -> None:
+    wild = replace(reader, scorer=deepcopy(reader.scorer))
+    with torch.no_grad():
+        wild.scorer.module.start.weight[0, 0] = 70_000.0
+    with pytest.raises(ReadletError, match=r"^start\.weight: has a value too large"):
+        slim(wild, 4)
+
+
+def size(reader: Reader, folder: Path) -> int:
+    reader.save(folder)
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def test_as_many_words_as_fit(random_reader: Build, tmp_path: Path) -> None:
+    """Every number of words is tried: sizes at and just below each of them, and above all."""
+    reader = random_reader(LAMP[:80], null=True)
+    every = range(len(known_to(reader).frozen) + 1)
+    assert len(every) > 8
+    sizes = [size(slim(reader, words), tmp_path / f"{words}") for words in every]
+    assert sizes == sorted(sizes)
+    for limit in {*sizes, *(s - 1 for s in sizes[1:]), sizes[-1] + 1}:
+        fitting = max(words for words in every if sizes[words] <= limit)
+        assert len(known_to(slim_to(reader, limit)).frozen) == fitting, limit
+    with pytest.raises(ReadletError, match=f"even without word vectors .* {sizes[0]:,}; allow"):
+        slim_to(reader, sizes[0] - 1)
+
+
+def test_scores_and_notice_of_its_own(reader: Reader, tmp_path: Path, sound: list[Example]) -> None:
+    reader.save(tmp_path / "given")
+    data, notice, out = (tmp_path / name for name in ("dev.json", "notice", "a/b/slim"))
+    write_examples(data, sound)
+    notice.write_text("By Ada Brook.\n")
+    limit = 0.5 * sum(path.stat().st_size for path in (tmp_path / "given").iterdir()) + 12_000
+    slimmed = slim_folder(
+        str(tmp_path / "given"), out, max_megabytes=limit / 1e6, dev=str(data), notice=notice
+    )
+    made = Reader.load(out)
+    assert (made.metrics["dev_source"], made.metrics["dev"]["total"]) == (str(data), len(sound))
+    assert made.notice == "By Ada Brook.\n"
+    assert slimmed.bytes == sum(path.stat().st_size for path in out.iterdir()) <= limit
+    assert slimmed.words == len(known_to(made).frozen)
+    assert slimmed.words_before == len(known_to(reader).frozen)
+    assert {path.name for path in out.parent.iterdir()} == {"slim"}  # no drafts
+
+
+@pytest.mark.parametrize("mix", get_args(MixName))
+def test_an_encoder_reader_is_rounded_and_is_otherwise_the_same(
+    random_encoder_reader: Build, mix: str, tmp_path: Path
+) -> None:
+    """Law 5, in half precision, against weights that are rounded in place."""
+    reader = random_encoder_reader(mix)
+    before = deepcopy(reader.scorer.module.state_dict())
+    made = slim(reader)
+    for name, tensor in reader.scorer.module.state_dict().items():
+        assert torch.equal(tensor, before[name]), name  # the given reader is unchanged
+    made.save(tmp_path / "one")
+    stored = load_file(tmp_path / "one" / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
+    loaded = Reader.load(tmp_path / "one")
+    assert {weight.dtype for weight in loaded.scorer.module.parameters()} == {torch.float32}
+    with torch.no_grad():
+        for tensor in reader.scorer.module.state_dict().values():
+            tensor.copy_(tensor.half())
+    answers = list(reader.answer_batch(PAIRS))
+    assert list(made.answer_batch(PAIRS)) == answers
+    assert list(loaded.answer_batch(PAIRS)) == answers
+    slim(loaded).save(tmp_path / "two")  # slimming again changes nothing
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_an_encoder_reader_in_eight_bits(random_encoder_reader: Build, tmp_path: Path) -> None:
+    reader = random_encoder_reader("dot")
+    reader.save(tmp_path / "whole")
+    found = slim_folder(str(tmp_path / "whole"), tmp_path / "slim", int8=True)
+    assert (found.stored_before, found.stored) == ("float32", "int8")
+    loaded = Reader.load(tmp_path / "slim")
+    assert "eight bits" in (tmp_path / "slim" / "README.md").read_text("utf-8")
+    made = slim(reader, stored="int8")
+    assert list(loaded.answer_batch(PAIRS)) == list(made.answer_batch(PAIRS))
+    loaded.save(tmp_path / "again")
+    for folder in ("slim", "again"):
+        stored = load_file(tmp_path / folder / "model.safetensors")
+        assert {str(t.dtype) for t in stored.values() if t.ndim == 2} == {"torch.int8"}
+    names = ("slim/model.safetensors", "again/model.safetensors")
+    first, second = ((tmp_path / name).read_bytes() for name in names)
+    assert first == second
+
+
+def test_a_reader_with_word_vectors_is_not_stored_in_eight_bits(
+    reader: Reader, tmp_path: Path
+) -> None:
+    reader.save(tmp_path / "whole")
+    with pytest.raises(ReadletError, match="--int8: a reader of kind 'qacnn' is not stored in"):
+        slim_folder(str(tmp_path / "whole"), tmp_path / "slim", int8=True)
+
+
+def test_rounding_an_encoder_reader_matters(random_encoder_reader: Build) -> None:
+    reader = random_encoder_reader()
+    assert list(slim(reader).answer_batch(PAIRS)) != list(reader.answer_batch(PAIRS))
+
+
+def test_old_scores_of_an_encoder_reader_are_labelled_as_such(
+    random_encoder_reader: Build,
+) -> None:
+    reader = random_encoder_reader()
+    reader.metrics = {"dev": {"f1": 2.25}, "dev_source": "río.json"}
+    metrics = slim(slim(reader)).metrics
+    assert metrics == {"dev": {"f1": 2.25}, "dev_source": "río.json, before slimming"}
+
+
+def test_new_scores_replace_all_scores_of_before(
+    random_encoder_reader: Build, tmp_path: Path
+) -> None:
+    reader = random_encoder_reader()
+    reader.metrics = {"dev": {"f1": 2.25}, "dev_raw": {"f1": 1.5}, "refusal_area": 0.6, "steps": 3}
+    reader.save(tmp_path / "given")
+    slim_folder(str(tmp_path / "given"), tmp_path / "slim", dev="bundled:dev")
+    metrics = Reader.load(tmp_path / "slim").metrics
+    assert metrics.keys() == {"dev", "dev_source", "steps"}
+    assert metrics["dev"]["total"] > 1
+
+
+def test_a_weight_of_an_encoder_beyond_half_precision_is_rejected(
+    random_encoder_reader: Build,
+) -> None:
+    wild = random_encoder_reader()
+    with torch.no_grad():
+        wild.scorer.module.mix.query[0, 0] = 70_000.0
+    with pytest.raises(ReadletError, match=r"^mix\.query: has a value too large"):
+        slim(wild)
+
+
+def test_the_size_of_an_encoder_reader_is_a_limit(
+    random_encoder_reader: Build, tmp_path: Path
+) -> None:
+    reader = random_encoder_reader()
+    least = size(slim(reader), tmp_path / "slim")
+    assert slim_to(reader, least).scorer.stored == "float16"
+    with pytest.raises(ReadletError, match=f"even in half precision .* {least:,}; allow more"):
+        slim_to(reader, least - 1)
+
+
+def test_a_reader_in_eight_bits_stays_so(random_encoder_reader: Build, tmp_path: Path) -> None:
+    slim(random_encoder_reader(), stored="int8").save(tmp_path / "small")
+    done = slim_folder(str(tmp_path / "small"), tmp_path / "copy")
+    assert (done.stored_before, done.stored) == ("int8", "int8")
+    assert done.bytes <= done.bytes_before * 1.01
+    # Eight bits are no remedy where they would not fit either.
+    with pytest.raises(ReadletError, match=r"even in half precision .* allow more$"):
+        slim_to(random_encoder_reader(), 1000)
