@@ -158,10 +158,10 @@ def make(
 
 def with_scores(reader: Reader, judged: Sequence[Example]) -> Reader:
     """Its card names its scores on the questions that are for scoring, and the command."""
-    found = predict(reader, judged, impossible_share=JUDGED_SHARE)
+    found = predict(reader, judged, unanswerable_share=JUDGED_SHARE)
     answers = {key: prediction.text for key, prediction in found.items()}
     scores = summary(score_questions(judged, answers, "2.0"))
-    command = f"`readlet evaluate bundled {JUDGED} --impossible-share {JUDGED_SHARE}`"
+    command = f"`readlet evaluate bundled {JUDGED} --unanswerable-share {JUDGED_SHARE}`"
     source = {"dev_source": f"{JUDGED} ({command})"}
     return replace(reader, metrics={"steps": reader.metrics["steps"], "dev": scores, **source})
 
@@ -201,7 +201,7 @@ def lines(reader: Path, squad: Path) -> list[str]:
     found = {
         "default": evaluate_questions(scored, reader=name),
         f"share {JUDGED_SHARE}": evaluate_questions(
-            scored, reader=name, impossible_share=JUDGED_SHARE
+            scored, reader=name, unanswerable_share=JUDGED_SHARE
         ),
         "always answering": evaluate_questions(scored, reader=name, always_answer=True),
     }
@@ -210,7 +210,7 @@ def lines(reader: Path, squad: Path) -> list[str]:
 
 
 def _line(how: str, evaluation: Evaluation) -> str:
-    scores, area = evaluation.official, evaluation.refusal_area
+    scores, area = evaluation.official, evaluation.no_answer_area
     row = f"{how:<16} {scores['exact']:>6.2f} {scores['f1']:>6.2f} {scores['HasAns_f1']:>10.2f}"
     return row if area is None else f"{row} {area:>6.3f}"
 

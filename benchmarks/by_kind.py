@@ -39,7 +39,7 @@ _HEAD = """# Results by kind of passage
 No passage was used in training. The bundled ones are in English and by one author, who also wrote
 passages that were; all but the encyclopaedic ones were used to calibrate the reader. Intervals are
 95 %, by resampling questions. `always` is the F1 of the questions with an answer if the reader
-never refuses, `area` that under the ROC curve of refusals, `error` the expected calibration error
+never abstains, `area` the ROC area of the no-answer probability, `error` the calibration error
 in percent.
 
 | passages | questions | EM | F1 | 95 % | F1, with answer | without | error | area | always |
@@ -71,16 +71,16 @@ def parts_of(data: Path, most: int) -> dict[str, Sequence[Example]]:
     return parts | bundled_kinds()
 
 
-def rows(refusing: SeveralEvaluations, bold: SeveralEvaluations) -> Iterator[str]:
-    """The evaluations by default, and if the reader never refuses."""
-    named: Mapping[str, Evaluation] = {**refusing.parts, "together": refusing.together}
+def rows(usual: SeveralEvaluations, bold: SeveralEvaluations) -> Iterator[str]:
+    """The evaluations by default, and if the reader never abstains."""
+    named: Mapping[str, Evaluation] = {**usual.parts, "together": usual.together}
     for name, one in named.items():
         other = bold.parts.get(name, bold.together).official
         found, (low, high) = one.official, one.intervals["f1"]
         cells = [f"{found['total']:,.0f}", f"{found['exact']:.2f}", f"{found['f1']:.2f}"]
         cells.append(f"{low:.1f}–{high:.1f}")
         cells += [f"{found[key]:.2f}" if key in found else "" for key in ("HasAns_f1", "NoAns_f1")]
-        error, area = one.calibration_error, one.refusal_area
+        error, area = one.calibration_error, one.no_answer_area
         cells.append("" if error is None else f"{100 * error:.1f}")
         cells.append("" if area is None else f"{area:.3f}")
         cells.append(f"{other.get('HasAns_f1', other['f1']):.2f}")
@@ -95,8 +95,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results/kinds.md"))
     options = parser.parse_args()
     reader, parts = load_reader(options.reader), parts_of(options.data, options.questions)
-    refusing, bold = (evaluate_parts(reader, parts, always_answer=bold) for bold in (False, True))
-    expecting = evaluate_parts(reader, {COURSE: parts[COURSE]}, impossible_share=COURSE_SHARE)
+    usual, bold = (evaluate_parts(reader, parts, always_answer=bold) for bold in (False, True))
+    expecting = evaluate_parts(reader, {COURSE: parts[COURSE]}, unanswerable_share=COURSE_SHARE)
     below = "".join(
         f"- {name}: {100 * (bold.parts[name].calibration_error or 0):.1f}\n" for name in FILES
     )
@@ -104,7 +104,7 @@ def main() -> None:
     command = f"python benchmarks/by_kind.py --data FOLDER --reader {options.reader}{limit}"
     write_text(
         options.out,
-        f"{_HEAD}{''.join(rows(refusing, bold))}\nWith `--impossible-share {COURSE_SHARE}`:\n\n"
+        f"{_HEAD}{''.join(rows(usual, bold))}\nWith `--unanswerable-share {COURSE_SHARE}`:\n\n"
         f"{_HEAD[_HEAD.index('| passages') :]}{next(rows(expecting, bold))}\n"
         f"Calibration error if it always answers, in percent:\n\n{below}\n`{command}`\n",
     )

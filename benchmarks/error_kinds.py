@@ -10,13 +10,13 @@ from readlet.text.languages import FUNCTION_WORDS
 from readlet.text.words import words
 from readlet.types import Example, Prediction, Span
 
-ErrorKind = Literal["borders", "same form", "elsewhere", "refused", "answered"]
+ErrorKind = Literal["borders", "same form", "elsewhere", "abstained", "answered"]
 
 ERROR_KINDS: dict[ErrorKind, str] = {
     "borders": "overlaps a gold answer, or is a longer or shorter form of it",
     "same form": "another span of the same type: a number for a number, or a name for a name",
     "elsewhere": "another span, not recognisably of the same type",
-    "refused": "no answer predicted, although there is one",
+    "abstained": "no answer predicted, although there is one",
     "answered": "an answer predicted, although there is none",
 }
 
@@ -37,8 +37,8 @@ def error_kind(example: Example, prediction: Prediction, rules: Rules) -> ErrorK
     """None if the prediction is an exact match by the official rules."""
     if score_questions([example], {example.id: prediction.text}, rules).exact[0]:
         return None
-    if prediction.refused:
-        return "refused"
+    if prediction.abstained:
+        return "abstained"
     if not example.answers:
         return "answered"
     if any(_overlap(prediction, gold) or _is_part(prediction, gold) for gold in example.answers):

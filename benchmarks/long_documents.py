@@ -3,7 +3,7 @@
     python benchmarks/long_documents.py --data cs224n-dev-v2.0.json.gz [--reader bundled]
 
 The passage of every question is put at a random position among paragraphs of other articles. All
-values are in percent: `answered` and `refused` are fractions of the questions with and without an
+values are in percent: `answered` and `abstained` are fractions of the questions with and without an
 answer; `correct` (exact match) and `confidence` are means over the answered questions that have an
 answer; `error` is their expected calibration error.
 """
@@ -34,16 +34,16 @@ def line(reader: Reader, examples: Sequence[Example], paragraphs: int) -> str:
     pairs = list(zip(examples, predictions, strict=True))
     with_answer = [(e, p) for e, p in pairs if e.answers]
     without = [p for e, p in pairs if not e.answers]
-    answered = [(e, p) for e, p in with_answer if not p.refused]
+    answered = [(e, p) for e, p in with_answer if not p.abstained]
     correct = [max(exact_match(p.text, gold.text) for gold in e.answers) for e, p in answered]
     right = [
-        max((exact_match(p.text, gold.text) for gold in e.answers), default=float(p.refused))
+        max((exact_match(p.text, gold.text) for gold in e.answers), default=float(p.abstained))
         for e, p in pairs
     ]
     cells = (
         len(answered) / len(with_answer),
         statistics.mean(correct),
-        sum(p.refused for p in without) / len(without),
+        sum(p.abstained for p in without) / len(without),
         statistics.mean(right),
         statistics.mean(p.confidence for _, p in pairs),
         expected_calibration_error([p.confidence for _, p in pairs], right),
@@ -60,7 +60,7 @@ def main() -> None:
     everything = list(read_examples(options.data))
     reader = Reader.load(options.reader)
     questions = chosen(everything, options.questions, random.Random(0))
-    print("| paragraphs | answered | correct | refused | right | confidence | error |")
+    print("| paragraphs | answered | correct | abstained | right | confidence | error |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for paragraphs in PARAGRAPHS:
         documents = in_documents(questions, everything, (paragraphs,))

@@ -41,7 +41,7 @@ def add_onnx_model(folder: Path) -> float:
         onnx = OnnxModel.load(path, weights=weights, names=names)
         facts = tuple(scorer.facts())
         exported = Exported(
-            onnx.digest, scorer.parameters, "float32", scorer.can_refuse, facts, names
+            onnx.digest, scorer.parameters, "float32", scorer.can_abstain, facts, names
         )
         own = {"architecture": reader.recipe.model.kind, **scorer.config()}
         made = OnnxSpanScorer(onnx, network.inputs, exported, scorer.max_answer, own)

@@ -100,14 +100,14 @@ def scores_of(folder: Path, data: Path) -> dict[str, float]:
     reader = Reader.load(folder)
     always = evaluate_questions(str(data), reader=str(folder), always_answer=True)
     answerable = always.official["HasAns_f1"]
-    if not reader.moves_refusals:
+    if not reader.takes_unanswerable_share:
         examples = list(read_examples(data))
         answers = predict(reader, examples)
         has_answer = [bool(example.answers) for example in examples]
         area = no_answer_area([1 - answers[e.id].score for e in examples], has_answer) or 0.0
         return {"area": area, "f1": always.official["f1"], "answerable": answerable}
-    found = evaluate_questions(str(data), reader=str(folder), impossible_share=0.5)
-    scores = {"area": found.refusal_area or 0.0, "answerable": answerable}
+    found = evaluate_questions(str(data), reader=str(folder), unanswerable_share=0.5)
+    scores = {"area": found.no_answer_area or 0.0, "answerable": answerable}
     return scores | {name: found.official[name] for name in ("f1", "best_f1")}
 
 

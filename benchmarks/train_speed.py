@@ -46,8 +46,8 @@ def examples_per_second(
     batches = scorer.batches(rows, batch_size, seed=0)
     if plain:
         assert isinstance(rows, Features)
-        longest = (recipe.data.max_context + scorer.can_refuse, recipe.data.max_question)
-        batches = word_batches(rows, [longest], batch_size, null=scorer.can_refuse)
+        longest = (recipe.data.max_context + scorer.can_abstain, recipe.data.max_question)
+        batches = word_batches(rows, [longest], batch_size, null=scorer.can_abstain)
     with tempfile.TemporaryDirectory() as folder:
         evaluator = Evaluator(lambda _: {}, "f1", str)  # never called: no epoch ends
         loop = TrainingLoop(learner, batches, settings, Path(folder), evaluator, make_accelerator())

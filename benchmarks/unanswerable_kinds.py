@@ -1,10 +1,10 @@
-"""What a reader refuses of each kind of made unanswerable question, and of real ones.
+"""How often a reader abstains on each kind of synthetic unanswerable question, and on real ones.
 
     python benchmarks/unanswerable_kinds.py --data train-v1.1.json.gz [--reader bundled]
         [--real cs224n-dev-v2.0.json.gz] [--questions 2000]
 
 The same number of questions of each kind is made from answerable ones; fewer if there are fewer.
-`refused` is the percentage that the reader refuses at its threshold, `no answer` its mean no-answer
+`abstained` is the percentage on which it abstains at its threshold, `no answer` its mean no-answer
 probability in percent, and `area` the area under the ROC curve: the probability that the no-answer
 probability of such a question is above that of an answerable one of the same file. An area of 50 is
 chance.
@@ -26,9 +26,9 @@ from readlet.inference.trained_model import AUTO
 from readlet.progress import track
 from readlet.types import Example, Prediction
 
-CAN_REFUSE = "give a reader that was trained with unanswerable questions"
+CAN_ABSTAIN = "give a reader that was trained with unanswerable questions"
 ANSWERABLE, REAL = "answerable", "real"
-HEADING = f"{'kind':18}{'questions':>10}{'refused':>10}{'no answer':>11}{'area':>8}"
+HEADING = f"{'kind':18}{'questions':>10}{'abstained':>10}{'no answer':>11}{'area':>8}"
 
 
 def made_by_kind(examples: Sequence[Example], count: int, seed: int) -> dict[str, list[Example]]:
@@ -53,10 +53,10 @@ def area(unanswerable: Sequence[Prediction], answerable: Sequence[Prediction]) -
 def line(
     kind: str, predictions: Sequence[Prediction], answerable: Sequence[Prediction] | None
 ) -> str:
-    refused = 100 * statistics.mean(p.refused for p in predictions)
+    abstained = 100 * statistics.mean(p.abstained for p in predictions)
     no_answer = 100 * statistics.mean(p.no_answer for p in predictions)
     last = f"{area(predictions, answerable):8.1f}" if answerable else f"{'':8}"
-    return f"{kind:18}{len(predictions):10,}{refused:10.1f}{no_answer:11.1f}{last}"
+    return f"{kind:18}{len(predictions):10,}{abstained:10.1f}{no_answer:11.1f}{last}"
 
 
 def table(reader: Reader, groups: Mapping[str, Sequence[Example]]) -> Iterator[str]:
@@ -86,8 +86,8 @@ def main() -> None:
         parser.error("--questions: give 1 or more")
     try:
         reader = Reader.load(arguments.reader, device=arguments.device)
-        if not reader.scorer.can_refuse:
-            raise bad_input(arguments.reader, "", "this reader never refuses", CAN_REFUSE)
+        if not reader.scorer.can_abstain:
+            raise bad_input(arguments.reader, "", "this reader never abstains", CAN_ABSTAIN)
         examples = list(read_examples(arguments.data))
         answerable = sample([e for e in examples if e.answers], count, seed)
         real = list(read_examples(arguments.real)) if arguments.real else []

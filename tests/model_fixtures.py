@@ -46,7 +46,7 @@ def random_reader() -> Callable[..., Any]:
             counts, listed, trainable_words=99, min_count=1, min_character_count=1, max_characters=8
         )
         encoder = WordEncoder(known, frozen_table(known, vectors, 6), recipe.data.windows)
-        scorer = QacnnFamily().build(recipe, encoder, can_refuse=null)
+        scorer = QacnnFamily().build(recipe, encoder, can_abstain=null)
         scorer.module.eval()
         with torch.no_grad():  # otherwise the scores of an untrained model are nearly equal
             scorer.module.start.weight *= 4
@@ -74,7 +74,7 @@ def random_encoder_reader(tiny_encoder: Callable[..., Path]) -> Callable[..., An
         )
         torch.manual_seed(seed)
         family = EncoderFamily()
-        scorer = family.build(recipe, family.fit_encoder(recipe, []), can_refuse=True)
+        scorer = family.build(recipe, family.fit_encoder(recipe, []), can_abstain=True)
         scorer.module.eval()
         return Reader(scorer, recipe, Calibration())
 

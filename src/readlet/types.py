@@ -73,7 +73,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A reader's answer: `context[start:end] == text`, or a refusal (empty text, start 0).
+    """A reader's answer: `context[start:end] == text`, or none (empty text, start 0).
 
     The passage has no answer, one of the candidates is right, or another span is: these are parts
     of one probability, so the scores of all candidates and `no_answer` add up to at most 1.
@@ -87,7 +87,7 @@ class Prediction:
     # Estimated probability that the passage has no answer.
     no_answer: float
     # The reader predicts that the passage has no answer.
-    refused: bool
+    abstained: bool
     n_best: tuple[Candidate, ...] = field(default=())
     # The language of the passage or question, if the reader was not trained on it.
     unknown_language: str = ""
@@ -96,7 +96,7 @@ class Prediction:
     def choose(
         cls, candidates: Sequence[Candidate], no_answer: float, threshold: float
     ) -> "Prediction":
-        """The best candidate, or a refusal: without one, or if `no_answer` is above the threshold.
+        """The best candidate, or no answer: without one, or if `no_answer` is above the threshold.
 
         The candidates come best first, with their probabilities given that there is an answer.
         """
@@ -111,14 +111,14 @@ class Prediction:
     def at_threshold(self, threshold: float) -> "Prediction":
         """The prediction of the same reader with another threshold; scores stay."""
         if not self.n_best or self.no_answer > threshold:
-            return replace(self, text="", start=0, end=0, refused=True)
+            return replace(self, text="", start=0, end=0, abstained=True)
         best = self.n_best[0]
-        return replace(self, text=best.text, start=best.start, end=best.end, refused=False)
+        return replace(self, text=best.text, start=best.start, end=best.end, abstained=False)
 
     @property
     def confidence(self) -> float:
-        """Estimated probability that this prediction is right, answer or refusal."""
-        return self.no_answer if self.refused else self.score
+        """Estimated probability that this prediction is right, answer or "no answer"."""
+        return self.no_answer if self.abstained else self.score
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +133,12 @@ class Classification:
     value: float | None = None  # None for a class
 
 
-def check_refusals(
-    threshold: float | None, impossible_share: float | None, always_answer: bool
+def check_no_answer(
+    threshold: float | None, unanswerable_share: float | None, always_answer: bool
 ) -> None:
-    """Reject wishes about refusals that are out of range or contradict each other."""
+    """Reject wishes that are out of range or contradict each other."""
     check_threshold(threshold, always_answer)
-    check_impossible_share(impossible_share, always_answer)
+    check_unanswerable_share(unanswerable_share, always_answer)
 
 
 def check_threshold(threshold: float | None, always_answer: bool) -> None:
@@ -152,16 +152,16 @@ def check_threshold(threshold: float | None, always_answer: bool) -> None:
         raise ReadletError(f"threshold: {threshold!r:.40}; give a number from 0 to 1")
 
 
-def check_impossible_share(share: float | None, always_answer: bool) -> None:
-    """Reject a share at which nothing, or everything, would be refused whatever the passage."""
+def check_unanswerable_share(share: float | None, always_answer: bool) -> None:
+    """Reject a share at which nothing, or everything, would have no answer whatever the passage."""
     if share is None:
         return
     if always_answer:
-        raise ReadletError("impossible-share: not together with always-answer; leave one out")
+        raise ReadletError("unanswerable-share: not together with always-answer; leave one out")
     is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
     if not is_number or not 0.0 < share < 1.0:
         remedy = "give a number between 0 and 1, or always-answer for none"
-        raise ReadletError(f"impossible-share: {share!r:.40}; {remedy}")
+        raise ReadletError(f"unanswerable-share: {share!r:.40}; {remedy}")
 
 
 def check_n_best(n_best: int) -> None:

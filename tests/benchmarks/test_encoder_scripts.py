@@ -81,7 +81,7 @@ def train_some(recipe: EncoderRecipe, folder: Path, *, resume: bool) -> None:
         train_reader(recipe, folder, resume=resume)
         return
     family = EncoderFamily()
-    scorer = family.build(recipe, family.fit_encoder(recipe, ()), can_refuse=True)
+    scorer = family.build(recipe, family.fit_encoder(recipe, ()), can_abstain=True)
     Reader(scorer, recipe, Calibration(), {"steps": 1}).save(folder)
 
 
@@ -107,7 +107,7 @@ def test_the_bundled_reader(
     finished = script.make(squad, out, [*changes, *FAST], teacher=str(long_encoder))
     made = Reader.load(finished, device="cpu")
     assert made.scorer.stored == "int8"
-    assert made.calibration.impossible_share == 0.1
+    assert made.calibration.unanswerable_share == 0.1
     assert made.languages == ("en",)
     assert "`readlet evaluate bundled cs224n-dev-v2.0.json.gz --imp" in made.metrics["dev_source"]
     assert "SQuAD" in made.notice

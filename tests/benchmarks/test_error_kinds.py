@@ -12,7 +12,7 @@ CONTEXT = "In 1881 the keeper Ada Brook lit the lamp, and 40 boats came home. Br
 
 def predicted(text: str) -> Prediction:
     start = CONTEXT.index(text)
-    return Prediction(text, start, start + len(text), score=0.5, no_answer=0.1, refused=not text)
+    return Prediction(text, start, start + len(text), score=0.5, no_answer=0.1, abstained=not text)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def predicted(text: str) -> Prediction:
         ("Ada Brook", "keeper Ada Brook", "borders"),
         ("1881", "1904", "same form"),
         ("Ada Brook", "1904", "elsewhere"),
-        ("Ada Brook", "", "refused"),
+        ("Ada Brook", "", "abstained"),
         ("", "Ada Brook", "answered"),
     ],
 )

@@ -54,8 +54,8 @@ def test_articles_of_the_training_data_are_left_out(
 def test_the_cost_of_a_share_is_that_of_the_reader(
     load_script: Callable[[str], Any], random_reader: Callable[..., Reader]
 ) -> None:
-    script = load_script("impossible_share")
-    fitted = Calibration(no_answer_slope=0.5, no_answer_bias=0.3, impossible_share=0.3)
+    script = load_script("unanswerable_share")
+    fitted = Calibration(no_answer_slope=0.5, no_answer_bias=0.3, unanswerable_share=0.3)
     reader = replace(random_reader(LAMP, null=True), calibration=fitted)
     examples = [
         Example(str(n), f"Who lit {'the lamp ' * n}?", LAMP, (Span(0, "Ada"),) if n % 2 else ())
@@ -63,8 +63,10 @@ def test_the_cost_of_a_share_is_that_of_the_reader(
     ]
     found = script.costs(reader, examples)
     for share in (0.2, 0.5, 0.8):
-        asked = [reader.answer(e.question, LAMP, impossible_share=share) for e in examples]
-        refused = sum(p.refused for p, e in zip(asked, examples, strict=True) if e.answers)
-        answered = sum(not p.refused for p, e in zip(asked, examples, strict=True) if not e.answers)
-        assert found[share].refused == pytest.approx(100 * refused / 4)
+        asked = [reader.answer(e.question, LAMP, unanswerable_share=share) for e in examples]
+        refused = sum(p.abstained for p, e in zip(asked, examples, strict=True) if e.answers)
+        answered = sum(
+            not p.abstained for p, e in zip(asked, examples, strict=True) if not e.answers
+        )
+        assert found[share].abstained == pytest.approx(100 * refused / 4)
         assert found[share].answered == pytest.approx(100 * answered / 4)

@@ -34,7 +34,7 @@ def test_latency_is_measured_with_a_reader_of_full_size(load_script: Callable[[s
     examples = [Example(str(n), "Who lit it?", "Ada lit the lamp.") for n in range(3)]
     reader = script.untrained(examples)
     assert isinstance(reader.scorer, QacnnScorer)
-    assert reader.scorer.can_refuse
+    assert reader.scorer.can_abstain
     assert reader.scorer.encoder.vectors.shape[1] == script.VECTOR_WIDTH
     assert 0.5e6 < reader.scorer.parameters < 2.0e6  # as many as with vectors from files
     assert script.rates({"a": reader}, examples)["a"] > 0
@@ -53,7 +53,7 @@ def test_a_reader_is_recalibrated(
     fitted = load_script("bundled_reader").recalibrated(reader, asked)
     assert reader.calibration == Calibration()
     assert fitted.calibration.questions == len(asked)
-    assert fitted.calibration.has_fitted_refusals
+    assert fitted.calibration.has_fitted_no_answer
     assert fitted.scorer is reader.scorer
 
 

@@ -79,4 +79,4 @@ def test_a_reader_that_never_refuses(
     with pytest.raises(SystemExit) as ending:
         load_script("unanswerable_kinds").main()
     assert ending.value.code == 1
-    assert "this reader never refuses" in capsys.readouterr().err
+    assert "this reader never abstains" in capsys.readouterr().err

@@ -158,9 +158,9 @@ def test_thresholds(readlet: Run, passage: Path, tmp_path: Path) -> None:
         words = ("ask", "Who built the kiln of Ghent?", *passages, *BASELINE, "--json")
         doubt = readlet(*words).json()["no_answer"]
         assert 0 < doubt < 1
-        assert readlet(*words, "--threshold", doubt - 0.01).json()["refused"]
+        assert readlet(*words, "--threshold", doubt - 0.01).json()["abstained"]
         assert readlet(*words, "--threshold", doubt + 0.01).json()["text"] == "Ada Brook"
         certain = readlet(*words, "--always-answer").json()
-        assert (certain["text"], certain["refused"]) == ("Ada Brook", False)
+        assert (certain["text"], certain["abstained"]) == ("Ada Brook", False)
         done = readlet(*words, "--threshold", 7)
         assert (done.code, done.err) == (2, "readlet: threshold: 7.0; give a number from 0 to 1\n")

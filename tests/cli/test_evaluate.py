@@ -256,12 +256,15 @@ def test_share_and_language(
     bundle(replace(random_reader(*(e.context for e in sound), null=True), languages=("en",)))
     data, out = tmp_path / "plain.json", tmp_path / "out.jsonl"
     write_examples(data, [replace(example, language="") for example in sound])
-    shares = ("--impossible-share", "0.999")
+    shares = ("--unanswerable-share", "0.999")
     scored = readlet("evaluate", "bundled", data, *shares, "--language", "de", "--json")
     assert "3 × passage or question in de: the reader was trained on en only" in scored.err
     assert scored.json()["HasAns_f1"] == 0.0
     made = readlet("predict", "bundled", data, *shares, "--language", "de", "--out", out)
-    assert "3 of them refusals, 3 in a language that the reader was not trained on" in made.out
+    assert (
+        "3 of them without an answer, 3 in a language that the reader was not trained on"
+        in made.out
+    )
     assert {json.loads(line)["unknown_language"] for line in out.read_text().splitlines()} == {"de"}
     for words, message in (
         (("evaluate", data, "--predictions", out, *shares), "name a reader"),

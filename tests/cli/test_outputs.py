@@ -38,17 +38,17 @@ READ_ONLY = {
             "threshold",
         ),
         *("always_answer", "language", "question_language", "device", "encoding"),
-        "impossible_share",
+        "unanswerable_share",
     },
     "inspect": {"reader", "question", "passage", "overwrite", "as_json", "encoding", "device"},
     "evaluate": {
         *("targets", "predictions", "always_answer", "na_probs", "threshold", "against"),
         *("rules", "allow_missing", "as_json", "column", "encoding", "device", "overwrite"),
-        *("impossible_share", "language", "question_language"),
+        *("unanswerable_share", "language", "question_language"),
     },
     "predict": {
         *("reader", "data", "n_best", "threshold", "always_answer", "column", "encoding"),
-        *("device", "batch_size", "overwrite", "impossible_share", "language"),
+        *("device", "batch_size", "overwrite", "unanswerable_share", "language"),
         "question_language",
     },
     "augment": {

@@ -19,7 +19,7 @@ from readlet.types import Example
 Run = Callable[..., Any]
 
 KILN = "The old kiln stands in Hollow Lane. Ada Brook built it in 1881."
-FIELDS = ["id", "question", "text", "start", "end", "score", "no_answer", "refused"]
+FIELDS = ["id", "question", "text", "start", "end", "score", "no_answer", "abstained"]
 FIELDS.append("unknown_language")
 TEXTS = ("id", "question", "text", "unknown_language")
 
@@ -53,7 +53,7 @@ def test_rows_have_everything_that_a_reader_predicts(
     out = tmp_path / name
     done = readlet("predict", "baseline", unlabelled, "--out", out, *COLUMN)
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"{out}: 3 predictions, 1 of them refusals\n"
+    assert done.out == f"{out}: 3 predictions, 1 of them without an answer\n"
     rows = rows_of(out)
     assert [list(row) for row in rows] == [FIELDS] * 3
     for row, question in zip(
@@ -62,7 +62,7 @@ def test_rows_have_everything_that_a_reader_predicts(
         expected = LexicalBaseline().answer(row["question"], KILN)
         assert question in (None, row["question"])
         assert {k: row[k] for k in FIELDS[2:]} == {k: getattr(expected, k) for k in FIELDS[2:]}
-    assert [row["refused"] for row in rows] == [False, True, False]
+    assert [row["abstained"] for row in rows] == [False, True, False]
     assert rows[0]["text"] == KILN[rows[0]["start"] : rows[0]["end"]] == "Ada Brook"
     assert not out.with_name(f"{name}.partial").exists()
 
@@ -92,15 +92,15 @@ def test_the_format_of_squad(readlet: Run, tmp_path: Path, unlabelled: Path) -> 
 
 
 def test_thresholds(readlet: Run, tmp_path: Path, unlabelled: Path) -> None:
-    def refused(*options: object) -> list[bool]:
+    def abstained(*options: object) -> list[bool]:
         out = tmp_path / "p.jsonl"
         words = ("--out", out, *COLUMN, "--overwrite", *options)
         assert readlet("predict", "baseline", unlabelled, *words).code == 0
-        return [row["refused"] for row in rows_of(out)]
+        return [row["abstained"] for row in rows_of(out)]
 
-    assert refused() == [False, True, False]
-    assert refused("--threshold", 0) != refused("--threshold", 1)
-    assert refused("--always-answer") == [False, False, False]
+    assert abstained() == [False, True, False]
+    assert abstained("--threshold", 0) != abstained("--threshold", 1)
+    assert abstained("--always-answer") == [False, False, False]
 
 
 @pytest.mark.parametrize("name", ["bundled", "baseline"])

@@ -90,7 +90,7 @@ def test_other_small_readers(random_reader: Make, tmp_path: Path, changes: dict[
     for section, fields in changes.items():
         values[section] |= fields
     recipe = type(plain.recipe).model_validate(values)
-    scorer = QacnnFamily().build(recipe, plain.scorer.encoder, can_refuse=False)
+    scorer = QacnnFamily().build(recipe, plain.scorer.encoder, can_abstain=False)
     Reader(scorer, recipe, Calibration()).save(tmp_path / "torch")
     export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
@@ -144,7 +144,7 @@ def test_norm_softmax_in_an_encoder(random_encoder_reader: Make, tmp_path: Path)
     plain = random_encoder_reader()
     norm = {"attention": {"softmax": "norm"}, "loss": {"softmax": "norm"}}
     recipe = type(plain.recipe).model_validate(plain.recipe.model_dump() | norm)
-    scorer = EncoderFamily().build(recipe, plain.scorer.encoder, can_refuse=True)
+    scorer = EncoderFamily().build(recipe, plain.scorer.encoder, can_abstain=True)
     Reader(scorer, recipe, Calibration()).save(tmp_path / "torch")
     export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")

@@ -30,7 +30,7 @@ def check_properties(context: str, prediction: Prediction) -> None:
     assert 0 <= prediction.score <= 1
     assert 0 <= prediction.no_answer <= 1
     assert context[prediction.start : prediction.end] == prediction.text
-    if prediction.refused:
+    if prediction.abstained:
         assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
     for candidate in prediction.n_best:
         assert candidate.text
@@ -51,7 +51,7 @@ def test_properties(question: str, context: str) -> None:
     prediction = LexicalBaseline().answer(question, context)
     check_properties(context, prediction)
     assert LexicalBaseline().answer(question, context) == prediction
-    if not prediction.refused:
+    if not prediction.abstained:
         top = prediction.n_best[0]
         assert (prediction.text, prediction.start) == (top.text, top.start)
         assert prediction.no_answer <= 1 - MIN_COVERAGE
@@ -72,7 +72,7 @@ def test_a_question_whose_words_all_match_has_full_coverage(order: list[str]) ->
 def test_without_any_match_it_refuses(question: str, context: str) -> None:
     prediction = LexicalBaseline().answer(question, context)
     check_properties(context, prediction)
-    assert prediction.refused
+    assert prediction.abstained
     assert prediction.no_answer == 1.0
 
 

@@ -195,7 +195,7 @@ def test_separable_and_misleading_leads_stay_finite() -> None:
 
 @given(st.floats(-8, 8), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
 def test_another_share_is_bayes_rule(lead: float, fitted_on: float, share: float) -> None:
-    fitted = Calibration(no_answer_slope=0.7, no_answer_bias=0.2, impossible_share=fitted_on)
+    fitted = Calibration(no_answer_slope=0.7, no_answer_bias=0.2, unanswerable_share=fitted_on)
     before = fitted.no_answer(lead)
     # How likely this lead is of each kind of question, up to a common factor.
     of_impossible, of_answerable = before / fitted_on, (1 - before) / (1 - fitted_on)
@@ -203,7 +203,7 @@ def test_another_share_is_bayes_rule(lead: float, fitted_on: float, share: float
     expected = joint / (joint + (1 - share) * of_answerable)
     moved = fitted.assuming(share)
     assert moved.no_answer(lead) == pytest.approx(expected)
-    assert moved.impossible_share == share
+    assert moved.unanswerable_share == share
     assert moved.no_answer_threshold == fitted.no_answer_threshold
     assert moved.assuming(fitted_on).no_answer(lead) == pytest.approx(before)
 

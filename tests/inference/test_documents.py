@@ -153,11 +153,11 @@ def place_of(best: Candidate) -> tuple[str, int, int]:
 REFUSAL = Prediction.choose((), 1.0, 0.0)
 
 
-def test_best_first_answers_before_refusals() -> None:
+def test_best_first_answers_before_no_answer() -> None:
     passages = ["kiln 0.4", "nothing", "kiln 0.9", "0.6", "kiln kiln 0.6", "kiln 0.1"]
     found = answer_any(Scripted(), "Which kiln?", passages)
     assert [one.passage for one in found] == [2, 4, 3, 0, 5, 1]  # 4 is more relevant than 3
-    assert [one.prediction.refused for one in found] == [False] * 3 + [True] * 3
+    assert [one.prediction.abstained for one in found] == [False] * 3 + [True] * 3
     assert found[0].relevance > found[2].relevance == 0
 
 
@@ -194,7 +194,7 @@ def test_nothing_to_read(reader: Reader, passages: Any) -> None:
 
 def test_a_question_without_words_is_refused(reader: Reader) -> None:
     (found,) = reader.answer_any(" ", [KILN])
-    assert found.prediction.refused
+    assert found.prediction.abstained
 
 
 @pytest.mark.parametrize(

@@ -49,4 +49,4 @@ def test_bad_files(files: list[str], tmp_path: Path) -> None:
     with pytest.raises(ReadletError, match="contains no questions"):
         evaluate_several("baseline", [files[0], str(tmp_path / "empty.json")])
     with pytest.raises(ReadletError, match="no calibrated probabilities"):
-        evaluate_several("baseline", files, impossible_share=0.2)
+        evaluate_several("baseline", files, unanswerable_share=0.2)

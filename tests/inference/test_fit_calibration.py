@@ -65,7 +65,7 @@ def louder(_: nn.Module, __: Any, scores: SpanLogits) -> SpanLogits:
 
 @pytest.fixture(scope="module")
 def setting(random_reader: Build) -> Callable[[bool], Setting]:
-    """A reader that can refuse or not, and its questions; each is made once."""
+    """A reader that can abstain or not, and its questions; each is made once."""
 
     @cache
     def make(null: bool) -> Setting:
@@ -145,7 +145,7 @@ def test_it_notes_the_share_of_impossible_questions(
 ) -> None:
     _, examples, _ = setting(True)
     impossible = sum(not example.answers for example in examples)
-    assert fitted_to(True).impossible_share == pytest.approx(impossible / len(examples))
+    assert fitted_to(True).unanswerable_share == pytest.approx(impossible / len(examples))
 
 
 def test_documents_are_refused_as_often_as_passages(

@@ -195,7 +195,7 @@ def test_an_encoder_that_always_answers(tiny_encoder: Callable[..., Path]) -> No
         }
     )
     family = EncoderFamily()
-    scorer = family.build(recipe, family.fit_encoder(recipe, []), can_refuse=False)
+    scorer = family.build(recipe, family.fit_encoder(recipe, []), can_abstain=False)
     found = inspect_answer(Reader(scorer, recipe, Calibration()), QUESTION, LAMP)
     assert found.null is None
     assert [side for side, *_ in found.sources()] == ["start", "end"]

@@ -43,7 +43,7 @@ class Pointer:
     max_answer: int = MAX_ANSWER
 
     @property
-    def can_refuse(self) -> bool:
+    def can_abstain(self) -> bool:
         return self.null is not None
 
     def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
@@ -104,7 +104,7 @@ def windows_alone(reader: Reader, features: Features, row: int) -> tuple[list[fl
     context = features.forms[first : first + length]
     first, length = features.row_question[row].tolist()
     question = features.forms[first : first + length]
-    null = [NULL_FORM] if reader.scorer.can_refuse else []
+    null = [NULL_FORM] if reader.scorer.can_abstain else []
     texts = [*null, *context.tolist(), *question.tolist()]
     # Every word is a form of its own, repeated or not: sharing of forms is not tested here.
     places = torch.arange(1, len(texts) + 1)
@@ -218,14 +218,14 @@ def test_no_answer_only_if_every_window_has_none() -> None:
     assert prediction.text == "w59"
     assert prediction.no_answer == pytest.approx(1 / (1 + math.exp(2)), rel=1e-5)
     prediction = ask(predictor_of(refusing), " ".join(WORDS[:24]))
-    assert prediction.refused
+    assert prediction.abstained
     assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
     assert prediction.no_answer == pytest.approx(1 / (1 + math.exp(-6)), rel=1e-5)
     assert prediction.confidence == prediction.no_answer
     # The score is that of the answer it would have given.
     assert prediction.score == prediction.n_best[0].score < 1 - prediction.no_answer
     # A reader without a place for "no answer" always answers.
-    assert not ask(predictor_of(replace(refusing, null=None)), " ".join(WORDS[:24])).refused
+    assert not ask(predictor_of(replace(refusing, null=None)), " ".join(WORDS[:24])).abstained
 
 
 @pytest.mark.parametrize(("threshold", "answers"), [(0.7, False), (0.74, True), (1.0, True)])
@@ -233,7 +233,7 @@ def test_the_threshold_decides(threshold: float, answers: bool) -> None:
     model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=2.0)  # sigmoid(2 - 1) = 0.731
     calibration = Calibration(no_answer_threshold=threshold)
     prediction = ask(predictor_of(model, calibration=calibration), "w4 w5 w6")
-    assert prediction.refused != answers
+    assert prediction.abstained != answers
     assert prediction.no_answer == pytest.approx(0.7311, abs=1e-4)
     given = replace(predictor_of(model), threshold=threshold)  # instead of the reader's own
     assert ask(given, "w4 w5 w6") == prediction
@@ -242,7 +242,7 @@ def test_the_threshold_decides(threshold: float, answers: bool) -> None:
 def test_always_answering_takes_an_answer_for_granted() -> None:
     model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=9.0)
     doubtful = ask(replace(predictor_of(model), threshold=1.0), "w4 w5 w6")
-    assert not doubtful.refused
+    assert not doubtful.abstained
     assert doubtful.no_answer > 0.99
     certain = ask(replace(predictor_of(model), always_answer=True), "w4 w5 w6")
     assert certain.no_answer == 0.0

@@ -83,7 +83,7 @@ def check_properties(context: str, prediction: Prediction, n_best: int = 5) -> N
     assert 0 <= prediction.score <= 1
     assert 0 <= prediction.no_answer <= 1
     assert context[prediction.start : prediction.end] == prediction.text
-    if prediction.refused:
+    if prediction.abstained:
         assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
     else:
         assert prediction.n_best[0].text == prediction.text
@@ -110,19 +110,19 @@ def test_properties(reader: Reader, refusing: Reader, question: str, context: st
 @pytest.mark.parametrize("context", ["", " \n\t", "\u2003"])
 def test_an_empty_passage_has_no_answer(reader: Reader, context: str) -> None:
     prediction = reader.answer("Who lit the lamp?", context)
-    assert (prediction.refused, prediction.no_answer, prediction.n_best) == (True, 1.0, ())
+    assert (prediction.abstained, prediction.no_answer, prediction.n_best) == (True, 1.0, ())
 
 
 @pytest.mark.parametrize("question", ["", "  "])
 def test_an_empty_question_has_no_answer(reader: Reader, question: str) -> None:
-    assert reader.answer(question, LAMP).refused
+    assert reader.answer(question, LAMP).abstained
 
 
 @pytest.mark.parametrize("text", ["ᚠᛇᚻ᛫ᛒᛦᚦ", "𐎠𐎢𐎼", "ꦲꦏ꧀ꦱꦫ ꦗꦮ", "🜁🜂🜃", "לוּחַ"])
 def test_an_unseen_script_is_read(reader: Reader, text: str) -> None:
     prediction = reader.answer(f"{text}?", f"{text} {text[::-1]} {text}")
     check_properties(f"{text} {text[::-1]} {text}", prediction)
-    assert not prediction.refused
+    assert not prediction.abstained
 
 
 def test_a_question_as_long_as_a_page(reader: Reader) -> None:
@@ -136,7 +136,7 @@ def test_a_passage_of_a_million_characters(random_reader: Build) -> None:
     prediction = reader.answer("Who lit the lamp?", context)
     assert time.perf_counter() - start < 60
     check_properties(context, prediction)
-    assert not prediction.refused
+    assert not prediction.abstained
 
 
 def near(one: Prediction, two: Prediction) -> bool:
@@ -225,7 +225,7 @@ def test_save_and_load_give_the_same_to_the_bit(refusing: Reader, folder: Path) 
         (refusing.recipe, loaded.recipe),
         (refusing.calibration, loaded.calibration),
         (refusing.metrics, loaded.metrics),
-        (refusing.scorer.can_refuse, loaded.scorer.can_refuse),
+        (refusing.scorer.can_abstain, loaded.scorer.can_abstain),
         (refusing.name, loaded.name),
     ):
         assert one == two
@@ -236,7 +236,7 @@ def test_save_and_load_give_the_same_to_the_bit(refusing: Reader, folder: Path) 
     pairs = questions(25)
     predictions = list(refusing.answer_batch(pairs))
     assert predictions == list(loaded.answer_batch(pairs))  # floats compared without tolerance
-    assert {p.refused for p in predictions} == {True, False}
+    assert {p.abstained for p in predictions} == {True, False}
     assert not loaded.scorer.module.training
 
 
@@ -546,7 +546,7 @@ def test_the_expected_share_of_impossible_questions_moves_all_probabilities(
 ) -> None:
     reader = random_reader(LAMP, null=True)
     found = [
-        reader.answer("Who lit the lamp?", LAMP, impossible_share=share)
+        reader.answer("Who lit the lamp?", LAMP, unanswerable_share=share)
         for share in (0.1, 0.5, 0.9)
     ]
     assert found[1] == reader.answer("Who lit the lamp?", LAMP)  # uncalibrated: an even prior
@@ -558,17 +558,17 @@ def test_the_expected_share_of_impossible_questions_moves_all_probabilities(
         shares = [candidate.score / (1 - one.no_answer) for candidate in one.n_best]
         usual = [candidate.score / (1 - doubts[1]) for candidate in found[1].n_best]
         assert shares == pytest.approx(usual)
-        assert one.refused == (one.no_answer > reader.no_answer_threshold)
+        assert one.abstained == (one.no_answer > reader.no_answer_threshold)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"impossible_share": 0.0}, "impossible-share: 0.0; give a number between 0 and 1"),
-        ({"impossible_share": 1.0}, "between 0 and 1"),
-        ({"impossible_share": float("nan")}, "between 0 and 1"),
-        ({"impossible_share": True}, "between 0 and 1"),
-        ({"impossible_share": 0.2, "always_answer": True}, "not together with always-answer"),
+        ({"unanswerable_share": 0.0}, "unanswerable-share: 0.0; give a number between 0 and 1"),
+        ({"unanswerable_share": 1.0}, "between 0 and 1"),
+        ({"unanswerable_share": float("nan")}, "between 0 and 1"),
+        ({"unanswerable_share": True}, "between 0 and 1"),
+        ({"unanswerable_share": 0.2, "always_answer": True}, "not together with always-answer"),
     ],
 )
 def test_bad_shares(random_reader: Build, options: dict[str, Any], message: str) -> None:
@@ -577,5 +577,5 @@ def test_bad_shares(random_reader: Build, options: dict[str, Any], message: str)
 
 
 def test_a_reader_that_never_refuses_has_no_share_to_move(random_reader: Build) -> None:
-    with pytest.raises(ReadletError, match="never refuses; leave it out"):
-        random_reader(LAMP).answer("Who?", LAMP, impossible_share=0.2)
+    with pytest.raises(ReadletError, match="never abstains; leave it out"):
+        random_reader(LAMP).answer("Who?", LAMP, unanswerable_share=0.2)

@@ -115,7 +115,7 @@ class PiecesScorer(TorchScorer):
             [(windows.max_context // 2,), (windows.max_context,)],
             batch_size,
             collate,
-            trainable=rows.trainable(can_refuse=self.can_refuse),
+            trainable=rows.trainable(can_abstain=self.can_abstain),
             guessing=2 * math.log(windows.max_context),
             seed=seed,
         )
@@ -134,12 +134,12 @@ class PiecesFamily(SpanFamily):
     def restore_rows(self, stored: Stored) -> PieceRows:
         return PieceRows.from_stored(stored)
 
-    def build(self, recipe: Recipe, encoder: PieceEncoder, *, can_refuse: bool) -> PiecesScorer:
-        network = PiecesNetwork(recipe.model, null=can_refuse)
-        return PiecesScorer(network, encoder, recipe.data.max_answer, can_refuse)
+    def build(self, recipe: Recipe, encoder: PieceEncoder, *, can_abstain: bool) -> PiecesScorer:
+        network = PiecesNetwork(recipe.model, null=can_abstain)
+        return PiecesScorer(network, encoder, recipe.data.max_answer, can_abstain)
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> PiecesScorer:
-        scorer = self.build(recipe, self.fit_encoder(recipe, []), can_refuse=config["null_answer"])
+        scorer = self.build(recipe, self.fit_encoder(recipe, []), can_abstain=config["null_answer"])
         scorer.load_weights(folder)
         return scorer
 

@@ -63,7 +63,7 @@ class TestEveryReader:
         self, encoder_reader: Trained, examples: list[Example], kind: str, changes: tuple[str, ...]
     ) -> None:
         folder, reader = encoder_reader(kind, *changes)
-        assert reader.scorer.can_refuse
+        assert reader.scorer.can_abstain
         loaded = Reader.load(folder)
         rows, again = (r.scorer.encoder.encode(examples) for r in (reader, loaded))
         for name, array in rows.stored()[0].items():

@@ -504,7 +504,7 @@ def test_minilm() -> None:
     assert layout.before == (101,)
     assert layout.between == layout.after == (102,)
     assert (layout.types, layout.null, layout.padding) == ((0, 0, 0, 1, 1), 0, 0)
-    scorer = family.build(recipe, made, can_refuse=True)
+    scorer = family.build(recipe, made, can_abstain=True)
     assert (scorer.module.encoder.layers, scorer.module.encoder.width) == (6, 384)
     assert 22_500_000 < scorer.parameters < 22_800_000  # without its pooler
     from readlet.types import Example

@@ -73,9 +73,9 @@ def test_it_is_one_small_file() -> None:
 def test_it_learns_and_is_calibrated(trained: tuple[Path, Reader]) -> None:
     _, reader = trained
     assert reader.metrics["dev"]["f1"] > 45  # of questions that it has mostly seen
-    assert reader.scorer.can_refuse
+    assert reader.scorer.can_abstain
     assert reader.calibration.questions > 100
-    assert reader.calibration.has_fitted_refusals
+    assert reader.calibration.has_fitted_no_answer
 
 
 def test_saved_and_loaded_it_gives_the_same_to_the_bit(
@@ -250,10 +250,10 @@ def test_a_start_may_learn_to_refuse_and_does_not_forget_it(
         return train_reader(recipe, tmp_path / name, resume=False)
 
     start = made("first", first)
-    assert start.scorer.can_refuse == first_refuses
+    assert start.scorer.can_abstain == first_refuses
     changes = ["training.learning_rate=1e-9", "training.start_share=0.5", "training.ema=0"]
     after = made("second", second, f"training.start={tmp_path / 'first'}", *changes)
-    assert after.scorer.can_refuse
+    assert after.scorer.can_abstain
     known = start.scorer.module.state_dict()
     for name, weight in after.scorer.module.state_dict().items():
         if name in known:

@@ -116,21 +116,21 @@ def test_filler_rows_have_no_loss_and_no_gradient(smoothing: float, null: bool) 
         assert (part.grad[:2][scores.allowed[:2]] != 0).all()
 
 
-def teacher_of(share: float, *, refuses: bool = False) -> Teacher:
+def teacher_of(share: float, *, abstains: bool = False) -> Teacher:
     """Eight rows; of those in the batch, row 7 has probabilities, 2 has none, 5 has one place."""
     lengths = torch.tensor([2, 0, 0, 1, 0, 1, 0, 5])  # (rows,)
     places = int(lengths.sum())
     start, end = torch.rand(places), torch.rand(places)  # (places of all rows,)
-    return Teacher(start, end, lengths, share, torch.rand(8, 2) if refuses else None)
+    return Teacher(start, end, lengths, share, torch.rand(8, 2) if abstains else None)
 
 
 @SMOOTHING
 @NULL
-@pytest.mark.parametrize("refuses", [False, True])
-def test_loss_with_a_teacher(smoothing: float, null: bool, refuses: bool) -> None:
-    """A student that cannot refuse ignores the teacher's refusals."""
+@pytest.mark.parametrize("abstains", [False, True])
+def test_loss_with_a_teacher(smoothing: float, null: bool, abstains: bool) -> None:
+    """A student that cannot abstain ignores the teacher's no-answer scores."""
     scores, batch = random_scores(null=null), labelled_rows(null=null)
-    teacher = teacher_of(0.3, refuses=refuses)
+    teacher = teacher_of(0.3, abstains=abstains)
     taught = teacher(batch.rows, WIDTH)
     if teacher.null is None:
         assert taught.null is None
@@ -162,12 +162,12 @@ def test_the_learner_uses_model_and_teacher(share: float | None, null: bool) -> 
     assert float(got) == pytest.approx(by_hand(scores, batch, 0.1, taught, share or 0.0), rel=1e-5)
 
 
-@pytest.mark.parametrize("refuses", [False, True])
-def test_a_taught_loss_needs_no_values(refuses: bool) -> None:
+@pytest.mark.parametrize("abstains", [False, True])
+def test_a_taught_loss_needs_no_values(abstains: bool) -> None:
     """A captured step has fixed shapes and never waits: tensors without values are enough."""
     scores, batch = random_scores(null=True), labelled_rows(null=True)
     empty = SpanLogits(*(None if part is None else part.to("meta") for part in scores))
     rows = LabelledRows(*(part.to("meta") for part in (batch.rows, batch.labels, batch.weight)))
-    taught = teacher_of(0.3, refuses=refuses).to("meta")(rows.rows, WIDTH)
+    taught = teacher_of(0.3, abstains=abstains).to("meta")(rows.rows, WIDTH)
     assert taught.start.shape == (len(LENGTHS), WIDTH)
     assert span_loss(empty, rows, 0.1, taught, 0.3).device.type == "meta"

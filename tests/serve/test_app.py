@@ -44,7 +44,7 @@ def test_answers_are_those_of_the_reader(server: Any, models: dict[str, Any], re
     assert [c["text"] for c in answer["n_best"]] == [c.text for c in expected.n_best]
     assert answer["score"] == pytest.approx(expected.score)
     assert answer["no_answer"] == pytest.approx(expected.no_answer)
-    assert answer["refused"] == expected.refused
+    assert answer["abstained"] == expected.abstained
     for found in answer["n_best"]:
         assert PASSAGE[found["start"] : found["end"]] == found["text"]
 
@@ -64,22 +64,26 @@ def test_lists_are_answered_in_order(server: Any, models: dict[str, Any]) -> Non
 
 
 def test_refusals_can_be_set(server: Any) -> None:
-    def refused(**options: Any) -> Any:
+    def abstained(**options: Any) -> Any:
         got = server.post("/answer", question=QUESTION, passage=PASSAGE, **options)
-        return got.json()["answers"][0]["refused"], got.json()["answers"][0]["no_answer"]
+        return got.json()["answers"][0]["abstained"], got.json()["answers"][0]["no_answer"]
 
-    assert refused(threshold=0.0)[0]
-    assert not refused(threshold=1.0)[0]
-    assert refused(always_answer=True) == (False, 0.0)
-    assert refused(impossible_share=0.01)[1] < refused()[1] < refused(impossible_share=0.99)[1]
+    assert abstained(threshold=0.0)[0]
+    assert not abstained(threshold=1.0)[0]
+    assert abstained(always_answer=True) == (False, 0.0)
+    assert (
+        abstained(unanswerable_share=0.01)[1]
+        < abstained()[1]
+        < abstained(unanswerable_share=0.99)[1]
+    )
     for wrong in (
-        {"impossible_share": 0.2, "reader": "baseline"},
-        {"impossible_share": 0.2, "always_answer": True},
-        {"impossible_share": 1.0},
+        {"unanswerable_share": 0.2, "reader": "baseline"},
+        {"unanswerable_share": 0.2, "always_answer": True},
+        {"unanswerable_share": 1.0},
     ):
         got = server.post("/answer", question=QUESTION, passage=PASSAGE, **wrong)
         assert got.status_code == 422
-        assert "impossible_share" in got.json()["reason"]
+        assert "unanswerable_share" in got.json()["reason"]
 
 
 def test_an_unknown_language_is_named(start: Callable[..., Any], models: dict[str, Any]) -> None:
@@ -249,7 +253,7 @@ def test_no_request_makes_the_server_fail(server: Any, value: Any, path: str) ->
     if got.status_code == 200 and path == "/answer":
         assert isinstance(value, dict)
         for answer in got.json()["answers"]:
-            assert answer["refused"] == (answer["text"] == "")
+            assert answer["abstained"] == (answer["text"] == "")
 
 
 def test_an_error_of_the_model_is_no_news_for_clients(start: Callable[..., Any], slow: Any) -> None:

@@ -55,7 +55,7 @@ def test_other_settings_are_computed_apart(start: Callable[..., Any], slow: Any)
     slow.may_go.set()
     with ThreadPoolExecutor(3) as clients:
         got = list(clients.map(lambda t: ask(server, "q", threshold=t), (0.1, 0.9, 0.9)))
-    refused = [answer.json()["answers"][0]["refused"] for answer in got]
+    refused = [answer.json()["answers"][0]["abstained"] for answer in got]
     assert refused == [True, False, False]
     assert sorted(map(len, slow.batches)) == [1, 2]
 

@@ -100,15 +100,15 @@ def test_an_answer_in_two_windows_and_one_in_none() -> None:
         NO_WINDOW: ["none"],
         EMPTY: ["white"],
     }
-    assert rows.trainable(can_refuse=False).tolist() == [0, 1]
-    assert rows.trainable(can_refuse=True).tolist() == [0, 1, 4, 5]
+    assert rows.trainable(can_abstain=False).tolist() == [0, 1]
+    assert rows.trainable(can_abstain=True).tolist() == [0, 1, 4, 5]
 
 
 def test_no_examples_and_no_places() -> None:
     nothing = rows_of([], Windows(6, 3, 9))
     assert len(nothing) == 0
     assert nothing.row_window.shape == nothing.row_label.shape == nothing.offsets.shape == (0, 2)
-    assert nothing.trainable(can_refuse=True).tolist() == []
+    assert nothing.trainable(can_abstain=True).tolist() == []
     empty = rows_of([Example("a", "?", " \n")], Windows(6, 3, 9))
     assert (empty.row_window.tolist(), empty.row_impossible.tolist()) == ([[0, 0]], [True])
     assert empty.places(0).shape == (0, 2)

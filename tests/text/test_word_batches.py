@@ -49,7 +49,7 @@ def batches_of(null: bool = True, size: int = 4, seed: int = 0) -> Batches[WordB
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_every_training_row_occurs_once_per_epoch(null: bool, size: int) -> None:
     batches = batches_of(null, size)
-    wanted = FEATURES.trainable(can_refuse=null).tolist()
+    wanted = FEATURES.trainable(can_abstain=null).tolist()
     for epoch in range(3):
         seen = [row for _, rows in batches.epoch(epoch) for row in rows.tolist()]
         assert sorted(seen) == wanted
@@ -61,9 +61,9 @@ def test_trainable_rows() -> None:
     assert has_label.any()
     assert not has_label.all()
     answered = np.flatnonzero(has_label).tolist()
-    assert FEATURES.trainable(can_refuse=False).tolist() == answered
+    assert FEATURES.trainable(can_abstain=False).tolist() == answered
     either = np.flatnonzero(has_label | FEATURES.row_impossible).tolist()
-    assert FEATURES.trainable(can_refuse=True).tolist() == either
+    assert FEATURES.trainable(can_abstain=True).tolist() == either
     assert len(answered) < len(either)
 
 

@@ -124,8 +124,8 @@ def test_it_still_refuses_without_unanswerable_questions(
     before, recipe = load_start(finetune())
     data = prepare(recipe, before)
     assert not has_impossible(data)
-    assert build_scorer(recipe, data, before).can_refuse
-    assert not build_scorer(recipe, data).can_refuse
+    assert build_scorer(recipe, data, before).can_abstain
+    assert not build_scorer(recipe, data).can_abstain
 
 
 def test_it_is_compared_with_its_start(

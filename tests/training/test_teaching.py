@@ -53,7 +53,7 @@ def with_windows(reader: Reader, max_context: int, overlap: int) -> Reader:
 def test_targets_are_the_teachers_probabilities_of_every_word(
     random_reader: Callable[..., Reader], teacher_null: bool, student_null: bool
 ) -> None:
-    """The teacher has another vocabulary, and may be able to refuse."""
+    """The teacher has another vocabulary, and may be able to abstain."""
     student = random_reader(CONTEXT, null=student_null, seed=1)
     teacher = random_reader("the mill sold oil", null=teacher_null, seed=2)
     rows = student.scorer.encoder.encode(EXAMPLES)  # one window each
@@ -162,7 +162,7 @@ def test_rows_without_an_answer_are_taught_by_those_who_can_refuse(
     student = with_windows(random_reader(CONTEXT, null=True, seed=3), 16, 8)
     rows = student.scorer.encoder.encode(EXAMPLES)
     teacher = random_reader(CONTEXT, null=teacher_null, seed=4)
-    taught = ask_teachers([teacher], EXAMPLES, rows, 0.5, can_refuse=True)
+    taught = ask_teachers([teacher], EXAMPLES, rows, 0.5, can_abstain=True)
     plain, with_teacher = (student.scorer.learner(rows, 0.0, t) for t in (None, taught))
     for batch in student.scorer.batches(rows, 1):
         row = int(batch.rows[0])
@@ -179,7 +179,7 @@ def test_no_answer_is_the_surest_window_and_places_outside_the_row() -> None:
     null = np.array([[3.0, -1.0], [1.0, 2.0], [-9.0, -9.0]])  # (windows, 2)
     ours = np.array([[4, 9], [9, 11]], np.int32)
     scores = CharacterScores(places, start, end, windows, null)
-    found = probabilities(scores, ours, 2.0, refuses=True)
+    found = probabilities(scores, ours, 2.0, abstains=True)
     assert found is not None
     # "No answer" competes with the places of the two windows; the first and fourth are not ours.
     for got, of_null, of_places, at, lowest in (
@@ -190,15 +190,15 @@ def test_no_answer_is_the_surest_window_and_places_outside_the_row() -> None:
         total = weights.sum() + np.exp(lowest / 2.0)
         assert got == pytest.approx([weights[numbers].sum() / total for numbers in at])
         assert of_null == pytest.approx((weights[[0, 3]].sum() + np.exp(lowest / 2.0)) / total)
-    assert probabilities(scores, np.array([[30, 33]], np.int32), refuses=True) is None
+    assert probabilities(scores, np.array([[30, 33]], np.int32), abstains=True) is None
 
 
-def test_a_teacher_with_the_same_windows_teaches_its_own_refusals(
+def test_a_teacher_with_the_same_windows_teaches_its_own_no_answer(
     random_reader: Callable[..., Reader],
 ) -> None:
     student, teacher = (random_reader(CONTEXT, null=True, seed=seed) for seed in (1, 2))
     rows = student.scorer.encoder.encode(EXAMPLES)
-    taught = ask_teachers([teacher], EXAMPLES, rows, 0.5, temperature=3.0, can_refuse=True)
+    taught = ask_teachers([teacher], EXAMPLES, rows, 0.5, temperature=3.0, can_abstain=True)
     assert taught.null is not None
     for numbers, scores in teacher.scorer.scores(rows, 4):
         for i, row in enumerate(numbers.tolist()):
@@ -216,13 +216,13 @@ def test_a_teacher_with_the_same_windows_teaches_its_own_refusals(
 
 
 def test_several_teachers_are_averaged(random_reader: Callable[..., Reader]) -> None:
-    """Rows without an answer have the probabilities of those who can refuse."""
+    """Rows without an answer have the probabilities of those who can abstain."""
     student = with_windows(random_reader(CONTEXT, null=True, seed=3), 16, 8)
     rows = student.scorer.encoder.encode(EXAMPLES)
     teachers = [random_reader(CONTEXT, null=null, seed=seed) for null, seed in ((0, 4), (1, 5))]
 
     def asked(*chosen: Reader) -> Teacher:
-        return ask_teachers(chosen, EXAMPLES, rows, 0.5, can_refuse=True)
+        return ask_teachers(chosen, EXAMPLES, rows, 0.5, can_abstain=True)
 
     one, two, both = asked(teachers[0]), asked(teachers[1]), asked(*teachers)
     numbers = torch.arange(len(rows))
@@ -270,10 +270,10 @@ def test_every_question_is_taught_by_the_reader_that_did_not_see_it(
         wanted = [part_of(context, 3) == number for context in contexts]
         assert (taught.length > 0).tolist() == wanted
         assert 0 < sum(wanted) < 40
-        untaught = count_untaught(taught, rows, can_refuse=False)
+        untaught = count_untaught(taught, rows, can_abstain=False)
         assert untaught == 40 - sum(wanted)
     together = ask_teachers(teachers, examples, rows, 0.5)
-    assert count_untaught(together, rows, can_refuse=False) == 0
+    assert count_untaught(together, rows, can_abstain=False) == 0
     for row, context in enumerate(contexts):
         given = alone[part_of(context, 3)](torch.tensor([row]), 24)
         for got, wanted_side in zip(together(torch.tensor([row]), 24), given, strict=True):

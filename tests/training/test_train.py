@@ -99,7 +99,7 @@ def test_loaded_reader_answers_as_the_trained_one(
     assert set(state) == set(other)
     assert all(torch.equal(tensor, other[name]) for name, tensor in state.items())
     assert (loaded.recipe, loaded.metrics) == (reader.recipe, reader.metrics)
-    assert loaded.scorer.can_refuse
+    assert loaded.scorer.can_abstain
     assert loaded.languages == reader.languages
     assert set(reader.languages) == {e.language for e in seen}
     pairs = [(example.question, example.context) for example in seen[:8]]

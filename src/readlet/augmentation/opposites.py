@@ -47,7 +47,7 @@ _MAY = re.compile(
 )
 # A paragraph with one of these words may answer the negated question.
 _DENYING = frozenset(
-    "not no never nor neither none nothing without except excluding unlike only t cannot refused "
+    "not no never nor neither none nothing without except excluding unlike only t cannot abstaind "
     "failed rejected instead but although however unable".split()
 )
 _ALREADY = re.compile(r"\b(?:not|no|never|n['’]t|only|other|else)\b|n['’]t\b", re.IGNORECASE)

@@ -27,7 +27,7 @@ from readlet.text.words import words
 from readlet.types import Example, free_id
 
 # The paragraph is drawn from the few that share most words with the question. With any paragraph,
-# a reader could refuse by word overlap alone; always the closest one would repeat few paragraphs.
+# word overlap alone could tell them; always the closest one would repeat few paragraphs.
 BEST_FEW = 3
 
 ALTERED_SHARE = 0.5  # default fraction of the new questions

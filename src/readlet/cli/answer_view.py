@@ -36,13 +36,13 @@ def show_answer(question: str, text: str, prediction: Prediction, n_best: int = 
 
 def show_passage(text: str, prediction: Prediction | None) -> None:
     """Print the passage, or a part of a long one, with the answer highlighted if there is one."""
-    place = [(prediction.start, prediction.end)] if prediction and not prediction.refused else []
+    place = [(prediction.start, prediction.end)] if prediction and not prediction.abstained else []
     console.print(_marked(text, place, _OF_PASSAGE))
 
 
 def show_around(text: str, prediction: Prediction) -> None:
-    """Print the lines around the answer; nothing where the reader refuses."""
-    if not prediction.refused:
+    """Print the lines around the answer; nothing where the reader abstains."""
+    if not prediction.abstained:
         place = (prediction.start, prediction.end)
         console.print(_marked(text, [place], _AROUND_ANSWER))
 
@@ -58,13 +58,13 @@ def show_question(question: str) -> None:
 
 
 def show_prediction(prediction: Prediction) -> None:
-    """Print the answer or the refusal with its probability."""
-    if not prediction.refused:
+    """Print the answer, or that there is none, with its probability."""
+    if not prediction.abstained:
         details = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
         console.print(f"[bold]A[/bold] {escape(one_line(prediction.text))}  [dim]({details})[/dim]")
     else:
         details = f"probability {prediction.no_answer:.2f}"
-        # A refusal may be wrong: the best candidate helps to judge it.
+        # It may be wrong: the best candidate helps to judge it.
         if prediction.n_best:
             details += f"; best candidate: {escape(one_line(prediction.n_best[0].text))}"
         console.print(f"[bold]A[/bold] no answer here  [dim]({details})[/dim]")
@@ -75,7 +75,7 @@ def show_found(
 ) -> None:
     """Print the best answer in its document, then all answers with document, place and score."""
     top = found[0]
-    if not top.prediction.refused:
+    if not top.prediction.abstained:
         place = (top.prediction.start, top.prediction.end)
         show_name(top.passage)
         console.print(_marked(documents[top.passage], [place], _OF_DOCUMENT))
@@ -93,9 +93,9 @@ def show_name(document: "Key") -> None:
 
 
 def show_best(top: "Found") -> None:
-    """Print the answer with its document, or the refusal."""
+    """Print the answer with its document, or that there is none."""
     best = top.prediction
-    if not best.refused:
+    if not best.abstained:
         details = f"{top.passage} at {best.start}-{best.end}, confidence {best.score:.2f}"
         answer = escape(one_line(best.text))
     else:
@@ -111,8 +111,8 @@ def show_list(found: "Sequence[Found]") -> None:
     for rank, one in enumerate(found, 1):
         if one.best is None:
             continue
-        refused = "" if not one.prediction.refused else ", refused"
-        where = escape(f"{one.passage} at {one.best.start}-{one.best.end}{refused}")
+        abstained = "" if not one.prediction.abstained else ", abstained"
+        where = escape(f"{one.passage} at {one.best.start}-{one.best.end}{abstained}")
         text = escape(one_line(one.best.text))
         line = f"  {rank}. {one.best.score:.2f}  {text}  [dim]{where}[/dim]"
         console.print(line, soft_wrap=True)  # so that the path can be copied

@@ -10,10 +10,10 @@ from readlet.cli.options import (
     AlwaysAnswer,
     Device,
     Encoding,
-    ImpossibleShare,
     Language,
     QuestionLanguage,
     Threshold,
+    UnanswerableShare,
 )
 from readlet.cli.threads import use_free_cores
 from readlet.inference.inputs import MAX_PASSAGES
@@ -60,7 +60,7 @@ def ask(
         bool, typer.Option("--json", help="Print one JSON object for each question.")
     ] = False,
     threshold: Threshold = None,
-    impossible_share: ImpossibleShare = None,
+    unanswerable_share: UnanswerableShare = None,
     always_answer: AlwaysAnswer = False,
     language: Language = "",
     question_language: QuestionLanguage = "",
@@ -80,7 +80,7 @@ def ask(
         raise ReadletError("-: questions come from standard input; give the passage as a file")
     settings = {
         "threshold": threshold,
-        "impossible_share": impossible_share,
+        "unanswerable_share": unanswerable_share,
         "always_answer": always_answer,
         "language": language,
         "question_language": question_language,

@@ -11,11 +11,11 @@ from readlet.cli.options import (
     ColumnPairs,
     Device,
     Encoding,
-    ImpossibleShare,
     Language,
     Overwrite,
     QuestionLanguage,
     Threshold,
+    UnanswerableShare,
 )
 from readlet.cli.threads import use_free_cores
 
@@ -41,7 +41,7 @@ def evaluate_command(
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
     threshold: Threshold = None,
-    impossible_share: ImpossibleShare = None,
+    unanswerable_share: UnanswerableShare = None,
     against: Annotated[
         Path | None,
         typer.Option(
@@ -51,7 +51,7 @@ def evaluate_command(
     rules: Annotated[
         Literal["1.1", "2.0"] | None,
         typer.Option(
-            help="Rules of the official script.", show_default="2.0 if any question is impossible"
+            help="Rules of the official script.", show_default="2.0 if any question is unanswerable"
         ),
     ] = None,
     save: Annotated[
@@ -98,7 +98,7 @@ def evaluate_command(
     data, data_format = targets[-1], DataFormat.parse(column, encoding)
     how_to_answer: dict[str, Any] = {
         "threshold": threshold,
-        "impossible_share": impossible_share,
+        "unanswerable_share": unanswerable_share,
         "always_answer": always_answer,
         "rules": rules,
         "language": language,
@@ -127,7 +127,7 @@ def evaluate_command(
         "--always-answer": always_answer,
         "--na-probs": na_probs is not None,
         "--threshold": threshold is not None,
-        "--impossible-share": impossible_share is not None,
+        "--unanswerable-share": unanswerable_share is not None,
         "--language": bool(language or question_language),
         "--rules": rules is not None,
     }

@@ -43,8 +43,8 @@ def show_evaluation(evaluation: Evaluation) -> None:
     if evaluation.reliability is not None:
         _show_reliability(SPANS.noun, evaluation.reliability)
         console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
-    if evaluation.refusal_area is not None:
-        console.print(f"refusals, area under the ROC curve: {evaluation.refusal_area:.3f}")
+    if evaluation.no_answer_area is not None:
+        console.print(f"no-answer probability, ROC area: {evaluation.no_answer_area:.3f}")
     for group, rows in evaluation.breakdown.items():
         _show_group(group, rows)
     if evaluation.against is not None:

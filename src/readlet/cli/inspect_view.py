@@ -204,8 +204,8 @@ def _show_decision(found: Inspection) -> None:
     start, end = found.null
     where = " in this window" if found.windows > 1 else ""
     console.print(f"no answer    {start:.2f} + {end:.2f} = {start + end:.2f}{where}")
-    refuses = f"refuses above {found.threshold:.2f}"
-    console.print(f"probability of no answer {found.prediction.no_answer:.2f}, {refuses}")
+    abstains = f"abstains above {found.threshold:.2f}"
+    console.print(f"probability of no answer {found.prediction.no_answer:.2f}, {abstains}")
 
 
 def _percent(value: float) -> str:

@@ -14,11 +14,11 @@ Device = Annotated[
 Threshold = Annotated[
     float | None,
     typer.Option(
-        help="Refuse where the no-answer probability is above this.",
+        help="Abstain where the no-answer probability is above this.",
         show_default="the reader's own",
     ),
 ]
-ImpossibleShare = Annotated[
+UnanswerableShare = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE",
@@ -28,7 +28,7 @@ ImpossibleShare = Annotated[
     ),
 ]
 AlwaysAnswer = Annotated[
-    bool, typer.Option(help="Every passage is taken to have an answer: never refuse.")
+    bool, typer.Option(help="Every passage is taken to have an answer: never abstain.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 ColumnPairs = Annotated[

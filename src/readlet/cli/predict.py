@@ -11,11 +11,11 @@ from readlet.cli.options import (
     ColumnPairs,
     Device,
     Encoding,
-    ImpossibleShare,
     Language,
     Overwrite,
     QuestionLanguage,
     Threshold,
+    UnanswerableShare,
 )
 from readlet.cli.threads import use_free_cores
 
@@ -40,7 +40,7 @@ def predict(
         int, typer.Option(min=0, help="Also write so many best answers for each question.")
     ] = 0,
     threshold: Threshold = None,
-    impossible_share: ImpossibleShare = None,
+    unanswerable_share: UnanswerableShare = None,
     always_answer: AlwaysAnswer = False,
     language: Language = "",
     question_language: QuestionLanguage = "",
@@ -68,7 +68,7 @@ def predict(
         na_probs=na_probs,
         n_best=n_best,
         threshold=threshold,
-        impossible_share=impossible_share,
+        unanswerable_share=unanswerable_share,
         always_answer=always_answer,
         language=language,
         question_language=question_language,
@@ -77,7 +77,7 @@ def predict(
         batch_size=batch_size or 0,
         overwrite=overwrite,
     )
-    line = f"{out}: {made.questions:,} predictions, {made.refused:,} of them refusals"
+    line = f"{out}: {made.questions:,} predictions, {made.abstained:,} of them without an answer"
     if made.unknown_language:
         line += f", {made.unknown_language:,} in a language that the reader was not trained on"
     console.print(line, markup=False, soft_wrap=True)  # so that the path can be copied

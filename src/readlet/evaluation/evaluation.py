@@ -118,7 +118,7 @@ class Evaluation:
     # The reader's confidence against its accuracy; None without a reader.
     reliability: list[ReliabilityBin] | None = None
     # ROC area of the no-answer probability; None without probabilities, or one kind of question.
-    refusal_area: float | None = None
+    no_answer_area: float | None = None
 
     @property
     def calibration_error(self) -> float | None:
@@ -133,8 +133,8 @@ class Evaluation:
         }
         if self.against is not None:
             extra["against"] = self.against
-        if self.refusal_area is not None:
-            extra["refusal_area"] = self.refusal_area
+        if self.no_answer_area is not None:
+            extra["no_answer_area"] = self.no_answer_area
         if self.reliability is not None:
             extra["calibration_error"] = self.calibration_error
             extra["reliability"] = [asdict(bin) for bin in self.reliability]
@@ -168,7 +168,7 @@ def evaluate(
         breakdown=_breakdown(examples, scores),
         against=_compare(examples, scores, against, rules) if against is not None else None,
         reliability=_reliability(scores, confidences),
-        refusal_area=_refusal_area(raw, na_probs),
+        no_answer_area=_no_answer_area(raw, na_probs),
     )
 
 
@@ -180,7 +180,7 @@ def _reliability(
     return reliability([confidences[identity] for identity in scores.ids], scores.exact)
 
 
-def _refusal_area(scores: QuestionScores, na_probs: Mapping[str, float] | None) -> float | None:
+def _no_answer_area(scores: QuestionScores, na_probs: Mapping[str, float] | None) -> float | None:
     if na_probs is None:
         return None
     return no_answer_area([na_probs[identity] for identity in scores.ids], scores.has_answer)

@@ -86,9 +86,9 @@ def score_questions(
             not prediction,
         )
     columns = list(zip(*rows.values(), strict=True)) or [(), (), (), (), ()]
-    ids, exact, f1_scores, has, refusals = map(list, columns)
+    ids, exact, f1_scores, has, abstained = map(list, columns)
     missing = [identity for identity in dict.fromkeys(ids) if identity not in predictions]
-    return QuestionScores(ids, exact, f1_scores, has, refusals, missing, rules)
+    return QuestionScores(ids, exact, f1_scores, has, abstained, missing, rules)
 
 
 def summary(scores: QuestionScores) -> dict[str, float]:

@@ -133,9 +133,9 @@ def _with_onnx(
     model: TrainedModel, network: Network, path: Path, precision: Precision
 ) -> TrainedModel:
     onnx, scorer = OnnxModel.load(path), model.scorer
-    can_refuse = network.inputs.null
+    can_abstain = network.inputs.null
     facts = tuple(scorer.facts())
-    exported = Exported(onnx.digest, scorer.parameters, precision, can_refuse, facts)
+    exported = Exported(onnx.digest, scorer.parameters, precision, can_abstain, facts)
     made: OnnxScorer
     if isinstance(model, Reader):
         made = OnnxSpanScorer(onnx, network.inputs, exported, model.scorer.max_answer)

@@ -47,13 +47,13 @@ def network_of(scorer: Scorer) -> Network | None:
     inputs: Inputs
     if isinstance(scorer, QacnnScorer):
         module = _OfWords(plain_qacnn(scorer.module))
-        inputs = WordInputs(scorer.encoder, scorer.can_refuse)
+        inputs = WordInputs(scorer.encoder, scorer.can_abstain)
     elif isinstance(scorer, EncoderScorer):
         module = _OfSubwords(with_plain_attention(scorer.module))
-        inputs = SubwordInputs(scorer.encoder, scorer.can_refuse)
+        inputs = SubwordInputs(scorer.encoder, scorer.can_abstain)
     else:
         return None
-    return Network(module, inputs, _SPANS if scorer.can_refuse else _SPANS[:-1])
+    return Network(module, inputs, _SPANS if scorer.can_abstain else _SPANS[:-1])
 
 
 class _Tables(NamedTuple):

@@ -17,10 +17,10 @@ from readlet.evaluation.evaluation import question_type
 from readlet.inference.inputs import Asked, as_pairs, check_languages
 from readlet.text.languages import FUNCTION_WORDS
 from readlet.text.words import SENTENCE_ENDS, word_spans
-from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_refusals
+from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_no_answer
 
 # If no sentence has this share of the question's weight, the baseline predicts "no answer".
-# Low on purpose: a higher threshold gains points only by refusing nearly every question.
+# Low on purpose: a higher threshold gains points only by abstaining on nearly every question.
 MIN_COVERAGE = 0.2
 
 _FUNCTION = frozenset().union(*FUNCTION_WORDS.values()) | frozenset(
@@ -73,7 +73,7 @@ class LexicalBaseline:
 
     name = "baseline"
     no_answer_threshold = 1.0 - MIN_COVERAGE
-    moves_refusals = False
+    takes_unanswerable_share = False
 
     def __init__(self) -> None:
         self._last: _Passage | None = None
@@ -85,21 +85,21 @@ class LexicalBaseline:
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
-        impossible_share: float | None = None,
+        unanswerable_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
     ) -> Prediction:
-        """The answer to a question, with its offsets in the context, or a refusal.
+        """The answer to a question, with its offsets in the context, or none.
 
         It reads all languages alike.
         """
         check_languages(language, question_language)
         check_n_best(n_best)
-        check_refusals(threshold, impossible_share, always_answer)
-        if impossible_share is not None:
+        check_no_answer(threshold, unanswerable_share, always_answer)
+        if unanswerable_share is not None:
             fault = "the baseline has no calibrated probabilities"
-            raise ReadletError(f"impossible-share: {fault}; leave it out, or set the threshold")
+            raise ReadletError(f"unanswerable-share: {fault}; leave it out, or set the threshold")
         if self._last is None or self._last.text != context:
             self._last = _read(context)
         candidates, coverage = _answers(question, self._last, n_best)
@@ -113,7 +113,7 @@ class LexicalBaseline:
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
-        impossible_share: float | None = None,
+        unanswerable_share: float | None = None,
         always_answer: bool = False,
     ) -> Iterator[Prediction]:
         """Predictions in order, one at a time: any number of questions fits in memory."""
@@ -123,7 +123,7 @@ class LexicalBaseline:
                 context,
                 n_best,
                 threshold=threshold,
-                impossible_share=impossible_share,
+                unanswerable_share=unanswerable_share,
                 always_answer=always_answer,
             )
 

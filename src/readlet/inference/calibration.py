@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from readlet.evaluation.calibration_error import expected_calibration_error
 from readlet.models.family import Floats
@@ -19,6 +19,8 @@ _LOG_RANGE = (math.log(0.25), math.log(8.0))  # of the temperature
 _MOST_BIAS = 8.0
 _MIN_GAIN = 1e-3  # nats per question
 _MIN_SLOPE = 1e-3  # positive: a larger lead never makes "no answer" less likely
+
+_EARLIER = "impossible_share"  # the name in stored readers of commit 0cb6c86 and before
 
 
 class Calibration(BaseModel):
@@ -40,8 +42,10 @@ class Calibration(BaseModel):
     of a plausible wrong answer."""
     no_answer_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     """Above this no-answer probability the reader predicts "no answer"."""
-    impossible_share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.5
-    """The share of impossible questions for which the no-answer probability holds: that of the
+    unanswerable_share: Annotated[
+        float, Field(gt=0, lt=1, validation_alias=AliasChoices("unanswerable_share", _EARLIER))
+    ] = 0.5
+    """The share of unanswerable questions for which the no-answer probability holds: that of the
     questions on which it was fitted, unless it was moved."""
     questions: Annotated[int, Field(ge=0)] = 0
     """Held-out questions on which it was fitted."""
@@ -59,19 +63,19 @@ class Calibration(BaseModel):
         return cls.model_validate(values)
 
     @property
-    def has_fitted_refusals(self) -> bool:
+    def has_fitted_no_answer(self) -> bool:
         return (self.no_answer_slope, self.no_answer_bias) != (1.0, 0.0)
 
-    def assuming(self, impossible_share: float) -> "Calibration":
-        """The same evidence where another share of the questions is impossible (Bayes' rule).
+    def assuming(self, unanswerable_share: float) -> "Calibration":
+        """The same evidence where another share of the questions is unanswerable (Bayes' rule).
 
-        The threshold stays: it compares the probability that a refusal is right with the score
+        The threshold stays: it compares the probability that abstaining is right with the score
         that an answer can expect, whatever the share.
         """
-        shift = logit(impossible_share) - logit(self.impossible_share)
+        shift = logit(unanswerable_share) - logit(self.unanswerable_share)
         moved = {
             "no_answer_bias": self.no_answer_bias + shift,
-            "impossible_share": impossible_share,
+            "unanswerable_share": unanswerable_share,
         }
         return self.model_copy(update=moved)
 
@@ -155,22 +159,22 @@ def logit(probability: float) -> float:
 
 
 def fit_no_answer(
-    leads: Sequence[float], impossible: Sequence[bool], added: Doubles | float = 0.0
+    leads: Sequence[float], unanswerable: Sequence[bool], added: Doubles | float = 0.0
 ) -> tuple[float, float]:
-    """Slope and bias (Platt 1999) with which leads best predict which questions are impossible.
+    """Slope and bias (Platt 1999) with which leads best predict which questions are unanswerable.
 
     `added` are log-odds that are known already, of each question or of all.
 
-    A reader trained on easy impossible questions has too small a lead on hard ones: it may rank
+    A reader trained on easy unanswerable questions has too small a lead on hard ones: it may rank
     them well, and yet never reach a probability of a half without this fit.
     """
     from scipy.optimize import minimize
 
     x = np.asarray(leads, np.float64)
     # Platt's targets: not quite 0 and 1, so that separable data does not give an infinite slope.
-    positive = sum(impossible)
-    high, low = (positive + 1) / (positive + 2), 1 / (len(impossible) - positive + 2)
-    truth = np.where(impossible, high, low)
+    positive = sum(unanswerable)
+    high, low = (positive + 1) / (positive + 2), 1 / (len(unanswerable) - positive + 2)
+    truth = np.where(unanswerable, high, low)
 
     def loss(parameters: Doubles) -> float:
         return _log_loss(parameters[0] * x + parameters[1] + added, truth)

@@ -9,7 +9,7 @@ from readlet.errors import ReadletError
 from readlet.inference.inputs import MAX_PASSAGES, asked_of, check_languages
 from readlet.inference.model_folder import Answerer
 from readlet.inference.retrieval import BM25, pieces
-from readlet.types import N_BEST, Candidate, Example, Prediction, check_refusals
+from readlet.types import N_BEST, Candidate, Example, Prediction, check_no_answer
 
 Key = int | str
 Passages = Sequence[str] | Mapping[str, str]
@@ -25,7 +25,7 @@ class Found:
 
     @property
     def best(self) -> Candidate | None:
-        """The best candidate, also where the reader refuses."""
+        """The best candidate, also where the reader abstains."""
         return next(iter(self.prediction.n_best), None)
 
 
@@ -76,24 +76,24 @@ class Documents:
         n_best: int = N_BEST,
         max_passages: int = MAX_PASSAGES,
         threshold: float | None = None,
-        impossible_share: float | None = None,
+        unanswerable_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
     ) -> list[Found]:
         """Predictions of the `max_passages` most relevant pieces, best first.
 
-        Answers come before refusals, each by the probability that it is right, then by relevance.
-        An answer that a document gives twice is listed once. The reader refuses if the no-answer
+        Answers come first, each by the probability that it is right, then by relevance.
+        An answer that a document gives twice is listed once. The reader abstains if the no-answer
         probability of a piece is above `threshold`, and never with `always_answer`.
-        `impossible_share` and `language`, that of the documents, matter as in `Reader.answer`.
+        `unanswerable_share` and `language`, that of the documents, matter as in `Reader.answer`.
 
         Limits: an answer in a piece that is not read is not found; the first step compares words,
         so a question in other words, or in another language than the documents, may miss it. Each
         piece is read on its own: its scores do not know of the others, and the highest of many is
         more often wrong than a single one of that height.
         """
-        check_refusals(threshold, impossible_share, always_answer)
+        check_no_answer(threshold, unanswerable_share, always_answer)
         check_languages(language, question_language)
         if max_passages < 1:
             raise ReadletError(f"max_passages: {max_passages}; must be at least 1")
@@ -107,10 +107,10 @@ class Documents:
             )
             for text in pieces
         ]
-        # Never refuse, but not as if every piece had an answer: that would make all scores high.
+        # Always answer, but not as if every piece had an answer: that would make all scores high.
         limit = 1.0 if always_answer else threshold
         predictions = reader.answer_batch(
-            asked, n_best, threshold=limit, impossible_share=impossible_share
+            asked, n_best, threshold=limit, unanswerable_share=unanswerable_share
         )
         found = [
             Found(place.document, _shifted(prediction, place.start), float(relevance[number]))
@@ -124,8 +124,8 @@ class Documents:
 
 
 def _rank(found: Found) -> tuple[bool, float]:
-    """Answers before refusals, each by score."""
-    return found.prediction.refused, -found.prediction.score
+    """Answers before "no answer", each by score."""
+    return found.prediction.abstained, -found.prediction.score
 
 
 def _named(passages: Passages) -> dict[Key, str]:
@@ -148,7 +148,7 @@ def _named(passages: Passages) -> dict[Key, str]:
 def _shifted(prediction: Prediction, by: int) -> Prediction:
     """The same prediction with the offsets of a text that has `by` characters before."""
     best = tuple(replace(c, start=c.start + by, end=c.end + by) for c in prediction.n_best)
-    if prediction.refused:
+    if prediction.abstained:
         return replace(prediction, n_best=best)
     start, end = prediction.start + by, prediction.end + by
     return replace(prediction, start=start, end=end, n_best=best)

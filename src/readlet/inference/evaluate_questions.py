@@ -30,9 +30,9 @@ from readlet.storage.overwrite import check_file
 from readlet.types import (
     Example,
     Prediction,
-    check_impossible_share,
-    check_refusals,
+    check_no_answer,
     check_threshold,
+    check_unanswerable_share,
 )
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def evaluate_questions(
     data: str,
     *,
     reader: str | None = None,
-    impossible_share: float | None = None,
+    unanswerable_share: float | None = None,
     always_answer: bool = False,
     predictions: Path | None = None,
     na_probs: Path | None = None,
@@ -76,13 +76,17 @@ def evaluate_questions(
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
-    Questions with a no-answer probability above `threshold` are refused; by default that is the
-    reader's own threshold. `impossible_share` is the expected share of questions without an
-    answer. With `always_answer` the reader never refuses. `save` is a file for its predictions,
+    Questions with a no-answer probability above `threshold` have no answer; by default that is the
+    reader's own threshold. `unanswerable_share` is the expected share of questions without an
+    answer. With `always_answer` the reader never abstains. `save` is a file for its predictions,
     `plot` one for the plot of its reliability.
     """
-    _check_refusals(
-        reader, threshold, na_probs, impossible_share=impossible_share, always_answer=always_answer
+    _check_no_answer(
+        reader,
+        threshold,
+        na_probs,
+        unanswerable_share=unanswerable_share,
+        always_answer=always_answer,
     )
     check_languages(language, question_language)
     if reader is None and (language or question_language):
@@ -121,7 +125,7 @@ def evaluate_questions(
             loaded,
             examples,
             threshold=never,
-            impossible_share=impossible_share,
+            unanswerable_share=unanswerable_share,
             always_answer=always_answer,
         )
         given = {key: p.text for key, p in predicted.items()}
@@ -130,10 +134,10 @@ def evaluate_questions(
             if threshold is None:
                 # Applied at the end, so that the best threshold is sought among all answers.
                 limit = loaded.no_answer_threshold
-        refused = {key for key, value in (probabilities or {}).items() if value > limit}
-        confidences = confidences_of(predicted, refused)
+        abstained = {key for key, value in (probabilities or {}).items() if value > limit}
+        confidences = confidences_of(predicted, abstained)
         if save is not None:
-            write_predictions(save, {k: "" if k in refused else v for k, v in given.items()})
+            write_predictions(save, {k: "" if k in abstained else v for k, v in given.items()})
     evaluation = evaluate(
         examples,
         given,
@@ -148,24 +152,24 @@ def evaluate_questions(
     return evaluation
 
 
-def confidences_of(predicted: Mapping[str, Prediction], refused: Set[str]) -> dict[str, float]:
-    """The probability that each prediction is right, answer or refusal."""
-    return {key: p.no_answer if key in refused else p.score for key, p in predicted.items()}
+def confidences_of(predicted: Mapping[str, Prediction], abstained: Set[str]) -> dict[str, float]:
+    """The probability that each prediction is right, answer or "no answer"."""
+    return {key: p.no_answer if key in abstained else p.score for key, p in predicted.items()}
 
 
-def _check_refusals(
+def _check_no_answer(
     reader: str | None,
     threshold: float | None,
     na_probs: Path | None,
     *,
-    impossible_share: float | None,
+    unanswerable_share: float | None,
     always_answer: bool,
 ) -> None:
-    """Reject options about refusals that contradict each other, or that would have no effect."""
-    if impossible_share is not None and (reader is None or na_probs is not None):
+    """Reject options about "no answer" that contradict each other, or that would have no effect."""
+    if unanswerable_share is not None and (reader is None or na_probs is not None):
         remedy = "name a reader" if reader is None else "leave out --na-probs"
-        raise ReadletError(f"--impossible-share: moves a reader's own probabilities; {remedy}")
-    check_impossible_share(impossible_share, always_answer)
+        raise ReadletError(f"--unanswerable-share: moves a reader's own probabilities; {remedy}")
+    check_unanswerable_share(unanswerable_share, always_answer)
     if always_answer and reader is None:
         raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
     if always_answer and na_probs is not None:
@@ -188,7 +192,7 @@ def predict(
     examples: Sequence[Example],
     *,
     threshold: float | None = None,
-    impossible_share: float | None = None,
+    unanswerable_share: float | None = None,
     always_answer: bool = False,
 ) -> dict[str, Prediction]:
     """The reader's prediction for every question, by id, with a progress bar."""
@@ -196,7 +200,7 @@ def predict(
     answers = reader.answer_batch(
         asked,
         threshold=threshold,
-        impossible_share=impossible_share,
+        unanswerable_share=unanswerable_share,
         always_answer=always_answer,
     )
     predictions = track(answers, len(examples), reader.name)
@@ -274,7 +278,7 @@ def evaluate_several(
     files: Sequence[str],
     *,
     threshold: float | None = None,
-    impossible_share: float | None = None,
+    unanswerable_share: float | None = None,
     always_answer: bool = False,
     rules: Rules | None = None,
     language: str = "",
@@ -283,7 +287,7 @@ def evaluate_several(
     device: str = AUTO,
 ) -> SeveralEvaluations:
     """Score a reader on the questions of each file; all are read before the first answer."""
-    check_refusals(threshold, impossible_share, always_answer)
+    check_no_answer(threshold, unanswerable_share, always_answer)
     check_languages(language, question_language)
     parts: dict[str, Sequence[Example]] = {}
     for file in files:
@@ -298,7 +302,7 @@ def evaluate_several(
         load_reader(reader, device=device),
         parts,
         threshold=threshold,
-        impossible_share=impossible_share,
+        unanswerable_share=unanswerable_share,
         always_answer=always_answer,
         rules=rules,
     )
@@ -309,7 +313,7 @@ def evaluate_parts(
     parts: Mapping[str, Sequence[Example]],
     *,
     threshold: float | None = None,
-    impossible_share: float | None = None,
+    unanswerable_share: float | None = None,
     always_answer: bool = False,
     rules: Rules | None = None,
 ) -> SeveralEvaluations:
@@ -326,9 +330,9 @@ def evaluate_parts(
     predicted = predict(
         reader,
         every,
-        # Refusals are applied at the end, so that the best threshold is sought among all answers.
+        # The threshold is applied at the end, so that the best one is sought among all answers.
         threshold=None if always_answer else 1.0,
-        impossible_share=impossible_share,
+        unanswerable_share=unanswerable_share,
         always_answer=always_answer,
     )
     limit = reader.no_answer_threshold if threshold is None else threshold
@@ -336,14 +340,14 @@ def evaluate_parts(
     def scored(part: Sequence[Example]) -> Evaluation:
         own: dict[str, Prediction] = {example.id: predicted[example.id] for example in part}
         no_answer = {} if always_answer else {key: p.no_answer for key, p in own.items()}
-        refused = {key for key, value in no_answer.items() if value > limit}
+        abstained = {key for key, value in no_answer.items() if value > limit}
         return evaluate(
             part,
             {key: p.text for key, p in own.items()},
             na_probs=no_answer or None,
             na_threshold=limit,
             rules=rules,
-            confidences=confidences_of(own, refused),
+            confidences=confidences_of(own, abstained),
         )
 
     return SeveralEvaluations(

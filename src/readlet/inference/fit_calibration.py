@@ -40,11 +40,11 @@ _MOST = 3.0  # a larger term would mean that nothing in a long text is believed
 
 
 def fit_windows(predictor: Predictor, examples: Sequence[Example], fitted: Calibration) -> float:
-    """The factor of log(windows) with which documents are refused as often as passages alone.
+    """The factor of log(windows) with which documents have no answer as often as passages alone.
 
     `predictor` has no calibration; `fitted` is that of the passages alone. Each question is
     compared with itself, so its label does not matter, and 200 of them are enough. 0 if documents
-    are refused as often without it.
+    have none as often without it.
     """
     step = max(1, len(examples) // _DOCUMENTS)
     chosen = list(examples[::step])
@@ -112,7 +112,7 @@ def windows_of(rows: Rows, examples: int) -> NDArray[np.int64]:
 MIN_QUESTIONS = 30
 TOO_FEW = f"fewer than {MIN_QUESTIONS} answerable questions"
 TOO_FEW_OF_A_KIND = f"fewer than {MIN_QUESTIONS} questions with, or without, an answer"
-"""Reasons in messages why the calibration, or its refusals, were not fitted."""
+"""Reasons in messages why the calibration, or its no-answer probability, was not fitted."""
 
 
 def calibrate(
@@ -121,9 +121,9 @@ def calibrate(
     rows: Rows,
     default: Calibration = UNCALIBRATED,
     *,
-    refusals: bool = True,
+    no_answer: bool = True,
 ) -> Calibration:
-    """Fit the confidence of answers on the answerable questions, and `refusals` on all questions.
+    """Fit the confidence of answers on the answerable questions, and `no_answer` on all questions.
 
     What is not fitted, for example with too few questions of a kind, has the values of `default`.
 
@@ -132,7 +132,7 @@ def calibrate(
     """
     predictor = replace(predictor, calibration=UNCALIBRATED, threshold=1.0, always_answer=False)
     predictions = predictor.predict(examples, rows)
-    # A passage without words or an empty question is refused at any temperature.
+    # A passage without words or an empty question has no answer at any temperature.
     answered = [n for n, prediction in enumerate(predictions) if prediction.n_best]
     correct = [_is_right(predictions[n], examples[n]) for n in answered]
     answerable = [i for i, n in enumerate(answered) if examples[n].answers]
@@ -147,8 +147,8 @@ def calibrate(
     temperature, bias = fit_answers(shares, [correct[i] for i in answerable])
     of_answers = {"temperature": temperature, "answer_bias": bias, "questions": len(examples)}
     fitted = default.model_copy(update=of_answers)
-    if refusals and predictor.scorer.can_refuse:
-        fitted = _with_refusals(fitted, predictor, examples, predictions, rows)
+    if no_answer and predictor.scorer.can_abstain:
+        fitted = _with_no_answer(fitted, predictor, examples, predictions, rows)
     counts = windows_of(rows, len(examples))
     after = [
         (1.0 - _no_answer(fitted, predictions[n], int(counts[n])))
@@ -173,25 +173,25 @@ def _no_answer(fitted: Calibration, prediction: Prediction, windows: int) -> flo
     return fitted.no_answer(logit(prediction.no_answer), windows) if prediction.no_answer else 0.0
 
 
-def _with_refusals(
+def _with_no_answer(
     base: Calibration,
     predictor: Predictor,
     examples: Sequence[Example],
     predictions: Sequence[Prediction],
     rows: Rows,
 ) -> Calibration:
-    """Fit the no-answer probability, and the threshold for refusals with the best F1.
+    """Fit the no-answer probability, and the threshold with the best F1.
 
     The predictions were made before the temperature was fitted: none of this depends on it.
     """
-    impossible = [not example.answers for example in examples]
-    if min(sum(impossible), len(examples) - sum(impossible)) < MIN_QUESTIONS:
+    unanswerable = [not example.answers for example in examples]
+    if min(sum(unanswerable), len(examples) - sum(unanswerable)) < MIN_QUESTIONS:
         return base
     leads, counts = [logit(p.no_answer) for p in predictions], windows_of(rows, len(examples))
-    fitted = _fitted(base, leads, impossible, 0.0)
+    fitted = _fitted(base, leads, unanswerable, 0.0)
     factor = fit_windows(predictor, examples, fitted)
     added = factor * np.log(counts)  # (questions,)
-    fitted = _fitted(base, leads, impossible, added)
+    fitted = _fitted(base, leads, unanswerable, added)
     fitted = fitted.model_copy(update={"no_answer_windows": factor})
     pairs = list(zip(examples, predictions, strict=True))
     answers = {example.id: prediction.text for example, prediction in pairs}
@@ -200,22 +200,22 @@ def _with_refusals(
     }
     best = best_thresholds(score_questions(examples, answers, "2.0"), na_probs)
     # This is the probability of the last question that is answered: a similar question may be
-    # slightly above it. The middle of the gap to the first refused question is as good here.
+    # slightly above it. The middle of the gap to the first question above it is as good here.
     last = best["best_f1_thresh"]
-    refused = min((p for p in na_probs.values() if p > last), default=1.0)
-    return fitted.model_copy(update={"no_answer_threshold": (last + refused) / 2})
+    next_above = min((p for p in na_probs.values() if p > last), default=1.0)
+    return fitted.model_copy(update={"no_answer_threshold": (last + next_above) / 2})
 
 
 def _fitted(
-    base: Calibration, leads: Sequence[float], impossible: Sequence[bool], added: Doubles | float
+    base: Calibration, leads: Sequence[float], unanswerable: Sequence[bool], added: Doubles | float
 ) -> Calibration:
-    slope, bias = fit_no_answer(leads, impossible, added)
-    refusals = {
+    slope, bias = fit_no_answer(leads, unanswerable, added)
+    of_no_answer = {
         "no_answer_slope": slope,
         "no_answer_bias": bias,
-        "impossible_share": sum(impossible) / len(impossible),
+        "unanswerable_share": sum(unanswerable) / len(unanswerable),
     }
-    return base.model_copy(update=refusals)
+    return base.model_copy(update=of_no_answer)
 
 
 class _Evidence(NamedTuple):

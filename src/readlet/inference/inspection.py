@@ -27,7 +27,7 @@ _DIGITS = 6  # decimals in JSON
 class Inspection:
     """The window of the best answer: P places with their scores, and its layers if there are any.
 
-    The best answer is shown even if the reader refuses to give it.
+    The best answer is shown even if the reader abstains.
     """
 
     question: str
@@ -41,7 +41,7 @@ class Inspection:
     # (P, 2) given that no other window has the answer. Those of all places as a start and the
     # no-answer probability sum to 1, and likewise for the end.
     probabilities: Doubles
-    null: tuple[float, float] | None  # scores of "no answer"; None: the reader never refuses
+    null: tuple[float, float] | None  # scores of "no answer"; None: the reader never abstains
     first: int  # first and last place of the best answer
     last: int
     layers: LayerView | None

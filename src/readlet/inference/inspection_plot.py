@@ -132,7 +132,7 @@ def _figure(inspection: Inspection, width: float, height: float, what: str) -> "
     best = prediction.n_best[0].text if prediction.n_best else ""
     answer = f"best answer “{_short(best, _TITLE // 2)}”, probability {prediction.score:.2f}"
     if inspection.null is not None:
-        answer += f"; no answer {prediction.no_answer:.2f}{' (refused)' * prediction.refused}"
+        answer += f"; no answer {prediction.no_answer:.2f}{' (abstained)' * prediction.abstained}"
     places, word = len(inspection.offsets), "token" if inspection.layers else "word"
     part = f"{min(_PLACES, places)} of {places:,} {word}s around the best answer"
     if inspection.windows > 1:

@@ -98,13 +98,13 @@ def _scores(model: "TrainedModel") -> list[str]:
 
 def reader_parts(reader: "Reader") -> CardParts:
     always = "; it always gives an answer."
-    ending = ", or reports that there is none." if reader.scorer.can_refuse else always
+    ending = ", or reports that there is none." if reader.scorer.can_abstain else always
     raw = reader.metrics.get("dev_raw", {})
     listed = ", ".join(f"{name} {value:.2f}" for name, value in raw.items())
     below = [f"With the raw scores, without a fitted threshold: {listed}."] if raw else []
     if "refusal_area" in reader.metrics:
         area = reader.metrics["refusal_area"]
-        below.append(f"Refusals have an area under the ROC curve of {area:.3f}.")
+        below.append(f"The no-answer probability has an area under the ROC curve of {area:.3f}.")
     introduction = f"Finds the answer to a question inside a passage{ending}"
     if reader.languages:
         introduction += f" Trained on passages in: {', '.join(reader.languages)}."
@@ -116,13 +116,13 @@ def _reader_calibration(reader: "Reader") -> str:
 
     fitted = reader.calibration
     measured = _measured(fitted.error_before, fitted.error_after)
-    if reader.scorer.can_refuse and fitted.questions and not fitted.has_fitted_refusals:
+    if reader.scorer.can_abstain and fitted.questions and not fitted.has_fitted_no_answer:
         measured += f". No-answer probability and threshold are the defaults: {TOO_FEW_OF_A_KIND}"
     elif fitted.questions and reader.metrics.get("keeps_refusals"):
         measured += ". No-answer probability and threshold are those of the reader it started from"
     share = ""
-    if fitted.has_fitted_refusals:
-        share = f" Probabilities hold where {fitted.impossible_share:.0%} have no answer."
+    if fitted.has_fitted_no_answer:
+        share = f" Probabilities hold where {fitted.unanswerable_share:.0%} have no answer."
     bias = f"answer bias {fitted.answer_bias:.3f}, " if fitted.answer_bias else ""
     return (
         f"{_fit(reader, fitted.questions, TOO_FEW)}: temperature {fitted.temperature:.3f}, {bias}"

@@ -169,8 +169,8 @@ class Answerer(Protocol):
     def no_answer_threshold(self) -> float: ...
 
     @property
-    def moves_refusals(self) -> bool:
-        """Whether `impossible_share` moves its no-answer probability; it is refused elsewhere."""
+    def takes_unanswerable_share(self) -> bool:
+        """Whether `unanswerable_share` moves its no-answer probability; an error elsewhere."""
         ...
 
     def answer(
@@ -180,7 +180,7 @@ class Answerer(Protocol):
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
-        impossible_share: float | None = None,
+        unanswerable_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
@@ -192,7 +192,7 @@ class Answerer(Protocol):
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
-        impossible_share: float | None = None,
+        unanswerable_share: float | None = None,
         always_answer: bool = False,
     ) -> Iterator[Prediction]: ...
 

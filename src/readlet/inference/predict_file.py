@@ -33,15 +33,15 @@ from readlet.inference.reader import CHUNK, Reader, load_reader
 from readlet.inference.trained_model import AUTO
 from readlet.storage.overwrite import check_file
 from readlet.storage.partial_lines import partial_lines
-from readlet.types import N_BEST, Example, Sentence, check_n_best, check_refusals
+from readlet.types import N_BEST, Example, Sentence, check_n_best, check_no_answer
 
 
 @dataclass(frozen=True)
 class PredictedFile:
-    """The number of questions, and of those that the reader refused to answer or cannot read."""
+    """The number of questions, and of those where the reader abstained, or that it cannot read."""
 
     questions: int
-    refused: int
+    abstained: int
     unknown_language: int  # in a language that the reader was not trained on
 
 
@@ -54,7 +54,7 @@ def predict_file(
     n_best: int = 0,
     data_format: DataFormat = PLAIN,
     threshold: float | None = None,
-    impossible_share: float | None = None,
+    unanswerable_share: float | None = None,
     always_answer: bool = False,
     language: str = "",
     question_language: str = "",
@@ -69,7 +69,7 @@ def predict_file(
     next to the output, `OUT.partial`; if the process is killed, the same call continues there, and
     the output has the same bytes. It appears only when it is complete.
     """
-    check_refusals(threshold, impossible_share, always_answer)
+    check_no_answer(threshold, unanswerable_share, always_answer)
     check_languages(language, question_language)
     if n_best:
         check_n_best(n_best)
@@ -88,7 +88,7 @@ def predict_file(
         "data": found.digest,
         "n_best": n_best,
         "threshold": threshold,
-        "impossible_share": impossible_share,
+        "unanswerable_share": unanswerable_share,
         "always_answer": always_answer,
         # They change the last digits of scores.
         "device": loaded.device if isinstance(loaded, Reader) else "cpu",
@@ -106,7 +106,7 @@ def predict_file(
                 asked,
                 max(n_best, N_BEST),
                 threshold=threshold,
-                impossible_share=impossible_share,
+                unanswerable_share=unanswerable_share,
                 always_answer=always_answer,
             ),
             record=lambda identity, e, made: record_of(identity, e.question, made, n_best),
@@ -116,11 +116,11 @@ def predict_file(
         if na_probs is not None:
             write_na_probs(na_probs, lines.records())
         write_records(out, lines.records())
-        refused = unknown = 0
+        abstained = unknown = 0
         for record in lines.records():
-            refused += record["refused"]
+            abstained += record["abstained"]
             unknown += bool(record["unknown_language"])
-        return PredictedFile(found.total, refused, unknown)
+        return PredictedFile(found.total, abstained, unknown)
 
 
 def _check_outputs(

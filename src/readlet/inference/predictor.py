@@ -42,7 +42,7 @@ class Predictor:
     calibration: Calibration
     batch_size: int = 32
     n_best: int = N_BEST
-    # Refuse above this no-answer probability; None: the threshold of the calibration.
+    # Abstain above this no-answer probability; None: the threshold of the calibration.
     threshold: float | None = None
     # Every context is taken to have an answer.
     always_answer: bool = False

@@ -17,7 +17,7 @@ from readlet.inference.model_folder import (
 )
 from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, read_model
 from readlet.text.languages import checked_codes
-from readlet.types import N_BEST, Example, Prediction, check_n_best, check_refusals
+from readlet.types import N_BEST, Example, Prediction, check_n_best, check_no_answer
 
 if TYPE_CHECKING:
     from readlet.evaluation.task import Task
@@ -57,13 +57,13 @@ class Reader(TrainedModel):
 
     @property
     def no_answer_threshold(self) -> float:
-        """Above this no-answer probability the reader refuses to answer."""
+        """Above this no-answer probability the reader abstains."""
         return self.calibration.no_answer_threshold
 
     @property
-    def moves_refusals(self) -> bool:
-        """Whether `impossible_share` moves its no-answer probability: whether it has one."""
-        return self.scorer.can_refuse
+    def takes_unanswerable_share(self) -> bool:
+        """Whether `unanswerable_share` moves its no-answer probability: whether it has one."""
+        return self.scorer.can_abstain
 
     def answer(
         self,
@@ -72,15 +72,15 @@ class Reader(TrainedModel):
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
-        impossible_share: float | None = None,
+        unanswerable_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
     ) -> Prediction:
-        """The answer to a question, with its offsets in the context, or a refusal.
+        """The answer to a question, with its offsets in the context, or none.
 
-        It refuses if the no-answer probability is above `threshold`, by default the reader's own;
-        at 1 it never does. `impossible_share` is the share of your questions that you expect to
+        It abstains if the no-answer probability is above `threshold`, by default the reader's own;
+        at 1 it never does. `unanswerable_share` is the share of your questions that you expect to
         have no answer: all probabilities are then those for such questions. With `always_answer`
         the context is taken to have an answer: the no-answer probability is 0, and the scores are
         probabilities given that there is one.
@@ -96,7 +96,7 @@ class Reader(TrainedModel):
             [asked_of(asked)],
             n_best,
             threshold=threshold,
-            impossible_share=impossible_share,
+            unanswerable_share=unanswerable_share,
             always_answer=always_answer,
         )
         return prediction
@@ -107,14 +107,14 @@ class Reader(TrainedModel):
         n_best: int = N_BEST,
         *,
         threshold: float | None = None,
-        impossible_share: float | None = None,
+        unanswerable_share: float | None = None,
         always_answer: bool = False,
     ) -> Iterator[Prediction]:
         """Predictions in the order of the pairs; any number of them in constant memory.
 
         Pairs are (question, context), or dicts with "question" and "context", and "language" and
-        "question_language" where they are known. `threshold`, `impossible_share` and
-        `always_answer` decide about refusals as in `answer`. After the last one warnings report
+        "question_language" where they are known. `threshold`, `unanswerable_share` and
+        `always_answer` decide when it abstains as in `answer`. After the last one warnings report
         how many questions were too long to be read whole, or in a language that the reader was not
         trained on.
         """
@@ -123,8 +123,8 @@ class Reader(TrainedModel):
         from readlet.text.rows import LONG_QUESTION
 
         check_n_best(n_best)
-        check_refusals(threshold, impossible_share, always_answer)
-        calibration = self._calibration_for(impossible_share)
+        check_no_answer(threshold, unanswerable_share, always_answer)
+        calibration = self._calibration_for(unanswerable_share)
         predictor = Predictor(
             self.scorer, calibration, self.rows_at_once, n_best, threshold, always_answer
         )
@@ -146,13 +146,13 @@ class Reader(TrainedModel):
         for language, count in counts.most_common():
             warn_caller(foreign.message(language, count))
 
-    def _calibration_for(self, impossible_share: float | None) -> "Calibration":
-        if impossible_share is None:
+    def _calibration_for(self, unanswerable_share: float | None) -> "Calibration":
+        if unanswerable_share is None:
             return self.calibration
-        if not self.moves_refusals:
-            fault = f"{self.name} was trained on answerable questions and never refuses"
-            raise ReadletError(f"impossible-share: {fault}; leave it out")
-        return self.calibration.assuming(impossible_share)
+        if not self.takes_unanswerable_share:
+            fault = f"{self.name} was trained on answerable questions and never abstains"
+            raise ReadletError(f"unanswerable-share: {fault}; leave it out")
+        return self.calibration.assuming(unanswerable_share)
 
     def answer_any(
         self,
@@ -162,7 +162,7 @@ class Reader(TrainedModel):
         *,
         max_passages: int = MAX_PASSAGES,
         threshold: float | None = None,
-        impossible_share: float | None = None,
+        unanswerable_share: float | None = None,
         always_answer: bool = False,
         language: str = "",
         question_language: str = "",
@@ -171,7 +171,7 @@ class Reader(TrainedModel):
 
         `passages` is a sequence of texts, or a mapping from names to texts; `Documents` of them
         saves time if several questions are asked. The `max_passages` pieces that share the rarest
-        words with the question are read; see `Documents.answer` for the order, refusals and limits.
+        words with the question are read; see `Documents.answer` for the order and the limits.
         """
         from readlet.inference.documents import Documents
 
@@ -182,7 +182,7 @@ class Reader(TrainedModel):
             n_best=n_best,
             max_passages=max_passages,
             threshold=threshold,
-            impossible_share=impossible_share,
+            unanswerable_share=unanswerable_share,
             always_answer=always_answer,
             language=language,
             question_language=question_language,

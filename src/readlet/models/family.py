@@ -113,7 +113,7 @@ class SpanScorer(Scorer, Protocol):
     def encoder(self) -> Encoder: ...
 
     @property
-    def can_refuse(self) -> bool:
+    def can_abstain(self) -> bool:
         """Whether it has scores for "no answer"."""
         ...
 
@@ -249,15 +249,15 @@ class TrainableFamily(Family):
 class SpanFamily(TrainableFamily):
     """A kind of reader."""
 
-    def can_refuse(self, recipe: Recipe) -> bool:
+    def can_abstain(self, recipe: Recipe) -> bool:
         """Whether the recipe lets the model learn to predict "no answer"."""
         return True
 
     @abstractmethod
-    def build(self, recipe: Recipe, encoder: Any, *, can_refuse: bool) -> TrainableSpanScorer:
+    def build(self, recipe: Recipe, encoder: Any, *, can_abstain: bool) -> TrainableSpanScorer:
         """A model with random initial weights, drawn from torch's generator."""
 
-    def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:
+    def check(self, recipe: Recipe, rows: Rows, *, can_abstain: bool) -> None:
         """Warn if this kind of model will do badly on these rows."""
 
 

@@ -21,7 +21,7 @@ class SpanLogits(NamedTuple):
     start: Tensor  # (B, L)
     end: Tensor  # (B, L)
     allowed: Tensor  # (B, L) bool: may be part of an answer
-    null: Tensor | None = None  # (B, 2) "no answer" as start and end; None: it cannot refuse
+    null: Tensor | None = None  # (B, 2) "no answer" as start and end; None: it cannot abstain
 
 
 class SpanBatch(Protocol):

@@ -152,7 +152,7 @@ class TorchScorer(ModuleScorer):
 
     encoder: Encoder
     max_answer: int
-    can_refuse: bool
+    can_abstain: bool
 
     def over(self, rows: Rows) -> nn.Module:
         """The module for batches of these rows: a batch in, `SpanLogits` out."""
@@ -169,7 +169,7 @@ class TorchScorer(ModuleScorer):
             yield numbers, _as_numpy(found)
 
     def config(self) -> dict[str, Any]:
-        return {"null_answer": self.can_refuse}
+        return {"null_answer": self.can_abstain}
 
 
 def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -189,7 +189,7 @@ def _as_numpy(found: SpanLogits) -> SpanScores:
 
 
 def stored_settings(config: dict[str, Any]) -> tuple[bool, StoredAs]:
-    """Whether a stored reader can refuse, and the dtype of its weights; ValueError if damaged."""
+    """Whether a stored reader can abstain, and the dtype of its weights; ValueError if damaged."""
     null = config["null_answer"]
     if not isinstance(null, bool):
         raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
@@ -204,10 +204,10 @@ def stored_as(config: dict[str, Any]) -> StoredAs:
     return stored
 
 
-def warn_of_short_windows(rows: Rows, *, can_refuse: bool) -> None:
+def warn_of_short_windows(rows: Rows, *, can_abstain: bool) -> None:
     """NormSoftmax in the loss, without a cap, bounds the confidence in windows of few places."""
     lengths = np.unique(rows.row_window[:, 1])
-    places = [int(length) + can_refuse for length in lengths if length > 0]
+    places = [int(length) + can_abstain for length in lengths if length > 0]
     lowest = min(places, key=highest_confidence, default=1)
     warn_of_bound(lowest, "places (a short window)", "loss.gamma")
 

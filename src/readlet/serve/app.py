@@ -184,8 +184,8 @@ def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
     async def answer(request: Request, asked: AnswerRequest) -> AnswerResponse:
         """Answers to questions, with their places in the passage, or refusals."""
         name, served = _chosen(models.readers, asked.reader, "reader")
-        if asked.impossible_share is not None and not served.model.moves_refusals:
-            raise RefusedError(422, f"impossible_share: {name} has no probabilities to move")
+        if asked.unanswerable_share is not None and not served.model.takes_unanswerable_share:
+            raise RefusedError(422, f"unanswerable_share: {name} has no probabilities to move")
         futures = served.answers.submit(questions_of(asked, limits))
         found = await results(request, futures, limits.seconds)
         answers = [AnswerMessage.model_validate(asdict(one)) for one in found]

@@ -39,9 +39,9 @@ class AnswerRequest(Request):
     n_best: Annotated[int, Field(ge=1, description="Number of candidates.")] = N_BEST
     threshold: Annotated[
         float | None,
-        Field(ge=0, le=1, description="Refuse above this no-answer probability."),
+        Field(ge=0, le=1, description="Abstain above this no-answer probability."),
     ] = None
-    impossible_share: Annotated[
+    unanswerable_share: Annotated[
         float | None,
         Field(gt=0, lt=1, description="Share of the questions expected to have no answer."),
     ] = None
@@ -50,7 +50,7 @@ class AnswerRequest(Request):
     ] = ""
     question_language: Annotated[str, Field(description="Of the question; empty: guessed.")] = ""
     always_answer: Annotated[
-        bool, Field(description="The passage is taken to have an answer: never refuse.")
+        bool, Field(description="The passage is taken to have an answer: never abstain.")
     ] = False
 
 
@@ -62,10 +62,10 @@ class CandidateMessage(BaseModel):
 
 
 class AnswerMessage(CandidateMessage):
-    """`passage[start:end] == text`; a refusal has an empty text."""
+    """`passage[start:end] == text`; without an answer the text is empty."""
 
     no_answer: Annotated[float, Field(description="Probability that there is no answer.")]
-    refused: bool
+    abstained: bool
     n_best: list[CandidateMessage]
     unknown_language: Annotated[
         str, Field(description="Of passage or question, if the reader was not trained on it.")
@@ -81,7 +81,7 @@ class AnswerResponse(BaseModel):
                 {
                     "reader": "bundled",
                     "answers": [
-                        {**_ANSWER, "no_answer": 0.05, "refused": False, "n_best": [_ANSWER]}
+                        {**_ANSWER, "no_answer": 0.05, "abstained": False, "n_best": [_ANSWER]}
                     ],
                 }
             ]

@@ -30,7 +30,7 @@ class Settings(NamedTuple):
 
     n_best: int
     threshold: float | None
-    impossible_share: float | None
+    unanswerable_share: float | None
     always_answer: bool
 
 
@@ -178,7 +178,7 @@ def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
             pairs,
             settings.n_best,
             threshold=settings.threshold,
-            impossible_share=settings.impossible_share,
+            unanswerable_share=settings.unanswerable_share,
             always_answer=settings.always_answer,
         )
         found.update(zip(numbers, predictions, strict=True))
@@ -189,8 +189,8 @@ def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
     """The questions of a request, each with its passage."""
     if asked.threshold is not None and asked.always_answer:
         raise RefusedError(422, "threshold: not together with always_answer; leave one out")
-    if asked.impossible_share is not None and asked.always_answer:
-        raise RefusedError(422, "impossible_share: not together with always_answer; leave one out")
+    if asked.unanswerable_share is not None and asked.always_answer:
+        raise RefusedError(422, "unanswerable_share: not together with always_answer")
     if asked.n_best > limits.n_best:
         raise RefusedError(422, f"n_best: {asked.n_best}; at most {limits.n_best}")
     questions = _listed(asked.question, "question", limits)
@@ -203,7 +203,9 @@ def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
         raise RefusedError(422, f"{reason}; give one passage, or one for each question")
     for question, passage in zip(questions, passages, strict=True):
         _check_question(question, passage, limits)
-    settings = Settings(asked.n_best, asked.threshold, asked.impossible_share, asked.always_answer)
+    settings = Settings(
+        asked.n_best, asked.threshold, asked.unanswerable_share, asked.always_answer
+    )
     languages = (asked.language, asked.question_language)
     try:
         check_languages(*languages)

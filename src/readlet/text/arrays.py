@@ -164,7 +164,7 @@ def word_batches_of(
         listed,
         batch_size,
         collate,
-        trainable=features.trainable(can_refuse=null),
+        trainable=features.trainable(can_abstain=null),
         # A first and a last word, each of as many as the longest shape has.
         guessing=2 * math.log(max(context for context, _ in listed)),
         seed=seed,
@@ -225,7 +225,7 @@ def subword_batches_of(
         [(length,) for length in (*(n for n in _LENGTHS if n < longest), longest)],
         batch_size,
         collate,
-        trainable=rows.trainable(can_refuse=null),
+        trainable=rows.trainable(can_abstain=null),
         # A first and a last place, each of as many as the longest window has.
         guessing=2 * math.log(longest),
         seed=seed,

@@ -66,10 +66,10 @@ class Rows(AnyRows):
         first, count = self.row_window[row]
         return self.offsets[first : first + count]
 
-    def trainable(self, *, can_refuse: bool) -> Ints:
-        """Rows to train on: those with an answer, and those without if the model can refuse."""
+    def trainable(self, *, can_abstain: bool) -> Ints:
+        """Rows to train on: those with an answer, and those without if the model can abstain."""
         labelled = self.row_label[:, 0] != NO_LABEL  # (rows,)
-        return np.flatnonzero(labelled | (self.row_impossible & can_refuse)).astype(np.int32)
+        return np.flatnonzero(labelled | (self.row_impossible & can_abstain)).astype(np.int32)
 
 
 class RowBuilder:

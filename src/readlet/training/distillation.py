@@ -37,7 +37,7 @@ class CharacterScores(NamedTuple):
     start: Doubles  # (P,)
     end: Doubles  # (P,)
     windows: Ints  # (W, 2) characters of each window that was read
-    null: Doubles | None  # (W, 2) scores of "no answer"; None: the reader cannot refuse
+    null: Doubles | None  # (W, 2) scores of "no answer"; None: the reader cannot abstain
 
 
 class RowTargets(NamedTuple):
@@ -49,14 +49,14 @@ class RowTargets(NamedTuple):
 
 
 def probabilities(
-    scores: CharacterScores, places: Ints, temperature: float = 1.0, *, refuses: bool = False
+    scores: CharacterScores, places: Ints, temperature: float = 1.0, *, abstains: bool = False
 ) -> RowTargets | None:
     """The probability of each place as the first and as the last of the answer.
 
     Each of the teacher's places is mapped to the place that contains its first, or last,
     character. None if the teacher has no places here.
 
-    If it `refuses`, "no answer" has the lowest score in any window that overlaps the row: one
+    If it `abstains`, "no answer" has the lowest score in any window that overlaps the row: one
     window that is sure of an answer is enough. Its probability includes that of places in these
     windows outside the row, since the row has no answer if the answer is elsewhere.
     """
@@ -65,7 +65,7 @@ def probabilities(
     begin, end = int(places[0, 0]), int(places[-1, 1])
     inside = _overlapping(scores.places, begin, end)  # (P,)
     null = np.zeros((0, 2))  # (0 or 1, 2)
-    if refuses and scores.null is not None:
+    if abstains and scores.null is not None:
         read = _overlapping(scores.windows, begin, end)  # (W,)
         if not read.any():
             return None
@@ -161,13 +161,13 @@ def ask_teachers(
     share: float,
     *,
     temperature: float = 1.0,
-    can_refuse: bool = False,
+    can_abstain: bool = False,
     device: str = "cpu",
 ) -> Teacher:
     """The mean of the teachers' probabilities for every row that one of them is asked about.
 
     A teacher that was trained with folds is asked about the part that it has not seen. Rows
-    without an answer are taught if student (`can_refuse`) and teacher can refuse. The teachers
+    without an answer are taught if student (`can_abstain`) and teacher can abstain. The teachers
     move to `device` one after the other.
     """
     length = rows.row_window[:, 1].astype(np.int64)  # (rows,)
@@ -175,8 +175,8 @@ def ask_teachers(
     start, end = np.zeros((2, int(length.sum())), np.float32)  # (places of all rows,) each
     null, asked = np.zeros((len(rows), 2), np.float32), np.zeros(len(rows), np.int64)
     for i, teacher in enumerate(teachers):
-        refuses = can_refuse and teacher.scorer.can_refuse
-        of_example = _rows_to_teach(teacher, examples, rows, refuses=refuses)
+        abstains = can_abstain and teacher.scorer.can_abstain
+        of_example = _rows_to_teach(teacher, examples, rows, abstains=abstains)
         at_work = replace(teacher, device=device)
         scored = scores_of(at_work, {number: examples[number] for number in of_example})
         if is_main_process():
@@ -184,7 +184,7 @@ def ask_teachers(
             scored = track(scored, len(of_example), f"scoring with {name}")
         for number, scores in scored:
             for row in of_example[number]:
-                found = probabilities(scores, rows.places(row), temperature, refuses=refuses)
+                found = probabilities(scores, rows.places(row), temperature, abstains=abstains)
                 if found is not None:
                     places = slice(first[row], first[row] + length[row])
                     start[places] += found.start
@@ -199,7 +199,7 @@ def ask_teachers(
         torch.from_numpy((side[kept] / of_place).astype(np.float16)) for side in (start, end)
     )  # (places of taught rows,)
     mean_null = None
-    if can_refuse and any(teacher.scorer.can_refuse for teacher in teachers):
+    if can_abstain and any(teacher.scorer.can_abstain for teacher in teachers):
         mean_null = torch.from_numpy(null / count[:, None].astype(np.float32))  # (rows, 2)
     known = torch.from_numpy(np.where(taught, length, 0))  # (rows,)
     return Teacher(mean_start, mean_end, known, share, mean_null)
@@ -220,19 +220,19 @@ def remembered(ask: Callable[[], Teacher], share: float, settings: dict[str, Any
     return Teacher(share=share, **tensors)
 
 
-def count_untaught(taught: Teacher, rows: Rows, *, can_refuse: bool) -> int:
+def count_untaught(taught: Teacher, rows: Rows, *, can_abstain: bool) -> int:
     """The number of training questions that no teacher gave probabilities for."""
     known = rows.row_example[taught.length.numpy() > 0]  # (taught rows,)
-    return len(np.setdiff1d(rows.row_example[rows.trainable(can_refuse=can_refuse)], known))
+    return len(np.setdiff1d(rows.row_example[rows.trainable(can_abstain=can_abstain)], known))
 
 
 def _rows_to_teach(
-    teacher: Reader, examples: Sequence[Example], rows: Rows, *, refuses: bool
+    teacher: Reader, examples: Sequence[Example], rows: Rows, *, abstains: bool
 ) -> dict[int, list[int]]:
     """The rows of each example that the teacher is asked about."""
     unseen = contexts_in_fold(teacher.recipe.data, examples)
     found: defaultdict[int, list[int]] = defaultdict(list)
-    for row in rows.trainable(can_refuse=refuses).tolist():
+    for row in rows.trainable(can_abstain=abstains).tolist():
         number = int(rows.row_example[row])
         if not teacher.recipe.data.folds or examples[number].context in unseen:
             found[number].append(row)

@@ -28,7 +28,7 @@ from readlet.training.distillation import ask_teachers, count_untaught, remember
 from readlet.training.objective import Fitted
 from readlet.training.run_folder import digest_of_reader
 from readlet.training.training_data import Part, TrainingData
-from readlet.training.warm_start import copy_weights, keeps_refusals
+from readlet.training.warm_start import copy_weights, keeps_no_answer
 from readlet.types import Prediction
 
 _TRACKED = 32  # rows: all attention scores of every head are in memory at once
@@ -45,8 +45,9 @@ class SpanEvaluator:
     dev: Part
     track_softmax: bool = False
     calibration: Calibration = UNCALIBRATED  # that of the start reader, if there is one
-    # Fitted on questions of one kind, refusals would fail on the kinds that the start reader knows.
-    keeps_refusals: bool = False
+    # Fitted on questions of one kind, the no-answer probability would fail on the kinds
+    # that the start reader knows.
+    keeps_no_answer: bool = False
     languages: tuple[str, ...] = ()  # those of the training passages
 
     @property
@@ -73,21 +74,21 @@ class SpanEvaluator:
             held_out.examples,
             held_out.rows,
             self.calibration,
-            refusals=not self.keeps_refusals,
+            no_answer=not self.keeps_no_answer,
         )
         calibrated = replace(self.predictor, calibration=calibration)
         predictions = calibrated.predict(self.dev.examples, self.dev.rows)
-        wants_refusals = self.scorer.can_refuse and not self.keeps_refusals
-        fault = unfitted(calibration, self.calibration, wants_refusals=wants_refusals)
-        return Fitted(calibration, predictions, self._refusals(calibration, predictions), fault)
+        wants_no_answer = self.scorer.can_abstain and not self.keeps_no_answer
+        fault = unfitted(calibration, self.calibration, wants_no_answer=wants_no_answer)
+        return Fitted(calibration, predictions, self._no_answer(calibration, predictions), fault)
 
-    def _refusals(
+    def _no_answer(
         self, calibration: Calibration, predictions: Sequence[Prediction]
     ) -> dict[str, Any]:
-        if not self.scorer.can_refuse:
+        if not self.scorer.can_abstain:
             return {}
         examples = self.dev.examples
-        raw = SPANS.score(examples, raw_refusals(calibration, predictions)).summary
+        raw = SPANS.score(examples, raw_no_answer(calibration, predictions)).summary
         found: dict[str, Any] = {"dev_raw": {name: raw[name] for name in SPANS.headline}}
         has_answer = [bool(example.answers) for example in examples]
         area = no_answer_area([p.no_answer for p in predictions], has_answer)
@@ -97,7 +98,7 @@ class SpanEvaluator:
         self, recipe: Recipe, calibration: Calibration, metrics: dict[str, Any], notice: str
     ) -> Reader:
         if "start" in metrics:
-            metrics = metrics | {"keeps_refusals": self.keeps_refusals}
+            metrics = metrics | {"keeps_refusals": self.keeps_no_answer}
         return Reader(self.scorer, recipe, calibration, metrics, notice, languages=self.languages)
 
 
@@ -117,17 +118,17 @@ class SpanObjective:
 
     def build(self, data: TrainingData) -> TrainableSpanScorer:
         start = self.start
-        refuses = has_impossible(data) or (start is not None and start.scorer.can_refuse)
-        can_refuse = self.family.can_refuse(self.recipe) and refuses
-        scorer = self.family.build(self.recipe, data.encoder, can_refuse=can_refuse)
+        abstains = has_impossible(data) or (start is not None and start.scorer.can_abstain)
+        can_abstain = self.family.can_abstain(self.recipe) and abstains
+        scorer = self.family.build(self.recipe, data.encoder, can_abstain=can_abstain)
         if start is not None:
-            # Only one of the two may be able to refuse: its parameters are new, or left out.
-            copy_weights(start, scorer, strict=start.scorer.can_refuse == can_refuse)
+            # Only one of the two may be able to abstain: its parameters are new, or left out.
+            copy_weights(start, scorer, strict=start.scorer.can_abstain == can_abstain)
         return scorer
 
     def notes(self, data: TrainingData, scorer: TrainableSpanScorer) -> dict[str, list[str]]:
         notes = dict(data.train.rows.notes)
-        if has_impossible(data) and not scorer.can_refuse:
+        if has_impossible(data) and not scorer.can_abstain:
             impossible = [example.id for example in data.train.examples if not example.answers]
             notes["question without an answer: left out, as model.null_answer is false"] = (
                 impossible
@@ -145,7 +146,7 @@ class SpanObjective:
         if self.start is not None and own < _FEW_QUESTIONS:
             fault = f"{own:,} training questions may be too few to teach a reader anything"
             say(f"readlet: {fault}; give {_FEW_QUESTIONS} or more")
-        self.family.check(self.recipe, data.train.rows, can_refuse=scorer.can_refuse)
+        self.family.check(self.recipe, data.train.rows, can_abstain=scorer.can_abstain)
 
     def learner(
         self, data: TrainingData, scorer: TrainableSpanScorer, device: torch.device
@@ -168,17 +169,17 @@ class SpanObjective:
                     data.train.rows,
                     settings.teacher_share,
                     temperature=settings.teacher_temperature,
-                    can_refuse=scorer.can_refuse,
+                    can_abstain=scorer.can_abstain,
                     device=str(device),
                 )
 
         determined_by = {
             "data": (data.key, scorer.encoder.cut()),
             "teachers": [digest_of_reader(name) for name in settings.teacher],
-            "how": (settings.teacher_temperature, scorer.can_refuse, settings.precision),
+            "how": (settings.teacher_temperature, scorer.can_abstain, settings.precision),
         }
         taught = remembered(ask, settings.teacher_share, determined_by)
-        untaught = count_untaught(taught, data.train.rows, can_refuse=scorer.can_refuse)
+        untaught = count_untaught(taught, data.train.rows, can_abstain=scorer.can_abstain)
         if untaught and is_main_process():
             say(f"{untaught:,} × training question without a teacher: only its label is learned")
         return taught
@@ -193,7 +194,7 @@ class SpanObjective:
             data.dev,
             self.recipe.training.track_softmax,
             UNCALIBRATED if start is None else start.calibration,
-            keeps_refusals=start is not None and keeps_refusals(self.recipe, start),
+            keeps_no_answer=start is not None and keeps_no_answer(self.recipe, start),
             languages=_languages(data, start),
         )
 
@@ -211,7 +212,7 @@ def has_impossible(data: TrainingData) -> bool:
     return any(not example.answers for example in data.train.examples)
 
 
-def raw_refusals(fitted: Calibration, predictions: Sequence[Prediction]) -> list[Prediction]:
+def raw_no_answer(fitted: Calibration, predictions: Sequence[Prediction]) -> list[Prediction]:
     """The predictions if "no answer" wins when its score is the highest, as without calibration."""
     even = fitted.no_answer(0.0)  # its probability when it has the score of the best answer
     return [prediction.at_threshold(even) for prediction in predictions]
@@ -235,11 +236,11 @@ def softmax_statistics(scorer: TrainableSpanScorer, part: Part) -> Scores:
     }
 
 
-def unfitted(fitted: Calibration, default: Calibration, *, wants_refusals: bool) -> str:
+def unfitted(fitted: Calibration, default: Calibration, *, wants_no_answer: bool) -> str:
     """Why the calibration, or a part of it, was not fitted; empty if it was."""
     if not fitted.questions:
         return f"calibration not fitted: {TOO_FEW}"
-    refusals = (fitted.no_answer_slope, fitted.no_answer_bias)
-    if wants_refusals and refusals == (default.no_answer_slope, default.no_answer_bias):
-        return f"refusals not fitted: {TOO_FEW_OF_A_KIND}"
+    of_no_answer = (fitted.no_answer_slope, fitted.no_answer_bias)
+    if wants_no_answer and of_no_answer == (default.no_answer_slope, default.no_answer_bias):
+        return f"no-answer probability not fitted: {TOO_FEW_OF_A_KIND}"
     return ""

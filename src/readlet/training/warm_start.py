@@ -1,4 +1,4 @@
-"""The model that training starts from: its network, weights and refusals, and what was gained."""
+"""The model that training starts from: network, weights and calibration, and what was gained."""
 
 from typing import cast
 
@@ -110,9 +110,9 @@ def mix_in(module: nn.Module, before: dict[str, Tensor], share: float) -> None:
         after[name].lerp_(weight.to(after[name].device), share)
 
 
-def keeps_refusals(recipe: Recipe, start: Reader) -> bool:
-    """Whether the start reader decides when to refuse; a file for the calibration overrides it."""
-    return start.scorer.can_refuse and not recipe.data.calibration
+def keeps_no_answer(recipe: Recipe, start: Reader) -> bool:
+    """Whether the start reader decides when to abstain; a file for the calibration overrides it."""
+    return start.scorer.can_abstain and not recipe.data.calibration
 
 
 def scores_before(

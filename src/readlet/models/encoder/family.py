@@ -27,14 +27,14 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
 
     trial_lengths = (96, 160)
 
-    def can_refuse(self, recipe: Recipe) -> bool:
+    def can_abstain(self, recipe: Recipe) -> bool:
         return _typed(recipe).model.null_answer
 
     def check_recipe(self, recipe: Recipe) -> None:
         """Load the encoder: that takes a second, and encoding the data may take minutes."""
         super().check_recipe(recipe)
         if not recipe.training.start:
-            self.build(recipe, self.fit_encoder(recipe, ()), can_refuse=False)
+            self.build(recipe, self.fit_encoder(recipe, ()), can_abstain=False)
 
     def fit_encoder(self, recipe: Recipe, examples: Sequence[Example]) -> SubwordEncoder:
         name = _typed(recipe).model.encoder
@@ -53,9 +53,9 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
     def restore_rows(self, stored: Stored) -> SubwordRows:
         return SubwordRows.from_stored(stored)
 
-    def build(self, recipe: Recipe, encoder: SubwordEncoder, *, can_refuse: bool) -> EncoderScorer:
+    def build(self, recipe: Recipe, encoder: SubwordEncoder, *, can_abstain: bool) -> EncoderScorer:
         network = self.trained_network(recipe, encoder.config, SIDES)
-        return make_scorer(_typed(recipe), encoder, network, can_refuse=can_refuse)
+        return make_scorer(_typed(recipe), encoder, network, can_abstain=can_abstain)
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> EncoderScorer:
         with damage_of(folder / "config.json"):
@@ -68,12 +68,12 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
                 parts.tokenizer, parts.layout, recipe.data.windows, parts.config
             )
             check_length(encoder.longest, parts.config, recipe.model.encoder)
-            return scorer_with(parts.weights, recipe, encoder, can_refuse=null, stored=stored)
+            return scorer_with(parts.weights, recipe, encoder, can_abstain=null, stored=stored)
 
-    def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:
+    def check(self, recipe: Recipe, rows: Rows, *, can_abstain: bool) -> None:
         """NormSoftmax in the loss bounds the confidence in windows of few subwords."""
         if norm_gamma(_typed(recipe).loss, 1) == math.inf:
-            warn_of_short_windows(rows, can_refuse=can_refuse)
+            warn_of_short_windows(rows, can_abstain=can_abstain)
 
 
 def _typed(recipe: Recipe) -> EncoderRecipe:

@@ -42,7 +42,7 @@ class EncoderScorer(TorchScorer):
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
         assert isinstance(rows, SubwordRows)
-        return subword_batches(rows, self.encoder, batch_size, null=self.can_refuse, seed=seed)
+        return subword_batches(rows, self.encoder, batch_size, null=self.can_abstain, seed=seed)
 
     def groups(self, settings: Training) -> list[ParameterGroup]:
         assert isinstance(settings, FineTuning)
@@ -88,7 +88,7 @@ class EncoderScorer(TorchScorer):
         """A copy with rounded weights; it computes in float32."""
         weights = slim_weights(self.module, stored)
         return scorer_with(
-            weights, self.recipe, self.encoder, can_refuse=self.can_refuse, stored=stored
+            weights, self.recipe, self.encoder, can_abstain=self.can_abstain, stored=stored
         )
 
 
@@ -97,7 +97,7 @@ def make_scorer(
     encoder: SubwordEncoder,
     network: PretrainedEncoder,
     *,
-    can_refuse: bool,
+    can_abstain: bool,
     stored: StoredAs = "float32",
 ) -> EncoderScorer:
     mix = make_layer_mix(recipe.model.mix, network.width, network.layers)
@@ -105,12 +105,12 @@ def make_scorer(
         with_attention(recipe.attention, network),
         mix,
         encoder.layout.null,
-        null=can_refuse,
+        null=can_abstain,
         loss_gamma=norm_gamma(recipe.loss, network.width),
         token_dropout=recipe.model.token_dropout,
         mask_token=encoder.layout.mask,
     )
-    return EncoderScorer(module, encoder, recipe.data.max_answer, can_refuse, recipe, stored)
+    return EncoderScorer(module, encoder, recipe.data.max_answer, can_abstain, recipe, stored)
 
 
 def scorer_with(
@@ -118,12 +118,12 @@ def scorer_with(
     recipe: EncoderRecipe,
     encoder: SubwordEncoder,
     *,
-    can_refuse: bool,
+    can_abstain: bool,
     stored: StoredAs,
 ) -> EncoderScorer:
     """The model with these weights, which may be rounded."""
     network = build_encoder(encoder.config, recipe.model.dropout)
-    scorer = make_scorer(recipe, encoder, network, can_refuse=can_refuse, stored=stored)
+    scorer = make_scorer(recipe, encoder, network, can_abstain=can_abstain, stored=stored)
     scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
     scorer.module.eval()
     return scorer

@@ -28,7 +28,7 @@ class Exported:
     graph: str  # SHA-256 of model.onnx, under the name that stored models have it
     parameters: int
     precision: Precision
-    can_refuse: bool
+    can_refuse: bool  # as stored
     facts: tuple[str, ...]  # of the model before, for the card
     weights: tuple[str, ...] = ()  # those that model.onnx reads from the file of the model in torch
 
@@ -92,7 +92,7 @@ class OnnxSpanScorer(OnnxScorer):
     with_torch: dict[str, Any] | None = None
 
     @property
-    def can_refuse(self) -> bool:
+    def can_abstain(self) -> bool:
         return self.exported.can_refuse
 
     def config(self) -> dict[str, Any]:

@@ -64,12 +64,12 @@ class QacnnScorer(TorchScorer):
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[WordBatch]:
         assert isinstance(rows, Features)
-        null = self.can_refuse
+        null = self.can_abstain
         return word_batches(rows, self._shapes(), batch_size, null=null, seed=seed)
 
     def _shapes(self) -> list[Shape]:
         languages = self.encoder.vocabulary.languages
-        return shapes(self.encoder.windows, null=self.can_refuse, languages=languages)
+        return shapes(self.encoder.windows, null=self.can_abstain, languages=languages)
 
     def over(self, rows: Rows) -> "_OverTables":
         assert isinstance(rows, Features)
@@ -126,13 +126,13 @@ class QacnnScorer(TorchScorer):
         weights = dict(self.module.state_dict())
         weights[_VECTORS] = weights[_VECTORS][: known.trainable_rows + len(known.frozen)]
         weights = in_half_precision(weights)
-        return scorer_of(self.recipe, known, weights, null=self.can_refuse, stored="float16")
+        return scorer_of(self.recipe, known, weights, null=self.can_abstain, stored="float16")
 
 
 class QacnnFamily(SpanFamily):
     """Builds, trains and loads QACNNnet."""
 
-    def can_refuse(self, recipe: Recipe) -> bool:
+    def can_abstain(self, recipe: Recipe) -> bool:
         return _typed(recipe).model.null_answer
 
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
@@ -166,11 +166,11 @@ class QacnnFamily(SpanFamily):
     def with_encoder_of(self, recipe: Recipe, start: Recipe) -> Recipe:
         return recipe.model_copy(update={"words": _typed(start).words})
 
-    def build(self, recipe: Recipe, encoder: Encoder, *, can_refuse: bool) -> QacnnScorer:
+    def build(self, recipe: Recipe, encoder: Encoder, *, can_abstain: bool) -> QacnnScorer:
         assert isinstance(encoder, WordEncoder)
         known, typed = encoder.vocabulary, _typed(recipe)
         frozen = torch.from_numpy(encoder.vectors)  # (rows, width)
-        model = _network(typed, frozen, known, null=can_refuse)
+        model = _network(typed, frozen, known, null=can_abstain)
         return _scorer(model, encoder, typed)
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> QacnnScorer:
@@ -216,11 +216,11 @@ class QacnnFamily(SpanFamily):
         assert isinstance(scorer.module, QACNN)
         scorer.module.compile_blocks()
 
-    def check(self, recipe: Recipe, rows: Rows, *, can_refuse: bool) -> None:
+    def check(self, recipe: Recipe, rows: Rows, *, can_abstain: bool) -> None:
         """NormSoftmax in the loss bounds the confidence in windows of few words."""
         typed = _typed(recipe)
         if norm_gamma(typed.loss, typed.model.width) == math.inf:
-            warn_of_short_windows(rows, can_refuse=can_refuse)
+            warn_of_short_windows(rows, can_abstain=can_abstain)
 
 
 def scorer_of(

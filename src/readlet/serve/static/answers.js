@@ -19,7 +19,7 @@ export class Card {
     // Offsets count code points; JavaScript's own count UTF-16 units.
     this.points = Array.from(passage);
     this.answer = answer;
-    this.chosen = answer.refused ? -1 : 0; // -1: no candidate, "no answer here"
+    this.chosen = answer.abstained ? -1 : 0; // -1: no candidate, "no answer here"
     this.line = element("p", { class: "answer", dir: "auto" });
     this.sure = element("div", { class: "sure" });
     this.passage = element("div", { class: "passage", dir: "auto", tabindex: "0", role: "group" });
@@ -47,7 +47,7 @@ export class Card {
   }
 
   step(by) {
-    const first = this.answer.refused ? -1 : 0;
+    const first = this.answer.abstained ? -1 : 0;
     this.choose(Math.min(Math.max(this.chosen + by, first), this.answer.n_best.length - 1));
   }
 
@@ -55,7 +55,7 @@ export class Card {
     const candidate = this.answer.n_best[this.chosen];
     const sure = candidate ? candidate.score : this.answer.no_answer;
     this.line.textContent = candidate ? candidate.text : "No answer here";
-    this.line.classList.toggle("refused", !candidate);
+    this.line.classList.toggle("abstained", !candidate);
     const meter = element("meter", { min: 0, max: 1, value: sure, "aria-label": "Confidence" });
     this.sure.replaceChildren(meter, element("span", { text: `${percent(sure)} sure` }));
     if (candidate && this.answer.no_answer > 0) {
@@ -75,7 +75,7 @@ export class Card {
     }
     const piece = (start, end) => this.points.slice(start, end).join("");
     const mark = element("mark", { text: piece(candidate.start, candidate.end) });
-    mark.classList.toggle("doubtful", this.answer.refused);
+    mark.classList.toggle("doubtful", this.answer.abstained);
     const after = piece(candidate.end, this.points.length);
     this.passage.replaceChildren(piece(0, candidate.start), mark, after);
     requestAnimationFrame(() => {
