@@ -11,8 +11,8 @@ from error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
 from readlet.evaluation.evaluation import Evaluation
 from readlet.experiments.learning_curve import LearningCurve, time_to_each
 from readlet.models.recipe_files import load_recipe, shipped_recipes
-from readlet.recipe.field_metadata import SourceReader, changed_fields, fields_of, fields_with
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe import Recipe, changed_fields, fields_of, fields_with
+from readlet.storage.sections import SourceReader
 
 F1_LEVELS = (70, 75, 78, 80, 81, 82)
 ERRORS_PER_KIND = 3

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from readlet.errors import ReadletError
 from readlet.experiments.grid import plan
 from readlet.experiments.runner import find_finished
-from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.qacnn.recipe import QacnnRecipe
 
 TABLE = "normsoftmax-robustness"
 SOFTMAXES = ("standard", "norm")

@@ -14,7 +14,7 @@ def random_reader() -> Callable[..., Any]:
     """Builds tiny untrained readers with the vocabulary of the given texts."""
     from readlet.inference.calibration import Calibration
     from readlet.inference.reader import Reader
-    from readlet.models.qacnn.config import QacnnRecipe
+    from readlet.models.qacnn.recipe import QacnnRecipe
     from readlet.models.qacnn.scorer import QacnnFamily
     from readlet.text.vocabulary import build_vocabulary, frozen_table
     from readlet.text.word_features import WordEncoder
@@ -61,8 +61,8 @@ def random_encoder_reader(tiny_encoder: Callable[..., Path]) -> Callable[..., An
     """Builds untrained readers on the tiny encoder."""
     from readlet.inference.calibration import Calibration
     from readlet.inference.reader import Reader
-    from readlet.models.encoder.config import EncoderRecipe
     from readlet.models.encoder.family import EncoderFamily
+    from readlet.models.encoder.recipe import EncoderRecipe
 
     def build(mix: str = "dot", *, seed: int = 0) -> Reader:
         recipe = EncoderRecipe.model_validate(
@@ -273,8 +273,8 @@ def random_classifier(
     from readlet.data.datasets import read_labelled
     from readlet.inference.calibration import ClassCalibration
     from readlet.inference.classifier import Classifier
-    from readlet.models.classifier.config import ClassifierRecipe
     from readlet.models.classifier.family import ClassifierFamily
+    from readlet.models.classifier.recipe import ClassifierRecipe
     from readlet.nn.pooling import POOLERS
 
     recipe = ClassifierRecipe.model_validate(

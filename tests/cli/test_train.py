@@ -19,8 +19,8 @@ from safetensors.torch import load_file
 
 from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
-from readlet.models.encoder.config import EncoderRecipe
-from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.encoder.recipe import EncoderRecipe
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe
 from readlet.training.train import train_reader
 

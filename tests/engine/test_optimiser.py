@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from readlet.engine.optimiser import grouped, make_optimizer, one_group
-from readlet.models.encoder.config import EncoderTraining
-from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.encoder.recipe import EncoderTraining
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.training.train import build_scorer
 from readlet.training.training_data import prepare
 

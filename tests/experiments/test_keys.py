@@ -13,10 +13,10 @@ from readlet.experiments.grid import expand, plan, resolve_files
 from readlet.experiments.keys import run_key, source_digests
 from readlet.experiments.spec import load_table
 from readlet.inference.model_folder import reader_folder
-from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe
-from readlet.recipe.field_metadata import SourceFile, SourceReader, fields_of, fields_with
-from readlet.recipe.recipe import SpanData
+from readlet.recipe.recipe import SpanData, fields_of, fields_with
+from readlet.storage.sections import SourceFile, SourceReader
 
 Write = Callable[..., str]
 GOLDEN = "bc71f4163642e642"

@@ -13,17 +13,18 @@ from readlet.experiments.runner import _programs
 from readlet.experiments.search import _changed
 from readlet.experiments.spec import load_table
 from readlet.models import kinds
-from readlet.models.classifier.config import ClassifierRecipe
+from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.kinds import register_kind
-from readlet.models.qacnn.config import QacnnRecipe
-from readlet.recipe.field_metadata import (
+from readlet.models.qacnn.recipe import QacnnRecipe
+from readlet.recipe.recipe import Data, Model, Recipe, Training
+from readlet.storage.sections import (
     AffectsCompilation,
     OnlyInTraining,
     PartOfNetwork,
+    Section,
     SourceFile,
     SourceReader,
 )
-from readlet.recipe.recipe import Data, Model, Recipe, Section, Training
 from readlet.training.warm_start import refuse_other_network
 
 Write = Callable[..., str]

@@ -7,8 +7,8 @@ import torch
 
 from readlet.export.plain_networks import plain_qacnn
 from readlet.export.tracing import _Tables
-from readlet.models.qacnn.config import QacnnRecipe
 from readlet.models.qacnn.network import QACNN
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.nn.characters import PADDING, CharacterConvolution
 from readlet.text.tensors import FormTables, WordBatch
 

@@ -16,8 +16,8 @@ from readlet.inference.calibration import Calibration
 from readlet.inference.inspection import Inspection, inspect_answer, inspectable_reader
 from readlet.inference.inspection_plot import check_picture, save_picture
 from readlet.inference.reader import Reader
-from readlet.models.encoder.config import EncoderRecipe
 from readlet.models.encoder.family import EncoderFamily
+from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.encoder.scorer import EncoderScorer
 from readlet.text.rows import LONG_QUESTION
 from readlet.types import Example

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.models.qacnn.config import QacnnModel, QacnnRecipe
 from readlet.models.qacnn.network import QACNN
+from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.span_loss import SpanLogits
 from readlet.text.arrays import shapes
 from readlet.text.tensors import FormTables, WordBatch, word_batches

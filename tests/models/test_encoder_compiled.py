@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
-from readlet.models.encoder.config import EncoderRecipe
+from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.kinds import trainable_family
 from readlet.training.train import build_scorer
 from readlet.training.training_data import prepare

@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from readlet.inference.reader import Reader
-from readlet.models.qacnn.config import QacnnModel, QacnnRecipe
+from readlet.models.config import Attention, Loss, norm_gamma
 from readlet.models.qacnn.network import QACNN
+from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.recipe_files import load_recipe
 from readlet.models.span_loss import SpanLearner
 from readlet.nn.softmax import masked_softmax, norm_softmax
-from readlet.recipe.recipe import Attention, Loss, norm_gamma
 from readlet.text.arrays import shapes
 from readlet.text.tensors import FormTables, word_batches
 from readlet.text.vocabulary import Vocabulary

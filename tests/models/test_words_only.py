@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from readlet.models.qacnn.config import QacnnModel, QacnnRecipe
 from readlet.models.qacnn.network import QACNN
+from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.span_loss import SpanLearner
 from readlet.text.arrays import shapes
 from readlet.text.tensors import FormTables, word_batches

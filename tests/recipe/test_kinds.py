@@ -16,7 +16,7 @@ from readlet.models.kinds import (
     recipe_class,
     register_kind,
 )
-from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import (
     check_fields,
     explained_fields,
@@ -24,8 +24,8 @@ from readlet.models.recipe_files import (
     parse_recipe,
     recipe_toml,
 )
-from readlet.recipe.field_metadata import fields_of
-from readlet.recipe.recipe import Model, Recipe, Section, Training, fields_without_effect
+from readlet.recipe.recipe import Model, Recipe, Training, fields_of, fields_without_effect
+from readlet.storage.sections import Section
 
 
 class ToyModel(Model):

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from readlet.errors import ReadletError
-from readlet.models.classifier.config import ClassifierRecipe, PoolerName
-from readlet.models.encoder.config import EncoderRecipe
-from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.classifier.config import PoolerName
+from readlet.models.classifier.recipe import ClassifierRecipe
+from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.qacnn.network import QACNN
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe, parse_recipe, shipped_recipes
 from readlet.models.torch_scorer import count_parameters
 from readlet.nn.layer_mix import make_layer_mix

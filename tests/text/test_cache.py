@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.storage.files import cache_folder
 from readlet.text import cache
 from readlet.text.cache import Stored, cache_key, cached

@@ -17,7 +17,7 @@ from readlet.errors import FailedTrainingError, ReadletError, is_out_of_memory
 from readlet.inference.calibration import Calibration
 from readlet.inference.fit_calibration import MIN_QUESTIONS
 from readlet.inference.reader import Reader
-from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.normsoftmax.loss import _warn
 from readlet.nn.qanet import StochasticDepth

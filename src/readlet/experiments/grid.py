@@ -22,9 +22,9 @@ from readlet.models.recipe_files import (
     merge,
     parse_recipe,
 )
-from readlet.recipe.field_metadata import SourceFile, SourceReader, fields_with
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe import Recipe, fields_with
 from readlet.storage.config_files import nearest
+from readlet.storage.sections import SourceFile, SourceReader
 
 _SEPARATOR = " / "
 _BASELINE = "baseline"

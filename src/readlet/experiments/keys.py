@@ -13,15 +13,9 @@ from pathlib import Path
 from readlet.data.sources import training_file
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.model_folder import BUNDLED, reader_files
-from readlet.recipe.field_metadata import (
-    SourceEncoder,
-    SourceFile,
-    SourceReader,
-    fields_with,
-    names_in,
-)
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe import Recipe, fields_with, names_in
 from readlet.storage.files import open_bytes
+from readlet.storage.sections import SourceEncoder, SourceFile, SourceReader
 from readlet.text.pretrained import encoder_digest
 
 Digests = Mapping[str, str]

@@ -33,10 +33,10 @@ from readlet.experiments.store import (
     check_runs,
     versions,
 )
-from readlet.recipe.field_metadata import AffectsCompilation, fields_with
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe import Recipe, fields_with
 from readlet.storage.files import atomic_text
 from readlet.storage.overwrite import make_folder
+from readlet.storage.sections import AffectsCompilation
 
 if TYPE_CHECKING:
     from readlet.training.train import Trained, Watch

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from readlet.evaluation.task import Task
     from readlet.inference.calibration import ClassCalibration
     from readlet.inference.model_card import CardParts
-    from readlet.models.classifier.config import ClassifierRecipe
+    from readlet.models.classifier.recipe import ClassifierRecipe
     from readlet.models.family import ClassScorer, Floats
     from readlet.text.sentences import Labels, SentenceRows
 

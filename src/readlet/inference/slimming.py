@@ -24,8 +24,8 @@ from readlet.inference.model_folder import (
 )
 from readlet.inference.reader import Reader, load_reader
 from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, stored_task
+from readlet.models.config import StoredAs
 from readlet.models.family import Scorer
-from readlet.models.torch_scorer import StoredAs
 from readlet.storage.files import text_chunks
 from readlet.storage.overwrite import check_folder
 

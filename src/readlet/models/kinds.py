@@ -33,7 +33,7 @@ def _qacnn() -> "Family":
 
 
 def _qacnn_recipe() -> "type[Recipe]":
-    from readlet.models.qacnn.config import QacnnRecipe
+    from readlet.models.qacnn.recipe import QacnnRecipe
 
     return QacnnRecipe
 
@@ -45,7 +45,7 @@ def _encoder() -> "Family":
 
 
 def _encoder_recipe() -> "type[Recipe]":
-    from readlet.models.encoder.config import EncoderRecipe
+    from readlet.models.encoder.recipe import EncoderRecipe
 
     return EncoderRecipe
 
@@ -57,7 +57,7 @@ def _classifier() -> "Family":
 
 
 def _classifier_recipe() -> "type[Recipe]":
-    from readlet.models.classifier.config import ClassifierRecipe
+    from readlet.models.classifier.recipe import ClassifierRecipe
 
     return ClassifierRecipe
 

@@ -12,8 +12,7 @@ from pydantic_core import ErrorDetails
 
 from readlet.errors import ReadletError, bad_input
 from readlet.models.kinds import DEFAULT_KIND, recipe_class, trainable_kinds
-from readlet.recipe.field_metadata import fields_of
-from readlet.recipe.recipe import Recipe
+from readlet.recipe.recipe import Recipe, fields_of
 from readlet.storage.config_files import nearest, read_toml, shipped_files
 
 

@@ -1,51 +1,38 @@
 """The recipe: everything that determines a training run, typed, with one sentence about each field.
 
-The same object is read from a TOML file, changed by `--set section.field=value`, and stored with
-the trained reader. This file has the part that all kinds of models share; each kind adds its own
-sections and fields in a file of this package, such as `qacnn.py`, and registers them. What the
-rest of the program must know about a field is part of its annotation: see `traits.py`.
-
-Sections of a recipe that choose between the standard softmax and NormSoftmax (2022).
+The same object is read from a TOML file, changed by `--set section.field=value`, and stored as
+text with the trained reader. This file has the part that all kinds of models share; each kind adds
+its own sections and fields in the `recipe.py` of its folder.
 """
 
-import math
-from typing import Annotated, Any, ClassVar, Literal, get_origin
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, model_validator
+from pydantic.fields import FieldInfo
 
 from readlet.data.columns import DataFormat, parse_columns
-from readlet.errors import ReadletError
-from readlet.nn.normsoftmax.gamma import ALLOWED, check_gamma
-from readlet.recipe.field_metadata import (
+from readlet.storage.files import check_encoding
+from readlet.storage.sections import (
     AffectsCompilation,
+    Count,
+    FileName,
+    Name,
     PartOfNetwork,
+    Positive,
+    Section,
+    Share,
     SourceFile,
     SourceReader,
 )
-from readlet.storage.files import check_encoding
 from readlet.text.languages import LANGUAGES
 from readlet.text.words import Windows
 
 # Training combines seed and step into a 64-bit number, the type of torch's seeds.
 SEED_LIMIT = 2**32
 
-# Limits that no use comes near: what is beyond them is a slip, or would only fill the memory.
-Count = Annotated[int, Field(ge=0, le=10**9)]
-Positive = Annotated[int, Field(ge=1, le=10**9)]
-Size = Annotated[int, Field(ge=1, le=16_384)]
-Depth = Annotated[int, Field(ge=1, le=256)]
-Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Precision = Literal["float32", "bfloat16", "float16"]
-Name = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-FileName = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
 ScheduleName = Literal["constant", "log", "linear", "cosine"]
 
 
@@ -69,40 +56,6 @@ def _checked_language(code: str) -> str:
     if code and code not in LANGUAGES:
         raise ValueError(f"unknown language {code!r:.40}; give a code such as en or es")
     return code
-
-
-class Section(BaseModel):
-    """A section (TOML table) of a recipe."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        strict=True,  # "yes" is no boolean, and true no number
-        use_attribute_docstrings=True,
-        allow_inf_nan=False,
-    )
-    traits: ClassVar[tuple[type, ...]] = ()
-    """Traits of all fields of the section."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _text_as_list(cls, values: Any) -> Any:
-        """A list of texts may be given as one text; an empty text is an empty list."""
-        if not isinstance(values, dict):
-            return values
-        lists = {
-            name for name, info in cls.model_fields.items() if get_origin(info.annotation) is tuple
-        }
-        return {
-            name: ((value,) if value else ()) if isinstance(value, str) and name in lists else value
-            for name, value in values.items()
-        }
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _list_is_tuple(cls, value: Any) -> Any:
-        """TOML and JSON have lists where a recipe, which never changes, has tuples."""
-        return tuple(value) if isinstance(value, list) else value
 
 
 class Data(Section):
@@ -172,6 +125,11 @@ class SpanData(Data):
     def windows(self) -> Windows:
         """How texts are split."""
         return Windows(self.max_context, self.overlap, self.max_question)
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """What a trained reader's settings say of them."""
+        return asdict(self.windows) | {"max_answer": self.max_answer}
 
     @model_validator(mode="after")
     def _check_overlap(self) -> "SpanData":
@@ -305,57 +263,64 @@ def fields_without_effect(recipe: Recipe) -> list[tuple[str, str]]:
     return found
 
 
-def _gamma(value: Any) -> float | str:
-    """A cap of NormSoftmax; infinity is stored by name because JSON has no such number."""
-    if isinstance(value, str) and value in ("sqrt(d)", "infinity"):
-        return value
-    try:
-        check_gamma(value)
-        cap = float(value)
-    except (ReadletError, OverflowError):  # not a cap, or an integer too large for a float
-        raise ValueError(f"Input should be {ALLOWED}") from None
-    return "infinity" if cap == math.inf else cap
+class RecipeField(NamedTuple):
+    section: str
+    name: str
+    info: FieldInfo
+    value: Any
+
+    @property
+    def path(self) -> str:
+        """The field as `--set` names it."""
+        return f"{self.section}.{self.name}"
 
 
-SoftmaxName = Literal["standard", "norm"]
-Gamma = Annotated[float | Literal["sqrt(d)", "infinity"], PlainValidator(_gamma)]
+def fields_of(recipe: Recipe | type[Recipe]) -> Iterator[RecipeField]:
+    """All fields of all sections, in order; for a class, with their defaults."""
+    recipe = _with_defaults(recipe)
+    for section in recipe.sections:
+        part = getattr(recipe, section)
+        for name, info in type(part).model_fields.items():
+            yield RecipeField(section, name, info, getattr(part, name))
 
 
-class Attention(Section):
-    """How self-attention turns scores into weights."""
-
-    traits = (PartOfNetwork, AffectsCompilation)
-
-    softmax: SoftmaxName = "standard"
-    """`norm`: NormSoftmax, which first divides the scores by their standard deviation."""
-    gamma: Gamma = "sqrt(d)"
-    """NormSoftmax divides by at most this value; d is the size of a head."""
-
-
-class Loss(Section):
-    """How the start and end scores become probabilities."""
-
-    traits = (PartOfNetwork,)
-
-    softmax: SoftmaxName = "standard"
-    """`norm`: NormSoftmax over the words of a window, in training and prediction. Without a cap, a
-    short window limits the confidence: to 0.76 for 10 words, 0.94 for 40, 0.99 for 80."""
-    gamma: Gamma = "infinity"
-    """NormSoftmax divides by at most this value; d is the hidden size of the model."""
-
-
-def gamma_without_effect(**chosen: Attention | Loss) -> list[tuple[str, str]]:
-    """Caps that were set though the section has the standard softmax, each with the reason."""
+def fields_with(recipe: Recipe | type[Recipe], *traits: type) -> list[RecipeField]:
+    """The fields with one of the traits, set on the field or on its section."""
+    recipe = _with_defaults(recipe)
     return [
-        (f"{section}.gamma", f'{section}.softmax is not "norm"')
-        for section, part in chosen.items()
-        if part.softmax == "standard" and part.gamma != type(part)().gamma
+        field
+        for field in fields_of(recipe)
+        if any(
+            _is_trait(mark, trait)
+            for mark in (*field.info.metadata, *getattr(recipe, field.section).traits)
+            for trait in traits
+        )
     ]
 
 
-def norm_gamma(chosen: Attention | Loss, width: int) -> float | None:
-    """The cap of NormSoftmax as a number; None for the standard softmax."""
-    if chosen.softmax == "standard":
-        return None
-    named = {"sqrt(d)": math.sqrt(width), "infinity": math.inf}
-    return named[chosen.gamma] if isinstance(chosen.gamma, str) else chosen.gamma
+def names_in(value: str | tuple[str, ...]) -> list[str]:
+    """The names in a field of files or readers; an empty name means none."""
+    return [name for name in ([value] if isinstance(value, str) else value) if name]
+
+
+def changed_fields(before: Mapping[str, Any], now: Recipe) -> list[str]:
+    """Paths of the fields of a recipe that differ from dumped values, as used by `--set`.
+
+    If the kind of model differs, only the kind is listed: the other fields cannot be compared.
+    """
+    values = now.model_dump(mode="json")
+    parts = {section: part for section, part in before.items() if isinstance(part, Mapping)}
+    changed = [
+        field.path
+        for field in fields_of(now)
+        if parts.get(field.section, {}).get(field.name) != values[field.section][field.name]
+    ]
+    return ["model.kind"] if "model.kind" in changed else changed
+
+
+def _with_defaults(recipe: Recipe | type[Recipe]) -> Recipe:
+    return recipe.model_validate({}) if isinstance(recipe, type) else recipe
+
+
+def _is_trait(mark: object, trait: type) -> bool:
+    return mark is trait or isinstance(mark, trait)

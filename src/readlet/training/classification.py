@@ -22,7 +22,7 @@ from readlet.inference.classifier import (
     scores_in_order,
     task_of_labels,
 )
-from readlet.models.classifier.config import ClassifierRecipe
+from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.family import ClassFamily, Floats, TrainableClassScorer
 from readlet.nn.normsoftmax.loss import warn_of_bound
 from readlet.recipe.recipe import Recipe

@@ -15,7 +15,7 @@ from readlet.data import read_labelled, read_questions
 from readlet.data.datasets import require_one_kind
 from readlet.errors import ReadletError
 from readlet.inference.inputs import in_languages
-from readlet.models.classifier.config import ClassifierData
+from readlet.models.classifier.recipe import ClassifierData
 from readlet.recipe.recipe import Data, Recipe, SpanData
 from readlet.text.labels import class_balance, class_numbers, label_values, require_classes
 from readlet.types import Example, Sentence

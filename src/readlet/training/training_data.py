@@ -11,10 +11,10 @@ from readlet.data.datasets import with_own_ids
 from readlet.data.sources import has_columns, training_file
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.trained_model import TrainedModel
-from readlet.models.classifier.config import ClassifierData
+from readlet.models.classifier.recipe import ClassifierData
 from readlet.models.kinds import trainable_family
-from readlet.recipe.field_metadata import SourceFile, fields_with, names_in
-from readlet.recipe.recipe import Recipe, SpanData
+from readlet.recipe.recipe import Recipe, SpanData, fields_with, names_in
+from readlet.storage.sections import SourceFile
 from readlet.text.cache import cache_key, cached
 from readlet.training.datasets import Items, items_of, texts_in_fold
 

@@ -14,17 +14,14 @@ from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel
 from readlet.models.family import TrainableScorer
 from readlet.models.kinds import trainable_family
-from readlet.recipe.field_metadata import (
+from readlet.recipe.recipe import Recipe, RecipeField, changed_fields, fields_with
+from readlet.storage.sections import (
     OnlyInTraining,
     PartOfNetwork,
-    RecipeField,
     SourceEncoder,
     SourceFile,
     SourceReader,
-    changed_fields,
-    fields_with,
 )
-from readlet.recipe.recipe import Recipe
 from readlet.training.objective import TaskEvaluator
 from readlet.training.training_data import TrainingData
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import ReadletError
-from readlet.models.classifier.config import ClassifierRecipe
+from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.classifier.scorer import ClassifierScorer, make_scorer, scorer_with
 from readlet.models.family import ClassFamily
 from readlet.models.onnx.model import WEIGHTS

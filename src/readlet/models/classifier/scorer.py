@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from readlet.engine.optimiser import ParameterGroup
-from readlet.models.classifier.config import ClassifierRecipe
 from readlet.models.classifier.network import ClassLearner, SentenceClassifier
-from readlet.models.encoder.config import FineTuning
+from readlet.models.classifier.recipe import ClassifierRecipe
+from readlet.models.config import StoredAs, norm_gamma
+from readlet.models.encoder.recipe import FineTuning
 from readlet.models.family import Floats
 from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder
 from readlet.models.pretrained.parts import (
@@ -21,10 +22,10 @@ from readlet.models.pretrained.parts import (
     slim_weights,
     with_attention,
 )
-from readlet.models.torch_scorer import ModuleScorer, StoredAs
+from readlet.models.torch_scorer import ModuleScorer
 from readlet.nn.layer_mix import make_layer_mix
 from readlet.nn.pooling import make_pooler
-from readlet.recipe.recipe import Training, norm_gamma
+from readlet.recipe.recipe import Training
 from readlet.text.arrays import Batches
 from readlet.text.rows import Ints
 from readlet.text.sentences import SentenceEncoder, SentenceRows

@@ -1,103 +1,31 @@
-"""The recipe of `encoder`: a pretrained encoder of transformers with a span head on top."""
+"""The settings of readers on a pretrained encoder."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from readlet.recipe.field_metadata import OnlyInTraining, SourceEncoder
-from readlet.recipe.recipe import (
-    Attention,
-    Count,
-    FileName,
-    Loss,
-    Model,
-    Recipe,
-    ScheduleName,
-    Share,
-    SpanData,
-    SpanTraining,
-    Training,
-    gamma_without_effect,
-)
+from readlet.models.config import Attention, Loss, SpanConfig
+from readlet.storage.sections import FileName, OnlyInTraining, Section, Share, SourceEncoder
 
 MixName = Literal["last", "scalar", "scalar-softmax", "dot", "weighted", "encoder"]
 
 
-class EncoderData(SpanData):
-    """Lengths are in subwords. With three special tokens they add up to 384."""
-
-    max_context: Annotated[int, Field(ge=16, le=4096)] = 320
-    """Maximum length of a context window, in subwords; a longer context is split into windows."""
-    max_question: Annotated[int, Field(ge=4, le=512)] = 61
-    """Maximum length of a question, in subwords; a longer one is truncated."""
-
-
-class EncoderModel(Model):
+class EncoderNetwork(Section):
     """The encoder and how its layers are mixed."""
 
-    kind: Literal["encoder"] = "encoder"
-    """A pretrained encoder (BERT, ALBERT, RoBERTa, DeBERTa and others) with a span head."""
     encoder: Annotated[FileName, SourceEncoder] = "minilm"
     """Folder of an encoder and its tokenizer, a name on the Hugging Face hub, or `minilm`, which
     comes with the extra of that name."""
     mix: MixName = "last"
     """Which layers the span head reads: `last`; one learned weight for each layer (`scalar`,
     `scalar-softmax`); attention of each token to its layers (`dot`, `weighted`, `encoder`)."""
-    null_answer: bool = True
-    """Score "no answer" at the first token; used only if the training data has such questions."""
     dropout: Annotated[Share | None, OnlyInTraining] = None
     """Dropout rate in the encoder; unset: that of its own configuration."""
     token_dropout: Annotated[Share, OnlyInTraining] = 0.0
     """Fraction of the tokens that the mask token replaces in training, against overfitting."""
 
 
-class FineTuning(Training):
-    """How a pretrained encoder is trained, whatever it is trained for."""
+class EncoderConfig(SpanConfig):
+    """What a stored reader of this kind is built from; the rest is its tokenizer's."""
 
-    epochs: Annotated[int, Field(ge=1, le=10**9)] = 2
-    """Passes over the training questions."""
-    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-4
-    """Peak learning rate."""
-    layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
-    """Factor of the learning rate from each layer to the one below; below 1, the first layers
-    change less."""
-    weight_decay: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.01
-    """Decoupled weight decay (AdamW) of matrices; biases and norms have none."""
-    schedule: ScheduleName = "linear"
-    """`linear` and `cosine` decay to zero; `log`: QANet's warm-up, then constant."""
-    warmup_steps: Count = 200
-    """Steps until the peak learning rate is reached."""
-    beta1: Share = 0.9
-    """Adam's decay rate of the mean gradient."""
-    epsilon: Annotated[float, Field(gt=0.0)] = 1e-8
-    """Adam's epsilon."""
-    l2: Annotated[float, Field(ge=0.0)] = 0.0
-    """Coefficient of the L2 penalty (the squared norm of the weights)."""
-    clip: Annotated[float, Field(gt=0.0)] = 1.0
-    """Maximum norm of the gradient."""
-    ema: Share = 0.0
-    """Decay rate of the averaged weights, which are the ones saved; 0 turns averaging off."""
-
-
-class EncoderTraining(FineTuning, SpanTraining):
-    """How an encoder reader is trained."""
-
-
-class EncoderRecipe(Recipe):
-    """A complete training run of an encoder reader."""
-
-    data: EncoderData = EncoderData()
-    model: EncoderModel = EncoderModel()
-    attention: Attention = Attention()
-    loss: Loss = Loss()
-    training: EncoderTraining = EncoderTraining()
-
-    def without_effect_in_kind(self) -> list[tuple[str, str]]:
-        gammas = gamma_without_effect(attention=self.attention, loss=self.loss)
-        return gammas + l2_without_effect(self.training)
-
-
-def l2_without_effect(training: FineTuning) -> list[tuple[str, str]]:
-    if training.l2 and training.weight_decay:
-        return [("training.l2", "training.weight_decay is not 0")]
-    return []
+    model: EncoderNetwork
+    attention: Attention
+    loss: Loss

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from readlet.models.encoder.config import EncoderRecipe
+from readlet.models.config import norm_gamma
+from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.encoder.scorer import EncoderScorer, make_scorer, scorer_with
 from readlet.models.family import SpanFamily
 from readlet.models.onnx.model import WEIGHTS
@@ -13,7 +14,7 @@ from readlet.models.pretrained.family import PretrainedFamily, require_own_token
 from readlet.models.pretrained.parts import load_parts
 from readlet.models.torch_scorer import stored_settings, warn_of_short_windows
 from readlet.nn.layer_mix import SIDES
-from readlet.recipe.recipe import Recipe, norm_gamma
+from readlet.recipe.recipe import Recipe
 from readlet.storage.corruption import damage_of
 from readlet.text.cache import Stored
 from readlet.text.pretrained import check_length, load_config, load_tokenizer

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from readlet.engine.optimiser import ParameterGroup
-from readlet.models.encoder.config import EncoderRecipe, FineTuning
+from readlet.models.config import StoredAs, norm_gamma
 from readlet.models.encoder.network import EncoderReader
+from readlet.models.encoder.recipe import EncoderRecipe, FineTuning
 from readlet.models.family import LayerView
 from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder
 from readlet.models.pretrained.parts import (
@@ -20,9 +21,9 @@ from readlet.models.pretrained.parts import (
     slim_weights,
     with_attention,
 )
-from readlet.models.torch_scorer import StoredAs, TorchScorer, eagerly
+from readlet.models.torch_scorer import TorchScorer, eagerly
 from readlet.nn.layer_mix import make_layer_mix
-from readlet.recipe.recipe import Training, norm_gamma
+from readlet.recipe.recipe import Training
 from readlet.text.arrays import Batches
 from readlet.text.rows import Rows
 from readlet.text.subwords import SubwordEncoder, SubwordRows

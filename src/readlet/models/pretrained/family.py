@@ -6,10 +6,10 @@ import torch
 from tokenizers import Tokenizer
 
 from readlet.errors import ReadletError, bad_input
-from readlet.models.classifier.config import ClassifierRecipe
 from readlet.models.classifier.network import SentenceClassifier
-from readlet.models.encoder.config import EncoderRecipe
+from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.encoder.network import EncoderReader
+from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.family import Scorer, TrainableFamily, TrainableScorer
 from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder, load_pretrained
 from readlet.models.pretrained.parts import with_attention

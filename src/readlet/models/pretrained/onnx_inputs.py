@@ -3,8 +3,8 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from readlet.models.classifier.config import ClassifierRecipe
-from readlet.models.encoder.config import EncoderRecipe
+from readlet.models.classifier.recipe import ClassifierRecipe
+from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.onnx.model import Inputs
 from readlet.models.pretrained.tokenizer_files import (
     CONFIG,

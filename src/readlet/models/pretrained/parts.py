@@ -9,7 +9,8 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from readlet.engine.optimiser import ParameterGroup, grouped
-from readlet.models.encoder.config import FineTuning
+from readlet.models.config import Attention, StoredAs, norm_gamma
+from readlet.models.encoder.recipe import FineTuning
 from readlet.models.onnx.model import SCALE, WEIGHTS
 from readlet.models.pretrained.encoder import PretrainedEncoder, check_shapes, shapes_of
 from readlet.models.pretrained.norm_attention import use_norm_attention
@@ -19,8 +20,7 @@ from readlet.models.pretrained.tokenizer_files import (
     load_tokenizer,
     save_tokenizer,
 )
-from readlet.models.torch_scorer import StoredAs, in_half_precision
-from readlet.recipe.recipe import Attention, norm_gamma
+from readlet.models.torch_scorer import in_half_precision
 from readlet.storage.corruption import damage_of
 from readlet.storage.tensors import (
     detached,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tokenizers import Tokenizer
 
-from readlet.models.classifier.config import ClassifierRecipe
+from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.storage.config_files import read_json, write_json
 from readlet.storage.corruption import damage_of, stored_text
 from readlet.storage.files import write_text

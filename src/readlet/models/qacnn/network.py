@@ -4,7 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.models.qacnn.config import QacnnModel, QacnnRecipe
+from readlet.models.config import norm_gamma
+from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.span_loss import SpanLogits
 from readlet.nn.characters import AddedLanguage, CharacterConvolution, FilmLanguage, NoCharacters
 from readlet.nn.qanet import (
@@ -15,7 +16,6 @@ from readlet.nn.qanet import (
     sublayer_count,
 )
 from readlet.nn.softmax import normalised
-from readlet.recipe.recipe import norm_gamma
 from readlet.text.arrays import PADDING
 from readlet.text.tensors import FormTables, WordBatch
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.models.onnx.model import Inputs
-from readlet.models.qacnn.config import QacnnRecipe
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.recipe.recipe import Recipe
 from readlet.storage.config_files import read_json, write_json
 from readlet.storage.corruption import damage_of

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from readlet.models.config import StoredAs, norm_gamma
 from readlet.models.family import Encoder, Scorer, SpanFamily, TrainableScorer
 from readlet.models.onnx.model import WEIGHTS
-from readlet.models.qacnn.config import QacnnRecipe
 from readlet.models.qacnn.network import QACNN
+from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.span_loss import SpanLogits
 from readlet.models.torch_scorer import (
-    StoredAs,
     TorchScorer,
     compiles,
     in_half_precision,
@@ -25,7 +25,7 @@ from readlet.models.torch_scorer import (
     warn_of_short_windows,
 )
 from readlet.nn.qanet import sublayer_count
-from readlet.recipe.recipe import Recipe, norm_gamma
+from readlet.recipe.recipe import Recipe
 from readlet.storage.config_files import read_json, write_json
 from readlet.storage.corruption import damage_of
 from readlet.storage.tensors import (

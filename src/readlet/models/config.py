@@ -1,0 +1,103 @@
+"""The settings of a stored model: how it reads texts, and what its network is built from.
+
+Every kind of model has its own in the `config.py` of its folder; `config.json` holds them, and
+loading needs nothing else. The recipe that a model was trained with has the same sections, and is
+turned into settings by its method `config`.
+"""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainValidator, model_validator
+
+from readlet.errors import ReadletError
+from readlet.nn.normsoftmax.gamma import ALLOWED, check_gamma
+from readlet.storage.sections import AffectsCompilation, Count, PartOfNetwork, Positive, Section
+from readlet.text.words import Windows
+
+StoredAs = Literal["float32", "float16", "int8"]
+"""The dtype of the weights on disk; int8: that of matrices."""
+
+
+class Config(Section):
+    """The settings of a model of any kind."""
+
+    stored: StoredAs = "float32"
+
+
+class SpanConfig(Config):
+    """The settings of a reader. Lengths are in words or subwords."""
+
+    max_context: Annotated[int, Field(ge=1, le=4096)]
+    overlap: Count
+    max_question: Annotated[int, Field(ge=1, le=512)]
+    max_answer: Positive
+    null_answer: bool
+    """Whether it has scores for "no answer"."""
+
+    @property
+    def windows(self) -> Windows:
+        """How texts are split."""
+        return Windows(self.max_context, self.overlap, self.max_question)
+
+    @model_validator(mode="after")
+    def _check_overlap(self) -> "SpanConfig":
+        if self.overlap >= self.max_context:
+            raise ValueError("overlap must be smaller than max_context")
+        return self
+
+
+def _gamma(value: Any) -> float | str:
+    """A cap of NormSoftmax; infinity is stored by name because JSON has no such number."""
+    if isinstance(value, str) and value in ("sqrt(d)", "infinity"):
+        return value
+    try:
+        check_gamma(value)
+        cap = float(value)
+    except (ReadletError, OverflowError):  # not a cap, or an integer too large for a float
+        raise ValueError(f"Input should be {ALLOWED}") from None
+    return "infinity" if cap == math.inf else cap
+
+
+SoftmaxName = Literal["standard", "norm"]
+Gamma = Annotated[float | Literal["sqrt(d)", "infinity"], PlainValidator(_gamma)]
+
+
+class Attention(Section):
+    """How self-attention turns scores into weights."""
+
+    traits = (PartOfNetwork, AffectsCompilation)
+
+    softmax: SoftmaxName = "standard"
+    """`norm`: NormSoftmax, which first divides the scores by their standard deviation."""
+    gamma: Gamma = "sqrt(d)"
+    """NormSoftmax divides by at most this value; d is the size of a head."""
+
+
+class Loss(Section):
+    """How the start and end scores become probabilities."""
+
+    traits = (PartOfNetwork,)
+
+    softmax: SoftmaxName = "standard"
+    """`norm`: NormSoftmax over the words of a window, in training and prediction. Without a cap, a
+    short window limits the confidence: to 0.76 for 10 words, 0.94 for 40, 0.99 for 80."""
+    gamma: Gamma = "infinity"
+    """NormSoftmax divides by at most this value; d is the hidden size of the model."""
+
+
+def norm_gamma(chosen: Attention | Loss, width: int) -> float | None:
+    """The cap of NormSoftmax as a number; None for the standard softmax."""
+    if chosen.softmax == "standard":
+        return None
+    named = {"sqrt(d)": math.sqrt(width), "infinity": math.inf}
+    return named[chosen.gamma] if isinstance(chosen.gamma, str) else chosen.gamma
+
+
+def gamma_without_effect(**chosen: Attention | Loss) -> list[tuple[str, str]]:
+    """Caps that were set though the section has the standard softmax, each with the reason."""
+    return [
+        (f"{section}.gamma", f'{section}.softmax is not "norm"')
+        for section, part in chosen.items()
+        if part.softmax == "standard" and part.gamma != type(part)().gamma
+    ]
