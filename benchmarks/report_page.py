@@ -9,7 +9,7 @@ from pathlib import Path
 from error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
 
 from readlet.evaluation.evaluation import Evaluation
-from readlet.experiments.learning_curve import LearningCurve, time_to_each
+from readlet.experiments.learning_curve import LearningCurve, ScorePoint
 from readlet.models.recipe_files import load_recipe, shipped_recipes
 from readlet.recipe.recipe import Recipe, changed_fields, fields_of, fields_with
 from readlet.storage.sections import SourceReader
@@ -149,14 +149,19 @@ def times_table(runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
     head = ["F1"]
     columns = []
     for run in runs:
-        reached = time_to_each(run.curve.scores, "f1", F1_LEVELS)
+        reached = [first_with(level, run.curve.scores) for level in F1_LEVELS]
         head.append(f"{cell(run.name)}: epoch")
-        columns.append([f"{r.point.epoch:.1f}" if r.point else "–" for r in reached])
+        columns.append([f"{r.epoch:.1f}" if r else "–" for r in reached])
         if run.is_timed:
             head.append("minutes")
-            columns.append([minutes(r.point.seconds) if r.point else "–" for r in reached])
+            columns.append([minutes(r.seconds) if r else "–" for r in reached])
     levels = [str(level) for level in F1_LEVELS]
     return head, [list(row) for row in zip(levels, *columns, strict=True)]
+
+
+def first_with(f1: float, points: Sequence[ScorePoint]) -> ScorePoint | None:
+    """The first evaluation with this score; nothing is interpolated between two."""
+    return next((point for point in points if point.scores["f1"] >= f1), None)
 
 
 def group_section(group: str, runs: Sequence[Run]) -> list[str]:

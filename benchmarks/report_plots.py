@@ -1,13 +1,15 @@
 """The plots of `reader_report.py`: small PNG files, also readable in greyscale."""
 
 import io
+import math
+import statistics
 from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from readlet.experiments.learning_curve import LearningCurve, epoch_means
+from readlet.experiments.learning_curve import LearningCurve
 
 # Okabe and Ito's colours, safe for colour-blind readers; markers distinguish them in greyscale.
 STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#000000", "v"))
@@ -28,9 +30,12 @@ def learning_plot(curves: Mapping[str, LearningCurve]) -> bytes:
             )
         epochs, values = [p.epoch for p in curve.losses], [p.loss for p in curve.losses]
         losses.plot(epochs, values, color=colour, linewidth=0.6, alpha=0.4)
-        means = epoch_means(curve.losses)
+        of_epoch: dict[int, list[float]] = {}
+        for point in curve.losses:
+            of_epoch.setdefault(math.ceil(point.epoch), []).append(point.loss)
         # In the middle of their epochs, on the curve of the single losses.
-        middles, values = [p.epoch - 0.5 for p in means], [p.loss for p in means]
+        middles = [epoch - 0.5 for epoch in of_epoch]
+        values = list(map(statistics.fmean, of_epoch.values()))
         losses.plot(middles, values, color=colour, marker=marker, markersize=4.0, label=name)
     scores.set_ylabel("dev EM and F1 (%)")
     scores.legend(loc="lower right", ncols=min(len(curves), 2))

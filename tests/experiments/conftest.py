@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from readlet.experiments.differences import Difference
-from readlet.experiments.report import Cell, CurvePoint, DevGroups, GroupPart, Report, ReportRow
+from readlet.experiments.learning_curve import CurvePoint
+from readlet.experiments.report import Cell, DevGroups, GroupPart, Report, ReportRow
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ import pytest
 
 from readlet.evaluation.classification import glue_scores
 from readlet.evaluation.tasks import task_named
+from readlet.experiments.formatting import curves_caption, write_report
 from readlet.experiments.grid import Grid, expand
-from readlet.experiments.render import curves_caption, write_report
-from readlet.experiments.report import Report, build_report
+from readlet.experiments.report import Report, build_report, report_on
 from readlet.experiments.runner import find_finished, finish
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import DamagedRunError, RunFolder
@@ -119,7 +119,9 @@ def test_a_report_on_classes_is_complete(grid: Grid, tmp_path: Path) -> None:
     for row, skill in (("baseline", 0.6), ("width 12", 0.9)):
         for seed in (0, 1):
             made_run(grid, out, row, seed, guesses(skill, seed), "mrpc")
-    written = write_report(grid, out, tmp_path, ["md", "html", "tex", "json"], command="")
+    written = write_report(
+        report_on(grid, out), tmp_path, ["md", "html", "tex", "json"], command=""
+    )
     texts = {path.suffix: path.read_text() for path in written}
     report = json.loads(texts[".json"])
     assert (report["noun"], report["items"]) == ("sentences", 60)

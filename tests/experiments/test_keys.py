@@ -9,8 +9,7 @@ import pytest
 
 from readlet.data import source_path
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand, plan, resolve_files
-from readlet.experiments.keys import run_key, source_digests
+from readlet.experiments.grid import expand, plan, resolve_files, run_key, source_digests
 from readlet.experiments.spec import load_table
 from readlet.inference.model_folder import reader_folder
 from readlet.models.qacnn.recipe import QacnnRecipe

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand, resolve_files
-from readlet.experiments.keys import run_key, source_digests, source_names
+from readlet.experiments.grid import expand, resolve_files, run_key, source_digests, source_names
 from readlet.experiments.runner import _programs
 from readlet.experiments.search import _changed
 from readlet.experiments.spec import load_table

@@ -8,13 +8,12 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.experiments.learning_curve import (
+    LearningCurve,
     LossPoint,
-    Reached,
     ScorePoint,
-    epoch_means,
+    joined_curve,
     learning_curve,
     read_log,
-    time_to_each,
 )
 
 LOG: list[dict[str, Any]] = [
@@ -45,8 +44,6 @@ def test_other_metrics_are_read() -> None:
     first, second = learning_curve(classes).scores
     assert first.scores == {"accuracy": 80.0, "f1": 85.0, "total": 9}
     assert second.scores == {"matthews_correlation": 58.9, "total": 9}
-    (reached,) = time_to_each([second], "matthews_correlation", [50.0])
-    assert reached == Reached(50.0, second)
 
 
 def test_older_logs_have_no_seconds() -> None:
@@ -62,24 +59,6 @@ def test_an_empty_log_gives_an_empty_curve() -> None:
     assert curve.examples_per_second is None
 
 
-def test_the_first_evaluation_that_reaches_a_score_counts() -> None:
-    scores = learning_curve(LOG).scores
-    assert time_to_each(scores, "f1", (70, 71, 71.5, 76, 78, 78.1)) == [
-        Reached(70, scores[0]),
-        Reached(71, scores[0]),  # an equal score counts
-        Reached(71.5, scores[1]),
-        Reached(76, scores[1]),  # not the later 76
-        Reached(78, scores[1]),
-        Reached(78.1, None),
-    ]
-
-
-def test_an_epoch_ends_with_its_number() -> None:
-    losses = [(0.5, 9.0), (1.0, 6.0), (1.1, 4.0), (2.0, 3.0), (2.5, 1.0)]
-    means = epoch_means(LossPoint(epoch, loss) for epoch, loss in losses)
-    assert means == [LossPoint(1, 7.5), LossPoint(2, 3.5), LossPoint(3, 1.0)]
-
-
 def test_a_last_line_truncated_by_a_crash_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in LOG) + '{"step": 31, "ep')
@@ -92,3 +71,30 @@ def test_any_other_invalid_line_is_reported(tmp_path: Path, line: str) -> None:
     path.write_text(f"{json.dumps(LOG[0])}\n{line}\n{json.dumps(LOG[1])}\n")
     with pytest.raises(ReadletError, match=r"log\.jsonl: line 2: not a line of a training log"):
         read_log(path)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "joined"),
+    [
+        # 28 and 29 steps per epoch, an evaluation every 14: one seed has one evaluation more.
+        (
+            [[0.5, 1.0, 1.5, 2.0], [0.4828, 0.9655, 1.4483, 1.931, 2.0]],
+            [(0.4914, 10, 11), (0.98275, 20, 21), (1.47415, 30, 31), (2.0, 40, 51)],
+        ),
+        ([[0.5, 1.0]], [(0.5, 10, 10), (1.0, 20, 20)]),
+        ([[1.0], [1.0, 2.0]], [(1.5, 10, 21)]),  # one stopped early: the last ones are joined
+        ([[1.0, 1.0], [1.0]], [(1.0, 11, 20)]),  # twice at the same epoch: the later one
+        ([[], [1.0]], []),
+    ],
+)
+def test_curves_of_seeds_are_joined_by_evaluation(
+    epochs: list[list[float]], joined: list[tuple[float, float, float]]
+) -> None:
+    def seed_curve(seed: int, listed: list[float]) -> LearningCurve:
+        points = [ScorePoint(e, None, {"f1": 10.0 * n + seed}) for n, e in enumerate(listed, 1)]
+        return LearningCurve([], points, 0, None)
+
+    curve = joined_curve([seed_curve(seed, listed) for seed, listed in enumerate(epochs)], "f1")
+    found = [(pytest.approx(p.epoch), p.lowest, p.highest) for p in curve]
+    assert found == joined
+    assert all(p.score == (p.lowest + p.highest) / 2 for p in curve)

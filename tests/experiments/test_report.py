@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,12 @@ from safetensors.numpy import save_file
 
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
-from readlet.evaluation.tasks import SPANS
-from readlet.experiments import report as report_module
+from readlet.experiments.formatting import curves_caption, write_report
 from readlet.experiments.grid import Grid, expand, only_rows
-from readlet.experiments.learning_curve import LearningCurve, ScorePoint
-from readlet.experiments.render import curves_caption, write_report
-from readlet.experiments.report import Questions, Report, build_report
+from readlet.experiments.report import Questions, Report, build_report, report_on
 from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import load_table
-from readlet.experiments.store import FinishedRun, Result
+from readlet.experiments.store import Result
 from readlet.inference.evaluate_questions import write_predictions
 from readlet.types import Example
 
@@ -133,34 +129,6 @@ def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None
     ]
     assert report.items == len(EXAMPLES)
     json.dumps(report.as_json())
-
-
-@pytest.mark.parametrize(
-    ("epochs", "joined"),
-    [
-        # 28 and 29 steps per epoch, an evaluation every 14: one seed has one evaluation more.
-        (
-            [[0.5, 1.0, 1.5, 2.0], [0.4828, 0.9655, 1.4483, 1.931, 2.0]],
-            [(0.4914, 10, 11), (0.98275, 20, 21), (1.47415, 30, 31), (2.0, 40, 51)],
-        ),
-        ([[0.5, 1.0]], [(0.5, 10, 10), (1.0, 20, 20)]),
-        ([[1.0], [1.0, 2.0]], [(1.5, 10, 21)]),  # one stopped early: the last ones are joined
-        ([[1.0, 1.0], [1.0]], [(1.0, 11, 20)]),  # twice at the same epoch: the later one
-        ([[], [1.0]], []),
-    ],
-)
-def test_curves_of_seeds_are_joined_by_evaluation(
-    epochs: list[list[float]], joined: list[tuple[float, float, float]]
-) -> None:
-    def run(seed: int, listed: list[float]) -> FinishedRun:
-        points = [ScorePoint(e, None, {"f1": 10.0 * n + seed}) for n, e in enumerate(listed, 1)]
-        curve = LearningCurve([], points, 0, None)
-        return SimpleNamespace(curve=curve, task=SPANS)  # type: ignore[return-value]
-
-    curve = report_module._curve([run(seed, listed) for seed, listed in enumerate(epochs)])
-    found = [(pytest.approx(p.epoch), p.lowest, p.highest) for p in curve]
-    assert found == joined
-    assert all(p.score == (p.lowest + p.highest) / 2 for p in curve)
 
 
 def test_differences(report_of: Callable[..., Report]) -> None:
@@ -314,7 +282,7 @@ def test_rows_with_different_dev_files_have_separate_groups(
     monkeypatch.undo()
 
     def written() -> dict[str, Any]:
-        (path,) = write_report(grid, runs, runs, ["json"], command="")
+        (path,) = write_report(report_on(grid, runs), runs, ["json"], command="")
         values: dict[str, Any] = json.loads(path.read_text())
         return values
 
@@ -357,10 +325,6 @@ def test_the_same_ids_in_two_files_are_paired_and_reported(
     tested = [d.metric for d in found.differences if d.p_items is not None]
     assert tested == (metrics if alike else ["f1"])
     assert any("test over questions pairs questions by id" in r for r in found.remarks)
-
-
-def report_on(grid: Grid, folder: Path) -> None:
-    write_report(grid, folder, folder, ["md"], command="readlet")
 
 
 def test_no_finished_run_is_reported(write_table: Write, tmp_path: Path) -> None:

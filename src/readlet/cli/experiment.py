@@ -130,8 +130,9 @@ def report(
     ] = False,
 ) -> None:
     """Write a report: scores with deviations, significance tests and learning curves."""
+    from readlet.experiments.formatting import check_report, write_report
     from readlet.experiments.grid import only_rows, plan
-    from readlet.experiments.render import check_report, write_report
+    from readlet.experiments.report import report_on
 
     rows = _rows(context, only)
     listed = formats.split(",")
@@ -147,8 +148,7 @@ def report(
         check=lambda table, runs: check_report(table.name, to or runs, listed, overwrite=overwrite),
     )
     written = write_report(
-        only_rows(grid, rows) if rows else grid,
-        folder,
+        report_on(only_rows(grid, rows) if rows else grid, folder),
         to or folder,
         listed,
         command=shlex.join(["readlet", *sys.argv[1:]]),

@@ -12,8 +12,8 @@ from rich.text import Text
 from readlet.cli.console import console
 from readlet.errors import ReadletError
 from readlet.evaluation.tasks import task_of
+from readlet.experiments.formatting import duration
 from readlet.experiments.grid import Grid, Row, Run
-from readlet.experiments.render import duration
 from readlet.experiments.runner import find_finished, seconds_left
 from readlet.experiments.search import TrialReport
 from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder

@@ -1,7 +1,7 @@
-"""The log of a training run: its learning curves, and when each score was reached."""
+"""Learning curves: read from the log of a run, joined over seeds, drawn."""
 
+import io
 import json
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,11 +42,13 @@ class LearningCurve:
 
 
 @dataclass(frozen=True)
-class Reached:
-    """The first evaluation with at least this score; None if no evaluation reaches it."""
+class CurvePoint:
+    """The mean score of an evaluation during training, over several seeds."""
 
+    epoch: float  # also a mean: the steps of an epoch may differ by seed
     score: float
-    point: ScorePoint | None
+    lowest: float
+    highest: float
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -85,19 +87,54 @@ def learning_curve(records: Iterable[Mapping[str, Any]]) -> LearningCurve:
     return LearningCurve(losses, scores, rollbacks, statistics.median(speeds) if speeds else None)
 
 
-def epoch_means(losses: Iterable[LossPoint]) -> list[LossPoint]:
-    """The mean loss of each epoch; single lines are noisy."""
-    members: dict[int, list[float]] = {}
-    for point in losses:
-        members.setdefault(math.ceil(point.epoch), []).append(point.loss)
-    return [LossPoint(epoch, statistics.fmean(found)) for epoch, found in members.items()]
+def joined_curve(curves: Iterable[LearningCurve], metric: str) -> list[CurvePoint]:
+    """Seeds are joined by the number of the evaluation, since the steps of an epoch may differ;
+    the last evaluation of every seed is the end of its run."""
+    seeds = [list({point.epoch: point for point in curve.scores}.values()) for curve in curves]
+    common = min(map(len, seeds), default=0)
+    if not common:
+        return []
+    before = zip(*(seed[: common - 1] for seed in seeds), strict=True)
+    joined = []
+    for points in (*before, [seed[-1] for seed in seeds]):
+        epoch = statistics.fmean(point.epoch for point in points)
+        scores = [point.scores[metric] for point in points]
+        joined.append(CurvePoint(epoch, statistics.fmean(scores), min(scores), max(scores)))
+    return joined
 
 
-def time_to_each(
-    points: Sequence[ScorePoint], metric: str, levels: Iterable[float]
-) -> list[Reached]:
-    """When each score was first measured. Nothing is interpolated between two evaluations."""
-    return [
-        Reached(level, next((point for point in points if point.scores[metric] >= level), None))
-        for level in levels
-    ]
+# Black for the first curve, then Okabe and Ito's colours, which most colour-blind people can
+# distinguish (except their yellow, too faint on white); dashes and markers do without colour.
+_COLOURS = "#222222 #0072b2 #d55e00 #009e73 #cc79a7 #56b4e9 #e69f00 #b3a100".split()
+_DASHES = ("-", (0, (4, 2)), ":", "-.", "--", "-", (0, (4, 2)), ":")
+_MARKERS = tuple("os^Dvo*x")
+MOST_CURVES = len(_COLOURS)
+
+
+def drawn_curves(curves: Mapping[str, Sequence[CurvePoint]], label: str, *, salt: str) -> str:
+    """Curves as SVG: a line for each, with a band over its seeds. The first lies on top."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+        figure = Figure(figsize=(7, 4 + 0.25 * len(curves)), layout="constrained")
+        axes = figure.subplots()
+        axes.set_prop_cycle(color=_COLOURS, linestyle=_DASHES, marker=_MARKERS)
+        for number, (name, points) in enumerate(curves.items()):
+            values = ((p.epoch, p.score, p.lowest, p.highest) for p in points)
+            epochs, scores, lowest, highest = zip(*values, strict=True)
+            (line,) = axes.plot(epochs, scores, label=name.replace("$", r"\$"))
+            line.set(markersize=4, markevery=max(len(epochs) // 12, 1))
+            line.set_zorder(3 - number / MOST_CURVES)
+            axes.fill_between(
+                epochs, lowest, highest, color=line.get_color(), alpha=0.15, linewidth=0
+            )
+        axes.set(xlabel="epoch", ylabel=label)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", alpha=0.3)
+        if curves:
+            figure.legend(loc="outside lower left", frameon=False)
+        drawn = io.StringIO()
+        # Without a date the same runs have the same file.
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()

@@ -1,4 +1,4 @@
-"""The contents of a report on a table's runs, as data; `render.py` formats it.
+"""The contents of a report on a table's runs, as data; `formatting.py` prints it.
 
 Scores and differences are in percent and points. A row's score is the mean over its seeds.
 """
@@ -6,17 +6,19 @@ Scores and differences are in percent and points. A row's score is the mean over
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from readlet.errors import ReadletError
+from readlet.data import read_questions, source_path
+from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.classification import PREDICTED_CLASSES
 from readlet.evaluation.evaluation import group_members
 from readlet.evaluation.tasks import SPANS
 from readlet.experiments.differences import Difference, Runs, find_differences, item_means
 from readlet.experiments.grid import Grid
-from readlet.experiments.learning_curve import ScorePoint
+from readlet.experiments.learning_curve import CurvePoint, joined_curve
+from readlet.experiments.runner import find_finished
 from readlet.experiments.store import FinishedRun
 from readlet.types import Example
 
@@ -35,16 +37,6 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
-    """The mean scores of an evaluation during training, over all finished seeds."""
-
-    epoch: float  # also a mean: the steps of an epoch may differ by seed
-    score: float  # by the decisive metric of the row's task
-    lowest: float
-    highest: float
-
-
-@dataclass(frozen=True)
 class ReportRow:
     name: str
     task: str  # empty without a finished run
@@ -55,7 +47,7 @@ class ReportRow:
     paper: dict[str, float]
     parameters: int | None
     seconds: float | None  # mean over the runs
-    curve: list[CurvePoint]
+    curve: list[CurvePoint]  # by the decisive metric of its task
 
 
 @dataclass(frozen=True)
@@ -97,26 +89,50 @@ class Report:
         return asdict(self)
 
 
-def build_report(
-    grid: Grid,
-    done: Mapping[str, FinishedRun],
-    questions: Questions,
-    *,
-    damaged: Sequence[str] = (),
-) -> Report:
-    """A report on the finished runs of a grid; only available dev questions are grouped."""
+def report_on(grid: Grid, runs: Path) -> Report:
+    """A report on the finished runs of a grid in a folder of runs."""
+    found = find_finished(grid, runs)
+    if not found.runs and found.damaged:
+        more = f" (and {len(found.damaged) - 1} more)" if len(found.damaged) > 1 else ""
+        fault = f"all finished runs are damaged: {found.damaged[0]}{more}"
+        raise ReadletError(f"{grid.table.name}: {fault}")
+    if not found.runs:
+        fault = f"holds no finished run of {grid.table.name}"
+        remedy = (
+            "make some with `readlet experiment run`, or report with the --set, --small, --seeds, "
+            "--data and --out of the runs"
+        )
+        raise bad_input(runs, "", fault, remedy)
+    report = build_report(grid, found.runs, _questions(grid, found.runs))
+    return replace(report, remarks=[*found.damaged, *report.remarks])
+
+
+def _questions(grid: Grid, done: Mapping[str, FinishedRun]) -> Questions:
+    """The available dev questions; held-out ones, which differ by seed, are not stored."""
+    data = {
+        run.recipe.data.dev: run.recipe.data
+        for run in grid.runs
+        if run.key in done and done[run.key].task is SPANS
+    }
+    return {
+        source: read_questions(source, data_format=part.data_format)
+        for source, part in data.items()
+        if source and source_path(source).is_file()
+    }
+
+
+def build_report(grid: Grid, done: Mapping[str, FinishedRun], questions: Questions) -> Report:
+    """A report on some runs of a grid, at least one; only available dev questions are grouped."""
     runs = {
         row.name: [done[r.key] for r in grid.of_row(row.name) if r.key in done] for row in grid.rows
     }
-    if not any(runs.values()):
-        raise ReadletError(f"{grid.table.name}: no finished run; nothing to report")
+    finished = [run for listed in runs.values() for run in listed]
     metrics = [
         m for m in grid.table.metrics if any(m in run.result.scores for run in done.values())
     ]
-    asked = {run.result.items for listed in runs.values() for run in listed}
+    asked = {run.result.items for run in finished}
     comparisons = [(a, b) for a, b in grid.comparisons if runs[a] and runs[b]]
     groups, left_out = _groups_of_files(grid, runs, questions)
-    remarks = [*damaged, *_remarks(grid, runs, asked, metrics), *left_out]
     return Report(
         name=grid.table.name,
         title=grid.table.title,
@@ -126,12 +142,12 @@ def build_report(
         rows=_rows(grid, runs, metrics),
         differences=find_differences(comparisons, runs, metrics),
         groups=groups,
-        asked=_asked(runs),
+        asked=_asked(finished),
         noun=_noun(runs),
-        items=_item_count(runs) if len(asked) == 1 else None,
+        items=len(next(iter(finished[0].items.values()))) if len(asked) == 1 else None,
         code=_code(runs),
-        machines=sorted({run.result.machine for listed in runs.values() for run in listed}),
-        remarks=remarks,
+        machines=sorted({run.result.machine for run in finished}),
+        remarks=[*_remarks(grid, runs, asked, metrics), *left_out],
     )
 
 
@@ -169,36 +185,16 @@ def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
                 paper={str(m): v for m, v in grid.table.paper.get(row.name, {}).items()},
                 parameters=listed[0].result.parameters if listed else None,
                 seconds=statistics.fmean(r.result.seconds for r in listed) if listed else None,
-                curve=_curve(listed),
+                curve=joined_curve([run.curve for run in listed], listed[0].task.decisive)
+                if listed
+                else [],
             )
         )
     return rows
 
 
-def _curve(listed: Sequence[FinishedRun]) -> list[CurvePoint]:
-    """Seeds are joined by the number of the evaluation, since the steps of an epoch may differ;
-    the last evaluation of every seed is the end of its run."""
-    curves = [list({p.epoch: p for p in run.curve.scores}.values()) for run in listed]
-    common = min(map(len, curves), default=0)
-    if not common:
-        return []
-    before = zip(*(curve[: common - 1] for curve in curves), strict=True)
-    decisive = listed[0].task.decisive
-    return [_joined(found, decisive) for found in (*before, [curve[-1] for curve in curves])]
-
-
-def _joined(found: Sequence[ScorePoint], metric: str) -> CurvePoint:
-    scores = [point.scores[metric] for point in found]
-    return CurvePoint(
-        epoch=statistics.fmean(point.epoch for point in found),
-        score=statistics.fmean(scores),
-        lowest=min(scores),
-        highest=max(scores),
-    )
-
-
-def _asked(runs: Runs) -> str:
-    sources = {run.result.recipe["data"]["dev"] for listed in runs.values() for run in listed}
+def _asked(finished: Iterable[FinishedRun]) -> str:
+    sources = {run.result.recipe["data"]["dev"] for run in finished}
     if "" not in sources:
         return "dev"
     return "held-out" if len(sources) == 1 else ""
@@ -207,11 +203,6 @@ def _asked(runs: Runs) -> str:
 def _noun(runs: Runs) -> str:
     nouns = {run.task.noun for listed in runs.values() for run in listed}
     return nouns.pop() if len(nouns) == 1 else "items"
-
-
-def _item_count(runs: Runs) -> int:
-    first = next(run for listed in runs.values() for run in listed)
-    return len(next(iter(first.items.values())))
 
 
 def _code(runs: Runs) -> dict[str, list[str]]:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from readlet.errors import CannotResumeError, ReadletError
-from readlet.experiments.grid import Grid, Run
-from readlet.experiments.keys import run_key, source_digests
+from readlet.experiments.grid import Grid, Run, run_key, source_digests
 from readlet.experiments.learning_curve import read_log
 from readlet.experiments.store import (
     ANSWERS,

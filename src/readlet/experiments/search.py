@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.errors import FailedTrainingError, ReadletError, bad_input
-from readlet.experiments.grid import Grid, Run, resolve_files
-from readlet.experiments.keys import run_key
+from readlet.experiments.grid import Grid, Run, resolve_files, run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.spec import Range, Search
 from readlet.experiments.store import LOCKS, DamagedRunError, RunFolder, check_runs

@@ -26,7 +26,6 @@ from pydantic import BaseModel, ConfigDict
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.task import Items, Task
 from readlet.evaluation.tasks import task_named
-from readlet.experiments.keys import Digests
 from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.storage.locks import locked
@@ -282,7 +281,7 @@ def results_in(out: Path) -> Iterator[Result]:
                 yield result
 
 
-def known_sources(results: Iterable[Result]) -> Digests:
+def known_sources(results: Iterable[Result]) -> dict[str, str]:
     """Names and digests of all files that finished runs used; if a file has changed between runs,
     the digest of the newest run."""
     found: dict[str, str] = {}
