@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from readlet.errors import ReadletError
-from readlet.storage.config_files import read_json
+from readlet.storage.stored_files import read_json
 
 MIXES = ("last", "scalar", "scalar-softmax", "dot", "weighted", "encoder")
 COLOURS = ("#333333", "#7a9e3f", "#b5b53a", "#b5442e", "#2e6fb5", "#8a4fb5")

@@ -98,8 +98,6 @@ READ_ONLY = {
     "vectors merge": {"parts", "max_words", "overwrite", "as_json"},
     "vectors encode": {"encoder", "words", "width", "max_words", "device", "overwrite"},
 }
-# `--in-place` names no output of its own: tests/inspection/test_in_place.py has its tests.
-IN_PLACE = {("data check", "in_place")}
 # Caches are continued, not replaced: tests/cli/test_augment.py has their tests.
 CONTINUED = {("augment", "cache")}
 
@@ -241,7 +239,7 @@ def test_every_option_is_known_here() -> None:
     given = {(n, p.name) for n, command in found.items() for p in command.params}
     known = {(name, param) for name, params in READ_ONLY.items() for param in params}
     completion = {("readlet", "install_completion"), ("readlet", "show_completion")}
-    assert given - completion == known | OUTPUTS.keys() | IN_PLACE | CONTINUED
+    assert given - completion == known | OUTPUTS.keys() | CONTINUED
     assert found.keys() == READ_ONLY.keys()
 
 

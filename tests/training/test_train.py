@@ -21,7 +21,7 @@ from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.normsoftmax.loss import _warn
 from readlet.nn.qanet import StochasticDepth
-from readlet.storage.locks import locked
+from readlet.storage.files import locked
 from readlet.text.arrays import Batches
 from readlet.training.datasets import held_out_contexts
 from readlet.training.train import build_scorer, train_reader
@@ -202,7 +202,7 @@ def test_a_disk_without_locks_can_be_trained_on(
     def refuse(*_: object) -> bool:
         raise OSError(errno.ENOLCK, "no locks available")
 
-    monkeypatch.setattr("readlet.storage.locks._acquire", refuse)
+    monkeypatch.setattr("readlet.storage.files._acquire", refuse)
     recipe = load_recipe("tiny", [*small_training, "training.epochs=1"])
     train_reader(recipe, tmp_path / "run", resume=False)
     assert (tmp_path / "run" / "config.json").exists()

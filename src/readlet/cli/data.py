@@ -1,6 +1,5 @@
 """`readlet data`: check, inspect, repair, convert, split and augment data before training."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -32,12 +31,6 @@ def check(
         Path | None,
         typer.Option(metavar="OUT", help=f"Write repaired data here {OUTPUT}."),
     ] = None,
-    in_place: Annotated[
-        bool,
-        typer.Option(
-            "--in-place", help="Repair each file itself; the old one is kept as FILE.bak."
-        ),
-    ] = False,
     overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List all findings by id.")] = False,
@@ -49,54 +42,29 @@ def check(
     Exit code 1: problems were found (when repairing: examples had to be dropped).
     Exit code 2: a file cannot be read.
     """
-    from readlet.cli.data_view import show_changes, show_repaired, show_report
+    from readlet.cli.data_view import show_changes, show_report
     from readlet.data.check import check as check_files
     from readlet.data.columns import DataFormat
-    from readlet.data.repair import (
-        check_in_place,
-        check_repairable,
-        has_own_format,
-        repair_file,
-        repair_in_place,
-    )
+    from readlet.data.repair import check_repairable, repair_file
     from readlet.data.writing import check_target
     from readlet.errors import ReadletError
 
     data_format = DataFormat.parse(column, encoding)
     if fix is not None:
-        if in_place:
-            raise ReadletError("--fix: not with --in-place; leave one of them out")
         if len(files) != 1:
             raise ReadletError("--fix repairs one file at a time; give one file, or omit --fix")
-        elsewhere = "give another file"
-        if os.path.exists(fix) and has_own_format(files[0], data_format):
-            elsewhere = f"{elsewhere}, or repair it with --in-place"
-        check_target(fix, files, overwrite=overwrite, remedy=elsewhere)
+        check_target(fix, files, overwrite=overwrite)
         check_repairable(files[0], data_format)
-    for source in files if in_place else ():
-        check_in_place(source, data_format)
     report = check_files(files, data_format)
-    changes = None
-    if fix is not None:
-        changes = repair_file(files[0], fix, data_format)
-    repaired = repair_in_place(files) if in_place else []
+    changes = None if fix is None else repair_file(files[0], fix, data_format)
     if as_json:
-        result = report.as_json()
-        if changes is not None:
-            result["fixed"] = changes.as_json()
-        if in_place:
-            result["in_place"] = [file.as_json() for file in repaired]
-        print_json(result, indent=1)
+        fixed = {} if changes is None else {"fixed": changes.as_json()}
+        print_json(report.as_json() | fixed, indent=1)
     else:
         show_report(report, list_all=list_all)
         if changes is not None:
             show_changes(changes, str(fix), list_all=list_all)
-        for file in repaired:
-            show_repaired(file, list_all=list_all)
-    if changes is None and not in_place:
-        raise typer.Exit(int(report.is_wrong))
-    made = [changes] if changes is not None else [file.changes for file in repaired]
-    raise typer.Exit(int(any(each.dropped for each in made)))
+    raise typer.Exit(int(report.is_wrong if changes is None else bool(changes.dropped)))
 
 
 @app.command()

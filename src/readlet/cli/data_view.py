@@ -16,7 +16,7 @@ from readlet.augmentation.unanswerable_questions import OTHER_PARAGRAPH, Summary
 from readlet.cli.console import FEW, console, some
 from readlet.data.check import EDGES, CheckReport, FileReport
 from readlet.data.faults import Fault
-from readlet.data.repair import Changes, Repaired
+from readlet.data.repair import Changes
 from readlet.terminal import harmless
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -36,20 +36,6 @@ def show_report(report: CheckReport, *, list_all: bool) -> None:
 
 def show_changes(changes: Changes, out: str, *, list_all: bool) -> None:
     console.print(f"Wrote {escape(out)}: {changes.written} examples.")
-    _list_changes(changes, list_all=list_all)
-
-
-def show_repaired(file: Repaired, *, list_all: bool) -> None:
-    if file.backup is None:
-        console.print(f"{file.source}: nothing to repair", markup=False, soft_wrap=True)
-        return
-    kept = f"the old file is {file.backup}"
-    line = f"Repaired {file.source}: {file.changes.written} examples; {kept}"
-    console.print(line, markup=False, soft_wrap=True)  # so that the path can be copied
-    _list_changes(file.changes, list_all=list_all)
-
-
-def _list_changes(changes: Changes, *, list_all: bool) -> None:
     for verb, reasons in (("changed", changes.changed), ("dropped", changes.dropped)):
         for reason, ids in reasons.items():
             console.print(f"  {verb}: {len(ids)} × {reason} ({some(ids, list_all=list_all)})")

@@ -9,7 +9,7 @@ from readlet.compat.answering import Options, pairs_of
 from readlet.errors import ReadletError
 from readlet.inference.model_folder import BASELINE, BUNDLED
 from readlet.inference.trained_model import AUTO, chosen_device
-from readlet.storage.config_files import read_json
+from readlet.storage.stored_files import read_json
 
 if TYPE_CHECKING:
     from readlet.compat.answering import Answer, Answering

@@ -140,11 +140,6 @@ def training_file(source: str) -> Path:
     return source_path(source)
 
 
-def is_file_name(source: str) -> bool:
-    """Whether a source is a file of the user, and neither on the hub nor bundled."""
-    return not source.startswith((PREFIX, _BUNDLED))
-
-
 def has_columns(source: str | Path, data_format: DataFormat = PLAIN) -> bool:
     """Whether the fields of the source may have other names; articles of SQuAD have fixed ones."""
     if str(source).startswith(PREFIX):

@@ -1,28 +1,24 @@
 """Texts with labels to files: CSV, TSV, a JSON array, Parquet.
 
-What a file has that Examples do not: fields and paragraphs that would be lost on writing it.
-
 Examples to files: the format is chosen by the name, and nothing is replaced unasked.
 """
 
-import codecs
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.csv_files import is_encodable, write_csv, write_tsv
-from readlet.data.json_files import ListStream, json_object, write_jsonl
+from readlet.data.json_files import write_jsonl
 from readlet.data.parquet_files import require_pyarrow, write_parquet
 from readlet.data.rows import text_record
-from readlet.data.sources import detect, has_columns, input_path
-from readlet.data.squad import version_of, write_squad
-from readlet.errors import InputError, ReadletError, bad_input
-from readlet.storage.files import atomic_bytes, atomic_text, text_chunks, text_lines
-from readlet.storage.overwrite import ANOTHER_FILE, check_file
+from readlet.data.sources import input_path
+from readlet.data.squad import write_squad
+from readlet.errors import ReadletError, bad_input
+from readlet.storage.files import atomic_bytes, atomic_text
+from readlet.storage.overwrite import check_file
 from readlet.types import Example, Sentence
 
 _BATCH = 1024  # rows
@@ -93,87 +89,6 @@ def _names(first: Sentence) -> tuple[str, ...]:
     return _SINGLE if first.second is None else _PAIR
 
 
-_ANSWER = {"text", "answer_start"}
-_ASKED = {"id", "question", "question_language"}
-_QUESTION = _ASKED | {"answers", "is_impossible", "plausible_answers"}
-_ROW = _QUESTION | {"context", "title", "language"}
-_ARTICLE = {"title", "language", "paragraphs"}
-_PARAGRAPH = {"context", "qas"}
-
-
-def lost_from_jsonl(path: Path) -> str:
-    """What rows have besides the fields that are written, in words; empty if nothing."""
-    names = dict.fromkeys(name for row in _rows(path) for name in _lost_from_record(row, _ROW))
-    return _fields(names)
-
-
-def lost_from_squad(path: Path) -> str:
-    """The same for articles, and their version if another one would be written."""
-    items = ListStream(path, text_chunks(path, ""), "data")
-    names: dict[str, None] = {}
-    any_impossible = False
-    try:
-        for article in items:
-            for paragraph in _objects(_lost(article, _ARTICLE, names).get("paragraphs")):
-                questions = _lost(paragraph, _PARAGRAPH, names).get("qas")
-                if questions == []:
-                    return "paragraphs without questions"
-                for qa in _objects(questions):
-                    names |= dict.fromkeys(_lost_from_record(qa, _QUESTION))
-                    any_impossible |= _is_impossible(qa)
-            if isinstance(article, Mapping) and article.get("paragraphs") == []:
-                return "articles without paragraphs"
-    except InputError:  # the rest cannot be read, and is reported as dropped
-        pass
-    version = items.others.pop("version", None)
-    names |= dict.fromkeys(items.others)
-    if not names and version not in (None, version_of(any_impossible)):
-        return f"its own version ({version!r:.40})"
-    return _fields(names)
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(text_lines(path, ""), 1):
-        if line.isspace():
-            continue
-        try:
-            yield json_object(path, number, line)
-        except InputError:  # reported as dropped
-            continue
-
-
-def _lost(item: Any, written: set[str], names: dict[str, None]) -> Mapping[str, Any]:
-    """The item, after its other names are noted; an empty one if it is malformed."""
-    if not isinstance(item, Mapping):
-        return {}
-    names |= dict.fromkeys(name for name in item if name not in written)
-    return item
-
-
-def _lost_from_record(record: Mapping[str, Any], written: set[str]) -> Iterator[str]:
-    yield from (name for name in record if name not in written)
-    for field in ("answers", "plausible_answers"):
-        answers = record.get(field)
-        for answer in [answers] if isinstance(answers, Mapping) else _objects(answers):
-            yield from (name for name in answer if name not in _ANSWER)
-
-
-def _objects(values: Any) -> list[Mapping[str, Any]]:
-    items = values if isinstance(values, list) else []
-    return [item for item in items if isinstance(item, Mapping)]
-
-
-def _is_impossible(qa: Mapping[str, Any]) -> bool:
-    flag = qa.get("is_impossible")
-    return bool(flag) if flag is not None else "answers" in qa and not qa["answers"]
-
-
-def _fields(names: Iterable[str]) -> str:
-    shown = list(names)
-    more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
-    return f"other fields ({', '.join(f'{name:.40}' for name in shown[:5])}{more})" if shown else ""
-
-
 _TEXT_WRITERS: dict[str, Callable[[TextIO, Iterable[Example]], None]] = {
     "json": write_squad,
     "jsonl": write_jsonl,
@@ -211,17 +126,12 @@ def write_sentences(path: Path, sentences: Iterable[Sentence]) -> None:
         _LABELLED_WRITERS[output_kind(path)](stream, sentences)
 
 
-def check_target(
-    path: Path, sources: Iterable[str], *, overwrite: bool, remedy: str = ANOTHER_FILE
-) -> None:
-    """Check that examples from these sources can be written there; call it before long work.
-
-    `remedy` is for a file that is one of the sources.
-    """
+def check_target(path: Path, sources: Iterable[str], *, overwrite: bool) -> None:
+    """Check that examples from these sources can be written there; call it before long work."""
     if output_kind(path) == "parquet":
         require_pyarrow(path)
     inputs = [input_path(source) for source in sources]
-    check_file(path, inputs, overwrite=overwrite, remedy=remedy)
+    check_file(path, inputs, overwrite=overwrite)
 
 
 def is_output(path: Path) -> bool:
@@ -239,26 +149,3 @@ def output_kind(path: Path) -> str:
 def _text_kind(path: Path) -> str:
     _, dot, kind = path.name.lower().removesuffix(".gz").rpartition(".")
     return kind if dot else ""
-
-
-def own_suffix(path: Path, data_format: DataFormat = PLAIN) -> str | None:
-    """The end of a name with which `write_examples` keeps the structure of a file.
-
-    None for tables, whose other columns would be lost, and for other encodings than UTF-8.
-    """
-    encoding = data_format.encoding
-    kind = detect(path, data_format)
-    with path.open("rb") as raw:
-        first = raw.read(2)
-    is_squad = kind == "json" and not has_columns(path)
-    is_other = bool(encoding) and codecs.lookup(encoding).name != "utf-8"
-    if (kind != "jsonl" and not is_squad) or is_other or first in (b"\xff\xfe", b"\xfe\xff"):
-        return None
-    zipped = ".gz" if first == b"\x1f\x8b" else ""
-    return f".{kind}{zipped}"
-
-
-def lost_by_writing(path: Path) -> str:
-    """What a file with an `own_suffix` has that writing its Examples would lose, in words."""
-    is_jsonl = detect(path) == "jsonl"
-    return lost_from_jsonl(path) if is_jsonl else lost_from_squad(path)

@@ -27,9 +27,9 @@ from readlet.models.recipe_files import (
     parse_recipe,
 )
 from readlet.recipe.recipe import Recipe, fields_with, names_in
-from readlet.storage.config_files import nearest
 from readlet.storage.files import open_bytes
 from readlet.storage.sections import SourceEncoder, SourceFile, SourceReader
+from readlet.storage.stored_files import nearest
 from readlet.text.pretrained import encoder_digest
 
 Digests = Mapping[str, str]

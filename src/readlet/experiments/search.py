@@ -19,8 +19,7 @@ from readlet.experiments.store import LOCKS, DamagedRunError, RunFolder, check_r
 from readlet.installing import install_extra
 from readlet.models.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.recipe.recipe import Recipe
-from readlet.storage.files import atomic_text
-from readlet.storage.locks import locked
+from readlet.storage.files import atomic_text, locked
 from readlet.storage.overwrite import make_folder
 from readlet.terminal import say
 

@@ -20,7 +20,7 @@ from pydantic import (
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.tasks import LABELS
 from readlet.recipe.recipe import SEED_LIMIT
-from readlet.storage.config_files import nearest, read_toml, shipped_files
+from readlet.storage.stored_files import nearest, read_toml, shipped_files
 
 Changes = dict[str, Any]
 """Part of a recipe, nested as in its TOML: `{"training": {"ema": 0.0}}`."""

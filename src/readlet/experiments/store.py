@@ -27,8 +27,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.task import Items, Task
 from readlet.evaluation.tasks import task_named
 from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
-from readlet.storage.files import atomic_text, text_chunks
-from readlet.storage.locks import locked
+from readlet.storage.files import atomic_text, locked, text_chunks
 from readlet.storage.overwrite import check_folder, others
 
 FORMAT = 2

@@ -101,7 +101,7 @@ class Classifier(TrainedModel):
         `device` and `batch_size` are as for a `Reader`.
         """
         from readlet.inference.calibration import ClassCalibration
-        from readlet.storage.corruption import damage_of
+        from readlet.storage.stored_files import damage_of
 
         if not (Path(folder) / "config.json").is_file():
             raise bad_input(folder, "", "no classifier there", "give a classifier's folder")

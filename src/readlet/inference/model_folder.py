@@ -18,10 +18,9 @@ from typing import Any, Protocol
 from readlet.bundled import bundled_reader
 from readlet.errors import bad_input
 from readlet.inference.inputs import Asked
-from readlet.storage.config_files import own_json, read_json, write_json
-from readlet.storage.corruption import stored_file
-from readlet.storage.locks import locked_folder
+from readlet.storage.files import locked_folder
 from readlet.storage.overwrite import make_folder, others
+from readlet.storage.stored_files import own_json, read_json, stored_file, write_json
 from readlet.terminal import say
 from readlet.types import N_BEST, Prediction
 

@@ -199,7 +199,7 @@ class Reader(TrainedModel):
         the device.
         """
         from readlet.inference.calibration import Calibration
-        from readlet.storage.corruption import damage_of
+        from readlet.storage.stored_files import damage_of
 
         found = read_model(folder, "spans", device=device, batch_size=batch_size)
         with damage_of(found.path / "calibration.json"):

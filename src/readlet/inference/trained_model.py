@@ -152,8 +152,8 @@ class TrainedModel(ABC):
         """Write the model into a folder that was checked before."""
         from readlet.inference.model_card import model_card
         from readlet.inference.model_folder import replace_reader
-        from readlet.storage.config_files import write_json
         from readlet.storage.files import write_text
+        from readlet.storage.stored_files import write_json
 
         def write(draft: Path) -> None:
             files = self.scorer.save(draft)
@@ -188,8 +188,7 @@ def read_model(
     """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
     from readlet.inference.model_card import check_metrics
     from readlet.models.recipe_files import parse_recipe
-    from readlet.storage.config_files import read_json
-    from readlet.storage.corruption import damage_of, stored_text
+    from readlet.storage.stored_files import damage_of, read_json, stored_text
 
     if batch_size < 0:
         raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
@@ -226,7 +225,7 @@ def read_model(
 def stored_task(name: str) -> "TaskName | None":
     """What the model in a folder is for; None if there is no model of a known kind."""
     from readlet.models.kinds import family_of
-    from readlet.storage.config_files import own_json
+    from readlet.storage.stored_files import own_json
 
     architecture = (own_json(Path(name) / "config.json") or {}).get("architecture")
     try:
@@ -237,7 +236,7 @@ def stored_task(name: str) -> "TaskName | None":
 
 def needs_torch(name: str, *, device: str = AUTO) -> bool:
     """Whether the model in a folder, or the `bundled` one, computes with torch on this device."""
-    from readlet.storage.config_files import own_json
+    from readlet.storage.stored_files import own_json
 
     config = own_json(reader_folder(name) / "config.json") or {}
     try:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from readlet.errors import ReadletError, bad_input
-from readlet.storage.config_files import nearest
+from readlet.storage.stored_files import nearest
 
 if TYPE_CHECKING:
     from readlet.models.family import Family, TrainableFamily

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from readlet.errors import ReadletError, bad_input
 from readlet.models.kinds import DEFAULT_KIND, recipe_class, trainable_kinds
 from readlet.recipe.recipe import Recipe, fields_of
-from readlet.storage.config_files import nearest, read_toml, shipped_files
+from readlet.storage.stored_files import nearest, read_toml, shipped_files
 
 
 def kind_in(values: Mapping[str, Any], default: str = DEFAULT_KIND) -> Any:

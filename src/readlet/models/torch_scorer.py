@@ -26,7 +26,7 @@ from readlet.models.onnx.model import WEIGHTS
 from readlet.models.span_loss import SpanLearner, SpanLogits, Teacher
 from readlet.nn.normsoftmax.loss import highest_confidence, warn_of_bound
 from readlet.recipe.recipe import Training
-from readlet.storage.corruption import damage_of
+from readlet.storage.stored_files import damage_of
 from readlet.storage.tensors import (
     detached,
     in_precision,

@@ -1,8 +1,6 @@
-"""Text files: errors with their position when reading, atomic writes.
+"""Files: text in any encoding with the position of errors, atomic writes, locks, the cache folder.
 
-Text encodings of files: chosen by a byte order mark or by name, with a hint when they fail.
-
-The folder for what can be made or downloaded again.
+An encoding is chosen by a byte order mark or by name, with a hint when it fails.
 """
 
 import codecs
@@ -20,7 +18,6 @@ from pathlib import Path
 from typing import IO, TextIO, cast
 
 from readlet.errors import EncodingError, ReadletError, bad_input, input_error, shortened
-from readlet.storage.locks import acquire
 from readlet.storage.overwrite import check_file
 
 CHUNK = 1 << 20
@@ -308,3 +305,54 @@ def cache_folder() -> Path:
     given = os.environ.get("READLET_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(given) if given else Path(base) / "readlet"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Yield whether the lock was acquired; False if another process has it.
+
+    The operating system releases it when the process ends, even by a crash.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = _open(path)
+    try:
+        yield acquire(handle, path)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[bool]:
+    """The same for a folder that exists, without a file for it."""
+    if os.name == "nt":  # a folder cannot be opened there
+        yield True
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        yield acquire(handle, folder)
+    finally:
+        os.close(handle)
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # minus the umask
+    except PermissionError:
+        if not path.exists():
+            raise
+        return os.open(path, os.O_RDONLY)  # another user's file: read access is enough to lock it
+
+
+def acquire(handle: int, path: Path) -> bool:
+    """Lock an open file, if no other process has; the lock ends when the file is closed."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no flock: concurrent runs are not prevented there
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:  # some network file systems do not support locks
+        raise OSError(error.errno, f"cannot be locked ({error.strerror})", str(path)) from None
+    return True

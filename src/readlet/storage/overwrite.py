@@ -9,54 +9,40 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import bad_input
 
 Foreign = Callable[[Path], Iterator[Path]]
 """Finds the entries of an existing folder that the program did not make."""
 
-ANOTHER_FILE, ANOTHER_FOLDER = "give another file to write", "give another folder"
-# Made by file managers and version control. Nothing here has such a name, so they are safe.
-_HARMLESS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", ".gitignore", ".gitkeep"})
+_ANOTHER_FILE, _ANOTHER_FOLDER = "give another file to write", "give another folder"
 # Temporary files of `atomic_text` and `save_tensors`, left behind by a killed process.
 _TEMPORARY = re.compile(r"\.(?P<name>.+?)(\.[a-z0-9_]{8}\.readlet)?")
 # What safetensors leaves behind if its process is killed while it writes a file.
 _OF_SAFETENSORS = re.compile(r"\.tmp[A-Za-z0-9]{6}")
-# The longest path inside an output folder: it must not be too long for the file system either.
-_LONGEST = Path("0123456789abcdef", "work", "checkpoint-00000000", "state.safetensors")
-_SIGN_SOUGHT_IN = 64 << 20  # bytes; a report is far smaller
 
 
-def check_file(
-    path: Path,
-    inputs: Iterable[Path] = (),
-    *,
-    overwrite: bool = True,
-    sign: str = "",
-    remedy: str = ANOTHER_FILE,
-) -> None:
+def check_file(path: Path, inputs: Iterable[Path] = (), *, overwrite: bool = True) -> None:
     """Check that a file may be written: it can be created, and replaces no input.
 
     `inputs` are the files and folders that the command reads; all files of a folder count. Without
-    `overwrite`, no existing file is replaced; with a `sign`, only one that contains this text: the
-    program made it.
+    `overwrite`, no existing file is replaced.
     """
-    target, status = _found(path, ANOTHER_FILE)
+    target, status = _found(path, _ANOTHER_FILE)
     if status is not None:
         if stat.S_ISDIR(status.st_mode):
             raise bad_input(path, "", "is a directory", "name a file to write")
         if not stat.S_ISREG(status.st_mode):
             raise bad_input(path, "", "is not a regular file", "name a file to write")
         if any(_is_read(target, source) for source in inputs):
-            raise bad_input(path, "", "is also an input", remedy)
+            raise bad_input(path, "", "is also an input", _ANOTHER_FILE)
         if not overwrite:
             raise bad_input(path, "", "exists", "add --overwrite to replace it, or give another")
-        if sign and not has_sign(target, sign):
-            raise bad_input(path, "", "was not made by this command", _away(ANOTHER_FOLDER))
+        if not os.access(target, os.W_OK):
+            raise bad_input(path, "", "is read-only", _ANOTHER_FILE)
     if not target.parent.is_dir():
         raise bad_input(path, "", "its folder does not exist", f"create {target.parent} first")
-    _check_writable(path, target.parent, "its folder is read-only", ANOTHER_FILE)
-    if status is not None and not os.access(target, os.W_OK):
-        raise bad_input(path, "", "is read-only", ANOTHER_FILE)
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise bad_input(path, "", "its folder is read-only", _ANOTHER_FILE)
 
 
 def check_folder(
@@ -64,7 +50,7 @@ def check_folder(
     foreign: Foreign | None,
     inputs: Iterable[Path] = (),
     *,
-    remedy: str = ANOTHER_FOLDER,
+    remedy: str = _ANOTHER_FOLDER,
 ) -> None:
     """Check that a folder may be written: it is new, empty, or holds only what the program made.
 
@@ -74,11 +60,9 @@ def check_folder(
     target, status = _found(folder, remedy)
     if status is not None and not stat.S_ISDIR(status.st_mode):
         raise bad_input(folder, "", "is a file", remedy)
-    _found(target / _LONGEST, remedy)
-    existing = target
-    while not existing.exists():
-        existing = existing.parent
-    _check_writable(folder, existing, "cannot be written (Permission denied)", remedy)
+    existing = next(place for place in (target, *target.parents) if place.exists())
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise bad_input(folder, "", "cannot be written (Permission denied)", remedy)
     if status is None:
         return
     for source in inputs:
@@ -88,7 +72,7 @@ def check_folder(
             raise bad_input(folder, "", f"holds an input, {source.name}", remedy)
     for entry in foreign(target) if foreign else ():
         fault = f"holds {entry.relative_to(target)}, which Readlet did not make"
-        raise bad_input(folder, "", fault, _away(remedy))
+        raise bad_input(folder, "", fault, f"{remedy}, or move it away")
 
 
 def others(folder: Path, own: Collection[str], begun: Collection[str] = ()) -> Iterator[Path]:
@@ -101,7 +85,7 @@ def others(folder: Path, own: Collection[str], begun: Collection[str] = ()) -> I
         temporary = _TEMPORARY.fullmatch(entry.name)
         written = temporary["name"] if temporary else ""
         is_own = entry.name in own or written in own or written in begun or is_leftover(entry)
-        if entry.name not in _HARMLESS and (entry.is_symlink() or not is_own):
+        if entry.is_symlink() or not is_own:
             yield entry
 
 
@@ -110,21 +94,12 @@ def is_leftover(path: Path) -> bool:
     return _OF_SAFETENSORS.fullmatch(path.name) is not None and path.is_file()
 
 
-def make_folder(folder: Path, *, remedy: str = ANOTHER_FOLDER) -> None:
+def make_folder(folder: Path, *, remedy: str = _ANOTHER_FOLDER) -> None:
     """Make a folder and its parents; a link is followed, also to a folder that does not exist."""
     try:
         folder.resolve().mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
         raise bad_input(folder, "", f"cannot be created ({_reason(error)})", remedy) from None
-
-
-def has_sign(path: Path, sign: str) -> bool:
-    """Whether a file contains the text by which the program recognises its own files."""
-    try:
-        with path.open("rb") as stream:
-            return sign.encode() in stream.read(_SIGN_SOUGHT_IN)
-    except OSError:
-        return False
 
 
 def _found(path: Path, remedy: str) -> tuple[Path, os.stat_result | None]:
@@ -136,21 +111,12 @@ def _found(path: Path, remedy: str) -> tuple[Path, os.stat_result | None]:
     except FileNotFoundError:
         return path.resolve(), None
     except (OSError, RuntimeError, ValueError) as error:  # a long name, a file as a folder, NUL
-        raise _unwritable(path, error, remedy) from None
-
-
-def _unwritable(path: Path, error: Exception, remedy: str) -> ReadletError:
-    name = str(path).replace("\0", "\\0")
-    return bad_input(f"{name:.300}", "", f"cannot be written ({_reason(error)})", remedy)
+        name = str(path).replace("\0", "\\0")
+        raise bad_input(name, "", f"cannot be written ({_reason(error)})", remedy) from None
 
 
 def _reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
-
-
-def _check_writable(path: Path, folder: Path, fault: str, remedy: str) -> None:
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise bad_input(path, "", fault, remedy)
 
 
 def _is_read(target: Path, source: Path) -> bool:
@@ -166,7 +132,3 @@ def _is_same(target: Path, source: Path) -> bool:
         return target.samefile(source)
     except (OSError, ValueError):  # there is no such input: its own error is clearer
         return False
-
-
-def _away(remedy: str) -> str:
-    return f"{remedy}, or move it away"

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import CannotResumeError, bad_input
-from readlet.storage.files import MAX_PIECE, written_to
-from readlet.storage.locks import locked
+from readlet.storage.files import MAX_PIECE, locked, written_to
 
 
 class PartialLines:

@@ -8,8 +8,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from readlet.errors import ReadletError
-from readlet.storage.corruption import damage_of, stored_file
 from readlet.storage.files import make_readable
+from readlet.storage.stored_files import damage_of, stored_file
 
 _AGAIN = "try again (training: --resume)"
 

@@ -21,11 +21,10 @@ from readlet.engine.processes import in_main, is_main_process
 from readlet.errors import CannotResumeError, bad_input
 from readlet.inference.model_folder import BUNDLED, own_files, reader_files, reader_folder
 from readlet.recipe.recipe import Recipe, changed_fields, fields_with, names_in
-from readlet.storage.config_files import own_json
-from readlet.storage.files import atomic_text
-from readlet.storage.locks import locked
+from readlet.storage.files import atomic_text, locked
 from readlet.storage.overwrite import check_folder, make_folder, others
 from readlet.storage.sections import SourceFile, SourceReader
+from readlet.storage.stored_files import own_json
 
 _RECIPE, _LOCK = "recipe.json", ".lock"
 DATA, NOTES = "data.json", "notes.json"

@@ -14,7 +14,7 @@ from readlet.models.pretrained.parts import load_parts
 from readlet.models.pretrained.tokenizer_files import CONFIG, labels_of
 from readlet.models.torch_scorer import stored_as
 from readlet.recipe.recipe import Recipe
-from readlet.storage.corruption import damage_of
+from readlet.storage.stored_files import damage_of
 from readlet.text.cache import Stored
 from readlet.text.pretrained import check_length, load_config, load_tokenizer
 from readlet.text.sentences import Labels, SentenceEncoder, SentenceRows

@@ -15,7 +15,7 @@ from readlet.models.pretrained.parts import load_parts
 from readlet.models.torch_scorer import stored_settings, warn_of_short_windows
 from readlet.nn.layer_mix import SIDES
 from readlet.recipe.recipe import Recipe
-from readlet.storage.corruption import damage_of
+from readlet.storage.stored_files import damage_of
 from readlet.text.cache import Stored
 from readlet.text.pretrained import check_length, load_config, load_tokenizer
 from readlet.text.rows import Rows

@@ -9,7 +9,7 @@ from readlet.errors import ReadletError, memory_reported
 from readlet.models.family import Family, Floats, SpanScores
 from readlet.models.onnx.model import MODEL, WEIGHTS, Inputs, OnnxModel, Workers
 from readlet.recipe.recipe import Recipe, SpanData
-from readlet.storage.corruption import damage_of
+from readlet.storage.stored_files import damage_of
 from readlet.text.arrays import Arrays
 from readlet.text.rows import AnyRows, Ints, Rows
 

@@ -13,7 +13,7 @@ from readlet.models.pretrained.tokenizer_files import (
     save_tokenizer,
 )
 from readlet.recipe.recipe import Recipe
-from readlet.storage.corruption import damage_of
+from readlet.storage.stored_files import damage_of
 from readlet.text.arrays import (
     Arrays,
     Batches,

@@ -21,7 +21,7 @@ from readlet.models.pretrained.tokenizer_files import (
     save_tokenizer,
 )
 from readlet.models.torch_scorer import in_half_precision
-from readlet.storage.corruption import damage_of
+from readlet.storage.stored_files import damage_of
 from readlet.storage.tensors import (
     detached,
     in_precision,

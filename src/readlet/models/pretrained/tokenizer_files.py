@@ -6,9 +6,8 @@ from typing import Any, NamedTuple, Protocol
 from tokenizers import Tokenizer
 
 from readlet.models.classifier.recipe import ClassifierRecipe
-from readlet.storage.config_files import read_json, write_json
-from readlet.storage.corruption import damage_of, stored_text
 from readlet.storage.files import write_text
+from readlet.storage.stored_files import damage_of, read_json, stored_text, write_json
 from readlet.text.sentences import Labels
 from readlet.text.subwords import Layout, check_vocabulary, layout_from
 

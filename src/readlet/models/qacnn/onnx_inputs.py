@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from readlet.models.onnx.model import Inputs
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.recipe.recipe import Recipe
-from readlet.storage.config_files import read_json, write_json
-from readlet.storage.corruption import damage_of
+from readlet.storage.stored_files import damage_of, read_json, write_json
 from readlet.text.arrays import (
     PADDING,
     Arrays,

@@ -26,8 +26,7 @@ from readlet.models.torch_scorer import (
 )
 from readlet.nn.qanet import sublayer_count
 from readlet.recipe.recipe import Recipe
-from readlet.storage.config_files import read_json, write_json
-from readlet.storage.corruption import damage_of
+from readlet.storage.stored_files import damage_of, read_json, write_json
 from readlet.storage.tensors import (
     detached,
     in_precision,

@@ -10,7 +10,7 @@ import pytest
 
 from readlet.errors import InputError
 from readlet.inference.reader import Reader
-from readlet.storage.corruption import damage_of, stored_file
+from readlet.storage.stored_files import damage_of, stored_file
 
 FILES = ["calibration.json", "config.json", "metrics.json", "model.safetensors", "vocabulary.json"]
 
