@@ -4,11 +4,11 @@
 
 1. Unanswerable questions are made from SQuAD 1.1 train.
 2. Teachers: two readers on a larger encoder, each trained without a half of the contexts; first on
-   SQuAD with the made questions, then on real ones (three quarters of rest-dev) and on English
+   SQuAD with the synthetic questions, then on real ones (three quarters of rest-dev) and on English
    passages of all kinds (`bundled:train` and `bundled:kinds-train`, three times).
 3. They teach the small encoder, each the questions that it has not seen.
 4. It is trained on the real questions and on the passages of all kinds, with as many of SQuAD
-   again and the same teachers. Made questions are many and easy: real ones come last. The data is
+   again and the same teachers. Synthetic questions are many and easy: real ones come last. Data is
    small and its order matters, so this is done with several seeds, and the weights are averaged.
    It is done twice: the twin leaves out the last quarter of rest-dev.
 5. The twin is calibrated on that quarter, and on the bundled questions for this, which are repeated

@@ -1,4 +1,4 @@
-"""The small reader taught by encoders on questions that they have not seen. Needs a GPU.
+"""The small reader distilled from encoders on questions that they have not seen. Needs a GPU.
 
     python benchmarks/encoder_teachers.py --squad FOLDER --vectors glove.100d.txt.gz \\
         glove.50d.txt.gz --out runs/taught
@@ -7,7 +7,7 @@
 
 1. The contexts of SQuAD 1.1 train are divided into parts. For each part an encoder reader is
    trained on all others (`data.folds`).
-2. `qacnn` is trained on all questions. Each question is taught by the encoder that did not see it.
+2. `qacnn` is trained on all questions. The teacher of each is the encoder that did not see it.
 3. The reader is scored on held-out training questions during training, and on SQuAD 1.1 dev once.
 
 Finished steps are skipped. The last line has the seconds of all steps, from their logs.

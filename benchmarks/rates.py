@@ -3,7 +3,7 @@
     python benchmarks/rates.py                 # on the bundled corpus, repeated to SQuAD's size
     python benchmarks/rates.py --squad DIR     # on train-v1.1.json and dev-v1.1.json (or .gz) there
 
-Everything runs on one core, but for subwords, whose tokenizer takes two; they need the extra
+Everything runs on one core, except for subwords, whose tokenizer takes two; they need the extra
 `minilm` and are left out without it. The best of several repetitions counts, since other programs
 may be running. A ratio of 2 means twice as fast as the limit. The exit code is 1 if a limit is
 missed.

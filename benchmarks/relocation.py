@@ -19,7 +19,7 @@ labelled  The right words are marked in the machine translations (`relocation_la
 human     The located text and the answer that people marked in that language have at least half of
           their words in common (F1), by their first five letters, function words aside. It needs no
           labels, but takes other words of the same meaning for an error: a lower bound. Languages
-          that XQuAD does not have go without it, but for the translation back.
+          that XQuAD does not have go without it, except for the translation back.
 
 `--markers` compares signs around the answer, on the articles that served to choose: how often both
 survive, how often all other words stay as they were, how often the answer is found by them, and how

@@ -33,7 +33,7 @@ def test_every_import_leads_to_the_left(drawing: ModuleType) -> None:
 
 
 def test_nothing_imports_the_face_of_the_package(drawing: ModuleType) -> None:
-    """But for its version: it imports from everywhere, and so would who imports it."""
+    """Except for its version: it imports from everywhere, and so would who imports it."""
     users = {room for room, other in drawing.edges() if other == "__init__"}
     assert users <= {"cli"}
 

@@ -151,7 +151,7 @@ TRAIN = [
     (
         "text\tlabel\na\t1.5\nb\tx\nc\t2\n",
         ("data.labels=numbers", "data.metrics=[]"),
-        "label 'x' is no number",
+        "label 'x' is not a number",
     ),
     ("text\tnote\na\tx\n", (), "its texts have no labels"),
     ("text\tlabel\na\told\nb\tnew\n", ("model.pooler=median",), "model.pooler"),

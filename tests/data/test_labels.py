@@ -44,5 +44,7 @@ def test_values() -> None:
 @pytest.mark.parametrize("label", ["high", "2,5", "nan", "inf", "1e999", "1_000", "", "3 of 5"])
 def test_a_value_that_is_no_number(label: str) -> None:
     assert number_in(label) is None
-    with pytest.raises(ReadletError, match=rf"dev.csv: row '2': label '{label}' is no number; wri"):
+    with pytest.raises(
+        ReadletError, match=rf"dev.csv: row '2': label '{label}' is not a number; wri"
+    ):
         label_values("dev.csv", rows("1", label))

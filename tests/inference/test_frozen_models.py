@@ -50,7 +50,7 @@ def expected(name: str) -> Any:
 
 
 def close(found: Any, wanted: Any) -> None:
-    """Equal, but for the rounding of numbers."""
+    """Equal, except for the rounding of numbers."""
     if isinstance(wanted, dict):
         assert found.keys() == wanted.keys()
         found, wanted = list(found.values()), list(wanted.values())

@@ -342,7 +342,7 @@ def change(path: Path, **values: Any) -> None:
         ("calibration.json", {"temperature": 1e-300}, "calibration.json"),
         ("calibration.json", {"no_answer_threshold": "0.5"}, "calibration.json"),
         ("metrics.json", {"dev": 3}, "dev: 3 is no dict"),
-        ("metrics.json", {"dev": {"f1": "high"}}, "dev, f1: 'high' is no number"),
+        ("metrics.json", {"dev": {"f1": "high"}}, "dev, f1: 'high' is not a number"),
     ],
 )
 def test_files_that_do_not_match_are_rejected(

@@ -261,7 +261,7 @@ class Largest(TorchDispatchMode):
 
 @pytest.mark.parametrize("name", MIXES)
 def test_states_are_never_stacked(name: str) -> None:
-    """Forward and backward: no tensor of (B, T, N, H); but for `encoder`, none above (B, T, H)."""
+    """Forward and backward: no tensor of (B, T, N, H); beside `encoder`, none above (B, T, H)."""
     width, layers = 64, 12
     mix = make_layer_mix(name, width, layers)
     states = [torch.randn(2, 16, width, requires_grad=True) for _ in range(layers)]

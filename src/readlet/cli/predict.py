@@ -37,7 +37,8 @@ def predict(
         typer.Option(help='Also write no-answer probabilities to this file: {"id": 0.3, ...}.'),
     ] = None,
     n_best: Annotated[
-        int, typer.Option(min=0, help="Also write so many best answers for each question.")
+        int,
+        typer.Option(min=0, metavar="N", help="Also write the N best answers to each question."),
     ] = 0,
     threshold: Threshold = None,
     unanswerable_share: UnanswerableShare = None,

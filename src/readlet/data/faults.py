@@ -36,7 +36,7 @@ class Fault(Enum):
     SAME_ID = ("duplicate id", True)
     SHARED = ("text in two files", True)
     ONE_CLASS = ("only one class", True)
-    NO_NUMBER = ("label is no number", True)
+    NO_NUMBER = ("label is not a number", True)
     CUT = ("answer cuts a word", False)  # training uses the whole word
     SPACE = ("space around answer", False)
     REPEATED = ("repeated question", False)

@@ -62,7 +62,7 @@ def document_text(
         return _read_apart("pdf_text", data, "the PDF", source, seconds, job)
     is_wide = encoding_of(data, encoding or "").startswith(("utf-16", "utf-32"))
     if b"\0" in data and not is_wide and not likely_utf16(data):
-        raise bad_input(source, "", "is no text", "give plain text, HTML or PDF")
+        raise bad_input(source, "", "is not text", "give plain text, HTML or PDF")
     declared = declared_encoding(data) if kind == "html" and not is_utf8(data) else ""
     shown = "".join(decoded_chunks(io.BytesIO(data), source, encoding, declared=declared))
     if kind == "html" and len(shown) > _LARGE_PAGE:
@@ -115,7 +115,7 @@ def read_document(path: str, encoding: str = "") -> str:
 def read_documents(paths: Iterable[str], encoding: str = "") -> DocumentFiles:
     """The texts of files and of all text files in folders; a file that is named twice counts once.
 
-    A file that cannot be read, is empty or is no text is left out and listed. A path that does not
+    A file that cannot be read, is empty or is not text is left out and listed. A path that does not
     exist is an error.
     """
     check_encoding(encoding)

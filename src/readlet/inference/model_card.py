@@ -25,7 +25,7 @@ def check_metrics(metrics: dict[str, Any]) -> None:
     for part in ("dev", "dev_raw"):
         for name, value in metrics.get(part, {}).items():
             if type(value) not in (int, float):
-                raise ValueError(f"{part}, {name}: {value!r:.40} is no number")
+                raise ValueError(f"{part}, {name}: {value!r:.40} is not a number")
 
 
 class CardParts(NamedTuple):

@@ -64,7 +64,7 @@ def predict_file(
 ) -> PredictedFile:
     """Write a prediction for every question of a file, labelled or not, in its order.
 
-    Memory does not grow with the file, but for 8 bytes for each question. The data is read twice:
+    Memory grows by 8 bytes for each question only. The data is read twice:
     its faults are reported before the first prediction. Finished predictions are kept in a file
     next to the output, `OUT.partial`; if the process is killed, the same call continues there, and
     the output has the same bytes. It appears only when it is complete.
@@ -165,7 +165,7 @@ def classify_file(
 ) -> int:
     """Write a label for every text of a file, labelled or not, in its order; return their number.
 
-    Memory does not grow with the file, but for 8 bytes for each text. Finished labels are kept in
+    Memory grows by 8 bytes for each text only. Finished labels are kept in
     a file next to the output, `OUT.partial`; if the process is killed, the same call continues
     there, and the output has the same bytes. It appears only when it is complete.
     """

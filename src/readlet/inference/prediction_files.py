@@ -104,7 +104,7 @@ def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """Cells are text; numbers in them are parsed, but for the texts of ids and answers."""
+    """Cells are text; numbers in them are parsed, except for the texts of ids and answers."""
     csv.field_size_limit(MAX_PIECE)  # the n-best of a question are in one cell
     rows = csv.DictReader(text_lines(path), strict=True)
     try:

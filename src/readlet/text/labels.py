@@ -59,7 +59,7 @@ def _label_value(source: str | Path, sentence: Sentence) -> float:
     value = number_in(label)
     if value is None:
         remedy = "write a number, with a point for decimals, or train classes instead"
-        raise bad_input(source, place_of(sentence), f"label {label!r:.40} is no number", remedy)
+        raise bad_input(source, place_of(sentence), f"label {label!r:.40} is not a number", remedy)
     return value
 
 
@@ -196,7 +196,7 @@ def require_classes(source: str | Path, balance: ClassBalance) -> None:
 
 
 def same_but_spelling(labels: Iterable[str]) -> list[list[str]]:
-    """Labels that are the same but for case and spaces."""
+    """Labels that are the same except for case and spaces."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         groups.setdefault(" ".join(label.casefold().split()), []).append(label)

@@ -41,7 +41,7 @@ def bigram_score(one: str, other: str) -> float:
 
 @lru_cache(maxsize=1 << 18)
 def word_similarity(one: str, other: str) -> float:
-    """1 for words that are equal but for case and accents; 0 for those that are hardly alike.
+    """1 for words that are equal except for case and accents; 0 for those that are hardly alike.
 
     Words with the same stem are alike, whatever their endings; numbers are equal or not alike.
     """

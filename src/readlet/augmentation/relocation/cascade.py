@@ -50,7 +50,7 @@ def _is_light(word: str, light: frozenset[str]) -> bool:
 
 
 def agree(one: WordRange, other: WordRange, words: Sequence[str], language: str) -> bool:
-    """The two spans are equal but for articles, prepositions and signs at their borders."""
+    """The two spans are equal except for articles, prepositions and signs at their borders."""
     return core(one, words, language) == core(other, words, language)
 
 

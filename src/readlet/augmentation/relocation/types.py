@@ -21,7 +21,7 @@ class Stage(StrEnum):
 
     BRACKETS = "brackets"  # signs around the answer that survive translation, as words
     EXACT = "exact"  # the answer, translated alone
-    INFLECTED = "inflected"  # the same but for case, accents, endings and border words
+    INFLECTED = "inflected"  # the same except for case, accents, endings and border words
     ALIGNED = "aligned"  # the words that the answer's words became
     GUILLEMETS = "guillemets"  # such signs again, as white space: words may move across them
     BIGRAMS = "bigrams"  # the rule of QANet: words that share character 2-grams with the answer

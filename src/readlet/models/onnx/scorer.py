@@ -171,7 +171,7 @@ def _exported(folder: Path, config: dict[str, Any]) -> Exported:
         if wrong or found.precision not in get_args(Precision):
             raise ValueError(f"exported: {stored!r:.80}")
         if not all(isinstance(text, str) for text in (*found.facts, *found.weights)):
-            raise ValueError("exported: a fact or a name is no text")
+            raise ValueError("exported: a fact or a name is not text")
         return found
 
 
