@@ -70,7 +70,7 @@ def test_an_interrupted_file_is_continued(
 ) -> None:  # fmt: skip
     folder, _ = trained_classifier()
     whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
-    for module in ("classifier", "classify_file"):
+    for module in ("classifier", "predict_file"):
         monkeypatch.setattr(f"readlet.inference.{module}.CHUNK", 8)
     assert readlet("classify", folder, labelled_files(), "--out", whole).code == 0
     scores, calls = Classifier.scores, []
