@@ -163,8 +163,6 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path, fo
         (["run", "quick.toml", "--small"], "has no small variant"),
         (["run", "quick.toml", "--set", "training.epoch=1"], "did you mean 'epochs'"),
         (["run", "no-such-table"], "no such table"),
-        (["run", "quick.toml", "--only", "baseline", "width", "12"], "did you mean 'width 12'"),
-        (["run", "quick.toml", "other.toml"], "other.toml: one table at a time; name rows after"),
         (
             ["run", "augmentation-paraphrase", "--small", "--only", "F2, verified"],
             "needs translation",
@@ -179,20 +177,6 @@ def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], messa
     assert result.code == 2
     assert message in result.err
     assert len(result.err.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--only", "baseline", "width 12"],
-        ["--only", "baseline", "--only", "width 12"],
-        ["--only", "baseline", "width 12", "--seeds", "1"],
-    ],
-)
-def test_several_rows(readlet: Run, table: str, words: list[str]) -> None:
-    planned = readlet("experiment", "run", table, "--dry-run", *words)
-    assert planned.code == 0, planned.err
-    assert "0 of 2 runs done" in planned.out
 
 
 def test_a_table_with_a_missing_part_is_shown(readlet: Run, table: str) -> None:

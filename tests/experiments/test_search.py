@@ -20,6 +20,7 @@ from readlet.models.recipe_files import load_recipe, recipe_toml, shipped_recipe
 pytest.importorskip("optuna", reason="Optuna is not installed")
 
 Write = Callable[..., str]
+STOPPED = "stopped early"
 RANGES = """
 [search]
 trials = 12
@@ -58,10 +59,10 @@ def test_the_best_recipe_is_written_and_can_be_loaded(
 ) -> None:
     reports: list[TrialReport] = []
     found = search(grid, tmp_path, reports.append)
-    scores = [trial.score for trial in reports if trial.score is not None]
-    assert found.score == max(scores)
+    scores = [trial.result for trial in reports if trial.result not in ("", STOPPED)]
+    assert f"{found.score:.2f}" == max(scores)
     assert found.trials == 12
-    assert found.pruned == sum(trial.pruned for trial in reports)
+    assert found.pruned == sum(trial.result == STOPPED for trial in reports)
     assert len(scores) + found.pruned == 12
     best = load_recipe(str(found.recipe))
     assert best.training.learning_rate == found.values["training.learning_rate"]
@@ -80,8 +81,9 @@ def test_the_held_out_questions_decide(grid: Grid, trained: list[Run], tmp_path:
 def test_bad_trials_are_stopped_early(grid: Grid, trained: list[Run], tmp_path: Path) -> None:
     reports: list[TrialReport] = []
     search(grid, tmp_path, reports.append, trials=30)
-    assert any(trial.pruned for trial in reports)
-    assert not any(trial.pruned for trial in reports[:8])  # the first four, reports twice each
+    results = [trial.result for trial in reports]
+    assert STOPPED in results
+    assert STOPPED not in results[:8]  # the first four, reports twice each
 
 
 def test_a_search_resumes_where_it_stopped(grid: Grid, trained: list[Run], tmp_path: Path) -> None:
@@ -124,8 +126,8 @@ def test_a_trial_that_is_too_large_is_reported_and_does_not_stop_the_search(
 
     monkeypatch.setattr(module.Runner, "make", too_large)
     found = search(grid, tmp_path, reports.append)
-    failed = [trial for trial in reports if trial.failed]
-    assert {trial.failed for trial in failed} == {"the GPU's memory is full"}
+    failed = [trial for trial in reports if trial.result.startswith("failed")]
+    assert {trial.result for trial in failed} == {"failed (the GPU's memory is full)"}
     assert {trial.values["model.blocks"] for trial in failed} == {3}
     assert found.values["model.blocks"] in (1, 2)
 
@@ -229,11 +231,11 @@ def test_an_invalid_proposal_does_not_block_the_search(
     reports: list[TrialReport] = []
     found = search(expand(load_table(path)), tmp_path, reports.append, trials=8)
     assert found.trials == len(trained) == 8
-    refused = [trial for trial in reports if trial.refused]
+    refused = [trial for trial in reports if trial.result.startswith("invalid")]
     assert refused
     for trial in refused:
         assert trial.values == {"training.schedule": "cosine", "training.final_decay": 0.5}
-        assert "training.final_decay needs a schedule that is constant or log" in trial.refused
+        assert "training.final_decay needs a schedule that is constant or log" in trial.result
         # Its number was used again.
         assert sum(other.number == trial.number for other in reports) > 1
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from readlet.cli.console import console
-from readlet.errors import ReadletError
 
 app = typer.Typer(
     help="Compare variants of a recipe: one table file, many runs, one report.",
@@ -34,16 +33,9 @@ _Changes = Annotated[
 ]
 _Only = Annotated[
     list[str],
-    typer.Option("--only", metavar="ROW...", help="Only these rows; give it after TABLE."),
+    typer.Option("--only", metavar="ROW", help="Only this row; repeatable."),
 ]
 _Seeds = Annotated[int | None, typer.Option(min=1, help="Number of seeds, starting at 0.")]
-
-
-def _rows(context: typer.Context, only: list[str]) -> list[str]:
-    """The rows of `--only a b`: `b` arrives as an extra argument."""
-    if context.args and not only:
-        raise ReadletError(f"{context.args[0]}: one table at a time; name rows after --only")
-    return [*only, *context.args]
 
 
 @app.command("list")
@@ -58,9 +50,8 @@ def list_tables() -> None:
             console.print(f"{'':<26} needs {table.missing}", style="dim", soft_wrap=True)
 
 
-@app.command("run", context_settings={"allow_extra_args": True})
+@app.command("run")
 def run(
-    context: typer.Context,
     table: _Table,
     out: _Out = None,
     data: _Data = [],  # noqa: B006  typer copies it
@@ -88,7 +79,7 @@ def run(
         small=small,
         out=out,
         folders=data,
-        only=_rows(context, only),
+        only=only,
         seeds=seeds,
         changes=changes,
         only_shown=dry_run,
@@ -104,13 +95,14 @@ def run(
     from readlet.engine.processes import is_main_process
     from readlet.experiments.runner import run_grid
 
-    with GridView(grid, shown=is_main_process()) as view:
+    view = GridView(grid, shown=is_main_process())
+    with view.live():
         run_grid(grid, folder, view, keep_readers=keep_readers)
+    view.say_count()
 
 
-@app.command("report", context_settings={"allow_extra_args": True})
+@app.command("report")
 def report(
-    context: typer.Context,
     table: _Table,
     out: _Out = None,
     data: _Data = [],  # noqa: B006
@@ -134,21 +126,20 @@ def report(
     from readlet.experiments.grid import only_rows, plan
     from readlet.experiments.report import report_on
 
-    rows = _rows(context, only)
     listed = formats.split(",")
     grid, folder = plan(
         table,
         small=small,
         out=out,
         folders=data,
-        only=rows,
+        only=only,
         seeds=seeds,
         changes=changes,
         only_finished=True,
         check=lambda table, runs: check_report(table.name, to or runs, listed, overwrite=overwrite),
     )
     written = write_report(
-        report_on(only_rows(grid, rows) if rows else grid, folder),
+        report_on(only_rows(grid, only) if only else grid, folder),
         to or folder,
         listed,
         command=shlex.join(["readlet", *sys.argv[1:]]),

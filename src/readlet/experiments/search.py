@@ -40,10 +40,7 @@ class TrialReport:
     number: int
     of: int
     values: dict[str, Any]
-    score: float | None = None
-    pruned: bool = False
-    failed: str = ""  # why training failed
-    refused: str = ""  # why the recipe is invalid with these values
+    result: str = ""  # its score, or why there is none; empty when it begins
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ def _run_trials(
             # Not as failed: Optuna would ignore it, and propose similar values again and again.
             trial.set_user_attr(_REFUSED, True)
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-            report(TrialReport(done + 1, total, values, refused=str(error)))
+            report(TrialReport(done + 1, total, values, f"invalid recipe ({error})"))
             refused += 1
             if refused == _MAX_REFUSED_IN_A_ROW:
                 fault = f"{refused} proposals in a row were invalid recipes"
@@ -137,13 +134,14 @@ def _run_trials(
             )
         except (optuna.TrialPruned, FailedTrainingError) as error:  # the search continues
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-            report(TrialReport(done + 1, total, values, pruned=True, failed=str(error)))
+            result = f"failed ({error})" if str(error) else "stopped early"
+            report(TrialReport(done + 1, total, values, result))
         except ReadletError:  # the next trial would fail in the same way
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
             raise
         else:
             study.tell(trial, score)
-            report(TrialReport(done + 1, total, values, score))
+            report(TrialReport(done + 1, total, values, f"{score:.2f}"))
 
 
 def _run_trial(
