@@ -2,13 +2,12 @@
 
     python benchmarks/synthetic_unanswerable.py --squad FOLDER --out runs/synthetic --at-once 6
 
-A reader on MiniLM is trained on the questions of some articles of SQuAD 1.1: with none added, with
-questions paired with another paragraph of their article, or with half of these and half of altered
-questions (names, numbers, opposites, negations); each without and with 2,000 real unanswerable
-questions of SQuAD 2.0 on the same articles. It is calibrated on questions of `rest-dev` and scored
-on CS 224n dev as if half of the questions had no answer. `area` is that of the no-answer
-probability. A reader that never saw an unanswerable question has none: there it is the area of
-1 - score.
+A reader on MiniLM is trained on the questions of some articles of SQuAD 1.1: with none added, or
+with questions paired with another paragraph of their article; each without and with 2,000 real
+unanswerable questions of SQuAD 2.0 on the same articles. It is calibrated on questions of
+`rest-dev` and scored on CS 224n dev as if half of the questions had no answer. `area` is that of
+the no-answer probability. A reader that never saw an unanswerable question has none: there it is
+the area of 1 - score.
 
 Finished trainings are skipped. `results.json` has every run.
 """
@@ -24,7 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from readlet.augmentation.unanswerable_questions import make_unanswerable
+from readlet.augmentation.unanswerable_questions import how_many, pair_up
 from readlet.data import read_examples, write_examples
 from readlet.evaluation.no_answer import no_answer_area
 from readlet.inference.evaluate_questions import evaluate_questions, predict
@@ -32,7 +31,7 @@ from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
 from readlet.training.train import train_reader
 
-SYNTHETIC = {"none": None, "paired": 0.0, "paired and altered": 0.5}  # the share of altered ones
+SYNTHETIC = ("none", "paired")
 SHARE = 0.33  # of unanswerable questions, with the synthetic ones
 SCORED, TRAIN = "cs224n-dev-v2.0.json.gz", "train-v1.1.json.gz"
 REAL, HELD = "unanswerable-train-v2.0.json.gz", "rest-dev-v2.0.json.gz"
@@ -52,7 +51,7 @@ class Row(NamedTuple):
     until: float  # no training begins that would probably end later
 
     def folder(self, seed: int) -> Path:
-        return self.out / f"{self.synthetic.replace(' ', '-')}-{self.real}-{seed}"
+        return self.out / f"{self.synthetic}-{self.real}-{seed}"
 
 
 def write_data(squad: Path, out: Path, articles: float, real: int) -> dict[str, str]:
@@ -63,14 +62,12 @@ def write_data(squad: Path, out: Path, articles: float, real: int) -> dict[str, 
     examples = [example for example in examples if example.title in chosen]
     people = [example for example in read_examples(squad / REAL) if example.title in chosen]
     parts = {"answerable": examples, "real": random.Random(0).sample(people, real)}
-    for name, altered in SYNTHETIC.items():
-        if altered is not None:
-            parts[name] = make_unanswerable(examples, SHARE, 0, altered).added
+    parts["paired"] = pair_up(examples, how_many(examples, SHARE), 0).added
     out.mkdir(parents=True, exist_ok=True)
-    files = {name: str(out / f"{name.replace(' ', '-')}.json.gz") for name in parts}
+    files = {name: str(out / f"{name}.json.gz") for name in parts}
     for name, file in files.items():
         if not Path(file).exists():
-            write_examples(file, parts[name])
+            write_examples(Path(file), parts[name])
         print(f"{name}: {len(parts[name]):,} questions")
     return files
 

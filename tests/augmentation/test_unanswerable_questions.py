@@ -11,12 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
 
-from readlet.augmentation.new_questions import NewQuestions
 from readlet.augmentation.unanswerable_questions import (
     ANSWER_EVERYWHERE,
     BEST_FEW,
     NO_TITLE,
     ONLY_PARAGRAPH,
+    NewQuestions,
     add_unanswerable,
     grouped_by_paragraph,
     how_many,
@@ -314,7 +314,7 @@ def test_translations_in_one_file(real_data: Path, tmp_path: Path) -> None:
     languages = {e.context: code for code, path in sources.items() for e in read_examples(path)}
     asked = {e.question: code for code, path in sources.items() for e in read_examples(path)}
     out = tmp_path / "out.json"
-    add_unanswerable([str(path) for path in sources.values()], out, 0.33, 0, altered=0)
+    add_unanswerable([str(path) for path in sources.values()], out, 0.33, 0)
     new = [e for e in read_examples(out) if e.is_impossible]
     assert len(new) == len({e.id for e in new})
     assert all(asked[e.question] == languages[e.context] for e in new)
@@ -326,7 +326,7 @@ def test_squad_train(real_data: Path, tmp_path: Path) -> None:
     squad = read_examples(real_data / "squad" / "train-v1.1.json.gz")
     write_examples(source, islice(squad, 4_000))
     start = time.process_time()
-    summary = add_unanswerable([str(source)], out, 0.33, 0, altered=0)
+    summary = add_unanswerable([str(source)], out, 0.33, 0)
     assert time.process_time() - start < 3
     assert summary.added == summary.wanted
     old = {example.id: example for example in read_examples(source)}

@@ -39,9 +39,7 @@ def test_old_and_new_questions_are_written(readlet: Run, tmp_path: Path, source:
     assert (done.code, done.err) == (0, "")
     shown = " ".join(done.out.split())
     assert "12 questions, 4 (33.3%) unanswerable." in shown
-    # No rule applies to any of them, so all are paired.
-    assert "new: 4 4 paired with another paragraph of its article" in shown
-    assert "not altered: 8 without a name, number or word that a rule can change (" in shown
+    assert "new: 4, paired with another paragraph of their article" in shown
     assert "needed" not in shown
     written = list(read_examples(out))
     assert [e for e in written if not e.is_impossible] == keepers(8)
@@ -70,87 +68,17 @@ def test_seed_and_share(readlet: Run, tmp_path: Path, source: Path) -> None:
         assert done.code == 0
         return done.json(), (tmp_path / name).read_bytes()
 
-    summary, first = run("1.json", "--share", 0.2, "--seed", 3, "--altered", 0)
+    summary, first = run("1.json", "--share", 0.2, "--seed", 3)
     assert summary == {
         "questions": 10,
         "impossible": 2,
         "share": 0.2,
         "added": 2,
         "wanted": 2,
-        "kinds": {"other paragraph": 2},
         "left": {},
-        "not_altered": {},
     }
-    assert run("2.json", "--share", 0.2, "--seed", 3, "--altered", 0)[1] == first
+    assert run("2.json", "--share", 0.2, "--seed", 3)[1] == first
     assert len({run("3.json", "--share", 0.2, "--seed", seed)[1] for seed in range(5)}) > 1
-
-
-def lamps(language: str = "") -> list[Example]:
-    """Questions of each kind of change, two of each, in two paragraphs of an article."""
-    examples = []
-    for who, where, year in (("Ada Brook", "Wick", 1881), ("Tom Hale", "Oslo", 1893)):
-        context = f"The first lamp was lit by {who} in {where} and it was the year {year}."
-        for number, question in enumerate(
-            (
-                "Who lit the first lamp?",
-                f"Who lit a lamp in {where}?",
-                f"Who lit a lamp in {year}?",
-                "What was lit there?",
-                "What was named?",
-            )
-        ):
-            identity = f"{where}-{number}"
-            answers = (Span(context.index(who), who),)
-            examples.append(
-                Example(identity, question, context, answers, title="Lamps", language=language)
-            )
-    return examples
-
-
-@pytest.mark.parametrize("altered", [0, 0.5, 1])
-def test_kinds_are_counted(readlet: Run, tmp_path: Path, altered: float) -> None:
-    source, out = tmp_path / "lamps.json", tmp_path / "out.json"
-    write_examples(source, lamps())
-    words = ("data", "unanswerable", source, "--overwrite", "--out", out)
-    words += ("--share", 0.3, "--altered", altered)
-    summary = readlet(*words, "--json").json()
-    written = [e for e in read_examples(out) if e.is_impossible]
-    counts = {
-        suffix: sum(e.id.endswith(suffix) for e in written) for suffix in ("altered", "elsewhere")
-    }
-    kinds = summary["kinds"]
-    assert sum(kinds.values()) == len(written) == summary["added"] == summary["wanted"] == 4
-    assert kinds.get("other paragraph", 0) == counts["elsewhere"] == 4 - counts["altered"]
-    assert counts["altered"] == round(4 * altered)
-    shown = readlet(*words).out
-    for kind, phrase in (
-        ("name", "with another name"),
-        ("number", "with another number"),
-        ("opposite", "with a word replaced by its opposite"),
-        ("negation", 'with an added "not"'),
-        ("other paragraph", "paired with another paragraph"),
-    ):
-        assert (f" {kinds.get(kind)} {phrase}" in shown) == (kind in kinds)
-    assert all(e.plausible_answers for e in written if e.id.endswith("altered"))
-    assert readlet("data", "check", out).code == 0
-
-
-def test_other_languages_are_not_altered(readlet: Run, tmp_path: Path) -> None:
-    source, out = tmp_path / "lamps.jsonl", tmp_path / "out.jsonl"
-    write_examples(source, lamps("de"))
-    shown = readlet("data", "unanswerable", source, "--out", out, "--share", 0.2).out
-    assert "not altered: 10 not in English, the only supported language" in " ".join(shown.split())
-    assert not any(e.id.endswith("altered") for e in read_examples(out))
-
-
-@pytest.mark.parametrize("altered", ["-0.1", "1.5", "nan"])
-def test_bad_altered(readlet: Run, tmp_path: Path, source: Path, altered: str) -> None:
-    words = ("data", "unanswerable", source, "--out", tmp_path / "o.json", "--altered", altered)
-    done = readlet(*words)
-    assert (done.code, done.out) == (2, "")
-    (line,) = done.err.splitlines()
-    assert f"altered {float(altered)}: not from 0 to 1; give a fraction such as 0.5" in line
-    assert list(tmp_path.iterdir()) == [source]
 
 
 def test_unreachable_share_is_reported(readlet: Run, tmp_path: Path, source: Path) -> None:
@@ -166,7 +94,7 @@ def test_unreachable_share_is_reported(readlet: Run, tmp_path: Path, source: Pat
     assert "20 questions, 8 (40.0%) unanswerable." in shown
     assert "not paired: 4 of an article with only one paragraph ([lone]" in shown
     assert "and 1 more)" in shown
-    assert "36 would be needed: no question is altered or paired twice" in shown
+    assert "36 would be needed: no question is paired twice" in shown
     listed = readlet(*words, "--list").out
     assert all(f"[lone]{n}" in listed for n in "abcd")
 
@@ -236,9 +164,7 @@ def test_bad_names(readlet: Run, tmp_path: Path, source: Path) -> None:
     assert list(tmp_path.iterdir()) == [source]
 
 
-def test_repeated_ids_are_reported(readlet: Run, tmp_path: Path) -> None:
-    source = "bundled:train"
+def test_repeated_ids_are_reported(readlet: Run, tmp_path: Path, source: Path) -> None:
     done = readlet("data", "unanswerable", source, source, "--out", tmp_path / "more.json")
     assert done.code == 0
-    count = len(list(read_examples(source)))
-    assert f"readlet: {count} × repeated id: they repeat in the new file\n" in done.err
+    assert "readlet: 8 × repeated id: they repeat in the new file\n" in done.err

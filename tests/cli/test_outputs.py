@@ -73,7 +73,7 @@ READ_ONLY = {
     "data convert": {"files", "as_json", "column", "encoding", "overwrite"},
     "data split": {"file", "parts", "seed", "as_json", "column", "encoding"},
     "data unanswerable": {
-        *("files", "share", "altered", "seed", "as_json", "list_all", "column", "encoding"),
+        *("files", "share", "seed", "as_json", "list_all", "column", "encoding"),
         "overwrite",
     },
     "experiment": set[str](),
@@ -189,7 +189,7 @@ OUTPUTS = {
         "data split bundled:dev --out OUT", (), is_folder=True, holds_others=True, runs_once=True
     ),
     ("data unanswerable", "out"): Output(
-        "data unanswerable DATA MORE --altered 0 --overwrite --out OUT",
+        "data unanswerable DATA MORE --overwrite --out OUT",
         ("DATA", "MORE"),
         suffix=".jsonl",
     ),

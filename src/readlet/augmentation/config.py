@@ -3,16 +3,24 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal, get_args
 
 from readlet.augmentation.relocation.types import Keep
 from readlet.augmentation.translation.types import LanguagePair, Route
 from readlet.errors import ReadletError
+from readlet.types import Example
 
 Field = Literal["question", "context"]
 """What is translated. The answers belong to the context and go with it."""
 
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
+
+
+def draw(example: Example, seed: int, *purpose: str) -> bytes:
+    """A random number per question that does not depend on the process or the order."""
+    text = "\0".join((str(seed), example.id, example.question, example.context, *purpose))
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ from heapq import heappush, heappushpop
 from pathlib import Path
 from typing import Any
 
-from readlet.augmentation.config import AugmentationConfig
-from readlet.augmentation.new_questions import draw
+from readlet.augmentation.config import AugmentationConfig, draw
 from readlet.augmentation.translated_questions import COPY, Translated
 from readlet.storage.files import write_text
 from readlet.storage.overwrite import check_file, check_folder, make_folder

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from readlet.augmentation.config import AugmentationConfig
-from readlet.augmentation.new_questions import draw
+from readlet.augmentation.config import AugmentationConfig, draw
 from readlet.augmentation.relocation import Relocated, clue_texts, relocate
 from readlet.augmentation.translation.types import Range, TranslatedText
 from readlet.types import Example

@@ -1,10 +1,7 @@
 """Unanswerable questions, made from answerable ones.
 
 A question is paired with another paragraph of its own article: the topic stays the same and the
-answer is gone, so a reader has to learn that an answer may be absent. Or it is altered so that its
-own paragraph no longer answers it (`altered_questions.py`), which is harder to detect.
-
-Read data files and write one with additional unanswerable questions.
+answer is gone, so a reader has to learn that an answer may be absent.
 """
 
 import random
@@ -15,23 +12,19 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from readlet.augmentation.altered_questions import alter_questions
-from readlet.augmentation.new_questions import Article, Articles, NewQuestions, draw, plain
+from readlet.augmentation.config import draw
 from readlet.data import read_examples, write_examples
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.datasets import warn_of_repeated_ids
 from readlet.data.writing import check_target
 from readlet.errors import ReadletError, bad_input
-from readlet.text.languages import FUNCTION_WORDS
+from readlet.text.languages import FUNCTION_WORDS, UNKNOWN, guess_language
 from readlet.text.words import words
 from readlet.types import Example, free_id
 
 # The paragraph is drawn from the few that share most words with the question. With any paragraph,
 # word overlap alone could tell them; always the closest one would repeat few paragraphs.
 BEST_FEW = 3
-
-ALTERED_SHARE = 0.5  # default fraction of the new questions
-OTHER_PARAGRAPH = "other paragraph"
 
 NO_TITLE = "without a title, so the article is unknown"
 ONLY_PARAGRAPH = "of an article with only one paragraph"
@@ -48,47 +41,23 @@ _NO_CONTENT = _ASKING.union(*FUNCTION_WORDS.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswerable:
-    """New questions of both methods."""
+class NewQuestions:
+    """The new questions, how many were wanted, and the ids of those left out, by reason."""
 
-    changed: NewQuestions
-    paired: NewQuestions
+    added: list[Example]
     wanted: int
-
-    @property
-    def added(self) -> list[Example]:
-        return [*self.changed.added, *self.paired.added]
+    left: Mapping[str, list[str]]
 
 
-def make_unanswerable(
-    examples: Sequence[Example], share: float, seed: int, altered: float = ALTERED_SHARE
-) -> Unanswerable:
-    """New impossible questions, so that they make up `share` of all old and new questions.
-
-    The fraction `altered` of the new ones is made by altering the question, the rest by pairing it
-    with another paragraph. If one method falls short, the other fills in, so that `share` is still
-    reached; but nothing is altered if `altered` is 0.
-    """
-    check_fractions(share, altered)
-    wanted = how_many(examples, share)
-    changed = alter_questions(examples, round(wanted * altered), seed)
-    paired = pair_up(examples, wanted - len(changed.added), seed)
-    if altered and len(paired.added) < paired.wanted:
-        changed = alter_questions(examples, wanted - len(paired.added), seed)
-    return Unanswerable(changed, paired, wanted)
-
-
-def check_fractions(share: float, altered: float = ALTERED_SHARE) -> None:
-    """Reject values out of range; call it before long work."""
-    if not 0 <= altered <= 1:
-        raise ReadletError(f"altered {altered}: not from 0 to 1; give a fraction such as 0.5")
+def check_share(share: float) -> None:
+    """Reject a value out of range; call it before long work."""
     if not 0 < share < 1:
         raise ReadletError(f"share {share}: not between 0 and 1; give a fraction such as 0.33")
 
 
 def how_many(examples: Sequence[Example], share: float) -> int:
     """Number of new impossible questions needed to reach `share` of all questions."""
-    check_fractions(share)
+    check_share(share)
     impossible = sum(example.is_impossible for example in examples)
     # (impossible + wanted) / (all + wanted) = share
     return max(0, round((share * len(examples) - impossible) / (1 - share)))
@@ -103,7 +72,6 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
     paragraphs_of = _paragraphs(examples, article_of)
     taken = {example.id for example in examples}
     added: list[Example] = []
-    originals: list[Example] = []
     left: defaultdict[str, list[str]] = defaultdict(list)
     answerable = (e for e in examples if e.answers and not e.is_impossible)
     drawn = sorted(((draw(e, seed), e) for e in answerable), key=lambda pair: pair[0])
@@ -126,9 +94,7 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
         )
         taken.add(new.id)
         added.append(new)
-        originals.append(example)
-    kinds = {OTHER_PARAGRAPH: [new.id for new in added]} if added else {}
-    return NewQuestions(added, originals, wanted, kinds, dict(left))
+    return NewQuestions(added, wanted, dict(left))
 
 
 def grouped_by_paragraph(
@@ -146,6 +112,41 @@ def grouped_by_paragraph(
 def _place(example: Example) -> tuple[str, str]:
     # Not the language: the data may give it for only some questions of an article.
     return example.title, example.context
+
+
+def plain(text: str) -> str:
+    """The text case-folded, with normalised white space."""
+    return " ".join(text.casefold().split())
+
+
+Article = tuple[str, str]
+
+
+class Articles:
+    """The articles of some questions; missing languages are guessed.
+
+    The language matters because a translated article often keeps its title. A question paired
+    with a paragraph in another language would be trivial to detect, and the translation of its own
+    paragraph answers it.
+    """
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        unlabelled = {example.context for example in examples if not example.language}
+        self._guessed = {context: guess_language(context) for context in unlabelled}
+        known: defaultdict[str, set[str]] = defaultdict(set)
+        for example in examples:
+            known[example.title].add(self._language(example))
+        self._known = {title: languages - {UNKNOWN} for title, languages in known.items()}
+
+    def of(self, example: Example) -> Article:
+        language = self._language(example)
+        known = self._known[example.title]
+        if language == UNKNOWN and len(known) == 1:  # too short for a guess
+            (language,) = known
+        return example.title, language
+
+    def _language(self, example: Example) -> str:
+        return example.language or self._guessed[example.context]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,19 +222,13 @@ def content_words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of the written file; `kinds` counts the new questions by kind.
-
-    `left` has the ids of questions without a suitable paragraph, `not_altered` those of questions
-    that no rule could change, by reason.
-    """
+    """Counts of the written file, and the ids of questions without a suitable paragraph."""
 
     questions: int
     impossible: int
     added: int
     wanted: int
-    kinds: Mapping[str, int]
     left: Mapping[str, list[str]]
-    not_altered: Mapping[str, list[str]]
 
     @property
     def share(self) -> float:
@@ -246,9 +241,7 @@ class Summary:
             "share": self.share,
             "added": self.added,
             "wanted": self.wanted,
-            "kinds": dict(self.kinds),
             "left": dict(self.left),
-            "not_altered": dict(self.not_altered),
         }
 
 
@@ -258,20 +251,19 @@ def add_unanswerable(
     share: float,
     seed: int,
     data_format: DataFormat = PLAIN,
-    altered: float = ALTERED_SHARE,
     *,
     overwrite: bool = False,
 ) -> Summary:
     """Write the questions of all sources and new unanswerable ones to one file."""
-    check_fractions(share, altered)
+    check_share(share)
     check_target(out, sources, overwrite=overwrite)
     examples = [example for source in sources for example in read_examples(source, data_format)]
     # Repeated ids are kept: they identify translations of a question, which must not be paired.
     warn_of_repeated_ids(examples, "they repeat in the new file")
-    made = make_unanswerable(examples, share, seed, altered)
-    changed, paired, added = made.changed, made.paired, made.added
+    made = pair_up(examples, how_many(examples, share), seed)
+    added = made.added
     if not examples or (made.wanted and not added):
-        reasons = (f"{len(ids):,} {reason}" for reason, ids in paired.left.items())
+        reasons = (f"{len(ids):,} {reason}" for reason, ids in made.left.items())
         fault = f"no question can be paired ({', '.join(reasons) or 'there are none'})"
         remedy = (
             "give articles with a title and at least two paragraphs "
@@ -284,7 +276,5 @@ def add_unanswerable(
         impossible=sum(example.is_impossible for example in examples) + len(added),
         added=len(added),
         wanted=made.wanted,
-        kinds={kind: len(ids) for kind, ids in {**changed.kinds, **paired.kinds}.items()},
-        left=paired.left,
-        not_altered=changed.left,
+        left=made.left,
     )

@@ -204,12 +204,6 @@ def unanswerable(
     share: Annotated[
         float, typer.Option(help="Fraction of unanswerable questions in OUT, between 0 and 1.")
     ] = 0.33,
-    altered: Annotated[
-        float,
-        typer.Option(
-            help="Fraction of the new questions made by altering a question (English only)."
-        ),
-    ] = 0.5,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -222,15 +216,13 @@ def unanswerable(
     """Add unanswerable questions to the data.
 
     Some questions are paired with another paragraph of their article.
-    Others are altered so that their own paragraph no longer answers them:
-    another name or number, a word replaced by its opposite, or an added "not".
     """
     from readlet.augmentation.unanswerable_questions import add_unanswerable
     from readlet.cli.data_view import show_summary
     from readlet.data.columns import DataFormat
 
     data_format = DataFormat.parse(column, encoding)
-    summary = add_unanswerable(files, out, share, seed, data_format, altered, overwrite=overwrite)
+    summary = add_unanswerable(files, out, share, seed, data_format, overwrite=overwrite)
     if as_json:
         print_json(summary.as_json(), indent=1)
     else:
