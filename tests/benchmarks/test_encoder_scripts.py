@@ -113,7 +113,7 @@ def test_the_bundled_reader(
     assert made.scorer.stored == "int8"
     assert made.calibration.unanswerable_share == 0.1
     assert made.languages == ("en",)
-    assert "`readlet evaluate bundled cs224n-dev-v2.0.json.gz --imp" in made.metrics["dev_source"]
+    assert "`readlet evaluate bundled cs224n-dev-v2.0.json.gz --unans" in made.metrics["dev_source"]
     assert "SQuAD" in made.notice
     for name, real in (("twin", ["rest-train"]), ("last", ["rest-train", "rest-held"])):
         recipe = Reader.load(out / f"{name}-1").recipe
