@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.engine.state import Average
+from readlet.engine.weight_selection import Average
 
 
 def weights_of(model: nn.Module) -> dict[str, nn.Parameter]:

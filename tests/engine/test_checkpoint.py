@@ -69,21 +69,13 @@ def test_none_in_an_empty_or_missing_folder(tmp_path: Path) -> None:
     assert find_checkpoint(tmp_path / "missing") is None
 
 
-def test_drafts_of_killed_processes_are_removed(tmp_path: Path) -> None:
-    draft = tmp_path / ".checkpoint-00000003.12345"
-    draft.mkdir()
-    (draft / "state.safetensors").write_bytes(b"half")
-    assert find_checkpoint(tmp_path) is None
-    save(tmp_path, made(4))
-    assert names(tmp_path) == ["checkpoint-00000004"]
-
-
-def test_drafts_of_the_same_step_do_no_harm(tmp_path: Path) -> None:
-    """A container gives every process the same id: the run that was killed had this one's."""
-    for name in (".checkpoint-00000004", f".checkpoint-00000004.{os.getpid()}"):
+def test_what_killed_processes_have_left_is_removed(tmp_path: Path) -> None:
+    """Of the same step too; safetensors writes to a file of another name first."""
+    for name in (".checkpoint-00000003", ".checkpoint-00000004", ".checkpoint-00000002.old"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "state.safetensors").write_bytes(b"half")
-        (tmp_path / name / ".tmpKH0wHF").write_bytes(b"half")  # by safetensors
+        (tmp_path / name / ".tmpKH0wHF").write_bytes(b"half")
+    assert find_checkpoint(tmp_path) is None
     after = made(4)
     save(tmp_path, after)
     previous_is_valid(tmp_path, after)

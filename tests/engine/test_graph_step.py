@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from readlet.engine.batches import tensors_of
+from readlet.engine.checkpoint import TrainingState
 from readlet.engine.optimiser import make_optimizer, one_group
 from readlet.engine.precision import MixedPrecision
-from readlet.engine.state import Average, TrainingState
-from readlet.engine.step import EagerStep, GraphStep
+from readlet.engine.step import EagerStep, GraphStep, tensors_of
+from readlet.engine.weight_selection import Average
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a captured step needs a GPU")
 
@@ -77,7 +77,7 @@ def make_run(make_parts: Callable[..., Any]) -> Callable[..., Run]:
         optimizer = make_optimizer(one_group(parameters.values()), settings)
         average = Average(parameters, 0.9)
         mixed = MixedPrecision(precision, DEVICE)  # type: ignore[arg-type]
-        state = TrainingState(parameters, optimizer, average, mixed.scaler)
+        state = TrainingState(parameters, optimizer, average.shadow, mixed.scaler)
         parts = (module, optimizer, average, mixed, settings.clip, (1.0,))
         step = GraphStep(*parts, state) if captured else EagerStep(*parts)
         run = Run(step, state, two_sizes(source), [])

@@ -12,9 +12,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from readlet.engine.checkpoint import TrainingState
 from readlet.engine.loop import TrainingLoop
 from readlet.engine.precision import MixedPrecision, _works_on_cpu, check_precision
-from readlet.engine.state import Average, TrainingState
+from readlet.engine.weight_selection import Average
 from readlet.errors import ReadletError
 from readlet.models.recipe_files import load_recipe
 from readlet.training.train import train_reader
@@ -132,7 +133,7 @@ def scaled_state(weight: nn.Parameter) -> tuple[MixedPrecision, torch.optim.Adam
     precision = MixedPrecision("float16", CPU)
     optimizer = torch.optim.Adam([weight])
     named = {"weight": weight}
-    state = TrainingState(named, optimizer, Average(named, 0.9), precision.scaler)
+    state = TrainingState(named, optimizer, Average(named, 0.9).shadow, precision.scaler)
     return precision, optimizer, state
 
 

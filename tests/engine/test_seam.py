@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 import readlet.engine
-from readlet.engine.batches import BatchPlan
 from readlet.engine.loop import TrainingLoop
 from readlet.engine.processes import make_accelerator
+from readlet.engine.step import BatchPlan
 from readlet.engine.weight_selection import Evaluator
 from readlet.errors import ReadletError
 from readlet.recipe.recipe import Training
@@ -88,7 +88,7 @@ def test_no_batches_are_rejected() -> None:
 
 def test_training_imports_no_room_that_knows_a_model() -> None:
     paths = sorted(Path(readlet.engine.__file__).parent.rglob("*.py"))
-    assert len(paths) > 10
+    assert paths
     for path in paths:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("readlet."):

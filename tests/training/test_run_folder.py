@@ -35,15 +35,15 @@ def stopped(finished: Path, tmp_path: Path) -> Path:
     files = Reader.load(folder).scorer.save(tmp_path)
     for name in (*files, "config.json", "calibration.json", "metrics.json", "README.md"):
         (folder / name).unlink()
-    (folder / ".lock").touch()
     return folder
 
 
 def test_a_killed_run_is_resumed(stopped: Path, finished: Path, recipe: Recipe) -> None:
     draft = stopped / ".checkpoint-00000009"
     draft.mkdir()
-    (draft / ".tmpKH0wHF").write_bytes(b"half a file of safetensors")
-    (stopped / ".notes.json.ab12cd34").write_text("{")
+    (draft / "state.safetensors").write_bytes(b"half")
+    (stopped / ".checkpoint-00000001.old").mkdir()
+    (stopped / ".notes.json.ab12cd34.readlet").write_text("{")
     (stopped / ".unfinished").mkdir()
     check_run_folder(recipe, stopped, resume=True)
     with pytest.raises(ReadletError, match="already contains a run; continue with --resume"):
@@ -60,29 +60,16 @@ def test_a_run_that_was_killed_early(
     for name in ("recipe.json", "data.json", "notes.json", "log.jsonl"):
         shutil.copy(finished / name, tmp_path)
     check_run_folder(recipe, tmp_path, resume=resume)
-    for name, text in (("notes.json", '{"to": "do"}'), ("data.json", "[1]")):
-        shutil.copy(finished / name, tmp_path)
-        (tmp_path / name).write_text(text)  # not the run's
-        with pytest.raises(ReadletError, match=f"holds {name}, which Readlet did not make; give"):
-            check_run_folder(recipe, tmp_path, resume=resume)
-        shutil.copy(finished / name, tmp_path)
 
 
-def test_a_run_that_was_killed_while_it_removed_a_checkpoint(stopped: Path, recipe: Recipe) -> None:
-    (stopped / "checkpoint-00000000").mkdir()
-    check_run_folder(recipe, stopped, resume=True)
-    (stopped / "checkpoint-00000000" / "notes.txt").touch()
-    with pytest.raises(ReadletError, match="holds checkpoint-00000000"):
-        check_run_folder(recipe, stopped, resume=True)
-
-
-def test_only_a_lock_is_left(recipe: Recipe, tmp_path: Path) -> None:
-    (tmp_path / ".lock").touch()
-    (tmp_path / ".recipe.json.ab12cd34").write_text("{")
+def test_only_half_a_recipe_is_left(recipe: Recipe, tmp_path: Path) -> None:
+    (tmp_path / ".recipe.json.ab12cd34.readlet").write_text("{")
     check_run_folder(recipe, tmp_path, resume=False)
-    (tmp_path / ".lock").write_text("mine")
-    with pytest.raises(ReadletError, match=r"holds \.lock, which"):
-        check_run_folder(recipe, tmp_path, resume=False)
+
+
+def test_the_best_weights_so_far_belong_to_the_run(stopped: Path, recipe: Recipe) -> None:
+    (stopped / "best.safetensors").write_bytes(b"")
+    check_run_folder(recipe, stopped, resume=True)
 
 
 @pytest.mark.parametrize("name", ["README.md", "notes.txt", "metrics.json"])
@@ -92,13 +79,6 @@ def test_a_file_of_the_user_in_an_unfinished_run(stopped: Path, recipe: Recipe, 
     with pytest.raises(ReadletError, match=f"holds {name}, which Readlet did not make; give ano"):
         train_reader(recipe, stopped, resume=True)
     assert (stopped / name).read_text() == "mine"
-
-
-def test_a_file_of_the_user_in_a_checkpoint(stopped: Path, recipe: Recipe) -> None:
-    (checkpoint,) = stopped.glob("checkpoint-*")
-    (checkpoint / "notes.txt").write_text("mine")
-    with pytest.raises(ReadletError, match=f"holds {checkpoint.name}/notes.txt, which Readlet"):
-        check_run_folder(recipe, stopped, resume=True)
 
 
 def test_a_page_written_during_training_is_kept(

@@ -21,7 +21,7 @@ from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.normsoftmax.loss import _warn
 from readlet.nn.qanet import StochasticDepth
-from readlet.storage.files import locked
+from readlet.storage.files import locked_folder
 from readlet.text.arrays import Batches
 from readlet.training.datasets import held_out_contexts
 from readlet.training.train import build_scorer, train_reader
@@ -185,11 +185,10 @@ def test_two_processes_do_not_train_in_one_folder(
     learned: tuple[Path, Reader, list[Example]], tmp_path: Path, resume: bool
 ) -> None:
     folder, reader, _ = learned
-    assert not (folder / ".lock").exists()  # not a part of a finished reader
     other = tmp_path / "run"
     other.mkdir()
     shutil.copy(folder / "recipe.json", other)
-    with locked(other / ".lock"), pytest.raises(ReadletError) as caught:
+    with locked_folder(other), pytest.raises(ReadletError) as caught:
         train_reader(reader.recipe, other, resume=resume)
     assert str(caught.value) == (
         f"{other}: another process trains here; wait for it, or give another --out"
@@ -202,7 +201,7 @@ def test_a_disk_without_locks_can_be_trained_on(
     def refuse(*_: object) -> bool:
         raise OSError(errno.ENOLCK, "no locks available")
 
-    monkeypatch.setattr("readlet.storage.files._acquire", refuse)
+    monkeypatch.setattr("readlet.training.run_folder.locked_folder", refuse)
     recipe = load_recipe("tiny", [*small_training, "training.epochs=1"])
     train_reader(recipe, tmp_path / "run", resume=False)
     assert (tmp_path / "run" / "config.json").exists()

@@ -4,24 +4,25 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
+from torch.amp.grad_scaler import GradScaler
 
 from readlet.errors import CannotResumeError, ReadletError, bad_input
 from readlet.storage.files import make_readable
-from readlet.storage.overwrite import is_leftover
+from readlet.storage.tensors import detached
 
 _PREFIX = "checkpoint-"
-_DRAFT = "."
-_NAME = re.compile(r"checkpoint-\d{8,}|\.checkpoint-\d{8,}(\.\d+)?")
-FILES = _STATE, _PROGRESS = "state.safetensors", "progress.json"
+_NAME = re.compile(r"checkpoint-\d{8,}")
+_DRAFT = re.compile(r"\.checkpoint-\d{8,}(\.old)?")
+_STATE, _PROGRESS = "state.safetensors", "progress.json"
 _GOOD = "good."
+_MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 @dataclass
@@ -53,12 +54,78 @@ class Checkpoint:
     good: dict[str, Tensor] | None = None
 
 
+class TrainingState:
+    """Reads and restores the state of a training run, exactly."""
+
+    def __init__(
+        self,
+        parameters: dict[str, nn.Parameter],
+        optimizer: torch.optim.Adam,
+        average: dict[str, Tensor],  # empty without one
+        scaler: GradScaler,
+    ) -> None:
+        self._parameters = parameters
+        self._optimizer = optimizer
+        self._average = average
+        self._scaler = scaler
+
+    def tensors(self) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = {}
+        for name, parameter in self._parameters.items():
+            found[f"weight.{name}"] = parameter
+            memory = self._optimizer.state[parameter]
+            for moment in _MOMENTS:
+                found[f"{moment}.{name}"] = memory.get(moment, torch.zeros_like(parameter))
+        for name, shadow in self._average.items():
+            found[f"average.{name}"] = shadow
+        found["adam_steps"] = torch.tensor(float(self.updates()))
+        scaler = self._scaler.state_dict()
+        found["scale"] = torch.tensor(float(scaler.get("scale", 1.0)))
+        found["growth"] = torch.tensor(float(scaler.get("_growth_tracker", 0)))
+        return detached(found)
+
+    @torch.no_grad()
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        for name, parameter in self._parameters.items():
+            parameter.copy_(tensors[f"weight.{name}"])
+            memory = self._optimizer.state[parameter]
+            for moment in _MOMENTS:
+                stored = tensors[f"{moment}.{name}"].to(parameter.device)
+                if moment in memory:
+                    memory[moment].copy_(stored)
+                else:
+                    memory[moment] = stored.clone()
+            steps = tensors["adam_steps"].to(self._step_device(parameter))
+            if "step" in memory:
+                memory["step"].copy_(steps)
+            else:
+                memory["step"] = steps.clone()
+        for name, shadow in self._average.items():
+            shadow.copy_(tensors[f"average.{name}"])
+        if self._scaler.is_enabled():
+            state = self._scaler.state_dict()
+            state |= {"scale": float(tensors["scale"]), "_growth_tracker": int(tensors["growth"])}
+            self._scaler.load_state_dict(state)
+
+    def updates(self) -> int:
+        """The number of updates of the weights. Synchronises with the device."""
+        memory = self._optimizer.state[next(iter(self._parameters.values()))]
+        return int(memory.get("step", 0))
+
+    def _step_device(self, parameter: nn.Parameter) -> torch.device:
+        # Adam counts steps on the CPU unless it is fused or capturable.
+        group = self._optimizer.param_groups[0]
+        on_device = group.get("capturable") or group.get("fused")
+        return parameter.device if on_device else torch.device("cpu")
+
+
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str) -> None:
     """Replaces the previous checkpoint; if the disk is full, that one is kept."""
     final = folder / f"{_PREFIX}{checkpoint.progress.step:08d}"
-    draft = folder / f"{_DRAFT}{final.name}"
+    draft = folder / f".{final.name}"
     try:
-        _remove(checkpoints_in(folder, drafts=True))  # of runs that were killed while saving
+        for path in drafts_in(folder):  # of processes that were killed here
+            shutil.rmtree(path)
         draft.mkdir(parents=True)
         good = {_GOOD + name: tensor for name, tensor in (checkpoint.good or {}).items()}
         save_file(checkpoint.tensors | good, draft / _STATE)
@@ -66,9 +133,9 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str)
         (draft / _PROGRESS).write_text(json.dumps(asdict(checkpoint.progress)))
         _flush(draft / _STATE)
         _flush(draft / _PROGRESS)
-        older = [path for path in checkpoints_in(folder) if path != final]
-        if final.exists():
-            shutil.rmtree(final)
+        older = checkpoints_in(folder)
+        if final in older:
+            _remove(older.pop(older.index(final)))
         draft.rename(final)
     except (OSError, SafetensorError) as error:
         raise ReadletError(
@@ -77,7 +144,13 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str)
         ) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    _remove(older)
+    for path in older:
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Renamed first: a kill leaves a draft, never a part of a checkpoint."""
+    shutil.rmtree(path.rename(path.with_name(f".{path.name}.old")), ignore_errors=True)
 
 
 def find_checkpoint(folder: Path) -> Path | None:
@@ -85,21 +158,13 @@ def find_checkpoint(folder: Path) -> Path | None:
     return max(checkpoints_in(folder), default=None)
 
 
-def checkpoints_in(folder: Path, *, drafts: bool = False) -> list[Path]:
-    """The checkpoints, or the drafts of killed processes; other programs name folders similarly."""
-    named = _named(folder, drafts=drafts)
-    return [path for path in named if drafts or any((path / file).exists() for file in FILES)]
+def checkpoints_in(folder: Path) -> list[Path]:
+    return [path for path in folder.glob(f"{_PREFIX}*") if _NAME.fullmatch(path.name)]
 
 
-def emptied_checkpoints(folder: Path) -> list[Path]:
-    """What is left of checkpoints if the process was killed while it removed them."""
-    return [path for path in _named(folder) if path.is_dir() and not any(path.iterdir())]
-
-
-def _named(folder: Path, *, drafts: bool = False) -> Iterator[Path]:
-    for path in folder.glob(f"{_DRAFT if drafts else ''}{_PREFIX}*"):
-        if _NAME.fullmatch(path.name) and not path.is_symlink():
-            yield path
+def drafts_in(folder: Path) -> list[Path]:
+    """What killed processes have left of checkpoints that they wrote or removed."""
+    return [path for path in folder.glob(f".{_PREFIX}*") if _DRAFT.fullmatch(path.name)]
 
 
 def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
@@ -124,16 +189,6 @@ def _check_version(path: Path, tensors: dict[str, Tensor], like: dict[str, Tenso
             fault = f"has no {name!r} of shape {tuple(tensor.shape)}: from another version"
             remedy = "train again in another --out, or use that version"
             raise CannotResumeError(str(bad_input(path, "", fault, remedy)))
-
-
-def _remove(folders: Iterable[Path]) -> None:
-    """Remove checkpoints, but nothing that someone else has put there."""
-    for folder in folders:
-        leftovers = filter(is_leftover, folder.iterdir()) if folder.is_dir() else ()
-        for path in (*(folder / name for name in FILES), *leftovers):
-            path.unlink(missing_ok=True)
-        with suppress(OSError):  # not empty
-            folder.rmdir()
 
 
 def _flush(path: Path) -> None:

@@ -1,7 +1,4 @@
-"""The log of a run: a line of JSON for every check of the loss and for every evaluation.
-
-The training loop. It can be stopped at any time; a resumed run gives the same weights.
-"""
+"""The training loop. It can be stopped at any time; a resumed run gives the same weights."""
 
 import json
 import math
@@ -15,10 +12,10 @@ import torch
 from accelerate import Accelerator
 from torch import nn
 
-from readlet.engine.batches import Batch, BatchPlan, BatchSource, Rows, Shape
 from readlet.engine.checkpoint import (
     Checkpoint,
     Progress,
+    TrainingState,
     find_checkpoint,
     load_checkpoint,
     save_checkpoint,
@@ -27,9 +24,17 @@ from readlet.engine.optimiser import ParameterGroup, learning_rate, make_optimiz
 from readlet.engine.precision import MixedPrecision
 from readlet.engine.processes import in_main, stop_signals
 from readlet.engine.spike_guard import Guard, LossMeter
-from readlet.engine.state import Average, TrainingState
-from readlet.engine.step import EagerStep, GraphStep, can_be_captured
-from readlet.engine.weight_selection import Evaluator, WeightSelection
+from readlet.engine.step import (
+    Batch,
+    BatchPlan,
+    BatchSource,
+    EagerStep,
+    GraphStep,
+    Rows,
+    Shape,
+    can_be_captured,
+)
+from readlet.engine.weight_selection import Average, Evaluator, WeightSelection
 from readlet.progress import TrainingBar
 from readlet.recipe.recipe import Training
 from readlet.storage.files import atomic_text, written_to
@@ -38,7 +43,10 @@ LOG = "log.jsonl"
 
 
 class TrainingLog:
-    """A line of values per step. A resumed run writes later lines again."""
+    """A line of JSON for every check of the loss and every evaluation.
+
+    A resumed run writes the lines of later steps again.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / LOG
@@ -122,7 +130,9 @@ class TrainingLoop:
         self.average = Average(parameters, settings.ema)
         self.precision = MixedPrecision(settings.precision, device)
         self.module = module
-        self.state = TrainingState(parameters, self.optimizer, self.average, self.precision.scaler)
+        self.state = TrainingState(
+            parameters, self.optimizer, self.average.shadow, self.precision.scaler
+        )
         self.take_step = self._make_step()
         self.selection = WeightSelection(
             evaluator,

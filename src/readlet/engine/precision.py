@@ -1,11 +1,13 @@
 """Arithmetic of the forward and backward pass: float32, bfloat16, or float16 with loss scaling."""
 
 import subprocess
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 from torch.amp.grad_scaler import GradScaler
 
 from readlet.errors import ReadletError
@@ -24,7 +26,7 @@ def check_precision(precision: Precision, device: torch.device) -> None:
 
 @cache
 def _works_on_cpu(precision: Precision) -> bool:
-    command = own_command("readlet.engine.precision_trial", precision)
+    command = own_command("readlet.engine.precision", precision)
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
@@ -63,3 +65,22 @@ class MixedPrecision:
     def scale(self) -> float:
         """The factor of the loss. Synchronises with the device."""
         return float(self.scaler.get_scale())
+
+
+def _trial(dtype: torch.dtype) -> None:
+    """The layers of a network, forward and backward in half precision on the CPU.
+
+    In a process of its own: if torch misdetects the CPU, an illegal instruction ends it.
+    """
+    with torch.autocast("cpu", dtype):
+        x = torch.randn(2, 96, 32, requires_grad=True)  # (B, D, L)
+        x = nn.Conv1d(96, 96, 5, padding=2, groups=96)(x).transpose(1, 2)  # (B, L, D)
+        x = nn.Linear(97, 96)(nn.Linear(96, 97)(x))  # (B, L, D)
+        heads = x.view(2, 32, 6, 16).transpose(1, 2)  # (B, H, L, E)
+        mixed = F.scaled_dot_product_attention(heads, heads, heads)  # (B, H, L, E)
+        product = mixed @ mixed.transpose(-1, -2)  # (B, H, L, L)
+    torch.autograd.backward(product.float().sum())
+
+
+if __name__ == "__main__":
+    _trial(_DTYPES[sys.argv[1]])

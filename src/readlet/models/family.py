@@ -23,8 +23,8 @@ from readlet.types import Example, Sentence
 if TYPE_CHECKING:
     import torch
 
-    from readlet.engine.batches import BatchSource
     from readlet.engine.optimiser import ParameterGroup
+    from readlet.engine.step import BatchSource
     from readlet.models.span_loss import Teacher
     from readlet.text.sentences import Labels, SentenceRows
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,30 +10,20 @@ from typing import Any
 from accelerate import Accelerator
 
 from readlet.data import source_path
-from readlet.engine.checkpoint import (
-    FILES,
-    checkpoints_in,
-    emptied_checkpoints,
-    find_checkpoint,
-)
+from readlet.engine.checkpoint import checkpoints_in, drafts_in, find_checkpoint
 from readlet.engine.loop import LOG
 from readlet.engine.processes import in_main, is_main_process
+from readlet.engine.weight_selection import BEST
 from readlet.errors import CannotResumeError, bad_input
 from readlet.inference.model_folder import BUNDLED, own_files, reader_files, reader_folder
 from readlet.recipe.recipe import Recipe, changed_fields, fields_with, names_in
-from readlet.storage.files import atomic_text, locked
+from readlet.storage.files import atomic_text, locked_folder
 from readlet.storage.overwrite import check_folder, make_folder, others
 from readlet.storage.sections import SourceFile, SourceReader
 from readlet.storage.stored_files import own_json
 
-_RECIPE, _LOCK = "recipe.json", ".lock"
-DATA, NOTES = "data.json", "notes.json"
+_RECIPE, DATA, NOTES = "recipe.json", "data.json", "notes.json"
 _ANOTHER = "give another --out"
-# Users have files of these names too: a run's own are known by their content.
-_CONTENTS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    DATA: lambda values: values.keys() == {"key", "readers"},
-    NOTES: lambda values: all(isinstance(ids, list) for ids in values.values()),
-}
 
 
 @contextmanager
@@ -51,8 +41,6 @@ def claimed_folder(
         if not resume:
             in_main(accelerator, lambda: _begin(folder, recipe))
         yield
-        if accelerator.is_main_process:
-            (folder / _LOCK).unlink(missing_ok=True)  # not a part of the reader
 
 
 def _begin(folder: Path, recipe: Recipe) -> None:
@@ -63,7 +51,7 @@ def _begin(folder: Path, recipe: Recipe) -> None:
 
 def _take(folder: Path, held: ExitStack) -> None:
     try:
-        free = held.enter_context(locked(folder / _LOCK))
+        free = held.enter_context(locked_folder(folder))
     except OSError:  # some network disks have no locks: then two processes are not detected
         return
     if not free:
@@ -101,26 +89,13 @@ def inputs_of(recipe: Recipe) -> list[Path]:
     return [reader_folder(name) if name == BUNDLED else source_path(name) for name in names]
 
 
-def foreign_to_run(folder: Path, more: Collection[str] | None = None) -> Iterator[Path]:
-    """What is in the folder and is neither a run's, interrupted or not, nor its reader's.
-
-    With `more` names the folder is known to be a run's, even if files are damaged or missing.
-    """
-    own, begun = own_files(folder) | set(more or ()), {_RECIPE}
-    checkpoints = [*checkpoints_in(folder), *checkpoints_in(folder, drafts=True)]
-    if (folder / _LOCK).is_file() and not (folder / _LOCK).stat().st_size:
-        own.add(_LOCK)  # comes before the recipe
-    if more is not None or is_run(folder):
-        emptied = emptied_checkpoints(folder)
-        own |= {_RECIPE, LOG, *(path.name for path in (*checkpoints, *emptied))}
-        begun |= _CONTENTS.keys()
-        for path in checkpoints:
-            yield from others(path, FILES)
-        for name, is_own in _CONTENTS.items():  # they come before the first checkpoint
-            values = own_json(folder / name)
-            if more is not None or checkpoints or (values is not None and is_own(values)):
-                own.add(name)
-    yield from others(folder, own, begun)
+def foreign_to_run(folder: Path) -> Iterator[Path]:
+    """What is in the folder and is neither a run's, interrupted or not, nor its reader's."""
+    own = own_files(folder)
+    if is_run(folder):
+        own |= {_RECIPE, DATA, NOTES, LOG, BEST}
+        own |= {path.name for path in (*checkpoints_in(folder), *drafts_in(folder))}
+    return others(folder, own, {_RECIPE})
 
 
 def is_run(folder: Path) -> bool:
