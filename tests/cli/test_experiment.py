@@ -163,10 +163,6 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path, fo
         (["run", "quick.toml", "--small"], "has no small variant"),
         (["run", "quick.toml", "--set", "training.epoch=1"], "did you mean 'epochs'"),
         (["run", "no-such-table"], "no such table"),
-        (
-            ["run", "augmentation-paraphrase", "--small", "--only", "F2, verified"],
-            "needs translation",
-        ),
         (["run", "qacnn-ablation"], "give its folder with --data"),
         (["report", "quick.toml", "--format", "pdf"], "--format: pdf: no such format"),
         (["report", "quick.toml", "--format", ","], "--format: no format given; give md, html"),
@@ -177,15 +173,6 @@ def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], messa
     assert result.code == 2
     assert message in result.err
     assert len(result.err.strip().splitlines()) == 1
-
-
-def test_a_table_with_a_missing_part_is_shown(readlet: Run, table: str) -> None:
-    Path(table).write_text(f'missing = "a part"\n{Path(table).read_text("utf-8")}', "utf-8")
-    planned = readlet("experiment", "run", table, "--dry-run")
-    assert planned.code == 0, planned.err
-    for row in expand(load_table(table)).rows:
-        assert f"{row.name} " in planned.out
-    assert planned.out.splitlines()[-1] == "(1) needs a part"
 
 
 def test_a_folder_that_cannot_be_written_is_named(readlet_process: Run, table: str) -> None:
@@ -214,7 +201,7 @@ def test_the_small_variant_of_every_table_runs(
         "encoder": [f"model.encoder={long_encoder}", *short],
         "classifier": [f"model.encoder={long_encoder}"],
     }[load_recipe(small.recipe).model.kind]
-    rows = [row.name for row in expand(small, changes=changes).rows if not row.missing][:2]
+    rows = [row.name for row in expand(small, changes=changes).rows][:2]
     only = [word for row in rows for word in ("--only", row)]
     sets = [word for change in changes for word in ("--set", change)]
     words = ("--small", "--out", tmp_path, "--seeds", 1, *sets)

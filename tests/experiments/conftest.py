@@ -44,7 +44,6 @@ def _row(name: str, f1: float | None = 70.0, **changes: Any) -> ReportRow:
     row = ReportRow(
         name=name,
         task="spans",
-        missing="",
         planned=2,
         finished=2,
         cells={
@@ -75,7 +74,7 @@ def _report(**changes: Any) -> Report:
     rows = [
         _row("base", paper={"f1": 73.6842}),
         _row("wide", 71.5),
-        _absent("via French", missing="needs `readlet augment`", planned=0),
+        _absent("via French"),
     ]
     report = Report(
         name="bridges",
@@ -105,7 +104,7 @@ def _report(**changes: Any) -> Report:
         items=1241,
         code={"readlet 0.1.0 (abc), torch 2.9": ["base", "wide"]},
         machines=["2 cores"],
-        remarks=["One remark."],
+        remarks=["One remark on `readlet augment`."],
     )
     return dataclasses.replace(report, **changes)
 

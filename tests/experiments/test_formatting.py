@@ -56,7 +56,7 @@ def bare_report(make_row: MakeRow, make_report: MakeReport) -> Report:
 def test_every_format_has_the_same_contents(form: str, make_report: MakeReport) -> None:
     text = FORMATS[form](make_report(), COMMAND)
     parts = ["The effect of a wider layer", "A made-up paper", "base", "wide", "via French"]
-    parts += ["73.68", "61.00", "0.25", "readlet augment", "One remark."]
+    parts += ["73.68", "61.00", "0.25", "readlet augment", "0/2"]
     bold = {"markdown": "**71.50**", "html": "<strong>71.50</strong>", "tex": r"\textbf{71.50}"}
     parts.append(bold[form])
     if form != "tex":

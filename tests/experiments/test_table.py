@@ -26,7 +26,7 @@ def test_every_shipped_table_loads(name: str, long_encoder: Path) -> None:
     assert table.small is not None
     kind = load_recipe(table.small.recipe).model.kind
     changes = [f"model.encoder={long_encoder}"] if kind in ("encoder", "classifier") else []
-    assert expand(table.smaller(), changes=changes).runs  # the small variant has no missing parts
+    assert expand(table.smaller(), changes=changes).runs
 
 
 def test_the_tables_of_augmentation_name_the_files_of_presets() -> None:
@@ -122,13 +122,6 @@ def test_row_of_first_choices_is_named_by_its_choice_if_there_is_one(write_table
     assert [row.name for row in expand(load_table(named)).rows] == ["default", "width 12"]
 
 
-def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
-    path = write_table(("{ model.match_features = false }", '{ missing = "a part" }'))
-    grid = expand(load_table(path))
-    assert [row.missing for row in grid.rows] == ["", "", "a part"]
-    assert {run.row for run in grid.runs} == {"baseline", "width 12"}
-
-
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
@@ -155,7 +148,6 @@ def test_a_row_may_be_missing_a_part(write_table: Write) -> None:
         ('name = "quick"', 'name = "Quick table"', "name"),
         ('"no match" =', '"width 12" =', "2 rows have the name 'width 12'"),
         ('"no match" =', '"" =', "a choice without a name"),
-        ("{ model.width = 12 }", "{ missing = 3 }", "missing must be a string"),
         ("{ model.width = 12 }", "{ training.seed = 3 }", "training.seed: "),
         ('title = "Two widths"', "", "title: is missing"),
         ('recipe = "tiny"', 'recipe = "tny"', "no such recipe"),
@@ -240,12 +232,9 @@ training.epochs = 7
     assert grid.runs[0].recipe.model.width == 48  # the changes of the full table do not apply
     with pytest.raises(ReadletError, match="has no small variant; run it without --small"):
         load_table(write_table()).smaller()
-    waiting = load_table(write_table(("seeds = 2", 'seeds = 2\nmissing = "a part"')))
-    with pytest.raises(ReadletError, match="has no small variant; run another table"):
-        waiting.smaller()
 
 
-def test_substitutes_for_a_missing_part_have_their_own_names(write_table: Write) -> None:
+def test_a_small_variant_has_its_own_note_and_pairs(write_table: Write) -> None:
     small = """
 [small]
 note = "Widths replace the part."
@@ -255,10 +244,8 @@ compare = [["wide", "narrow"]]
 "narrow" = {}
 "wide" = { model.width = 12 }
 """
-    waiting = ("seeds = 2", 'seeds = 2\nmissing = "a part"')
-    table = load_table(write_table(waiting, more=small)).smaller()
+    table = load_table(write_table(more=small)).smaller()
     grid = expand(table)
-    assert (table.missing, table.note) == ("", "Widths replace the part.")
+    assert table.note == "Widths replace the part."
     assert [row.name for row in grid.rows][:2] == ["narrow", "wide"]
     assert grid.comparisons == [("wide", "narrow")]
-    assert grid.runs

@@ -46,8 +46,6 @@ def list_tables() -> None:
     for name in shipped_tables():
         table = load_table(name)
         console.print(f"{name:<26} {table.title}", markup=False, soft_wrap=True)
-        if table.missing:
-            console.print(f"{'':<26} needs {table.missing}", style="dim", soft_wrap=True)
 
 
 @app.command("run")
@@ -82,7 +80,6 @@ def run(
         only=only,
         seeds=seeds,
         changes=changes,
-        only_shown=dry_run,
         check=None if dry_run else lambda _, runs: check_runs(runs),
     )
 

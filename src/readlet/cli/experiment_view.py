@@ -87,12 +87,11 @@ class GridView:
 
     def _lines(self) -> Group:
         status = Text(f"{self._count()}; {self._status}", style="dim")
-        return Group(status, grid_lines(self._grid, self._cells), *_needs(self._grid))
+        return Group(status, grid_lines(self._grid, self._cells))
 
 
 def grid_lines(grid: Grid, cells: dict[str, Text]) -> Lines:
     """Every row of the grid on a line, with the state of its runs."""
-    missing = _missing(grid)
     seeds = sorted({run.seed for run in grid.runs})
     lines = Lines(title=Text(grid.table.title), title_justify="left", box=None, pad_edge=False)
     lines.add_column("row", no_wrap=True)
@@ -100,22 +99,8 @@ def grid_lines(grid: Grid, cells: dict[str, Text]) -> Lines:
         lines.add_column(f"seed {seed}", justify="right", no_wrap=True)
     for row in grid.rows:
         of_seed = {run.seed: cells.get(run.key, Text("·")) for run in grid.of_row(row.name)}
-        if row.missing:
-            number = f"({missing.index(row.missing) + 1})"
-            lines.add_row(Text(row.name, style="dim"), Text(number, style="dim"))
-        else:
-            lines.add_row(Text(row.name), *(of_seed.get(seed, Text("")) for seed in seeds))
+        lines.add_row(Text(row.name), *(of_seed.get(seed, Text("")) for seed in seeds))
     return lines
-
-
-def _needs(grid: Grid) -> list[Text]:
-    """One line for all rows that lack the same part."""
-    parts = enumerate(_missing(grid), start=1)
-    return [Text(f"({number}) needs {part}", style="dim") for number, part in parts]
-
-
-def _missing(grid: Grid) -> list[str]:
-    return list(dict.fromkeys(row.missing for row in grid.rows if row.missing))
 
 
 def show_plan(grid: Grid, folder: Path) -> None:
@@ -129,15 +114,14 @@ def show_plan(grid: Grid, folder: Path) -> None:
         if run.key not in done and place.is_begun:
             passed = f"{place.progress():.3g}/{run.recipe.training.epochs}"
             cells[run.key] = Text(f"epoch {passed}", style="yellow")
-    console.print(grid_lines(grid, cells), *_needs(grid), sep="\n", soft_wrap=True)
-    if grid.runs:
-        left = seconds_left(grid, folder, done)
-        time = "unknown until one is done" if left is None else duration(left) if left else "none"
-        console.print(
-            f"{len(done)} of {len(grid.runs)} runs done in {folder}; time left: {time}",
-            markup=False,
-            soft_wrap=True,
-        )
+    console.print(grid_lines(grid, cells))
+    left = seconds_left(grid, folder, done)
+    time = "unknown until one is done" if left is None else duration(left) if left else "none"
+    console.print(
+        f"{len(done)} of {len(grid.runs)} runs done in {folder}; time left: {time}",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _score(finished: FinishedRun) -> Text:

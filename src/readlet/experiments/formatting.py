@@ -38,7 +38,6 @@ _GROUPS = {
     "answer words": "Words in the answer",
     "context words": "Words in the passage",
 }
-_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def check_report(table: str, folder: Path, formats: Sequence[str], *, overwrite: bool) -> list[str]:
@@ -98,9 +97,8 @@ class Lines:
 
 def score_lines(report: Report) -> Lines:
     """The main table: the scores of every row, with the figures of the paper."""
-    signs = _signs(report)
     headings = ["Row"]
-    columns = [[Entry(row.name + signs.get(row.missing, "")) for row in report.rows]]
+    columns = [[Entry(row.name) for row in report.rows]]
     for metric in report.metrics:
         headings.append(LABELS[metric])
         columns.append([_score(row.cells.get(metric)) for row in report.rows])
@@ -110,8 +108,7 @@ def score_lines(report: Report) -> Lines:
             columns.append(list(map(Entry, _figures(papers))))
     if any(row.finished < row.planned for row in report.rows):
         headings.append("Runs")
-        counts = (f"{r.finished}/{r.planned}" if r.planned else NOTHING for r in report.rows)
-        columns.append(list(map(Entry, counts)))
+        columns.append([Entry(f"{row.finished}/{row.planned}") for row in report.rows])
     headings += ["Parameters", "Time of a run"]
     columns.append([Entry(size(row.parameters)) for row in report.rows])
     columns.append([Entry(duration(row.seconds)) for row in report.rows])
@@ -132,16 +129,6 @@ def difference_lines(report: Report) -> Lines:
         texts = [*names, *values, p_value(d.p_items), p_value(d.p_seeds)]
         lines.append(list(map(Entry, texts)))
     return Lines(headings, lines, words=headings.index("Difference"))
-
-
-def _signs(report: Report) -> dict[str, str]:
-    """Numbers of the reasons why rows were not run; several rows may share a reason."""
-    reasons = dict.fromkeys(row.missing for row in report.rows if row.missing)
-    return {reason: str(n).translate(_SUPERSCRIPT) for n, reason in enumerate(reasons, start=1)}
-
-
-def _footnotes(report: Report) -> list[str]:
-    return [f"{sign} Not run: {reason}" for reason, sign in _signs(report).items()]
 
 
 def _score(cell: Cell | None) -> Entry:
@@ -227,7 +214,7 @@ def _markdown_parts(report: Report, command: str) -> Iterator[str]:
     yield from map(_md_prose, filter(None, [source, report.note]))
     yield from ("## Scores", _md_table(score_lines(report)))
     count = "" if report.items is None else f" {report.items:,} {report.noun}."
-    yield from map(_md_prose, [_HOW_SCORED + count, *_footnotes(report)])
+    yield _md_prose(_HOW_SCORED + count)
     if report.remarks:
         yield _md_items(report.remarks)
     if report.differences:
@@ -316,17 +303,16 @@ _TEX = {
     # At the start of a table line these would be read as arguments of the \\ before them.
     **{sign: f"{{{sign}}}" for sign in "[]*"},
     **{"–": r"\textendash{}", "−": "$-$", "±": r"$\pm$", "†": r"$\dagger$", "…": r"\ldots{}"},
-    **{chr(new): rf"\textsuperscript{{{chr(old)}}}" for old, new in _SUPERSCRIPT.items()},
 }
 # Two hyphens in a name must not become a dash.
 _TEX_SIGN = re.compile("-(?=-)|" + "|".join(map(re.escape, _TEX)))
 
 
 def tex(report: Report) -> str:
-    """The table of scores, with its footnotes and remarks."""
+    """The table of scores, with the remarks."""
     source = f" Source: {_tex_prose(report.source.rstrip('.'))}." if report.source else ""
     caption = f"{_tex_prose(report.title.rstrip('.'))}.{source} {_tex(_HOW_SCORED)}"
-    notes = " \\\\\n  ".join(map(_tex_prose, (*_footnotes(report), *report.remarks)))
+    notes = " \\\\\n  ".join(map(_tex_prose, report.remarks))
     table = score_lines(report)
     lines = [
         r"% Needs \usepackage{adjustbox,booktabs}; non-Latin letters need XeLaTeX or LuaLaTeX.",

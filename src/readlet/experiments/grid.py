@@ -14,7 +14,7 @@ from typing import Any
 
 from readlet.data.sources import training_file
 from readlet.errors import ReadletError, bad_input
-from readlet.experiments.spec import MISSING, Changes, Table, load_table
+from readlet.experiments.spec import Changes, Table, load_table
 from readlet.experiments.store import known_sources, results_in
 from readlet.inference.model_folder import BUNDLED, reader_files
 from readlet.models.recipe_files import (
@@ -47,7 +47,6 @@ class Row:
 
     name: str
     changes: Changes
-    missing: str = ""  # the part that is still missing, so that the row cannot be run
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,6 @@ def expand(
     _check_parts(table, rows, base)
     runs, others = [], []
     for row, seed in itertools.product(rows, numbers):
-        if row.missing:
-            continue
         recipe = _recipe(table, base, row, seed, folders, changes)
         if not only or row.name in only:
             runs.append(Run(row.name, seed, recipe, run_key(recipe, known)))
@@ -128,14 +125,12 @@ def plan(
     seeds: int | None = None,
     changes: Sequence[str] = (),
     only_finished: bool = False,
-    only_shown: bool = False,
     check: Callable[[Table, Path], object] | None = None,
 ) -> tuple[Grid, Path]:
     """From the arguments of a command to the checked grid and the folder of its runs.
 
-    With `only_finished` the data files are not needed: finished runs store their digests. With
-    `only_shown` a part that every run needs may be missing. `check` gets the table and the folder
-    before any data file is read, to check the outputs.
+    With `only_finished` the data files are not needed: finished runs store their digests. `check`
+    gets the table and the folder before any data file is read, to check the outputs.
     """
     for folder in folders:
         if not folder.is_dir():
@@ -150,11 +145,6 @@ def plan(
     beside = [Path(source).parent] if Path(source).is_file() else []
     folders = [*folders, *beside]
     grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes, known=known)
-    if not grid.runs and not only_shown:
-        missing = next(row.missing for row in grid.rows if not only or row.name in only)
-        others = any(not row.missing for row in grid.rows)
-        remedy = "select other rows" if others else "run another table"
-        raise bad_input(source, "", f"needs {missing}", remedy)
     return grid, place
 
 
@@ -209,11 +199,10 @@ def _rows(table: Table) -> Iterator[Row]:
     axes = list(table.axes.values())
     for picked in _combinations(table):
         chosen = [choices[name] for choices, name in zip(axes, picked, strict=True)]
-        missing = table.missing or next((c[MISSING] for c in chosen if MISSING in c), "")
         changes: Changes = {}
         for change in chosen:
-            merge(changes, {key: value for key, value in change.items() if key != MISSING})
-        yield Row(_name(table, picked), changes, missing)
+            merge(changes, change)
+        yield Row(_name(table, picked), changes)
 
 
 def _combinations(table: Table) -> Iterable[Sequence[str]]:

@@ -40,7 +40,6 @@ class Cell:
 class ReportRow:
     name: str
     task: str  # empty without a finished run
-    missing: str  # the part that is still missing, so that the row cannot be run
     planned: int  # runs
     finished: int
     cells: dict[str, Cell]  # by metric; empty without a finished run
@@ -178,7 +177,6 @@ def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
             ReportRow(
                 name=row.name,
                 task=listed[0].task.name if listed else "",
-                missing=row.missing,
                 planned=len(grid.of_row(row.name)),
                 finished=len(listed),
                 cells=cells,

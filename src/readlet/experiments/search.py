@@ -66,9 +66,6 @@ def search(
         remedy = "add [search.ranges]"
         raise bad_input(grid.table.label, "search", "has no ranges to search", remedy)
     _refuse_several_processes()
-    if grid.rows[0].missing:
-        fault = f"the baseline needs {grid.rows[0].missing}"
-        raise bad_input(grid.table.label, "search", fault, "start with a row that can be run")
     base = grid.runs[0].recipe
     check_runs(out, inputs_of(base))
     _check_ranges(grid, settings)

@@ -25,8 +25,6 @@ from readlet.storage.stored_files import nearest, read_toml, shipped_files
 Changes = dict[str, Any]
 """Part of a recipe, nested as in its TOML: `{"training": {"ema": 0.0}}`."""
 Choices = dict[str, Changes]
-MISSING = "missing"
-"""A choice with this key cannot be run yet; its value names the missing part."""
 
 
 def _all_different(values: list[Any]) -> list[Any]:
@@ -116,9 +114,8 @@ class Small(_Part):
     set: Changes = {}
     """Changes for every run; they replace those of the table."""
     axes: dict[str, Choices] = {}
-    """Axes that replace those of the same name. In a table with a missing part they are substitutes
-    for it, with names of their own; likewise the note, the combinations, the baseline and the
-    pairs below."""
+    """Axes that replace those of the same name; likewise the note, the combinations, the baseline
+    and the pairs below."""
     note: str = ""
     combine: Combine | None = None
     baseline: str = ""
@@ -136,8 +133,6 @@ class Table(_Part):
     """The paper and table that it reproduces."""
     note: str = ""
     """Explanation for the readers of the table."""
-    missing: str = ""
-    """The missing part, if no row of this table can be run without it."""
     recipe: str
     """The recipe that the axes change."""
     combine: Combine = "each"
@@ -174,11 +169,8 @@ class Table(_Part):
         for name, choices in (*self.axes.items(), *small.items()):
             if not choices:
                 raise ValueError(f"axes.{name} has no choice")
-            for choice, changes in choices.items():
-                if not choice.strip():
-                    raise ValueError(f"axes.{name} has a choice without a name")
-                if not isinstance(changes.get(MISSING, ""), str):
-                    raise ValueError(f"axes.{name}, {choice!r}: missing must be a string")
+            if not all(map(str.strip, choices)):
+                raise ValueError(f"axes.{name} has a choice without a name")
         if self.small is not None:
             for name in self.small.axes:
                 if name not in self.axes:
@@ -189,8 +181,7 @@ class Table(_Part):
         """The small variant of this table, for the bundled corpus."""
         small = self.small
         if small is None:
-            remedy = "run another table" if self.missing else "run it without --small"
-            raise bad_input(self.label, "", "has no small variant", remedy)
+            raise bad_input(self.label, "", "has no small variant", "run it without --small")
         return self.model_copy(
             update={
                 "name": f"{self.name}-small",
@@ -203,7 +194,6 @@ class Table(_Part):
                 "note": small.note or self.note,
                 "baseline": small.baseline or self.baseline,
                 "compare": small.compare or self.compare,
-                "missing": "",
                 "paper": {},
             }
         )
