@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator, model_validator
 
 from readlet.errors import ReadletError
-from readlet.nn.normsoftmax.gamma import ALLOWED, check_gamma
+from readlet.nn.normsoftmax import ALLOWED, check_gamma
 from readlet.storage.sections import AffectsCompilation, Count, PartOfNetwork, Positive, Section
 from readlet.text.words import Windows
 

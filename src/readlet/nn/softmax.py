@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from readlet.errors import ReadletError
-from readlet.nn.normsoftmax.gamma import SIGMA_FLOOR, check_gamma
+from readlet.nn.normsoftmax import SIGMA_FLOOR, check_gamma
 
 MASKED = -1e30
 """The log-probability of a masked position.

@@ -30,12 +30,18 @@ from readlet.models.kinds import trainable_family
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
 from readlet.terminal import say
-from readlet.training.background import encoding_in_background
 from readlet.training.classification import ClassObjective
 from readlet.training.objective import Objective, TaskEvaluator
 from readlet.training.question_answering import SpanObjective
 from readlet.training.run_folder import NOTES, check_data, check_run_folder, claimed_folder
-from readlet.training.training_data import RecentData, TrainingData, data_files, prepare, read_split
+from readlet.training.training_data import (
+    RecentData,
+    TrainingData,
+    data_files,
+    encoding_in_background,
+    prepare,
+    read_split,
+)
 from readlet.training.warm_start import load_start, mix_in, scores_before, weights_of
 
 

@@ -1,6 +1,13 @@
-"""The data of a recipe: read, split into train, held-out and dev, and encoded."""
+"""The data of a recipe: read, split into train, held-out and dev, and encoded.
 
-from collections.abc import Sequence
+As a program it encodes the data of the recipe on its standard input into the cache.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +20,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.inference.trained_model import TrainedModel
 from readlet.models.classifier.recipe import ClassifierData
 from readlet.models.kinds import trainable_family
+from readlet.processes import own_command
 from readlet.recipe.recipe import Recipe, SpanData, fields_with, names_in
 from readlet.storage.sections import SourceFile
 from readlet.text.cache import cache_key, cached
@@ -203,3 +211,35 @@ def _read_part(recipe: Recipe, items: Items, path: Path, field: str) -> list[Any
     if not examples:
         raise bad_input(path, field, f"no {items.noun} in this file", "name another")
     return examples
+
+
+@contextmanager
+def encoding_in_background(recipe: Recipe) -> Iterator[None]:
+    """Another process encodes the data into the cache; wait for it at the end.
+
+    On a GPU this one compiles meanwhile: both take half a minute of one core. If the
+    helper fails, `prepare` does the work itself and reports the error.
+    """
+    command, null = own_command("readlet.training.training_data"), subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=null, stderr=null) as helper:
+        try:
+            with suppress(BrokenPipeError):  # it has died already
+                helper.stdin.write(recipe.model_dump_json().encode())  # type: ignore[union-attr]
+                helper.stdin.close()  # type: ignore[union-attr]
+            yield
+        except BaseException:
+            helper.kill()
+            raise
+
+
+def _main() -> None:
+    from readlet.models.recipe_files import parse_recipe
+    from readlet.training.warm_start import load_start
+
+    given = parse_recipe(json.loads(sys.stdin.buffer.read()), "standard input")
+    start, recipe = load_start(given)
+    prepare(recipe, start)
+
+
+if __name__ == "__main__":
+    _main()

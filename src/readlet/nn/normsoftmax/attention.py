@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from readlet.errors import ReadletError
-from readlet.nn.normsoftmax.gamma import check_gamma
+from readlet.nn.normsoftmax import check_gamma
 from readlet.nn.softmax import HALF_LIMIT, norm_softmax, one_over_sigma
 
 gpu: Any = None

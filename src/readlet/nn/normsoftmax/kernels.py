@@ -14,7 +14,7 @@ import os
 import triton
 import triton.language as tl
 
-from readlet.nn.normsoftmax.gamma import SIGMA_FLOOR
+from readlet.nn.normsoftmax import SIGMA_FLOOR
 from readlet.nn.softmax import HALF_LIMIT
 
 _HALF_LIMIT = tl.constexpr(HALF_LIMIT)

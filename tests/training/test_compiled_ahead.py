@@ -13,9 +13,8 @@ from readlet.models.kinds import family_of
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.qanet import EncoderBlock
 from readlet.text import cache
-from readlet.training.background import encoding_in_background
 from readlet.training.train import build_scorer
-from readlet.training.training_data import prepare
+from readlet.training.training_data import encoding_in_background, prepare
 
 
 @pytest.fixture(autouse=True)
