@@ -37,11 +37,16 @@ from typing import get_args
 
 from scipy.stats import binomtest
 
-from readlet.augmentation.relocation import Keep, Located, Lost, clue_texts
-from readlet.augmentation.relocation.alignment import Alignment
-from readlet.augmentation.relocation.cascade import agree, core, relocate_answer, stage_spans
-from readlet.augmentation.relocation.probe_texts import asked_sentences, place_of
-from readlet.augmentation.relocation.text_match import find_marked, occurrences
+from readlet.augmentation.relocation.cascade import (
+    Located,
+    Lost,
+    agree,
+    core,
+    relocate_answer,
+    stage_spans,
+)
+from readlet.augmentation.relocation.probe_texts import Keep, asked_sentences, place_of, probe_texts
+from readlet.augmentation.relocation.stages import Alignment, find_marked, occurrences
 from readlet.augmentation.translation.batch_translator import BatchTranslator
 from readlet.augmentation.translation.cache import Cache
 from readlet.augmentation.translation.engines import translator_for
@@ -129,10 +134,10 @@ def questions(
     texts = {example.context for example in examples}
     for example in examples:
         sentences = split_sentences(example.context)
-        texts.update(clue_texts(example, sentences, "all", has_links=pool.has_links(route)))
+        texts.update(probe_texts(example, sentences, "all", has_links=pool.has_links(route)))
     filled = pool.fill(sorted(texts), route)
     lost = ", ".join(f"{count} {loss}" for loss, count in filled.losses.items())
-    print(f"\n{name_of(route)}: {filled.sentences} sentences and clues; {lost or 'none is lost'}")
+    print(f"\n{name_of(route)}: {filled.sentences} sentences and probes; {lost or 'none is lost'}")
     labels = read_labels()
     for example in examples:
         context = pool.get(example.context, route)

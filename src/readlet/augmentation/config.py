@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal, get_args
 
-from readlet.augmentation.relocation.types import Keep
+from readlet.augmentation.relocation.probe_texts import Keep
 from readlet.augmentation.translation.types import LanguagePair, Route
 from readlet.errors import ReadletError
 from readlet.types import Example

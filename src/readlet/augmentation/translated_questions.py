@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from readlet.augmentation.config import AugmentationConfig, draw
-from readlet.augmentation.relocation import Relocated, clue_texts, relocate
+from readlet.augmentation.relocation.cascade import Relocated, relocate
+from readlet.augmentation.relocation.probe_texts import probe_texts
 from readlet.augmentation.translation.types import Range, TranslatedText
 from readlet.types import Example
 
@@ -63,7 +64,7 @@ def texts_to_translate(
             if example.context != context:
                 context, sentences = example.context, split(example.context)
                 yield context
-            yield from clue_texts(example, sentences, config.keep, has_links=has_links)
+            yield from probe_texts(example, sentences, config.keep, has_links=has_links)
 
 
 def translated(
@@ -84,7 +85,7 @@ def translated(
         relocated = relocate(
             example,
             text,
-            lambda clue: translate(clue).text,
+            lambda probe: translate(probe).text,
             language=config.language(language),
             keep=config.keep,
         )

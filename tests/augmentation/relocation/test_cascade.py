@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readlet.augmentation.relocation import Keep, Located, Loss, Lost, Stage, clue_texts, relocate
-from readlet.augmentation.relocation.cascade import relocate_answer
+from readlet.augmentation.relocation.cascade import (
+    Located,
+    Lost,
+    LostReason,
+    Stage,
+    relocate,
+    relocate_answer,
+)
+from readlet.augmentation.relocation.probe_texts import Keep, probe_texts
 from readlet.augmentation.translation.types import Link, SentencePair, TranslatedText
 from readlet.text.words import word_spans
 from readlet.types import Example, Span
@@ -77,11 +84,11 @@ SIGNS = "ab«»[]{}. ,'’é字漢かไทยء1-\n"
 @given(
     sources=st.lists(st.text(SIGNS, min_size=1, max_size=12), min_size=1, max_size=3),
     targets=st.lists(st.text(SIGNS, max_size=12), min_size=3, max_size=3),
-    clue=st.text(SIGNS, max_size=12),
+    probe=st.text(SIGNS, max_size=12),
     ends=st.tuples(st.integers(0, 40), st.integers(1, 20)),
 )
 def test_laws_hold_whatever_the_engine_gives(
-    sources: list[str], targets: list[str], clue: str, ends: tuple[int, int]
+    sources: list[str], targets: list[str], probe: str, ends: tuple[int, int]
 ) -> None:
     source, text, pairs = "", "", []
     for one, other in zip(sources, targets, strict=False):
@@ -92,10 +99,10 @@ def test_laws_hold_whatever_the_engine_gives(
     answer = Span(start, source[start : start + ends[1]])
     kept = {}
     for keep in ("strict", "verified", "all"):
-        one_found = relocate_answer(answer, context, lambda _: clue, language="es", keep=keep)
+        one_found = relocate_answer(answer, context, lambda _: probe, language="es", keep=keep)
         kept[keep] = isinstance(one_found, Located)
         if isinstance(one_found, Lost):
-            assert one_found.reason in Loss
+            assert one_found.reason in LostReason
             continue
         span = one_found.span
         assert span.text
@@ -155,7 +162,9 @@ def test_strict_is_the_rule_of_the_paper(made: Any) -> None:
     copied = located(made, context, answer_of(context, "Ada"), "strict")
     assert (copied.span, copied.stages, copied.verified) == (Span(0, "Ada"), (Stage.EXACT,), False)
     other_ending = answer_of(context, "green lamp")
-    assert found(made, context, other_ending, "strict") == Lost(other_ending, Loss.NOT_IN_CONTEXT)
+    assert found(made, context, other_ending, "strict") == Lost(
+        other_ending, LostReason.NOT_IN_CONTEXT
+    )
     assert located(made, context, other_ending, "verified").verified
 
 
@@ -182,17 +191,17 @@ def test_one_kind_of_evidence_is_not_verified() -> None:
     best = relocate_answer(answer, context, translate, language="de", keep="all")
     assert best == Located(Span(8, "wie der Blitz"), (Stage.EXACT,), verified=False)
     verified = relocate_answer(answer, context, translate, language="de", keep="verified")
-    assert verified == Lost(answer, Loss.NOT_VERIFIED)
+    assert verified == Lost(answer, LostReason.NOT_VERIFIED)
 
 
 def test_an_inexact_stage_does_not_end_in_the_next_phrase() -> None:
     source, target = "From the white lamp, the king came.", "Del lámpara blanca, el rey vino."
     context = TranslatedText(source, target, (SentencePair((0, 35), (0, 32)),))
-    clues = {"the white lamp": "El lámpara blanco", "white": "blanco", "lamp": "lámpara"}
+    probes = {"the white lamp": "El lámpara blanco", "white": "blanco", "lamp": "lámpara"}
     one = relocate_answer(
         Span(5, "the white lamp"),
         context,
-        lambda text: clues.get(text, ""),
+        lambda text: probes.get(text, ""),
         language="es",
         keep="verified",
     )
@@ -224,11 +233,11 @@ def test_all_answers_of_a_question(made: Any, keep: Keep) -> None:
         "q", "What?", context, (*gold, gold[0]), plausible_answers=(answer_of(context, "bridge"),)
     )
     text = made.translated(context, made.sentences(context))
-    asked = set(clue_texts(example, made.sentences(context), keep))
+    asked = set(probe_texts(example, made.sentences(context), keep))
 
-    def translate(clue: str) -> str:
-        assert clue in asked
-        return str(made.sentence(clue))
+    def translate(probe: str) -> str:
+        assert probe in asked
+        return str(made.sentence(probe))
 
     result = relocate(example, text, translate, language="", keep=keep)
     strict = keep == "strict"  # inflected words are not found
@@ -244,11 +253,11 @@ def test_single_words_are_not_asked_for_where_there_are_links() -> None:
     )
     pair = SentencePair((0, len(source)), (0, len(target)), links)
     example = Example("q", "What?", source, (answer_of(source, "lamp"),))
-    asked = set(clue_texts(example, [(0, len(source))], "all", has_links=True))
+    asked = set(probe_texts(example, [(0, len(source))], "all", has_links=True))
     assert asked == {"lamp", "Ada lit the [lamp].", "Ada lit the «lamp»."}
 
-    def translate(clue: str) -> str:
-        assert clue in asked
+    def translate(probe: str) -> str:
+        assert probe in asked
         return "candil"
 
     text = TranslatedText(source, target, (pair,))
@@ -268,19 +277,19 @@ def test_spans_that_agree_go_before_one_that_the_links_of_an_engine_allow() -> N
         source, target, (SentencePair((0, len(source)), (0, len(target)), links),)
     )
     answer = answer_of(source, "metric unit of electric force")
-    clues = {
+    probes = {
         answer.text: "unité métrique de force électrique",
         f"It has the [{answer.text}].": "Elle porte l'unité [métrique de force électrique].",
         f"It has the «{answer.text}».": "",
     }
-    one = relocate_answer(answer, context, clues.__getitem__, language="fr", keep="verified")
+    one = relocate_answer(answer, context, probes.__getitem__, language="fr", keep="verified")
     assert isinstance(one, Located)
     assert one.span == answer_of(target, "unité métrique de force électrique")
 
 
 def test_a_question_without_an_answer_has_nothing_to_lose(made: Any) -> None:
     example = Example("q", "What?", "Ada saw a lamp.", is_impossible=True)
-    assert list(clue_texts(example, [(0, 15)], "all")) == []
+    assert list(probe_texts(example, [(0, 15)], "all")) == []
     result = relocate(
         example, made.translated(example.context, [(0, 15)]), str, language="", keep="verified"
     )
@@ -290,13 +299,13 @@ def test_a_question_without_an_answer_has_nothing_to_lose(made: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "target", "reason"),
     [
-        (Span(-1, "lamp"), "Una lámpara.", Loss.NO_OFFSET),
-        (Span(3, "lamp"), "Una lámpara.", Loss.NO_OFFSET),
-        (Span(2, "lamp"), "", Loss.NO_TRANSLATION),
-        (Span(2, "lamp"), "Otra cosa.", Loss.NOT_FOUND),
+        (Span(-1, "lamp"), "Una lámpara.", LostReason.NO_OFFSET),
+        (Span(3, "lamp"), "Una lámpara.", LostReason.NO_OFFSET),
+        (Span(2, "lamp"), "", LostReason.NO_TRANSLATION),
+        (Span(2, "lamp"), "Otra cosa.", LostReason.NOT_FOUND),
     ],
 )
-def test_every_loss_has_a_reason(answer: Span, target: str, reason: Loss) -> None:
+def test_every_loss_has_a_reason(answer: Span, target: str, reason: LostReason) -> None:
     context = TranslatedText("A lamp.", target, (SentencePair((0, 7), (0, len(target))),))
     example = Example("q", "What?", context.source, (answer,))
     result = relocate(example, context, lambda _: "", language="es", keep="verified")

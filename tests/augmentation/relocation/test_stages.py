@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from readlet.augmentation.relocation.alignment import Alignment, _best_run, word_similarity
 from readlet.augmentation.relocation.cascade import agree, core
 from readlet.augmentation.relocation.probe_texts import (
     BRACKETS,
@@ -14,11 +13,14 @@ from readlet.augmentation.relocation.probe_texts import (
     asked_sentences,
     place_of,
 )
-from readlet.augmentation.relocation.text_match import (
+from readlet.augmentation.relocation.stages import (
+    Alignment,
+    _best_run,
     find_by_bigrams,
     find_exact,
     find_inflected,
     find_marked,
+    word_similarity,
 )
 from readlet.augmentation.translation.types import Link, SentencePair, TranslatedText
 from readlet.types import Span

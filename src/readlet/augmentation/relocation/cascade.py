@@ -1,32 +1,83 @@
-"""When two stages mean the same words.
-
-The stages in order, and what is kept of what they find.
-"""
+"""The stages in order: what they find, when two of them mean the same words, and what is kept."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
-from readlet.augmentation.relocation.alignment import Alignment
 from readlet.augmentation.relocation.probe_texts import (
     BRACKETS,
     GUILLEMETS,
     AskedSentence,
+    Keep,
     Place,
     WordRange,
     asked_sentences,
     place_of,
 )
-from readlet.augmentation.relocation.text_match import (
+from readlet.augmentation.relocation.stages import (
+    Alignment,
     find_by_bigrams,
     find_exact,
     find_inflected,
     find_marked,
     occurrences,
 )
-from readlet.augmentation.relocation.types import Keep, Located, Loss, Lost, Relocated, Stage
 from readlet.augmentation.translation.types import TranslatedText
 from readlet.text.languages import FUNCTION_WORDS
 from readlet.text.words import word_spans, words
 from readlet.types import Example, Span
+
+
+class Stage(StrEnum):
+    """A way to find an answer, from the most to the least certain."""
+
+    BRACKETS = "brackets"  # signs around the answer that survive translation, as words
+    EXACT = "exact"  # the answer, translated alone
+    INFLECTED = "inflected"  # the same except for case, accents, endings and border words
+    ALIGNED = "aligned"  # the words that the answer's words became
+    GUILLEMETS = "guillemets"  # such signs again, as white space: words may move across them
+    BIGRAMS = "bigrams"  # the rule of QANet: words that share character 2-grams with the answer
+
+
+class LostReason(StrEnum):
+    """Why an answer is lost."""
+
+    NO_OFFSET = "the data does not give the answer's place"
+    NO_TRANSLATION = "the translation of its sentence or of the answer is empty"
+    NOT_IN_CONTEXT = "the translated answer is not in the translated context"
+    NOT_FOUND = "no stage finds it"
+    NOT_VERIFIED = "no two stages agree on it"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """An answer in the translated context; the span is whole words wherever words have spaces."""
+
+    span: Span
+    stages: tuple[Stage, ...]  # those that agree on the span, the most certain first
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An answer that is not kept."""
+
+    answer: Span  # in the original context
+    reason: LostReason
+
+
+@dataclass(frozen=True, slots=True)
+class Relocated:
+    """What became of the answers of one question, repeated ones once.
+
+    The question is lost if it had answers and none of them is located.
+    """
+
+    answers: tuple[Located, ...]
+    plausible_answers: tuple[Located, ...]
+    lost: tuple[Lost, ...]  # gold answers
+    lost_plausible: tuple[Lost, ...]
+
 
 # Articles and prepositions of one letter or two; they tell no language, so they are not there.
 _SHORT_WORDS = {"en": "a an", "es": "a", "fr": "à", "it": "a", "pt": "à às"}
@@ -78,7 +129,7 @@ def relocate(
 ) -> Relocated:
     """The answers of a question, plausible ones too, in the translation of its context.
 
-    `translate` gives the translation of each of the example's `clue_texts` along the same route,
+    `translate` gives the translation of each of the example's `probe_texts` along the same route,
     and `language` is the last one of it.
     """
 
@@ -105,18 +156,18 @@ def relocate_answer(
 ) -> Located | Lost:
     """One answer in the translated context, or why it is lost."""
     if not answer.is_in(context.source):
-        return Lost(answer, Loss.NO_OFFSET)
+        return Lost(answer, LostReason.NO_OFFSET)
     asked = asked_sentences(context.source, answer, [pair.source for pair in context.sentences])
     place = place_of(asked, context)
     if not place.asked or not place.target:
-        return Lost(answer, Loss.NO_TRANSLATION)
+        return Lost(answer, LostReason.NO_TRANSLATION)
     if keep == "strict":
         return _strict(answer, context, place, translate)
     located = _search(answer, place, asked, translate, language)
     if located is None:
-        return Lost(answer, Loss.NOT_FOUND)
+        return Lost(answer, LostReason.NOT_FOUND)
     if keep == "verified" and not located.verified:
-        return Lost(answer, Loss.NOT_VERIFIED)
+        return Lost(answer, LostReason.NOT_VERIFIED)
     return located
 
 
@@ -201,6 +252,6 @@ def _strict(
     folded = [context.text[start:end].casefold() for start, end in there]
     found = [(there[first][0], there[last - 1][1]) for first, last in occurrences(folded, wanted)]
     if not found:
-        return Lost(answer, Loss.NOT_IN_CONTEXT)
+        return Lost(answer, LostReason.NOT_IN_CONTEXT)
     start, end = min(found, key=lambda span: abs(span[0] - place.target[0][0]))
     return Located(Span(start, context.text[start:end]), (Stage.EXACT,), verified=False)

@@ -5,11 +5,20 @@ The sentences of an answer beside their translations, in words.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from readlet.augmentation.relocation.types import Keep
 from readlet.augmentation.translation.types import Link, Range, TranslatedText
 from readlet.text.words import snap, word_spans
 from readlet.types import Example, Span
+
+Keep = Literal["strict", "verified", "all"]
+"""Which located answers are kept.
+
+strict: the translated answer, case aside, stands in the translated context: the rule of
+Signorelli and Sirocchi.
+verified: two independent kinds of evidence agree on the span.
+all: whatever the best stage found.
+"""
 
 WordRange = tuple[int, int]
 """Words [first, last) of a list of words."""
@@ -64,7 +73,7 @@ def asked_sentences(
     return tuple(asked)
 
 
-def clue_texts(
+def probe_texts(
     example: Example, sentences: Sequence[Range], keep: Keep, *, has_links: bool = False
 ) -> Iterator[str]:
     """All texts besides the context that `relocate` will ask for; some may be repeated.
