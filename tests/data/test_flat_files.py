@@ -113,12 +113,6 @@ def test_delimiters(tmp_path: Path, delimiter: str, header: list[str]) -> None:
     assert example.answers == (Span(0, "Ada, Bob; and"),)
 
 
-def test_excel_names_the_delimiter(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("sep=;\nquestion;context;answer\nWho?;Ada, Bob.;Ada, Bob\n")
-    assert [e.answers for e in read_examples(path)] == [(Span(0, "Ada, Bob"),)]
-
-
 def test_a_delimiter_in_a_mapped_name(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text('ask;"story, whole";x,y,z\nWho?;Ada came.;1\n')
@@ -424,7 +418,7 @@ def test_remedies_for_commands_without_options(tmp_path: Path) -> None:
         list(read_examples(path, DataFormat()))
 
 
-@pytest.mark.parametrize("before", ["\n", "\r\n\n", ",,\n", "\n;;\n", " \nsep=,\n"])
+@pytest.mark.parametrize("before", ["\n", "\r\n\n", ",,\n", "\n;;\n"])
 @pytest.mark.parametrize("delimiter", ",;")
 def test_empty_lines_before_the_header(tmp_path: Path, before: str, delimiter: str) -> None:
     path = tmp_path / "rows.csv"

@@ -52,10 +52,11 @@ def test_tables_are_read_back_exactly(
     example_lists: SearchStrategy[list[Example]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """Any number of answers, offsets, quotes and line ends: law 1 survives every format."""
+    """Any number of answers, offsets, quotes and line ends: offsets survive every format."""
     drawn = data.draw(example_lists)
     # A table has labels for all rows or for none. CSV has no empty ids: a row number replaces them.
-    examples = [replace(e, id=e.id or "x") for e in drawn if e.is_labelled == drawn[0].is_labelled]
+    named = [replace(e, id=e.id if e.id.strip() else "x") for e in drawn]
+    examples = [e for e in named if e.is_labelled == named[0].is_labelled]
     path = tmp_path_factory.getbasetemp() / name
     write_examples(path, examples)
     assert list(read(path)) == examples
@@ -66,10 +67,10 @@ def test_what_a_table_cannot_store_is_refused(
     tmp_path: Path, sound: list[Example], name: str
 ) -> None:
     unlabelled = Example("u", "Who?", "Ada came.", is_labelled=False)
-    with pytest.raises(ReadletError, match=r"question 'u': \w+ cannot store .*; write a .jsonl"):
+    with pytest.raises(ReadletError, match=r"'u': \w+ cannot store .*; write a .jsonl"):
         write_examples(tmp_path / name, [*sound, unlabelled])
     half = replace(sound[0], context=sound[0].context + "\ud83d")
-    with pytest.raises(ReadletError, match=r"unpaired surrogate.*--fix"):
+    with pytest.raises(ReadletError, match="unpaired surrogate"):
         write_examples(tmp_path / name, [half])
     assert list(tmp_path.iterdir()) == []
     write_examples(tmp_path / name, [unlabelled])
@@ -80,7 +81,7 @@ def test_a_long_article_is_written_in_parts(
     tmp_path: Path, sound: list[Example], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows without titles would be one article, which must fit into memory."""
-    monkeypatch.setattr("readlet.data.squad._MAX_ARTICLE", 100)
+    monkeypatch.setattr("readlet.data.json_files._MAX_ARTICLE", 100)
     path = tmp_path / "a.json"
     rows = [replace(sound[0], id=str(n), context=f"{sound[0].context} {n}") for n in range(9)]
     write_examples(path, rows)

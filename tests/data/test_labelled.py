@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from readlet.data import content_of, read, read_examples, read_labelled, read_sentences
 from readlet.data.columns import DataFormat, parse_columns
 from readlet.data.writing import write_sentences
-from readlet.errors import ReadletError
+from readlet.errors import InputError, ReadletError
 from readlet.types import Sentence
 
 ROWS = [
@@ -64,9 +64,9 @@ def test_read_write_read_is_the_identity(
 def test_what_a_table_cannot_store_is_refused(tmp_path: Path, name: str) -> None:
     if "parquet" in name:
         pytest.importorskip("pyarrow")
-    with pytest.raises(ReadletError, match=r"row 'a': .*single texts and pairs.*jsonl"):
+    with pytest.raises(ReadletError, match=r"'a': .*single texts and pairs.*jsonl"):
         write_sentences(tmp_path / name, [*ROWS, *PAIRS])
-    with pytest.raises(ReadletError, match=r"row 'h': .*unpaired surrogate.*jsonl"):
+    with pytest.raises(ReadletError, match=r"'h': .*unpaired surrogate.*jsonl"):
         write_sentences(tmp_path / name, [Sentence("h", "\ud83d", "1")])
     assert list(tmp_path.iterdir()) == []
 
@@ -272,10 +272,6 @@ def test_hub(tmp_path: Path) -> None:
         ('"dull walk\tneg\nbright "\tpos\n', ['"dull walk', 'bright "']),
         ('"fine" day\tpos\n', ['"fine" day']),
         ('"whole"\tpos\n', ['"whole"']),
-        # Quoted by a program that quotes where it must.
-        ('"He said ""no"""\tpos\n', ['He said "no"']),
-        ('"a\tb"\tpos\n', ["a\tb"]),
-        ('"a\nb"\tpos\nc\tneg\n', ["a\nb", "c"]),
         ("a\u2028b\tpos\n", ["a\u2028b"]),  # no end of a line
     ],
 )
@@ -289,7 +285,6 @@ def test_quotes_in_tsv(tmp_path: Path, rows: str, texts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("rows", "texts", "places"),
     [
-        ('1\t"a\nb"\n0\tc\n', ["a\nb", "c"], []),
         ('1\t"a\n0\tc "\n', ['"a', 'c "'], []),
         ('1\t"a\nb\n0\tc\n', ['"a', "c"], ["line 3"]),
         ("1\ta\tb\n0\tc\n", ["c"], ["line 2"]),
@@ -317,12 +312,10 @@ def test_a_stray_quote_takes_no_longer_than_another_row(tmp_path: Path) -> None:
 
 def test_too_many_tabs(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.tsv", "text\tlabel\nfine\tpos\nnot\tfine\tneg\n")
-    with pytest.raises(ReadletError) as caught:
+    with pytest.raises(InputError) as caught:
         read_labelled(path)
-    assert str(caught.value) == (
-        f"{path}: line 3: 3 cells under 2 column names; separate cells with one tab, and put a "
-        f"text with tabs in quotes (`readlet data check {path}` lists all malformed rows)"
-    )
+    assert (caught.value.source, caught.value.place) == (path, "line 3")
+    assert "data check" in caught.value.remedy
 
 
 # --- validation -----------------------------------------------------------------------------------

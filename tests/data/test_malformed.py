@@ -84,8 +84,7 @@ def test_lines_are_read_again_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that many unclosed quotes take linear time; the lines that are lost are counted."""
-    monkeypatch.setattr("readlet.data.csv_files.MAX_PIECE", 200)
-    monkeypatch.setattr("readlet.data.csv_files.MAX_PIECE", 200)
+    monkeypatch.setattr("readlet.data.tables.MAX_PIECE", 200)
     path = tmp_path / "rows.csv"
     path.write_text(CSV + '1,"a,b,b\n' + "2,a,b,b\n" * 40)
     assert read_both(path) == (["2"] * 15, ["line 2 and the next 25"])

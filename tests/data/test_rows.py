@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from readlet.data import read, read_examples
-from readlet.data.columns import DataFormat, parse_columns
-from readlet.data.csv_files import read_csv
-from readlet.data.json_files import read_jsonl
-from readlet.data.parquet_files import read_parquet
+from readlet.data.columns import PLAIN, DataFormat, parse_columns
 from readlet.errors import ReadletError
 from readlet.types import NO_OFFSET, Example, Span
 
@@ -25,6 +22,12 @@ FERRY = Example(
     language="en",
 )
 NOBODY = Example("f2", "Who steers it?", CONTEXT, is_impossible=True, title="Ferries")
+
+
+def questions(path: Path, data_format: DataFormat = PLAIN) -> list[Example]:
+    items = list(read(path, data_format))
+    assert all(isinstance(item, Example) for item in items)
+    return items  # type: ignore[return-value]
 
 
 def test_jsonl(tmp_path: Path) -> None:
@@ -47,7 +50,7 @@ def test_jsonl(tmp_path: Path) -> None:
         },
     ]
     path.write_text("\n\n".join(map(json.dumps, rows)))  # blank lines are allowed
-    assert list(read_jsonl(path)) == [FERRY, NOBODY]
+    assert questions(path) == [FERRY, NOBODY]
 
 
 def test_answers_in_columns_as_datasets_store_them(tmp_path: Path) -> None:
@@ -58,11 +61,11 @@ def test_answers_in_columns_as_datasets_store_them(tmp_path: Path) -> None:
     }
     row = {"id": "f1", "question": FERRY.question, "context": CONTEXT, "answers": answers}
     path.write_text(json.dumps(row))
-    assert next(read_jsonl(path)).answers == FERRY.answers
+    assert questions(path)[0].answers == FERRY.answers
     answers["answer_start"].pop()
     path.write_text(json.dumps(row))
     with pytest.raises(ReadletError, match="line 1: 2 answer texts but 1 starts"):
-        list(read_jsonl(path))
+        questions(path)
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t"])
@@ -77,7 +80,7 @@ def test_csv_with_quotes_and_line_ends_in_cells(
         answers = json.dumps([{"text": a.text, "answer_start": a.start} for a in FERRY.answers])
         writer.writerow(["f1", FERRY.question, CONTEXT, answers, "False", "Ferries"])
         writer.writerow(["f2", NOBODY.question, CONTEXT, "", "true", "Ferries"])
-    ferry, nobody = read_csv(path)
+    ferry, nobody = questions(path)
     assert ferry == Example("f1", FERRY.question, CONTEXT, FERRY.answers, title="Ferries")
     assert nobody == NOBODY
 
@@ -88,7 +91,7 @@ def test_csv_with_other_names_and_numbers_that_are_text(tmp_path: Path) -> None:
     columns = parse_columns(
         ["id=nr", "question=ask", "context=passage", "answer=gold", "answer_start=at"]
     )
-    assert list(read_csv(path, DataFormat(columns))) == [
+    assert list(questions(path, DataFormat(columns))) == [
         Example("1", "When?", "1904 it was", (Span(0, "1904"),)),
         Example("2", "Why?", "1904 it was", is_impossible=True),
     ]
@@ -101,7 +104,7 @@ def test_answer_without_start_needs_a_single_occurrence(tmp_path: Path) -> None:
         for answer in ("blue", "red", "green")
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
-    starts = [example.answers[0].start for example in read_jsonl(path)]
+    starts = [example.answers[0].start for example in questions(path)]
     assert starts == [5, -1, -1]  # `data check` finds -1, and can repair it
 
 
@@ -124,9 +127,9 @@ def test_parquet(tmp_path: Path) -> None:
     parquet.write_table(table, path)
     assert list(read(path, DataFormat({"context": "passage"}))) == [FERRY, NOBODY]
     with pytest.warns(UserWarning, match="column 'passage' is read as 'context'"):
-        assert list(read_parquet(path)) == [FERRY, NOBODY]
+        assert questions(path) == [FERRY, NOBODY]
     with pytest.raises(ReadletError, match=r"no column 'text' .*--column context=NAME"):
-        list(read_parquet(path, DataFormat({"context": "text"})))
+        list(questions(path, DataFormat({"context": "text"})))
     content = path.read_bytes()
     path.write_bytes(content[:-20])
     with pytest.raises(ReadletError, match="damaged Parquet"):
@@ -203,7 +206,7 @@ def test_bad_line_of_jsonl(tmp_path: Path, line: str, place: str, fault: str) ->
     path = tmp_path / "rows.jsonl"
     path.write_text('{"question": "Q", "context": "c"}\n' + line + "\n")
     with pytest.raises(ReadletError, match=rf"rows\.jsonl: {place}: .*{fault}.*; \w"):
-        list(read_jsonl(path))
+        questions(path)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +222,7 @@ def test_bad_row_of_csv(tmp_path: Path, row: str, place: str, fault: str) -> Non
     path = tmp_path / "rows.csv"
     path.write_text(f"id,question,context\n{row}\n")
     with pytest.raises(ReadletError, match=rf"rows\.csv: {place}: {fault}.*; \w"):
-        list(read_csv(path))
+        questions(path)
 
 
 @pytest.mark.parametrize("pair", ["context", "context=", "=passage", "colour=red"])
@@ -263,7 +266,7 @@ def test_the_order_of_lines_does_not_matter(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     for order in permutations(rows):
         path.write_text("".join(json.dumps(row) + "\n" for row in order))
-        impossible = {item.id: item.is_impossible for item in read_jsonl(path)}
+        impossible = {item.id: item.is_impossible for item in questions(path)}
         assert impossible == {"none": False, "empty": True, "null": True, "ada": False}
 
 
@@ -380,7 +383,7 @@ def test_answers_may_be_plain_text(
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(f'question,context,answers\nWho?,{context},"{cell}"\n')
-    (example,) = read_csv(path)
+    (example,) = questions(path)
     assert example.answers == answers
     assert example.is_impossible == (not answers)
 
@@ -389,7 +392,7 @@ def test_plain_answers_with_starts(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     rows = "Who?,Ada saw Ada.,Ada,8\nWho?,Ada saw Ada.,Ada,0\nWho?,Ada saw Ada.,,0\n"
     path.write_text(f"question,context,answers,answer_start\n{rows}")
-    found = [example.answers for example in read_csv(path)]
+    found = [example.answers for example in questions(path)]
     assert found == [(Span(8, "Ada"),), (Span(0, "Ada"),), ()]
 
 
@@ -397,13 +400,13 @@ def test_damaged_lists_are_no_plain_text(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text('question,context,answers\nWho?,Ada came.,"[""Ada"""\n')
     with pytest.raises(ReadletError, match="'answers' is not a list"):
-        list(read_csv(path))
+        questions(path)
 
 
 def test_a_column_named_for_a_field_is_no_other_field(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("question,context,answers\nWho?,Ada came.,Bo\n")
-    (example,) = read_csv(path, DataFormat(parse_columns(["answer=answers"])))
+    (example,) = questions(path, DataFormat(parse_columns(["answer=answers"])))
     assert example.answers == (Span(NO_OFFSET, "Bo"),)
     with pytest.raises(ReadletError, match=r"no column 'context' \(it has question, context"):
-        list(read_csv(path, DataFormat(parse_columns(["title=context"]))))
+        list(questions(path, DataFormat(parse_columns(["title=context"]))))

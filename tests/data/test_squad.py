@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from readlet.data import read_examples, write_examples
-from readlet.data.json_files import read_json
+from readlet.data import read, read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.types import Example, Span
 
@@ -47,7 +46,7 @@ def test_version_1(tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.write_text(json.dumps(VERSION_1))
     golds = (Span(22, "the Arn"), Span(26, "Arn"), Span(26, "Arn"))
-    assert list(read_json(path)) == [
+    assert list(read(path)) == [
         Example("m1", "Which river?", CONTEXT, golds, is_impossible=False, title="Mills")
     ]
 
@@ -71,7 +70,7 @@ def test_version_2(tmp_path: Path, squad_text: Callable[..., str]) -> None:
     ]
     path = tmp_path / "dev.json"
     path.write_text(squad_text(CONTEXT, questions, version="v2.0"))
-    no, yes = read_json(path)
+    no, yes = (item for item in read(path) if isinstance(item, Example))
     assert no.is_impossible
     assert no.answers == ()
     assert no.plausible_answers == (Span(0, "Two"),)
@@ -85,7 +84,7 @@ def test_gzip_under_any_name(tmp_path: Path) -> None:
     zipped.write_bytes(gzip.compress(plain.read_bytes()))
     odd = tmp_path / "zipped-but-says.json"
     odd.write_bytes(zipped.read_bytes())
-    assert list(read_json(plain)) == list(read_json(zipped)) == list(read_json(odd)) != []
+    assert list(read(plain)) == list(read(zipped)) == list(read(odd)) != []
 
 
 def test_optional_keys(tmp_path: Path) -> None:
@@ -95,7 +94,7 @@ def test_optional_keys(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"note": {"data": 1}, "data": [article], "made": 2024.5}))
     # Without a flag, a question without answers is impossible.
-    assert list(read_json(path)) == [Example("7", "Q", "C", is_impossible=True, language="de")]
+    assert list(read(path)) == [Example("7", "Q", "C", is_impossible=True, language="de")]
 
 
 def test_written_file_has_the_official_form(tmp_path: Path, sound: list[Example]) -> None:
@@ -135,7 +134,7 @@ def test_wrong_shape_is_reported_with_its_place(
     path = tmp_path / "odd.json"
     path.write_text(json.dumps({"data": data}))
     with pytest.raises(ReadletError, match=rf"odd\.json: {place}: .*{fault}.*; \w"):
-        list(read_json(path))
+        list(read(path))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +158,7 @@ def test_wrong_value_is_reported_with_its_question(
     path = tmp_path / "odd.json"
     path.write_text(squad_text("a river", [GOOD | change]))
     with pytest.raises(ReadletError, match=rf"odd\.json: {place}: .*{fault}.*; \w"):
-        list(read_json(path))
+        list(read(path))
 
 
 def test_answer_must_be_at_its_offset(tmp_path: Path, squad_text: Callable[..., str]) -> None:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from readlet.data.glue import Task
+from readlet.data.tables import Task
 from readlet.evaluation.classification import (
     CLASS_METRICS,
     PEARSON,

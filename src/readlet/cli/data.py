@@ -134,7 +134,7 @@ def convert(
     Texts have the columns `id`, `text`, `second` and `label`; .json is a list of records.
     """
     from readlet.data.columns import DataFormat
-    from readlet.data.convert import convert as convert_files
+    from readlet.data.writing import convert as convert_files
 
     data_format = DataFormat.parse(column, encoding)
     done = convert_files(files, out, data_format, overwrite=overwrite)

@@ -7,8 +7,7 @@ from readlet.data.datasets import (
     read_questions,
     read_sentences,
 )
-from readlet.data.items import read
-from readlet.data.sources import source_path
+from readlet.data.sources import read, source_path
 from readlet.data.writing import write_examples
 
 __all__ = [

@@ -1,10 +1,7 @@
-"""Unique ids: a number is appended to repeated ones.
+"""Data sets: validated questions, or texts with labels, with unique ids.
 
-Ids may repeat: rows without ids are numbered per file, and translations keep their ids.
-
-Validated questions of files.
-
-Validated texts with labels.
+Ids may repeat in files: rows without ids are numbered per file, and translations keep their ids.
+A number is appended to repeated ones.
 """
 
 import warnings
@@ -13,22 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from readlet.data.answer_offsets import nearest_place, occurrences
 from readlet.data.columns import PLAIN, Content, DataFormat, NoColumnError
-from readlet.data.items import read, read_named
-from readlet.data.sources import for_source, has_columns
+from readlet.data.sources import for_source, has_columns, read, read_named
+from readlet.data.tables import Item
 from readlet.errors import InputError, ReadletError, bad_input
 from readlet.text.labels import place_of
 from readlet.types import NO_OFFSET, Example, Sentence, Span
 
 if TYPE_CHECKING:
     import numpy as np
-
-
-Item = TypeVar("Item", Example, Sentence)
 
 
 def with_own_ids(examples: Sequence[Item]) -> list[Item]:
@@ -88,8 +82,8 @@ class StreamedIds:
     def new_id(self, preferred: str, of: str) -> str:
         """An id for an item made from the one with the id `of`: neither in the stream nor given.
 
-        The preferred one, unless it is taken. It must differ for every item of the stream, but for
-        those with the same id.
+        The preferred one, unless it is taken. It must differ for every item of the stream, except
+        for those with the same id.
         """
         is_free = not _contains(self._known, preferred)
         if is_free and not _contains(self._repeated, of):
@@ -117,8 +111,25 @@ def _contains(digests: "np.ndarray[tuple[int], np.dtype[np.uint64]]", identity: 
     return place < len(digests) and bool(digests[place] == digest)
 
 
+def only_questions(source: str | Path, items: Iterable[Example | Sentence]) -> Iterator[Example]:
+    """The items of a source; an error if it has texts with labels."""
+    for item in items:
+        if not isinstance(item, Example):
+            raise bad_input(source, "", "contains texts, not questions", "give question data")
+        yield item
+
+
+def only_texts(source: str | Path, items: Iterable[Example | Sentence]) -> Iterator[Sentence]:
+    """The items of a source; an error if it has questions."""
+    for item in items:
+        if not isinstance(item, Sentence):
+            fault = "contains questions, not texts with labels"
+            raise bad_input(source, "", fault, "give texts with labels")
+        yield item
+
+
 def read_examples(source: str | Path, data_format: DataFormat | None = None) -> Iterator[Example]:
-    """Stream validated questions: every answer is at its offset (law 1).
+    """Stream validated questions: every answer is at its offset.
 
     A question has text, and either has answers or is marked impossible. Anything else raises an
     error.
@@ -126,16 +137,15 @@ def read_examples(source: str | Path, data_format: DataFormat | None = None) -> 
     Omit `data_format` where the user can name neither columns nor an encoding: errors about them
     then suggest another remedy.
     """
-    for number, item in enumerate(read_named(source, data_format)):
-        if not isinstance(item, Example):
-            raise bad_input(source, "", "contains texts, not questions", "give question data")
+    for number, item in enumerate(only_questions(source, read_named(source, data_format))):
         for field, text in (("question", item.question), ("context", item.context)):
             if not text.strip():
                 place = f"question {item.id!r}"
                 raise bad_input(source, place, f"the {field} has no text", _fix_remedy(source))
         if not item.answers and not item.is_impossible:
             if not item.is_labelled and not number:
-                _require_labels(source, data_format)
+                unlabelled = "its questions are unlabelled"
+                _require_labels(source, data_format, "answer", unlabelled, "add the answers")
             what = "" if item.is_labelled else "is unlabelled: it "
             fault = f"{what}has no answer and is not marked impossible"
             remedy = "add its answers, or set is_impossible to true"
@@ -164,17 +174,19 @@ def read_questions(*sources: str | Path, data_format: DataFormat | None = None) 
     return with_own_ids(examples)
 
 
-def _require_labels(source: str | Path, data_format: DataFormat | None) -> None:
-    """Raise an error that lists the columns, if one of them may be that of the answers."""
+def _require_labels(
+    source: str | Path, data_format: DataFormat | None, field: str, what: str, remedy: str
+) -> None:
+    """Raise an error that lists the columns, if one of them may be that of the labels."""
     named = data_format or PLAIN
     if not has_columns(source, named):
         return
     try:
-        next(read(source, replace(named, columns={"answer": "answer", **named.columns})))
+        next(read(source, replace(named, columns={field: field, **named.columns})))
     except NoColumnError as error:
-        remedy = (error if data_format is not None else error.without_option).remedy
-        fault = f"its questions are unlabelled: {error.fault}"
-        raise bad_input(source, "", fault, f"add the answers, or {remedy}") from None
+        naming = (error if data_format is not None else error.without_option).remedy
+        fault = f"{what}: {error.fault}"
+        raise bad_input(source, "", fault, f"{remedy}, or {naming}") from None
 
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
@@ -223,10 +235,7 @@ def read_sentences(
     then suggest another remedy.
     """
     is_pair = None
-    for number, item in enumerate(read_named(source, data_format, "texts")):
-        if isinstance(item, Example):
-            fault = "contains questions, not texts with labels"
-            raise bad_input(source, "", fault, "give texts with labels")
+    for number, item in enumerate(only_texts(source, read_named(source, data_format, "texts"))):
         if is_pair is None:
             is_pair = item.second is not None
         if is_pair != (item.second is not None):
@@ -237,7 +246,8 @@ def read_sentences(
                 raise bad_input(source, place_of(item), f"the {field} is empty", _remedy(source))
         if item.label is None and not allow_unlabelled:
             if not number:
-                _require_label_column(source, data_format)
+                unlabelled = "its texts have no labels"
+                _require_labels(source, data_format, "label", unlabelled, "add them")
             raise bad_input(source, place_of(item), "has no label", _remedy(source))
         yield item
 
@@ -273,19 +283,6 @@ def require_one_kind(source: str | Path, sentences: Iterable[Sentence], *, pairs
             kinds = ("single texts", "pairs of texts")
             fault = f"has {kinds[not pairs]}, but the classifier reads {kinds[pairs]}"
             raise bad_input(source, place_of(sentence), fault, "give files of one kind")
-
-
-def _require_label_column(source: str | Path, data_format: DataFormat | None) -> None:
-    """Raise an error that lists the columns, if one of them may be that of the labels."""
-    named = data_format or PLAIN
-    if not has_columns(source, named):
-        return
-    try:
-        next(read(source, replace(named, columns={"label": "label", **named.columns})))
-    except NoColumnError as error:
-        remedy = (error if data_format is not None else error.without_option).remedy
-        fault = f"its texts have no labels: {error.fault}"
-        raise bad_input(source, "", fault, f"add them, or {remedy}") from None
 
 
 def _remedy(source: str | Path) -> str:

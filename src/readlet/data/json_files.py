@@ -1,21 +1,27 @@
-"""Streaming of one large JSON file: yields the items of its list, never loads all of it.
+"""JSON: the official files of SQuAD 1.1 and 2.0, lists of flat records, and JSONL.
 
-One JSON file with a list: SQuAD's `{"data": [...]}`, or a plain array.
-
-An item is an article of SQuAD, or a flat record as run_qa of transformers reads them.
-
-JSONL: one JSON object on each line.
+A file with a list, SQuAD's `{"data": [...]}` or a plain array, is streamed: never is all of it in
+memory. An item is an article of SQuAD, or a flat record as run_qa of transformers reads them.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from readlet.data.columns import PLAIN, DataFormat, NoColumnError, OnFault, raise_fault
-from readlet.data.rows import RowReader, row_record, text_record
-from readlet.data.squad import article_examples
+from readlet.data.columns import DataFormat, NoColumnError, OnFault
+from readlet.data.rows import (
+    Row,
+    RowReader,
+    flag_field,
+    list_field,
+    question_record,
+    row_record,
+    spans,
+    text_field,
+)
 from readlet.errors import InputError, ReadletError, bad_input
 from readlet.storage.files import MAX_PIECE, text_chunks, text_lines
 from readlet.types import Example, Sentence
@@ -26,6 +32,9 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _OPEN_NUMBER = re.compile(r"(?:\.|[eE][+-]?)?\Z")
 # The decoder reports a cut at most this far before the end: in -Infinity or \ud83d\ude00.
 _CUT = 16
+# Characters: a longer article is written in several parts of the same title, so that reading and
+# writing need little memory. Files without titles would be a single article.
+_MAX_ARTICLE = 4 << 20
 
 
 class _Buffer:
@@ -122,8 +131,6 @@ class ListStream:
     def __init__(self, path: Path, chunks: Iterable[str], key: str) -> None:
         self._buffer = _Buffer(path, chunks)
         self._key = key
-        self.others: dict[str, Any] = {}
-        """The other keys of the object that were read so far; lists and objects as empty text."""
 
     @property
     def line(self) -> int:
@@ -150,8 +157,7 @@ class ListStream:
                 found = True
                 yield from self._items()
             else:
-                value = buffer.value()
-                self.others[name] = value if isinstance(value, (str, int, float)) else ""
+                buffer.value()
             if buffer.peek() != "}":
                 buffer.take(",")
         buffer.take("}")
@@ -173,11 +179,7 @@ _ItemKind = Literal["row", "article"]
 
 
 def read_json(
-    path: Path,
-    data_format: DataFormat = PLAIN,
-    *,
-    key: str = "data",
-    on_fault: OnFault = raise_fault,
+    path: Path, data_format: DataFormat, on_fault: OnFault, *, key: str = "data"
 ) -> Iterator[Example | Sentence]:
     """Stream the items of the list under `key` (empty: of an array), one item at a time."""
     rows = RowReader(path, data_format)
@@ -188,13 +190,13 @@ def read_json(
         if kind == "article":
             if data_format.columns:
                 raise bad_input(path, "", "this format has no named columns", "omit --column")
-            yield from article_examples(path, number, item, on_fault)
+            yield from _article_examples(path, number, item, on_fault)
             continue
         try:
             if not isinstance(item, dict):
                 fault = f"is {item!r:.40}, not an object"
                 raise bad_input(path, f"record {number}", fault, "give a list of records")
-            row = rows.item(f"record {number}", number, item, list(item))
+            row = rows.item(Row(f"record {number}", number, item, list(item)))
         except NoColumnError as error:
             on_fault(error)
         except InputError as error:
@@ -217,44 +219,137 @@ def _kind(item: Any, rows: RowReader, last: _ItemKind | None) -> _ItemKind:
 
 
 def read_jsonl(
-    path: Path,
-    data_format: DataFormat = PLAIN,
-    *,
-    on_fault: OnFault = raise_fault,
+    path: Path, data_format: DataFormat, on_fault: OnFault
 ) -> Iterator[Example | Sentence]:
-    rows = RowReader(path, data_format)
-    for number, line in enumerate(text_lines(path, data_format.encoding), 1):
-        if line.isspace():
-            continue
-        try:
-            row = json_object(path, number, line)
-            item = rows.item(f"line {number}", number, row, list(row))
-        except InputError as error:
-            on_fault(error)
-        else:
-            yield item
+    """One JSON object on each line."""
+    lines = enumerate(text_lines(path, data_format.encoding), 1)
+    rows = (_row(path, number, line) for number, line in lines if not line.isspace())
+    yield from RowReader(path, data_format).items(rows, on_fault)
 
 
-def json_object(path: Path, number: int, line: str) -> dict[str, Any]:
-    """The object on a line."""
+def _row(path: Path, number: int, line: str) -> Row | InputError:
+    place = f"line {number}"
     try:
         # Without its newline: else an error at the end is reported on the next line.
         row = json.loads(line.rstrip("\r\n"))
     except json.JSONDecodeError as error:
-        place = f"line {number}, column {error.colno}"
-        remedy = "write one whole JSON object on each line"
-        raise bad_input(path, place, error.msg, remedy) from None
+        place = f"{place}, column {error.colno}"
+        return bad_input(path, place, error.msg, "write one whole JSON object on each line")
     except (RecursionError, ValueError):  # ValueError: an integer of thousands of digits
         fault = "nested too deeply, or a number has too many digits"
-        raise bad_input(path, f"line {number}", fault, "fix this line") from None
+        return bad_input(path, place, fault, "fix this line")
     if not isinstance(row, dict):
         fault = f"is a {type(row).__name__}, not an object"
-        raise bad_input(path, f"line {number}", fault, "write one object per line, or SQuAD JSON")
-    return row
+        return bad_input(path, place, fault, "write one object per line, or SQuAD JSON")
+    return Row(place, number, row, list(row))
 
 
 def write_jsonl(stream: TextIO, items: Iterable[Example] | Iterable[Sentence]) -> None:
     for item in items:
-        record = row_record(item) if isinstance(item, Example) else text_record(item)
-        json.dump(record, stream, ensure_ascii=False)
+        json.dump(row_record(item), stream, ensure_ascii=False)
         stream.write("\n")
+
+
+def write_records(stream: TextIO, sentences: Iterable[Sentence]) -> None:
+    """One list of texts with labels."""
+    for number, sentence in enumerate(sentences):
+        stream.write(",\n" if number else "[\n")
+        json.dump(row_record(sentence), stream, ensure_ascii=False)
+    stream.write("\n]\n")
+
+
+def _article_examples(
+    path: Path, number: int, article: Any, on_fault: OnFault
+) -> Iterator[Example]:
+    """The questions of an article; a malformed question or paragraph is left out."""
+    place = f"article {number}"
+    try:
+        if not isinstance(article, dict):
+            raise bad_input(path, place, "is not an object", "give a list of articles under 'data'")
+        paragraphs = list_field(path, place, article, "paragraphs")
+    except InputError as error:
+        on_fault(error)
+        return
+    title = str(article.get("title") or "")
+    language = str(article.get("language") or "")
+    for index, item in enumerate(paragraphs, 1):
+        where = f"{place}, paragraph {index}"
+        try:
+            if not isinstance(item, dict):
+                raise bad_input(path, where, "is not an object", "give it 'context' and 'qas'")
+            context = text_field(path, where, item, "context")
+            questions = list_field(path, where, item, "qas")
+        except InputError as error:
+            on_fault(error)
+            continue
+        for position, qa in enumerate(questions, 1):
+            try:
+                example = _example(path, where, position, qa, context, title, language)
+            except InputError as error:
+                on_fault(error)
+            else:
+                yield example
+
+
+def _example(
+    path: Path, where: str, position: int, qa: Any, context: str, title: str, language: str
+) -> Example:
+    if not isinstance(qa, dict):
+        fault = f"question {position} is not an object"
+        raise bad_input(path, where, fault, "give it 'id' and 'question'")
+    identity = qa.get("id")
+    if isinstance(identity, int) and not isinstance(identity, bool):
+        identity = str(identity)
+    if not isinstance(identity, str):
+        fault = f"question {position} has no 'id'"
+        raise bad_input(path, where, fault, "give every question a unique id")
+    place = f"question {identity!r}"
+    answers = spans(path, place, qa.get("answers", []), context)
+    impossible = qa.get("is_impossible")
+    is_labelled = "answers" in qa or impossible is not None
+    if impossible is None:
+        impossible = is_labelled and not answers
+    return Example(
+        id=identity,
+        question=text_field(path, place, qa, "question"),
+        context=context,
+        answers=answers,
+        is_impossible=flag_field(path, place, impossible, "is_impossible"),
+        plausible_answers=spans(path, place, qa.get("plausible_answers", []), context),
+        title=title,
+        language=language,
+        question_language=str(qa.get("question_language") or ""),
+        is_labelled=is_labelled,
+    )
+
+
+def write_squad(stream: TextIO, examples: Iterable[Example]) -> None:
+    """Write examples in order; consecutive ones with the same title and context are grouped."""
+    any_impossible = False
+    stream.write('{"data": [')
+    for number, (title, language, paragraphs) in enumerate(_articles(examples)):
+        any_impossible |= any(qa.get("is_impossible") for p in paragraphs for qa in p["qas"])
+        article: dict[str, Any] = {"title": title, "paragraphs": paragraphs}
+        if language:
+            article["language"] = language
+        stream.write(",\n" if number else "\n")
+        json.dump(article, stream, ensure_ascii=False)
+    # The version comes last: only SQuAD 2.0 has impossible questions.
+    version = "v2.0" if any_impossible else "1.1"
+    stream.write(f'\n], "version": "{version}"}}\n')
+
+
+def _articles(examples: Iterable[Example]) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Title, language and paragraphs of each article."""
+    for (title, language), members in groupby(examples, key=lambda e: (e.title, e.language)):
+        paragraphs: list[dict[str, Any]] = []
+        size = 0
+        for context, group in groupby(members, key=lambda e: e.context):
+            qas = [question_record(example) for example in group]
+            size += len(context) + sum(len(qa["question"]) for qa in qas)
+            paragraphs.append({"context": context, "qas": qas})
+            if size > _MAX_ARTICLE:
+                yield title, language, paragraphs
+                paragraphs, size = [], 0
+        if paragraphs:
+            yield title, language, paragraphs

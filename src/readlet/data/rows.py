@@ -1,25 +1,20 @@
-"""Convert the values of a file to typed ones, or report exactly which value is invalid.
+"""Rows of flat files to Examples and Sentences, and back to the JSON object of a row.
 
-Rows of questions: a JSON object, or a line of a table with named columns.
+A row is a JSON object or a line of a table. One of questions whose field for answers (`answers`,
+`answer` or `is_impossible`) is empty is an impossible question; without such a field it is
+unlabelled. A JSON object has the fields that it names, a row of the other formats has all columns.
+So no row depends on another one.
 
-A row whose field for answers (`answers`, `answer` or `is_impossible`) is empty is an impossible
-question; a row without such a field is unlabelled. A JSON object has the fields that it names, a
-row of the other formats has all columns. So no row depends on another one.
-
-Rows of texts with labels: a JSON object, or a line of a table with named columns.
-
-A label is a number or a word, and is kept as text. A row without one is unlabelled.
-
-What the rows of a flat file are: questions, or texts with labels.
+A label of a text is a number or a word, and is kept as text. A row without one is unlabelled.
 """
 
 import ast
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from readlet.data.answer_offsets import occurrences, only_place
 from readlet.data.columns import (
@@ -28,12 +23,146 @@ from readlet.data.columns import (
     ColumnFinder,
     Columns,
     DataFormat,
+    OnFault,
     content_of_columns,
     guessed_content,
     is_question_data,
 )
-from readlet.errors import bad_input
+from readlet.errors import InputError, bad_input
 from readlet.types import NO_OFFSET, Example, Sentence, Span
+
+
+class Row(NamedTuple):
+    """A row as its file has it, with all of its columns, those that are no field included."""
+
+    place: str
+    number: int  # its id if it has none
+    values: Mapping[str, Any]  # by column; one without a value may be left out
+    names: Sequence[str]  # of all columns
+
+
+class RowReader:
+    """Converts the rows of one source to examples or sentences.
+
+    Which of them is decided by `content`, else by the columns that the user named, else by the
+    first row with names of either kind.
+    """
+
+    def __init__(self, source: str | Path, data_format: DataFormat) -> None:
+        columns, content = data_format.columns, data_format.content
+        named = content_of_columns(columns)
+        if content is not None and named not in (None, content):
+            fault = f"--column names a field of {named}, but {content} are wanted"
+            raise bad_input(source, "", fault, "omit --column, or name other fields")
+        self._source = source
+        self._is_checked = content != "texts" or named == "texts"
+        self._content = content or named
+        self._columns = columns
+        self._finder: ColumnFinder | None = None
+        self._has_columns = False
+
+    def of(self, names: Sequence[str]) -> ColumnFinder:
+        """What finds the fields in rows with these columns: those of questions, or of texts."""
+        if not self._is_checked and is_question_data(names):
+            fault = "contains questions, not texts with labels"
+            remedy = "give such texts, or name their columns with --column text=NAME"
+            raise bad_input(self._source, "", fault, remedy)
+        self._is_checked = True
+        content = self._content or guessed_content(names)
+        if content != self._content or self._finder is None:
+            schema = TEXTS if content == "texts" else QUESTIONS
+            self._finder = ColumnFinder(self._source, self._columns, schema)
+            self._has_columns = False
+        self._content = content
+        return self._finder
+
+    def require(self, place: str, names: Sequence[str]) -> Columns:
+        """The columns of all rows of a table, or of the first row; an error if some are missing."""
+        found = self.of(names).require(place, names)
+        self._has_columns = True
+        return found
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the rows are texts with labels."""
+        return self._content == "texts"
+
+    def is_row(self, item: Any) -> bool:
+        """Whether an item of a JSON list is a row, not an article of SQuAD."""
+        if not isinstance(item, dict) or "paragraphs" in item:
+            return False
+        found = self.of(list(item)).find(list(item))
+        return not {"question", "context", "text"}.isdisjoint(found)
+
+    def item(self, row: Row) -> Example | Sentence:
+        finder = self.of(row.names)
+        if not self._has_columns:
+            self.require(row.place, row.names)
+        columns = finder.find(row.names)
+        return self._sentence(row, columns) if self.has_texts else self._example(row, columns)
+
+    def items(self, rows: Iterable[Row | InputError], on_fault: OnFault) -> Iterator[Any]:
+        """What is in the rows; malformed ones are left out."""
+        for row in rows:
+            try:
+                if isinstance(row, InputError):
+                    raise row
+                item = self.item(row)
+            except InputError as error:
+                on_fault(error)
+            else:
+                yield item
+
+    def _text(self, row: Row, columns: Columns, field: str) -> str:
+        # Errors name the file's own column.
+        name = columns.get(field) or self._columns.get(field, field)
+        if type(value := row.values.get(name)) is str:
+            return value
+        return text_field(self._source, row.place, row.values, name)
+
+    def _example(self, row: Row, columns: Columns) -> Example:
+        source, place, values = self._source, row.place, row.values
+        present = {
+            field: value
+            for field, name in columns.items()
+            if _is_given(field, value := values.get(name))
+        }
+        if "answer_start" in present and not present.keys() & {"answer", "answers"}:
+            start = _parse(present["answer_start"])
+            if start in (0, NO_OFFSET) or is_missing(start):
+                del present["answer_start"]  # a placeholder next to a missing answer
+        context = self._text(row, columns, "context")
+        answers = _answers(source, place, present, context)
+        # Without a column for labels, a question is unlabelled, not impossible.
+        is_labelled = any(field in columns for field in _LABELS)
+        impossible = _flag(present.get("is_impossible", is_labelled and not answers))
+        plausible = present.get("plausible_answers")
+        return Example(
+            id=str(present.get("id", row.number)),
+            question=self._text(row, columns, "question"),
+            context=context,
+            answers=answers,
+            is_impossible=flag_field(source, place, impossible, "is_impossible"),
+            plausible_answers=spans(source, place, _parse_list(plausible), context)
+            if plausible is not None
+            else (),
+            title=str(present.get("title", "")),
+            language=str(present.get("language", "")),
+            question_language=str(present.get("question_language", "")),
+            is_labelled=is_labelled,
+        )
+
+    def _sentence(self, row: Row, columns: Columns) -> Sentence:
+        identity, label, second = (
+            row.values.get(columns[field]) if field in columns else None
+            for field in ("id", "label", "second")
+        )
+        return Sentence(
+            id=str(row.number) if is_missing(identity) else str(identity),
+            text=self._text(row, columns, "text"),
+            label=label_text(self._source, row.place, label, columns.get("label", "label")),
+            second=None if is_missing(second) else self._text(row, columns, "second"),
+        )
 
 
 def text_field(source: str | Path, place: str, record: Mapping[str, Any], name: str) -> str:
@@ -136,86 +265,17 @@ def span_records(answers: Iterable[Span]) -> list[dict[str, Any]]:
 _LABELS = ("answers", "answer", "is_impossible")
 # Spreadsheets and Python write these in other cases than JSON.
 _OTHER_CASES = {"true": True, "false": False, "nan": math.nan}
-# Fields that may be empty text; in all others, empty text is a missing value, as in CSV.
-_MAY_BE_EMPTY = ("id", "question", "context")
 
 
-class QuestionRows:
-    """Converts the rows of one source to examples."""
-
-    texts = ("question", "context")  # fields that have a text in every row, if an empty one
-
-    def __init__(self, source: str | Path, columns: Columns) -> None:
-        self._source = source
-        self._columns = columns
-        self._finder = ColumnFinder(source, columns, QUESTIONS)
-        self._is_first = True
-
-    def require(self, place: str, names: Sequence[str]) -> Columns:
-        """The columns of a table, checked once, before its rows."""
-        self._is_first = False
-        return self._finder.require(place, names)
-
-    def has_text(self, names: Sequence[str]) -> bool:
-        """Whether a row with these columns has a question or a context."""
-        found = self._finder.find(names)
-        return "question" in found or "context" in found
-
-    def item(
-        self, place: str, number: int, row: Mapping[str, Any], names: Sequence[str]
-    ) -> Example:
-        """The example in a row; `names` are its columns, `number` is its id if it has none."""
-        source = self._source
-        if self._is_first:
-            self.require(place, names)
-        columns = self._finder.find(names)
-        present = {
-            field: value
-            for field, name in columns.items()
-            if _is_given(field, value := row.get(name))
-        }
-        if "answer_start" in present and not present.keys() & {"answer", "answers"}:
-            start = _parse(present["answer_start"])
-            if start in (0, NO_OFFSET) or is_missing(start):
-                del present["answer_start"]  # a placeholder next to a missing answer
-
-        def text(field: str) -> str:
-            if type(value := present.get(field)) is str:
-                return value
-            # Errors name the file's own column.
-            name = columns.get(field) or self._columns.get(field, field)
-            return text_field(source, place, {name: value}, name)
-
-        context = text("context")
-        answers = _answers(source, place, present, context)
-        # Without a column for labels, a question is unlabelled, not impossible.
-        is_labelled = any(field in columns for field in _LABELS)
-        impossible = _flag(present.get("is_impossible", is_labelled and not answers))
-        plausible = present.get("plausible_answers")
-        return Example(
-            id=str(present.get("id", number)),
-            question=text("question"),
-            context=context,
-            answers=answers,
-            is_impossible=flag_field(source, place, impossible, "is_impossible"),
-            plausible_answers=spans(source, place, _parse_list(plausible), context)
-            if plausible is not None
-            else (),
-            title=str(present.get("title", "")),
-            language=str(present.get("language", "")),
-            question_language=str(present.get("question_language", "")),
-            is_labelled=is_labelled,
-        )
-
-
-def row_record(example: Example) -> dict[str, Any]:
+def row_record(item: Example | Sentence) -> dict[str, Any]:
     """The JSON object of a row."""
-    row = question_record(example) | {"context": example.context}
-    if example.title:
-        row["title"] = example.title
-    if example.language:
-        row["language"] = example.language
-    return row
+    if isinstance(item, Sentence):
+        given = {"second": item.second, "label": item.label}
+        row = {"id": item.id, "text": item.text}
+        return row | {name: value for name, value in given.items() if value is not None}
+    row = question_record(item) | {"context": item.context}
+    given = {"title": item.title, "language": item.language}
+    return row | {name: value for name, value in given.items() if value}
 
 
 def _answers(
@@ -273,57 +333,11 @@ def _parse_list(value: Any) -> Any:
 
 
 def _is_given(field: str, value: Any) -> bool:
-    if value == "":
-        return field in _MAY_BE_EMPTY
-    return not is_missing(value)
+    """Empty text is a missing value, as in CSV, except for an id."""
+    return field == "id" if value == "" else not is_missing(value)
 
 
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)\.0+")
-
-
-class TextRows:
-    """Converts the rows of one source to sentences."""
-
-    texts = ("text", "second")  # fields that have a text in every row, if an empty one
-
-    def __init__(self, source: str | Path, columns: Columns) -> None:
-        self._source = source
-        self._columns = columns
-        self._finder = ColumnFinder(source, columns, TEXTS)
-        self._is_first = True
-
-    def require(self, place: str, names: Sequence[str]) -> Columns:
-        """The columns of a table, checked once, before its rows."""
-        self._is_first = False
-        return self._finder.require(place, names)
-
-    def has_text(self, names: Sequence[str]) -> bool:
-        """Whether a row with these columns has a text."""
-        return "text" in self._finder.find(names)
-
-    def item(
-        self, place: str, number: int, row: Mapping[str, Any], names: Sequence[str]
-    ) -> Sentence:
-        """The sentence in a row; `names` are its columns, `number` is its id if it has none."""
-        if self._is_first:
-            self.require(place, names)
-        columns = self._finder.find(names)
-
-        def text(field: str) -> str:
-            # Errors name the file's own column.
-            name = columns.get(field) or self._columns.get(field, field)
-            return text_field(self._source, place, row, name)
-
-        def value(field: str) -> Any:
-            return row.get(columns[field]) if field in columns else None
-
-        identity, label = value("id"), value("label")
-        return Sentence(
-            id=str(number) if is_missing(identity) else str(identity),
-            text=text("text"),
-            label=label_text(self._source, place, label, columns.get("label", "label")),
-            second=None if is_missing(value("second")) else text("second"),
-        )
 
 
 def label_text(source: str | Path, place: str, value: Any, name: str) -> str | None:
@@ -341,60 +355,3 @@ def label_text(source: str | Path, place: str, value: Any, name: str) -> str | N
     text = str(value).strip()
     whole = _WHOLE_NUMBER.fullmatch(text)
     return (whole[1] if whole else text) or None
-
-
-def text_record(sentence: Sentence) -> dict[str, str]:
-    """The JSON object of a row."""
-    row = {"id": sentence.id, "text": sentence.text}
-    if sentence.second is not None:
-        row["second"] = sentence.second
-    if sentence.label is not None:
-        row["label"] = sentence.label
-    return row
-
-
-class RowReader:
-    """Converts the rows of one source to examples or sentences.
-
-    Which of them is decided by `content`, else by the columns that the user named, else by the
-    first row with names of either kind.
-    """
-
-    def __init__(self, source: str | Path, data_format: DataFormat) -> None:
-        columns, content = data_format.columns, data_format.content
-        named = content_of_columns(columns)
-        if content is not None and named not in (None, content):
-            fault = f"--column names a field of {named}, but {content} are wanted"
-            raise bad_input(source, "", fault, "omit --column, or name other fields")
-        self._source = source
-        self._is_checked = content != "texts" or named == "texts"
-        self._content = content or named
-        self._columns = columns
-        self._rows: QuestionRows | TextRows | None = None
-
-    def of(self, names: Sequence[str]) -> QuestionRows | TextRows:
-        """The reader of rows with these columns."""
-        if not self._is_checked and is_question_data(names):
-            fault = "contains questions, not texts with labels"
-            remedy = "give such texts, or name their columns with --column text=NAME"
-            raise bad_input(self._source, "", fault, remedy)
-        self._is_checked = True
-        content = self._content or guessed_content(names)
-        if content != self._content or self._rows is None:
-            self._rows = (TextRows if content == "texts" else QuestionRows)(
-                self._source, self._columns
-            )
-        self._content = content
-        return self._rows
-
-    def is_row(self, item: Any) -> bool:
-        """Whether an item of a JSON list is a row, not an article of SQuAD."""
-        if not isinstance(item, dict) or "paragraphs" in item:
-            return False
-        return self.of(list(item)).has_text(list(item))
-
-    def item(
-        self, place: str, number: int, row: Mapping[str, Any], names: Sequence[str]
-    ) -> Example | Sentence:
-        """What is in a row; `names` are its columns, `number` is its id if it has none."""
-        return self.of(names).item(place, number, row, names)

@@ -1,39 +1,105 @@
-"""The format of a file, found in its first bytes.
+"""The items of a source: a file, a split of the bundled corpus, or a dataset of the hub.
 
-Datasets by name: `hub:NAME@SPLIT`, read by the `datasets` library (the `hub` extra).
-
-What a source names: a file, a split of the bundled corpus, or a dataset of the hub.
+The format of a file is detected by its content, never by its name. Datasets of the hub,
+`hub:NAME@SPLIT`, are read by the `datasets` library (the `hub` extra).
 """
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from readlet.bundled import NAMES, corpus
-from readlet.data.columns import PLAIN, DataFormat, OnFault, raise_fault
-from readlet.data.csv_files import DELIMITERS, header_rank, is_blank_line
-from readlet.data.glue import Task, UnnamedTask, glue_task, unnamed_task
-from readlet.data.rows import RowReader
-from readlet.errors import InputError, ReadletError, bad_input
+from readlet.data.columns import (
+    PLAIN,
+    Columns,
+    Content,
+    DataFormat,
+    NoColumnError,
+    OnFault,
+    raise_fault,
+)
+from readlet.data.json_files import read_json, read_jsonl
+from readlet.data.rows import Row, RowReader
+from readlet.data.tables import (
+    DELIMITERS,
+    GlueTask,
+    UnnamedTask,
+    glue_task,
+    header_rank,
+    is_blank_line,
+    read_csv,
+    read_glue,
+    read_parquet,
+    unnamed_task,
+)
+from readlet.errors import EncodingError, ReadletError, bad_input, input_error
 from readlet.installing import install_extra
 from readlet.storage.files import open_bytes, text_chunks
 from readlet.types import Example, Sentence
 
-Kind = Literal["parquet", "json", "array", "jsonl", "csv"] | UnnamedTask
+PREFIX, _BUNDLED = "hub:", "bundled:"
+_Kind = Literal["parquet", "json", "array", "jsonl", "csv"] | UnnamedTask
 # A string (with a colon after it if it is a key) or a bracket.
 _JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
 _JSON_LINE = re.compile(r'^\{\s*".*\}\s*$', re.MULTILINE)
 
 
-def head_of(path: Path, encoding: str) -> str:
+def read(
+    source: str | Path, data_format: DataFormat = PLAIN, *, on_fault: OnFault = raise_fault
+) -> Iterator[Example | Sentence]:
+    """Stream the items of the source unchanged: nothing is repaired or dropped.
+
+    With `on_fault`, malformed rows are passed to it and left out; without, the first one raises an
+    error. The encoding is found by a byte order mark, else it is the given one, else UTF-8.
+    """
+    if str(source).startswith(PREFIX):
+        reader = RowReader(source, data_format)
+        yield from reader.items(_hub_rows(str(source)), on_fault)
+        return
+    path = source_path(source)
+    data_format = _encoded(path, data_format)
+    kind = _detect(path, data_format)
+    if kind == "parquet":
+        yield from read_parquet(path, data_format, on_fault)
+    elif kind == "json" or kind == "array":
+        yield from read_json(path, data_format, on_fault, key="data" if kind == "json" else "")
+    elif kind == "jsonl":
+        yield from read_jsonl(path, data_format, on_fault)
+    elif kind == "csv":
+        yield from read_csv(path, data_format, on_fault)
+    else:
+        yield from read_glue(path, kind, data_format, on_fault)
+
+
+def read_named(
+    source: str | Path, data_format: DataFormat | None, content: Content | None = None
+) -> Iterator[Example | Sentence]:
+    """The same. Without a format, the user can name neither columns nor an encoding.
+
+    Errors about them then suggest another remedy.
+    """
+    try:
+        wanted = data_format or PLAIN
+        yield from read(source, replace(wanted, content=content or wanted.content))
+    except NoColumnError as error:
+        raise (error if data_format is not None else error.without_option) from None
+    except EncodingError as error:
+        if data_format is not None:
+            raise
+        command = f"readlet data convert {source} --encoding NAME --out OUT.jsonl"
+        remedy = f"save it as UTF-8: {command}"
+        raise input_error(EncodingError, source, error.place, error.fault, remedy) from None
+
+
+def _head(path: Path, encoding: str) -> str:
     """The beginning of a text file; empty for Parquet."""
     return "" if _is_parquet(path) else next(text_chunks(path, encoding))
 
 
-def detect(path: Path, data_format: DataFormat = PLAIN) -> Kind:
+def _detect(path: Path, data_format: DataFormat) -> _Kind:
     columns = data_format.columns
     if _is_parquet(path):
         return "parquet"
@@ -61,7 +127,7 @@ def _is_parquet(path: Path) -> bool:
         return stream.read(4) == b"PAR1"
 
 
-def _is_json_list(head: str, columns: Mapping[str, str]) -> bool:
+def _is_json_list(head: str, columns: Columns) -> bool:
     """Whether the first object has a top-level key "data" and is not a row of a flat file."""
     keys = set()
     depth = 0
@@ -78,15 +144,7 @@ def _is_json_list(head: str, columns: Mapping[str, str]) -> bool:
     return "data" in keys and not keys & row
 
 
-PREFIX = "hub:"
-
-
-def read_hub(
-    source: str,
-    data_format: DataFormat,
-    *,
-    on_fault: OnFault = raise_fault,
-) -> Iterator[Example | Sentence]:
+def _hub_rows(source: str) -> Iterator[Row]:
     """Stream a dataset from the hub or a local folder, without loading it into memory."""
     try:
         import datasets
@@ -100,23 +158,12 @@ def read_hub(
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)
         logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
         rows = datasets.load_dataset(name, split=split or "train", streaming=True)
-        reader = RowReader(source, data_format)
-        for number, row in enumerate(rows, 1):
-            try:
-                item = reader.item(f"row {number}", number, row, list(row))
-            except InputError as error:
-                on_fault(error)
-            else:
-                yield item
-    except ReadletError:
-        raise
+        for number, values in enumerate(rows, 1):
+            yield Row(f"row {number}", number, values, list(values))
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         fault = next(iter(str(error).splitlines()), type(error).__name__)
         remedy = "check NAME and SPLIT in hub:NAME@SPLIT, its files and the network"
         raise bad_input(source, "", fault, remedy) from None
-
-
-_BUNDLED = "bundled:"
 
 
 def source_path(source: str | Path) -> Path:
@@ -145,19 +192,19 @@ def has_columns(source: str | Path, data_format: DataFormat = PLAIN) -> bool:
     if str(source).startswith(PREFIX):
         return True
     path = source_path(source)
-    data_format = DataFormat(encoding=encoded(path, data_format).encoding)
-    kind = detect(path, data_format)
+    data_format = DataFormat(encoding=_encoded(path, data_format).encoding)
+    kind = _detect(path, data_format)
     if kind in ("json", "array"):
-        return re.search(r'"paragraphs"\s*:', head_of(path, data_format.encoding)) is None
+        return re.search(r'"paragraphs"\s*:', _head(path, data_format.encoding)) is None
     return kind in ("parquet", "jsonl", "csv")
 
 
-def task_of(source: str | Path, data_format: DataFormat = PLAIN) -> Task | None:
+def task_of(source: str | Path, data_format: DataFormat = PLAIN) -> GlueTask | None:
     """The GLUE task of the file, or None for all other data."""
     if str(source).startswith(PREFIX):
         return None
     path = source_path(source)
-    return glue_task(head_of(path, encoded(path, data_format).encoding))
+    return glue_task(_head(path, _encoded(path, data_format).encoding))
 
 
 def for_source(source: str | Path, data_format: DataFormat | None) -> DataFormat | None:
@@ -167,6 +214,6 @@ def for_source(source: str | Path, data_format: DataFormat | None) -> DataFormat
     return replace(data_format, columns={})
 
 
-def encoded(path: Path, data_format: DataFormat) -> DataFormat:
-    """The same format, but that the bundled corpus keeps its own encoding."""
+def _encoded(path: Path, data_format: DataFormat) -> DataFormat:
+    """The same format, except that the bundled corpus keeps its own encoding."""
     return replace(data_format, encoding="") if path in map(corpus, NAMES) else data_format

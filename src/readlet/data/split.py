@@ -17,9 +17,16 @@ from unicodedata import normalize
 
 from readlet.data import content_of, write_examples
 from readlet.data.columns import PLAIN, Content, DataFormat
-from readlet.data.convert import arranged, read_all, read_texts
-from readlet.data.datasets import Item
-from readlet.data.writing import check_target, is_output, output_kind, write_sentences
+from readlet.data.tables import Item
+from readlet.data.writing import (
+    all_questions,
+    all_texts,
+    arranged,
+    check_target,
+    is_output,
+    output_kind,
+    write_sentences,
+)
 from readlet.errors import ReadletError, bad_input
 from readlet.storage.overwrite import check_file, make_folder
 from readlet.types import Example, Sentence
@@ -81,13 +88,8 @@ def split(
 
     content = content_of(source, data_format)
 
-    def questions() -> Iterator[Example]:
-        return read_all(source, data_format)
-
-    def texts() -> Iterator[Sentence]:
-        return read_texts(source, data_format)
-
-    groups, sizes = _groups(texts() if content == "texts" else questions())
+    items = all_texts if content == "texts" else all_questions
+    groups, sizes = _groups(items(source, data_format))
     chosen = _assign(source, content, sizes, parts, seed)
     summaries = []
     folder = next(iter(paths.values())).parent.resolve()
@@ -98,9 +100,9 @@ def split(
             draft = Path(drafts) / path.name
             part = _Part(name, groups, chosen)
             if content == "texts":
-                write_sentences(draft, part.of(texts()))
+                write_sentences(draft, part.of(all_texts(source, data_format)))
             else:
-                write_examples(draft, arranged(draft, part.of(questions())))
+                write_examples(draft, arranged(draft, part.of(all_questions(source, data_format))))
             share, contexts = part.rows / sizes.total(), len(part.contexts)
             summaries.append(PartSummary(name, path, content, part.rows, contexts, share))
         make_folder(folder)

@@ -1,105 +1,28 @@
-"""Texts with labels to files: CSV, TSV, a JSON array, Parquet.
+"""Examples and Sentences to files: the format is chosen by the name, nothing is replaced unasked.
 
-Examples to files: the format is chosen by the name, and nothing is replaced unasked.
+Also whole files, unchanged, to a file of another format.
 """
 
-import csv
-import json
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from readlet.data.csv_files import is_encodable, write_csv, write_tsv
-from readlet.data.json_files import write_jsonl
-from readlet.data.parquet_files import require_pyarrow, write_parquet
-from readlet.data.rows import text_record
-from readlet.data.sources import input_path
-from readlet.data.squad import write_squad
-from readlet.errors import ReadletError, bad_input
-from readlet.storage.files import atomic_bytes, atomic_text
+from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import content_of, only_questions, only_texts
+from readlet.data.json_files import write_jsonl, write_records, write_squad
+from readlet.data.sources import input_path, read
+from readlet.data.tables import Item, require_pyarrow, write_csv, write_parquet, write_tsv
+from readlet.errors import bad_input
+from readlet.storage.files import atomic_text
 from readlet.storage.overwrite import check_file
-from readlet.types import Example, Sentence
+from readlet.types import NO_OFFSET, Example, Sentence
 
-_BATCH = 1024  # rows
-_SINGLE = ("id", "text", "label")
-_PAIR = ("id", "text", "second", "label")
-
-
-def write_text_csv(stream: TextIO, sentences: Iterable[Sentence], delimiter: str = ",") -> None:
-    # All cells are quoted, the names too: then no text is ambiguous, also between tabs.
-    writer = csv.writer(stream, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    names: tuple[str, ...] = ()
-    for sentence in storable_texts(sentences, "CSV"):
-        if not names:
-            names = _names(sentence)
-            writer.writerow(names)
-        writer.writerow([getattr(sentence, name) or "" for name in names])
-
-
-def write_text_tsv(stream: TextIO, sentences: Iterable[Sentence]) -> None:
-    write_text_csv(stream, sentences, "\t")
-
-
-def write_text_json(stream: TextIO, sentences: Iterable[Sentence]) -> None:
-    for number, sentence in enumerate(sentences):
-        stream.write(",\n" if number else "[\n")
-        json.dump(text_record(sentence), stream, ensure_ascii=False)
-    stream.write("\n]\n")
-
-
-def write_text_parquet(path: Path, sentences: Iterable[Sentence]) -> None:
-    """Write in batches, atomically."""
-    require_pyarrow(path)
-    import pyarrow
-    from pyarrow import parquet
-
-    rest = storable_texts(sentences, "Parquet")
-    batch = list(islice(rest, _BATCH))
-    names = _names(batch[0])
-    schema = pyarrow.schema([(name, pyarrow.string()) for name in names])
-    with atomic_bytes(path) as stream:
-        try:
-            with parquet.ParquetWriter(stream, schema) as writer:
-                while batch:
-                    records = [{name: getattr(s, name) for name in names} for s in batch]
-                    writer.write_batch(pyarrow.RecordBatch.from_pylist(records, schema=schema))
-                    batch = list(islice(rest, _BATCH))
-        except pyarrow.ArrowException as error:
-            raise ReadletError(f"{path}: not written: {error}; write a .jsonl file") from None
-
-
-def storable_texts(sentences: Iterable[Sentence], what: str) -> Iterator[Sentence]:
-    """The same texts; an error at the first one that a table cannot store as it is."""
-    is_pair = None
-    for sentence in sentences:
-        if is_pair is None:
-            is_pair = sentence.second is not None
-        if is_pair != (sentence.second is not None):
-            fault = f"{what} cannot store single texts and pairs in one file"
-            raise ReadletError(f"row {sentence.id!r}: {fault}; write a .jsonl file")
-        texts = (sentence.id, sentence.text, sentence.second or "", sentence.label or "")
-        if not all(map(is_encodable, texts)):
-            fault = f"it has an unpaired surrogate, which {what} cannot store"
-            raise ReadletError(f"row {sentence.id!r}: {fault}; write a .jsonl file")
-        yield sentence
-
-
-def _names(first: Sentence) -> tuple[str, ...]:
-    return _SINGLE if first.second is None else _PAIR
-
-
-_TEXT_WRITERS: dict[str, Callable[[TextIO, Iterable[Example]], None]] = {
-    "json": write_squad,
+_Writer = Callable[[TextIO, Iterable[Item]], None]
+_ROWS: dict[str, Callable[[TextIO, Iterable[Any]], None]] = {
     "jsonl": write_jsonl,
     "csv": write_csv,
     "tsv": write_tsv,
-}
-_LABELLED_WRITERS: dict[str, Callable[[TextIO, Iterable[Sentence]], None]] = {
-    "json": write_text_json,
-    "jsonl": write_jsonl,
-    "csv": write_text_csv,
-    "tsv": write_text_tsv,
 }
 OUTPUT_NAMES = ".json, .jsonl, .csv, .tsv (also .gz) or .parquet"
 """How the name of an output ends."""
@@ -110,20 +33,21 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
 
     Names of text files may end in `.gz`.
     """
-    if output_kind(path) == "parquet":
-        write_parquet(path, examples)
-        return
-    with atomic_text(path) as stream:
-        _TEXT_WRITERS[output_kind(path)](stream, examples)
+    _write(path, examples, write_squad)
 
 
 def write_sentences(path: Path, sentences: Iterable[Sentence]) -> None:
-    """A JSON array for `.json`, rows for the others; written atomically. There must be one."""
-    if output_kind(path) == "parquet":
-        write_text_parquet(path, sentences)
+    """A JSON array for `.json`, rows for the others; written atomically."""
+    _write(path, sentences, write_records)
+
+
+def _write(path: Path, items: Iterable[Item], as_json: _Writer[Item]) -> None:
+    kind = output_kind(path)
+    if kind == "parquet":
+        write_parquet(path, items)
         return
     with atomic_text(path) as stream:
-        _LABELLED_WRITERS[output_kind(path)](stream, sentences)
+        _ROWS.get(kind, as_json)(stream, items)
 
 
 def check_target(path: Path, sources: Iterable[str], *, overwrite: bool) -> None:
@@ -136,7 +60,7 @@ def check_target(path: Path, sources: Iterable[str], *, overwrite: bool) -> None
 
 def is_output(path: Path) -> bool:
     """Whether the name says a format that can be written."""
-    return path.suffix.lower() == ".parquet" or _text_kind(path) in _TEXT_WRITERS
+    return path.suffix.lower() == ".parquet" or _text_kind(path) in ("json", *_ROWS)
 
 
 def output_kind(path: Path) -> str:
@@ -149,3 +73,90 @@ def output_kind(path: Path) -> str:
 def _text_kind(path: Path) -> str:
     _, dot, kind = path.name.lower().removesuffix(".gz").rpartition(".")
     return kind if dot else ""
+
+
+@dataclass
+class Converted:
+    """What was written."""
+
+    questions: int = 0
+    contexts: int = 0
+    texts: int = 0
+    unlabelled: int = 0
+    repeated_ids: int = 0
+    without_place: int = 0  # answers
+
+    def as_json(self) -> dict[str, Any]:
+        absent = ("questions", "contexts", "without_place") if self.texts else ("texts",)
+        return {name: count for name, count in asdict(self).items() if name not in absent}
+
+
+def convert(
+    sources: Sequence[str],
+    out: Path,
+    data_format: DataFormat = PLAIN,
+    *,
+    overwrite: bool = False,
+) -> Converted:
+    """Write all questions, or all texts with labels, of the sources to one file, in order.
+
+    Nothing is repaired or dropped. Only SQuAD JSON (`.json`) changes the order: it has each context
+    once.
+    """
+    check_target(out, sources, overwrite=overwrite)
+    counts = Converted()
+    if content_of(sources[0], data_format) == "texts":
+        texts = (item for source in sources for item in all_texts(source, data_format))
+        write_sentences(out, _counted(texts, counts))
+    else:
+        items = (item for source in sources for item in all_questions(source, data_format))
+        write_examples(out, arranged(out, _counted(items, counts)))
+    return counts
+
+
+def all_questions(source: str, data_format: DataFormat) -> Iterator[Example]:
+    """The questions of a source as they are."""
+    return only_questions(source, read(source, data_format))
+
+
+def all_texts(source: str, data_format: DataFormat) -> Iterator[Sentence]:
+    """The texts of a source as they are."""
+    return only_texts(source, read(source, replace(data_format, content="texts")))
+
+
+def arranged(out: Path, examples: Iterable[Example]) -> Iterable[Example]:
+    """Examples in the order in which a file stores them.
+
+    SQuAD JSON groups questions by article and paragraph: these are collected in memory. All other
+    formats are written as the questions are read.
+    """
+    if output_kind(out) != "json":
+        return examples
+    articles: dict[tuple[str, str], dict[str, list[Example]]] = {}
+    for example in examples:
+        paragraphs = articles.setdefault((example.title, example.language), {})
+        paragraphs.setdefault(example.context, []).append(example)
+    return (
+        example
+        for paragraphs in articles.values()
+        for members in paragraphs.values()
+        for example in members
+    )
+
+
+def _counted(items: Iterable[Item], counts: Converted) -> Iterator[Item]:
+    ids: set[int] = set()  # hashes need less memory than the texts
+    contexts: set[int] = set()
+    for item in items:
+        counts.repeated_ids += hash(item.id) in ids
+        ids.add(hash(item.id))
+        if isinstance(item, Sentence):
+            counts.texts += 1
+            counts.unlabelled += item.label is None
+        else:
+            counts.questions += 1
+            counts.unlabelled += not item.is_labelled
+            counts.without_place += sum(answer.start == NO_OFFSET for answer in item.answers)
+            contexts.add(hash(item.context))
+            counts.contexts = len(contexts)
+        yield item

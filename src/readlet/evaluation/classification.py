@@ -12,7 +12,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.data.glue import Task as GlueTask
+from readlet.data.tables import GlueTask
 from readlet.evaluation.task import ONE, Items, Metric, Scored, Task, mean, ratio
 from readlet.text.labels import class_numbers, label_values
 from readlet.types import Sentence

@@ -6,9 +6,9 @@ from typing import Any
 
 from readlet.data import read_labelled
 from readlet.data.columns import PLAIN, DataFormat
-from readlet.data.glue import Task as GlueTask
 from readlet.data.rows import label_text
 from readlet.data.sources import input_path
+from readlet.data.tables import GlueTask
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.calibration_error import reliability_plot
 from readlet.evaluation.classification import CLASSES, GLUE_CLASSES, class_task

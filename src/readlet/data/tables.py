@@ -1,0 +1,329 @@
+"""Tables: CSV and TSV, Parquet (by pyarrow, the `parquet` extra), and the files of GLUE.
+
+A table is read as rows of its own columns, which `RowReader` makes Examples or Sentences of. CSV is
+separated by commas, semicolons, tabs or bars, and quoted as spreadsheets do. Texts between tabs are
+not: a quote is a plain character in them, unless the names in the header are quoted too.
+
+CSV has the answers of a question as JSON in one cell; Parquet has them as Hugging Face datasets
+store those of SQuAD: a list of texts and a list of starts.
+"""
+
+import csv
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal, TextIO, TypeVar
+
+from readlet.data.columns import Columns, DataFormat, OnFault, known_names
+from readlet.data.rows import Row, RowReader, span_records
+from readlet.errors import InputError, ReadletError, bad_input
+from readlet.installing import install_extra
+from readlet.storage.files import MAX_PIECE, atomic_bytes, open_bytes, text_lines
+from readlet.types import Example, Sentence, Span
+
+Item = TypeVar("Item", Example, Sentence)
+
+DELIMITERS = ",\t;|"
+_BATCH = 1024  # rows of Parquet
+_QUESTIONS = (
+    *("id", "question", "context", "answers", "is_impossible", "plausible_answers", "title"),
+    *("language", "question_language"),
+)
+_LABELS = ("answers", "is_impossible")  # unlabelled questions have no such columns
+
+
+class RewindableLines:
+    """Lines that can be read again: after a fault, reading continues at the next line."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self._ahead: deque[str] = deque()
+        self._taken: list[str] = []  # of the current row
+        self._number = 0
+        self._budget = MAX_PIECE  # characters: the time stays linear if every row has a fault
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._ahead.popleft() if self._ahead else next(self._lines)
+        self._number += 1
+        self._taken.append(line)
+        return line
+
+    def start_row(self) -> int:
+        """The number of the line where the next row begins."""
+        self._taken.clear()
+        return self._number + 1
+
+    def give_back(self, kept: int) -> int:
+        """Read the lines of this row again, all but the first ones; the number of lost lines."""
+        again = self._taken[kept:]
+        self._budget -= sum(map(len, again))
+        if self._budget < 0:
+            return len(again)
+        del self._taken[kept:]
+        self._ahead.extendleft(reversed(again))
+        self._number -= len(again)
+        return 0
+
+
+def read_csv(
+    path: Path, data_format: DataFormat, on_fault: OnFault
+) -> Iterator[Example | Sentence]:
+    """The delimiter is detected from the header, which must name the columns."""
+    reader = RowReader(path, data_format)
+    yield from reader.items(_csv_rows(path, data_format, reader), on_fault)
+
+
+def _csv_rows(path: Path, data_format: DataFormat, reader: RowReader) -> Iterator[Row | InputError]:
+    lines = RewindableLines(text_lines(path, data_format.encoding))
+    delimiter, is_quoted = _dialect(path, lines, data_format.columns)
+    csv.field_size_limit(MAX_PIECE)
+    cells_of = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        header = next((cells for cells in cells_of if not _is_blank(cells)), [])
+    except csv.Error as error:
+        raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
+    names = [name.strip() for name in header]
+    found = reader.require("header", names)
+    remedy_of_cells = "check its quotes and separators"
+    if reader.has_texts and delimiter == "\t" and not is_quoted:
+        cells_of = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+        remedy_of_cells = "separate cells with one tab; a text has none"
+    # An empty cell is a missing value, which CSV cannot tell from an empty text.
+    texts = {found[field] for field in ("question", "context", "text", "second") if field in found}
+    number = 0
+    while True:
+        place = f"line {lines.start_row()}"
+        try:
+            cells = next(cells_of, None)
+            if cells is None:
+                return
+            if _is_blank(cells):
+                continue
+            number += 1
+            if len(cells) == len(names):
+                pairs = zip(names, cells, strict=True)
+                values = {name: cell for name, cell in pairs if cell or name in texts}
+                yield Row(place, number, values, names)
+                continue
+            fault = f"{len(cells)} cells under {len(names)} column names"
+            remedy = remedy_of_cells
+        except csv.Error as error:
+            fault = f"not valid CSV ({error})"
+            remedy = "close its quotes, and double those inside of a cell"
+        lost = lines.give_back(1)
+        yield bad_input(path, f"{place} and the next {lost}" if lost else place, fault, remedy)
+
+
+def _is_blank(cells: Iterable[str]) -> bool:
+    """Whether a row has no content: spreadsheets write `,,` for an empty one."""
+    return not any(map(str.strip, cells))
+
+
+def _dialect(path: Path, lines: RewindableLines, columns: Columns) -> tuple[str, bool]:
+    """The delimiter that gives the most known names, then the most cells; are names quoted?"""
+    lines.start_row()
+    header = next((line for line in lines if not is_blank_line(line)), "")
+    if "\r" in header.rstrip("\r\n"):
+        fault = "lines end in CR only, as old spreadsheets write them"
+        raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
+    lines.give_back(0)
+    best = max(DELIMITERS, key=lambda delimiter: header_rank(header, delimiter, columns))
+    return best, '"' in header
+
+
+def is_blank_line(line: str) -> bool:
+    """Whether a line has no cell with content, whatever its delimiter."""
+    return not line.strip(f'{DELIMITERS} \r\n"')
+
+
+def header_rank(header: str, delimiter: str, columns: Columns) -> tuple[int, int]:
+    """How many known names the header has with this delimiter, and how many cells."""
+    try:
+        cells = next(csv.reader([header.split("\r", 1)[0]], delimiter=delimiter), [])
+    except csv.Error:
+        return 0, 0
+    return known_names((cell.strip() for cell in cells), columns), len(cells)
+
+
+def write_csv(stream: TextIO, items: Iterable[Item], delimiter: str = ",") -> None:
+    # All cells are quoted, the names too: then no text is ambiguous, also between tabs.
+    writer = csv.writer(stream, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    names: tuple[str, ...] = ()
+    for item in _storable(items, "CSV"):
+        if not names:
+            names = _names_for(item)
+            writer.writerow(names)
+        writer.writerow([_cell(name, getattr(item, name)) for name in names])
+    if not names:
+        writer.writerow(_QUESTIONS)
+
+
+def write_tsv(stream: TextIO, items: Iterable[Item]) -> None:
+    write_csv(stream, items, "\t")
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, tuple):
+        is_empty = not value and name != "answers"
+        return "" if is_empty else json.dumps(span_records(value), ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value or ""
+
+
+def _names_for(item: Example | Sentence) -> tuple[str, ...]:
+    """The columns of a table that begins with this item."""
+    if isinstance(item, Sentence):
+        return ("id", "text", "label") if item.second is None else ("id", "text", "second", "label")
+    return tuple(name for name in _QUESTIONS if item.is_labelled or name not in _LABELS)
+
+
+def _storable(items: Iterable[Item], what: str) -> Iterator[Item]:
+    """The same items; an error at the first one that a table cannot store as it is."""
+    names: tuple[str, ...] = ()
+    for item in items:
+        names = names or _names_for(item)
+        fault = ""
+        if _names_for(item) != names:
+            is_text = isinstance(item, Sentence)
+            both = "single texts and pairs" if is_text else "labelled and unlabelled questions"
+            fault = f"{what} cannot store {both} in one file"
+        elif not all(map(_is_encodable, [getattr(item, name) for name in names])):
+            fault = f"it has an unpaired surrogate, which {what} cannot store"
+        if fault:
+            raise ReadletError(f"{item.id!r}: {fault}; write a .jsonl file")
+        yield item
+
+
+def _is_encodable(value: Any) -> bool:
+    """Whether it is no text with an unpaired surrogate."""
+    try:
+        return not isinstance(value, str) or value.isascii() or bool(value.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def read_parquet(
+    path: Path, data_format: DataFormat, on_fault: OnFault
+) -> Iterator[Example | Sentence]:
+    if data_format.encoding:
+        raise bad_input(path, "", "Parquet has no text encoding", "omit --encoding")
+    require_pyarrow(path)
+    reader = RowReader(path, data_format)
+    yield from reader.items(_parquet_rows(path, reader), on_fault)
+
+
+def _parquet_rows(path: Path, reader: RowReader) -> Iterator[Row]:
+    from pyarrow import ArrowException, parquet
+
+    with open_bytes(path) as stream:
+        try:
+            with parquet.ParquetFile(stream) as table:
+                names = table.schema_arrow.names
+                reader.require("schema", names)
+                batches = (batch.to_pylist() for batch in table.iter_batches(_BATCH))
+                for number, values in enumerate(chain.from_iterable(batches), 1):
+                    yield Row(f"row {number}", number, values, names)
+        except (ArrowException, OSError) as error:
+            first = str(error).splitlines()[0]
+            raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None
+
+
+def write_parquet(path: Path, items: Iterable[Item]) -> None:
+    """Write in batches, atomically."""
+    require_pyarrow(path)
+    import pyarrow
+    from pyarrow import parquet
+
+    texts, starts = pyarrow.list_(pyarrow.string()), pyarrow.list_(pyarrow.int64())
+    answers = pyarrow.struct([("text", texts), ("answer_start", starts)])
+    types = {"answers": answers, "plausible_answers": answers, "is_impossible": pyarrow.bool_()}
+    rest = _storable(items, "Parquet")
+    batch = list(islice(rest, _BATCH))
+    names = _names_for(batch[0]) if batch else _QUESTIONS
+    schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in names])
+    with atomic_bytes(path) as stream:
+        try:
+            with parquet.ParquetWriter(stream, schema) as writer:
+                while batch:
+                    rows = [{name: _stored(getattr(i, name)) for name in names} for i in batch]
+                    writer.write_batch(pyarrow.RecordBatch.from_pylist(rows, schema=schema))
+                    batch = list(islice(rest, _BATCH))
+        except (pyarrow.ArrowException, OverflowError) as error:
+            raise ReadletError(f"{path}: not written: {error}; write a .jsonl file") from None
+
+
+def _stored(value: str | bool | tuple[Span, ...] | None) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    return {"text": [span.text for span in value], "answer_start": [span.start for span in value]}
+
+
+def require_pyarrow(path: Path) -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        remedy = install_extra("parquet")
+        raise bad_input(path, "", "Parquet needs pyarrow", remedy) from None
+
+
+GlueTask = Literal["cola", "sst2", "mrpc"]
+UnnamedTask = Literal["cola", "mrpc"]
+"""The tasks whose files have columns of their own; SST-2 is read as any other table of texts."""
+_SST2_HEADER = ["sentence", "label"]
+_MRPC_HEADER = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
+
+
+def glue_task(head: str) -> GlueTask | None:
+    """The task of a file, by its beginning; None if it is no GLUE file."""
+    if task := unnamed_task(head):
+        return task
+    header, *lines = (line.rstrip("\r").split("\t") for line in head.split("\n"))
+    # The last line may be cut. Other labels than 0 and 1: another task with the same names.
+    labels = {cells[1] for cells in lines[:-1] if len(cells) == 2}
+    return "sst2" if header == _SST2_HEADER and labels <= {"0", "1"} else None
+
+
+def unnamed_task(head: str) -> UnnamedTask | None:
+    cells = head.split("\n", 1)[0].rstrip("\r").split("\t")
+    if cells == _MRPC_HEADER:
+        return "mrpc"
+    # CoLA has no header: source, label, the author's mark, sentence.
+    if len(cells) == 4 and cells[1] in ("0", "1") and cells[2] in ("", "*", "?", "?*"):
+        return "cola"
+    return None
+
+
+def read_glue(
+    path: Path, task: UnnamedTask, data_format: DataFormat, on_fault: OnFault
+) -> Iterator[Sentence]:
+    """Lines of cells between tabs, without quoting."""
+    if data_format.columns:
+        raise bad_input(path, "", "this format has no named columns", "omit --column")
+    for number, line in enumerate(text_lines(path, data_format.encoding), 1):
+        if number == 1 and task == "mrpc":
+            continue
+        try:
+            sentence = _glue_sentence(path, task, number, line.rstrip("\r\n").split("\t"))
+        except InputError as error:
+            on_fault(error)
+        else:
+            yield sentence
+
+
+def _glue_sentence(path: Path, task: UnnamedTask, number: int, cells: list[str]) -> Sentence:
+    place, width = f"line {number}", {"cola": 4, "mrpc": 5}[task]
+    if len(cells) != width:
+        fault = f"{len(cells)} cells instead of {width}"
+        raise bad_input(path, place, fault, "separate cells with one tab, without quotes")
+    label = cells[{"cola": 1, "mrpc": 0}[task]]
+    if label not in ("0", "1"):
+        raise bad_input(path, place, f"label {label!r:.20}", "a label is 0 or 1")
+    if task == "mrpc":
+        return Sentence(str(number - 1), cells[3], label, second=cells[4])
+    return Sentence(str(number), cells[3], label)
