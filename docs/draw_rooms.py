@@ -18,7 +18,7 @@ ROOMS = (
     *_EVERYWHERE,
     *("storage", "bundled", "text", "data", "evaluation", "nn", "recipe", "engine", "models"),
     *("inference", "compat", "export", "training", "augmentation", "vectors"),
-    *("experiments", "serve", "cli"),
+    *("experiments", "serve", "cluster", "cli"),
 )
 """From left to right: a room imports from those before it. Files beside the rooms are rooms too."""
 _TOP = ("__init__", "__main__")  # the package's face: it may import from any room
