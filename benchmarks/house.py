@@ -29,16 +29,24 @@ LIMITS = {
     "train: modules entered": 55,
     "light install, MB": 260,
 }
+# What runs while a module is imported, such as the body of a class, is no function of a walk.
 _PROBE = """
-import json, runpy, sys, threading
-entered, package = set(), sys.argv.pop(1)
+import importlib.util, inspect, json, os, runpy, sys, threading
+package = os.path.dirname(importlib.util.find_spec("readlet").origin)
+entered, report = set(), sys.argv.pop(1)
 def look(frame, event, _):
     code = frame.f_code
-    if event == "call" and code.co_filename.startswith(package) and code.co_name != "<module>":
+    if event != "call" or code.co_filename in entered or not code.co_filename.startswith(package):
+        return
+    if code.co_flags & inspect.CO_OPTIMIZED and not is_importing(frame):
         entered.add(code.co_filename)
+def is_importing(frame):
+    while frame.f_code.co_name != "<module>":
+        if (frame := frame.f_back) is None:  # of another thread
+            return False
+    return frame.f_globals["__name__"] != "__main__"
 threading.setprofile(look)
 sys.setprofile(look)
-report = sys.argv.pop(1)
 try:
     runpy.run_module("readlet", run_name="__main__", alter_sys=True)
 except SystemExit as stop:
@@ -46,8 +54,10 @@ except SystemExit as stop:
 sys.setprofile(None)
 imported = [m.__file__ for m in list(sys.modules.values())
             if (getattr(m, "__file__", None) or "").startswith(package)]
+def named(paths):
+    return [os.path.relpath(name, package) for name in sorted(paths)]
 with open(report, "w") as file:
-    json.dump({"entered": sorted(entered), "imported": sorted(imported), "status": status}, file)
+    json.dump({"entered": named(entered), "imported": named(imported), "status": status}, file)
 """
 
 
@@ -83,7 +93,7 @@ def walk(*arguments: str) -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         done = subprocess.run(
-            [sys.executable, "-c", _PROBE, str(PACKAGE), str(report), *arguments],
+            [sys.executable, "-c", _PROBE, str(report), *arguments],
             cwd=folder,
             capture_output=True,
             text=True,
@@ -95,11 +105,7 @@ def walk(*arguments: str) -> dict[str, list[str]]:
     if found["status"]:
         raise SystemExit(f"readlet {' '.join(arguments)}:\n{done.stderr}")
     return {
-        kind: [
-            str(Path(name).relative_to(PACKAGE))
-            for name in found[kind]
-            if not name.endswith("__init__.py")
-        ]
+        kind: [name for name in found[kind] if not name.endswith("__init__.py")]
         for kind in ("entered", "imported")
     }
 
