@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
-from readlet.cli import answer_view
+from readlet.cli import answers
 from readlet.cli.ask import ask
 
 PASSAGE = (
@@ -25,7 +25,7 @@ QUESTIONS = ("Who designed the lighthouse?", "How tall is the lighthouse?")
 
 def main() -> None:
     console = Console(record=True, file=io.StringIO(), width=88, highlight=False)
-    answer_view.console = console  # the command prints there
+    answers.console = console  # the command prints there
     with tempfile.TemporaryDirectory() as folder:
         passage = Path(folder) / "lighthouse.txt"
         passage.write_text(PASSAGE, "utf-8")

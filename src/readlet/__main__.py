@@ -1,12 +1,17 @@
 """`python -m readlet` is the `readlet` command."""
 
-from readlet.terminal import report_interrupts
+import sys
+
+from readlet.terminal import INTERRUPTED, report_interrupts, say
 
 
 def main() -> None:
-    report_interrupts()  # before the imports, which take a while
-    from readlet.cli import main as run
-
+    report_interrupts()
+    try:
+        from readlet.cli import main as run  # takes a while
+    except KeyboardInterrupt:
+        say("readlet: interrupted")
+        sys.exit(INTERRUPTED)
     run()
 
 

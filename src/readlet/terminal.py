@@ -66,17 +66,4 @@ def forget_interrupt() -> None:
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
     _received.append(number)
-    # Modules that are half loaded may swallow an exception, and then fail later or go on. Nothing
-    # is written while they are loaded, so that the process may end at once.
-    if _is_importing(frame):
-        print("readlet: interrupted", file=sys.stderr, flush=True)
-        os._exit(INTERRUPTED)
     raise KeyboardInterrupt
-
-
-def _is_importing(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib."):
-            return True
-        frame = frame.f_back
-    return False

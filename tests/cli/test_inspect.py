@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from readlet.cli import inspect_view
-from readlet.progress import SafeConsole
-
 Run = Callable[..., Any]
 
 QUESTION = "Who lit the lamp?"
@@ -99,7 +96,6 @@ def test_the_window_of_a_long_passage(readlet: Run, reader: Path, tmp_path: Path
     assert f"16 of 40 tokens of the passage in window {found['window']} of {found['windows']}" in (
         shown
     )
-    assert "… " in done.out
     assert len(found["places"]) == 40
 
 
@@ -169,37 +165,3 @@ def test_bad_input(
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
     assert fault in line
-
-
-@pytest.mark.parametrize(
-    ("layers", "width", "expected"),
-    [
-        (6, 80, (True, 1)),
-        (12, 80, (True, 2)),
-        (24, 80, (False, 2)),
-        (48, 80, (False, 2)),
-        (24, 200, (True, 1)),
-        (12, 40, (False, 2)),
-    ],
-)
-def test_the_heat_map_fits(layers: int, width: int, expected: tuple[bool, int]) -> None:
-    """Numbers where they fit, start and end below each other where they do not fit beside."""
-    weights = np.full((layers, 3, 2), 1 / layers, np.float32)  # (N, tokens, 2)
-    weights[0] = 0.5
-    labels = ["[CLS]", "counterrevolutionaries", "水水水水水水"]
-    heat = inspect_view._HeatMap.fitting(weights, labels, width)
-    assert (heat.numbers, len(heat.sides)) == expected
-    for sides in heat.sides:
-        lines = list(heat.heading(sides).split())
-        lines += [heat.line(row, sides, np.ones(2, np.float32)) for row in range(3)]
-        assert len({line.cell_len for line in lines}) == 1
-        assert lines[0].cell_len <= width
-
-
-def test_colours_in_a_terminal(
-    readlet: Run, reader: Path, passage: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    colourful = SafeConsole(force_terminal=True, color_system="truecolor", width=80, emoji=False)
-    monkeypatch.setattr(inspect_view, "console", colourful)
-    done = readlet("inspect", reader, QUESTION, passage)
-    assert "\x1b[38;2;247;251;255;48;2;8;81;156m" in done.out  # the highest weight

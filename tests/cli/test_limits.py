@@ -3,7 +3,6 @@
 import json
 import os
 import resource
-import shlex
 import signal
 import subprocess
 import sys
@@ -144,7 +143,6 @@ def test_json_is_harmless_and_exact(capsys: pytest.CaptureFixture[str]) -> None:
 SHORT = [
     ("data", "show", "bundled:train", "--n", "300"),
     ("evaluate", "baseline", "bundled:test"),
-    ("ask", "--help"),
     ("data", "check", "bundled:train", "--json"),
 ]
 
@@ -179,24 +177,6 @@ def test_messages_that_nobody_reads_do_not_end_the_work(tmp_path: Path) -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stdout) == (0, b"done\n")
-
-
-@pytest.mark.parametrize(
-    ("words", "closed", "code", "message"),
-    [
-        ("ask 'Who?' - --reader baseline", "<&-", 2, "the file is empty"),
-        ("evaluate baseline bundled:test", ">&-", 0, ""),
-        ("evaluate baseline nothing", ">&-", 2, "no such file"),
-        ("evaluate baseline nothing", "2>&-", 2, ""),
-        ("evaluate baseline bundled:test --json", "<&- 2>&-", 0, ""),
-    ],
-)
-def test_closed_streams(words: str, closed: str, code: int, message: str) -> None:
-    command = f"exec {shlex.quote(sys.executable)} -m readlet {words} {closed}"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert done.returncode == code
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 2.0])

@@ -104,7 +104,7 @@ def test_languages_are_known(readlet: Run, files: Path) -> None:
 
 @pytest.mark.parametrize("command", ["align", "check", "merge"])
 def test_as_many_words_are_read_as_by_the_functions(readlet: Run, command: str) -> None:
-    assert f"[default: {MAX_WORDS}]" in " ".join(readlet("vectors", command, "--help").out.split())
+    assert f"default: {MAX_WORDS}" in " ".join(readlet("vectors", command, "--help").out.split())
 
 
 def test_words_read_by_an_encoder(

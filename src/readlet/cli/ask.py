@@ -1,11 +1,17 @@
-"""`readlet ask`: questions about a passage or many documents."""
+"""`readlet ask`: questions about a passage or many documents.
 
+`readlet ask -i`: one after another about the same passage or documents.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from readlet.cli.answer_view import report_skipped
-from readlet.cli.console import print_json
+from readlet.cli.answers import Answered, Asked, ManyDocuments, OnePassage, show_question
+from readlet.cli.console import FEW, console, on_stderr, print_json
 from readlet.cli.options import (
     AlwaysAnswer,
     Device,
@@ -15,11 +21,18 @@ from readlet.cli.options import (
     Threshold,
     UnanswerableShare,
 )
-from readlet.cli.threads import use_free_cores
+from readlet.errors import ReadletError, bad_input
 from readlet.inference.inputs import MAX_PASSAGES
+from readlet.terminal import forget_interrupt, say
 
 if TYPE_CHECKING:
-    from readlet.cli.conversation import Asked
+    from readlet.inference.document_files import DocumentFiles
+
+_PROMPT = "? "
+_HELP = (
+    "Type a question. /more shows other candidates, /passage the text, /help this line. "
+    "Ctrl-C cancels, Ctrl-D ends."
+)
 
 
 def ask(
@@ -67,8 +80,10 @@ def ask(
     encoding: Encoding = "",
     device: Device = "auto",
 ) -> None:
-    """Answer questions about a passage or many documents, or report that there is no answer."""
-    from readlet.errors import ReadletError
+    """Answer questions about a passage or many documents.
+
+    Where the text does not answer a question, that is reported.
+    """
     from readlet.inference.document_files import STANDARD_INPUT
 
     given = [question] * interactive + (passages or [])
@@ -85,12 +100,10 @@ def ask(
         "language": language,
         "question_language": question_language,
     }
-    use_free_cores(reader)
     asked = _asked(given, encoding, reader, device, read, settings)
     if interactive:
-        from readlet.cli.conversation import converse
-
-        converse(asked, n_best, as_json=as_json)
+        with on_stderr(as_json):
+            converse(asked, n_best, as_json=as_json)
         return
     answered = asked.answer(question, n_best)
     if as_json:
@@ -101,9 +114,7 @@ def ask(
 
 def _asked(
     paths: list[str], encoding: str, reader: str, device: str, read: int, settings: dict[str, Any]
-) -> "Asked":
-    from readlet.cli.conversation import ManyDocuments, OnePassage
-    from readlet.errors import ReadletError
+) -> Asked:
     from readlet.inference.document_files import is_one_document, read_document, read_documents
     from readlet.inference.documents import Documents
     from readlet.inference.reader import load_reader
@@ -112,9 +123,98 @@ def _asked(
         text = read_document(paths[0], encoding)
         return OnePassage(load_reader(reader, device=device), text, settings)
     files = read_documents(paths, encoding)
-    report_skipped(files)
+    _report_skipped(files)
     loaded = load_reader(reader, device=device)
     documents = Documents(files.texts)
     if not documents.pieces:
         raise ReadletError("the documents contain no words; give text")
     return ManyDocuments(loaded, documents, read, settings)
+
+
+def _report_skipped(files: "DocumentFiles") -> None:
+    """Report files that are not read, on stderr in one line for each reason."""
+    if files.unreadable:
+        shown = "; ".join(files.unreadable[:FEW])
+        more = len(files.unreadable) - FEW
+        rest = f"; and {more:,} more" if more > 0 else ""
+        say(f"readlet: {len(files.unreadable):,} skipped: {shown}{rest}")
+    if files.others:
+        say(f"readlet: {files.others:,} files of other types skipped")
+
+
+def converse(asked: Asked, shown: int | None, *, as_json: bool) -> None:
+    """Answer questions until the input ends: from the terminal, or one on each line."""
+    in_terminal = sys.stdin.isatty()
+    if in_terminal:
+        with suppress(ImportError):  # not on every system
+            import readline  # noqa: F401  gives `input` line editing and history
+        console.print(_HELP, style="dim")
+    last: Answered | None = None
+    for line in _typed() if in_terminal else _lines():
+        try:
+            if line.startswith("/"):
+                _command(line, asked, last)
+                continue
+            last = asked.answer(line, shown)
+            if as_json:
+                print_json(last.as_json(shown))
+            else:
+                if not in_terminal:  # where the user has just typed it
+                    show_question(line)
+                last.show_briefly()
+                console.print()
+            sys.stdout.flush()  # a program may wait for each answer
+        except KeyboardInterrupt:
+            if not in_terminal:
+                raise
+            forget_interrupt()
+            console.print("cancelled", style="dim")
+
+
+def _command(line: str, asked: Asked, last: Answered | None) -> None:
+    match line.split()[0]:
+        case "/help":
+            console.print(_HELP, style="dim")
+        case "/passage":
+            (last or asked).show_passage()
+        case "/more" if last is not None:
+            last.show_more()
+        case "/more":
+            say("readlet: /more: there is no answer yet; ask a question first")
+        case unknown:
+            say(f"readlet: {unknown}: no such command; /help lists them")
+
+
+def _typed() -> Iterator[str]:
+    """What the user types, until Ctrl-D."""
+    prompt = _PROMPT if sys.stdout.isatty() else ""  # a file gets the answers only
+    while True:
+        try:
+            if not prompt:
+                print(_PROMPT, end="", file=sys.stderr, flush=True)
+            line = input(prompt).strip()
+        except EOFError:
+            console.print()
+            return
+        except KeyboardInterrupt:
+            forget_interrupt()
+            console.print()
+            continue
+        if line:
+            yield line
+
+
+def _lines() -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = sys.stdin.readline()
+        except UnicodeDecodeError as error:
+            fault = f"not {error.encoding.upper()} text"
+            place, remedy = f"line {number}", "give the questions as UTF-8"
+            raise bad_input("standard input", place, fault, remedy) from None
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()

@@ -1,4 +1,7 @@
-"""`readlet augment`: more training data by translation, with every answer found again."""
+"""`readlet augment`: more training data by translation, with every answer found again.
+
+`readlet translators`: which translation engines there are.
+"""
 
 import shlex
 import sys
@@ -9,9 +12,11 @@ from typing import Annotated
 
 import typer
 
-from readlet.cli.console import print_json
+from readlet.cli.console import console, print_json
 from readlet.cli.data import OUTPUT, Files
 from readlet.cli.options import ColumnPairs, Encoding, Overwrite
+
+translators = typer.Typer(help="List translation engines.", no_args_is_help=True)
 
 
 def augment(
@@ -87,7 +92,7 @@ def augment(
     column: ColumnPairs = [],  # noqa: B006
     encoding: Encoding = "",
 ) -> None:
-    """Add translated or back-translated questions to the data.
+    """Add translated or back-translated questions to data.
 
     Every answer is found again in the translated context, or the question is counted as lost.
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
@@ -125,3 +130,30 @@ def augment(
         print_json(tally.as_json(), indent=1)
     else:
         show_tally(tally, str(out))
+
+
+@translators.callback()
+def _translators() -> None:  # so that `list` is not left out
+    pass
+
+
+@translators.command(name="list")
+def list_engines() -> None:
+    """List the engines of this machine with their language pairs."""
+    from readlet.augmentation.translation.apertium import INSTALL
+    from readlet.augmentation.translation.engines import installed_engines
+
+    engines = list(installed_engines())
+    lines = [
+        f"{engine.name:10} {pair!s:8} {engine.version(pair)}"
+        for engine in engines
+        for pair in sorted(engine.pairs())
+    ]
+    if not engines:
+        lines = [
+            "no translation engine is installed",
+            f"Apertium, {INSTALL}",
+            "a neural model: readlet augment --engine FILE.argosmodel, FOLDER or HUB/NAME",
+        ]
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

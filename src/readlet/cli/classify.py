@@ -8,7 +8,6 @@ import typer
 
 from readlet.cli.console import console, print_json
 from readlet.cli.options import ColumnPairs, Device, Encoding, Overwrite
-from readlet.cli.threads import use_free_cores
 
 _SHOWN = 5  # classes of a text
 
@@ -48,7 +47,6 @@ def classify(
     from readlet.inference.classifier import Classifier
     from readlet.inference.predict_file import classify_file
 
-    use_free_cores(classifier)
     size = batch_size or 0
     if out is not None:
         if len(texts) != 1:

@@ -1,8 +1,10 @@
 """Terminal output that several commands share: highlighted passages, lists of ids, JSON."""
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.markup import escape
@@ -51,3 +53,9 @@ def highlighted(text: str, spans: Iterable[tuple[int, int]]) -> Text:
         at = end
     marked.append(text[at:])
     return marked
+
+
+def discard_output() -> None:
+    """What is still in the buffer goes nowhere, so that no error follows at exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

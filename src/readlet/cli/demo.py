@@ -27,7 +27,7 @@ _QUICK = (
 
 
 def demo() -> None:
-    """Try the bundled reader, score it, check data and train a tiny reader, in about a minute."""
+    """Ask, score, check data, train: a tour of about a minute."""
     from readlet.bundled import bundled_reader
 
     check, train = ("Is the data valid?", _check_data), ("Does training work?", _train)
@@ -61,7 +61,7 @@ def _ask_bundled() -> None:
 
 def _score_bundled() -> None:
     """Compare with the baseline on the language that it reads."""
-    from readlet.cli.evaluation_view import show_evaluation
+    from readlet.cli.evaluate import show_evaluation
     from readlet.data import read_examples, write_examples
     from readlet.inference.evaluate_questions import evaluate_questions
 
@@ -83,7 +83,7 @@ def _check_data() -> None:
 
 
 def _score_baseline() -> None:
-    from readlet.cli.evaluation_view import show_evaluation
+    from readlet.cli.evaluate import show_evaluation
     from readlet.inference.evaluate_questions import evaluate_questions
     from readlet.inference.reader import load_reader
 
@@ -119,13 +119,13 @@ def _train() -> None:
 
 def _ask(reader: "Answerer", split: str, chosen: tuple[str, ...]) -> None:
     """For each chosen prefix, ask the first question of the split whose id starts with it."""
-    from readlet.cli.answer_view import show_answer
+    from readlet.cli.answers import PassageAnswer
     from readlet.data import read_examples
 
     examples = list(read_examples(f"bundled:{split}"))
     for name in chosen:
         example = next(e for e in examples if e.id.startswith(name))
         prediction = reader.answer(example.question, example.context)
-        show_answer(example.question, example.context, prediction)
+        PassageAnswer(example.question, example.context, prediction).show()
         golds = " | ".join(answer.text for answer in example.answers)
         console.print(f"gold: {golds or 'no answer here'}\n", style="dim", markup=False)

@@ -1,11 +1,15 @@
 """`readlet evaluate`: official scores of a reader or of a file of predictions."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from readlet.cli.console import print_json
+from readlet.cli.console import console, print_json
 from readlet.cli.options import (
     AlwaysAnswer,
     ColumnPairs,
@@ -17,10 +21,21 @@ from readlet.cli.options import (
     Threshold,
     UnanswerableShare,
 )
-from readlet.cli.threads import use_free_cores
+from readlet.errors import ReadletError
+from readlet.evaluation.tasks import SPANS
+
+if TYPE_CHECKING:
+    from readlet.evaluation.calibration_error import ReliabilityBin
+    from readlet.evaluation.evaluation import ClassEvaluation, Evaluation
+    from readlet.evaluation.task import Task
+    from readlet.inference.evaluate_questions import SeveralEvaluations
+
+_MISSING_SHOWN = 5
+_NAME_SHOWN = 22  # characters of a file name in a table of 80 columns
+_CONFUSION_SHOWN, _MISTAKES_SHOWN = 8, 10  # classes in a table, and pairs of classes in a list
 
 
-def evaluate_command(
+def evaluate(
     targets: Annotated[
         list[str],
         typer.Argument(
@@ -73,17 +88,16 @@ def evaluate_command(
     encoding: Encoding = "",
     device: Device = "auto",
 ) -> None:
-    """Score a reader, a classifier, or a file of predictions, exactly as the official scripts do.
+    """Score a reader, a classifier, or a file of predictions.
 
-    GLUE files are scored by the metrics of their task, a classifier by those of its recipe.
-    A reader on several files: a row for each, and one for all questions together; --json has the
-    whole report of each. Exit code 1: predictions are missing.
+    The scores are exactly those of the official scripts. GLUE files are scored by the metrics
+    of their task, a classifier by those of its recipe. A reader on several files: a row for
+    each, and one for all questions together; --json has the whole report of each. Exit code 1:
+    predictions are missing.
     """
-    from readlet.cli.evaluation_view import show_classes, show_evaluation, show_several
     from readlet.data.columns import DataFormat
     from readlet.data.datasets import content_of
     from readlet.data.sources import task_of
-    from readlet.errors import ReadletError
     from readlet.inference.evaluate_questions import evaluate_questions, evaluate_several
     from readlet.inference.evaluate_texts import evaluate_classifier, evaluate_sentences
     from readlet.inference.trained_model import stored_task
@@ -115,12 +129,11 @@ def evaluate_command(
         _refuse(f"{len(targets) - 1} data files", "these options are for one file", of_one)
         if stored_task(reader) == "classes":
             raise ReadletError(f"{reader}: a classifier; give one data file at a time")
-        use_free_cores(reader)
         several = evaluate_several(reader, targets[1:], data_format=data_format, **how_to_answer)
         if as_json:
             print_json(several.as_json())
         else:
-            show_several(several)
+            _show_several(several)
         return
     task = task_of(data, data_format)
     of_questions = {
@@ -131,8 +144,6 @@ def evaluate_command(
         "--language": bool(language or question_language),
         "--rules": rules is not None,
     }
-    if reader is not None:
-        use_free_cores(reader)
     if reader is not None and stored_task(reader) == "classes":
         _refuse(reader, "a classifier", of_questions)
         found = evaluate_classifier(
@@ -175,14 +186,161 @@ def evaluate_command(
     if as_json:
         print_json(found.as_json())
     else:
-        show_classes(found)
+        _show_classes(found)
     raise typer.Exit(int(bool(found.missing) and not allow_missing))
 
 
 def _refuse(source: str, what: str, options: dict[str, bool]) -> None:
     """Reject options that would have no effect here."""
-    from readlet.errors import ReadletError
-
     given = [option for option, is_given in options.items() if is_given]
     if given:
         raise ReadletError(f"{source}: {what}; omit {', '.join(given)}")
+
+
+def show_evaluation(evaluation: "Evaluation") -> None:
+    official = evaluation.official
+    table = _question_table()
+    for prefix, label in (("", "all"), ("HasAns_", "with answer"), ("NoAns_", "without answer")):
+        if f"{prefix}total" in official:
+            scores = (f"{official[prefix + key]:.2f}" for key in SPANS.headline)
+            table.add_row(label, f"{official[f'{prefix}total']:,}", *scores)
+    bounds = (evaluation.intervals[name] for name in SPANS.headline)
+    table.add_row("95% interval", "", *(f"{low:.2f}–{high:.2f}" for low, high in bounds))
+    console.print(table)
+    if "best_f1" in official and "NoAns_total" in official:
+        # Rounded up: it is the probability of the last question that is answered.
+        exact, f1 = (
+            math.ceil(official[f"best_{name}_thresh"] * 1e4) / 1e4 for name in ("exact", "f1")
+        )
+        console.print(
+            f"best threshold: EM {official['best_exact']:.2f} at {exact:.4f}, "
+            f"F1 {official['best_f1']:.2f} at {f1:.4f}"
+        )
+    if evaluation.reliability is not None:
+        _show_reliability(SPANS.noun, evaluation.reliability)
+        console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
+    if evaluation.no_answer_area is not None:
+        console.print(f"no-answer probability, ROC area: {evaluation.no_answer_area:.3f}")
+    for group, rows in evaluation.breakdown.items():
+        _show_group(group, rows)
+    if evaluation.against is not None:
+        _show_comparison(SPANS, evaluation.against)
+    _show_missing(evaluation.missing)
+
+
+def _show_several(several: "SeveralEvaluations") -> None:
+    """A row for each file with 95% intervals; the F1 of questions with and without an answer."""
+    table = Table(box=None)
+    table.add_column("", no_wrap=True)
+    for name in (SPANS.noun, "EM", "95%", "F1", "95%", "with", "without"):
+        table.add_column(name, justify="right")
+    for name, evaluation in {**several.parts, "together": several.together}.items():
+        official = evaluation.official
+        cells = [f"{official['total']:,}"]
+        for metric in SPANS.headline:
+            low, high = evaluation.intervals[metric]
+            cells += [f"{official[metric]:.1f}", f"{low:.1f}–{high:.1f}"]
+        kinds = (official.get(f"{kind}_f1") for kind in ("HasAns", "NoAns"))
+        cells += ["" if value is None else f"{value:.1f}" for value in kinds]
+        table.add_row(Text(_short(name)), *cells)
+    console.print(table)
+    console.print("with, without: F1 of the questions with an answer, and of those without")
+
+
+def _short(name: str) -> str:
+    """The end of a path tells files apart."""
+    return name if len(name) <= _NAME_SHOWN else f"…{name[1 - _NAME_SHOWN :]}"
+
+
+def _show_classes(evaluation: "ClassEvaluation") -> None:
+    task, official = evaluation.task, evaluation.official
+    table = Table(box=None)
+    title = task.name.partition(":")[0]  # its metrics are in the rows
+    for name in (title, "score", "95% interval"):
+        table.add_column(name, justify="left" if name == title else "right")
+    for metric in task.metrics:
+        low, high = evaluation.intervals[metric.name]
+        table.add_row(metric.label, f"{official[metric.name]:.2f}", f"{low:.2f} to {high:.2f}")
+    console.print(table)
+    console.print(f"{official['total']:,} {task.noun}")
+    for name in ("spearman", "mean_squared_error"):
+        if name in official:
+            console.print(f"{name.replace('_', ' ')}: {official[name]:.4g}")
+    if evaluation.confusion is not None:
+        _show_confusion(evaluation.confusion)
+    if evaluation.reliability is not None:
+        _show_reliability(task.noun, evaluation.reliability)
+        console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
+    if evaluation.against is not None:
+        _show_comparison(task, evaluation.against)
+    _show_missing(evaluation.missing)
+
+
+def _question_table(title: str | None = None) -> Table:
+    table = Table(box=None, title=title, title_justify="left")
+    for name in ("", SPANS.noun, *(SPANS.metric(name).label for name in SPANS.headline)):
+        table.add_column(name, justify="left" if not name else "right")
+    return table
+
+
+def _show_group(group: str, rows: dict[str, dict[str, float]]) -> None:
+    table = _question_table(f"by {group}")
+    for name, row in rows.items():
+        scores = (f"{row[key]:.1f}" for key in SPANS.headline)
+        table.add_row(name, f"{row['total']:,}", *scores)
+    console.print(table)
+
+
+def _show_confusion(confusion: dict[str, dict[str, int]]) -> None:
+    """Labels in rows, predictions in columns; of many classes, only the pairs mistaken most."""
+    if len(confusion) <= _CONFUSION_SHOWN:
+        console.print("labels in rows, and how often they were predicted as")
+        table = Table(box=None)
+        for name in ("", *confusion):
+            table.add_column(Text(f"{name:.20}"), justify="right" if name else "left")
+        for label, row in confusion.items():
+            table.add_row(Text(f"{label:.20}"), *(f"{count:,}" for count in row.values()))
+        console.print(table)
+        return
+    mistakes = [
+        (count, label, name)
+        for label, row in confusion.items()
+        for name, count in row.items()
+        if count and name != label
+    ]
+    console.print("mistaken most often:" if mistakes else "no mistakes")
+    for count, label, name in sorted(mistakes, reverse=True)[:_MISTAKES_SHOWN]:
+        console.print(f"  {count:,} × {label:.40} predicted as {name:.40}", markup=False)
+
+
+def _show_reliability(noun: str, bins: "Sequence[ReliabilityBin]") -> None:
+    """A calibrated model is right as often as its confidence says."""
+    table = Table(box=None, title="by confidence", title_justify="left")
+    for name in ("", noun, "confidence", "right"):
+        table.add_column(name, justify="left" if not name else "right")
+    for bin in bins:
+        means = (f"{100 * value:.1f}" for value in (bin.confidence, bin.accuracy))
+        table.add_row(f"{bin.low:.1f}–{bin.high:.1f}", f"{bin.predictions:,}", *means)
+    console.print(table)
+
+
+def _show_comparison(task: "Task", against: dict[str, float]) -> None:
+    for key in task.headline:
+        label = task.metric(key).label
+        console.print(
+            f"against the other predictions: {label} {against[f'{key}_difference']:+.2f} "
+            f"({against[key]:.2f} there), p = {against[f'{key}_p']:.4f}",
+            soft_wrap=True,
+        )
+    if against["missing"]:
+        line = f"{against['missing']} of the other predictions are missing (counted as wrong)"
+        console.print(line, style="red")
+
+
+def _show_missing(missing: list[str]) -> None:
+    if missing:
+        some = ", ".join(missing[:_MISSING_SHOWN])
+        more = ", ..." if len(missing) > _MISSING_SHOWN else ""
+        # Ids are not markup: they may contain brackets.
+        line = f"{len(missing)} predictions are missing (counted as wrong): {some}{more}"
+        console.print(line, style="red", markup=False)

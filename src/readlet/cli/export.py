@@ -22,9 +22,10 @@ def export(
         typer.Option(metavar="DATA", help="Score the model before and after; --int8 needs it."),
     ] = "",
 ) -> None:
-    """Write a model that runs without torch, so that it starts faster.
+    """Write a model in ONNX: it runs without torch.
 
-    Its scores are compared with those of torch first. All commands read its folder.
+    It starts faster. Its scores are compared with those of torch first. All commands read its
+    folder.
     """
     from readlet.errors import ReadletError
 

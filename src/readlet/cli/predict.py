@@ -17,7 +17,6 @@ from readlet.cli.options import (
     Threshold,
     UnanswerableShare,
 )
-from readlet.cli.threads import use_free_cores
 
 
 def predict(
@@ -54,14 +53,13 @@ def predict(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a reader's predictions for all questions of a file of any size.
+    """Write a reader's predictions for a file of any size.
 
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
     from readlet.data.columns import DataFormat
     from readlet.inference.predict_file import predict_file
 
-    use_free_cores(reader)
     made = predict_file(
         reader,
         data,

@@ -6,9 +6,6 @@ from typing import Annotated
 import typer
 
 from readlet.cli.options import Device
-from readlet.cli.threads import use_free_cores
-
-_LIMITS = "Limits"
 
 
 def serve(
@@ -35,36 +32,21 @@ def serve(
         ),
     ] = None,
     device: Device = "auto",
-    max_body_mb: Annotated[
-        float, typer.Option(help="Megabytes of a request.", rich_help_panel=_LIMITS)
-    ] = 10.0,
-    max_passage: Annotated[
-        int, typer.Option(help="Characters of a passage.", rich_help_panel=_LIMITS)
-    ] = 50_000,
-    max_question: Annotated[
-        int, typer.Option(help="Characters of a question.", rich_help_panel=_LIMITS)
-    ] = 1_000,
-    max_text: Annotated[
-        int, typer.Option(help="Characters of a text to classify.", rich_help_panel=_LIMITS)
-    ] = 20_000,
-    max_questions: Annotated[
-        int, typer.Option(help="Questions or texts of a request.", rich_help_panel=_LIMITS)
-    ] = 64,
-    max_queue: Annotated[
-        int, typer.Option(help="Questions that wait for one model.", rich_help_panel=_LIMITS)
-    ] = 256,
-    max_seconds: Annotated[
-        float, typer.Option(help="Time of a request, waiting included.", rich_help_panel=_LIMITS)
-    ] = 30.0,
+    max_body_mb: Annotated[float, typer.Option(help="Megabytes of a request.")] = 10.0,
+    max_passage: Annotated[int, typer.Option(help="Characters of a passage.")] = 50_000,
+    max_question: Annotated[int, typer.Option(help="Characters of a question.")] = 1_000,
+    max_text: Annotated[int, typer.Option(help="Characters of a text to classify.")] = 20_000,
+    max_questions: Annotated[int, typer.Option(help="Questions or texts of a request.")] = 64,
+    max_queue: Annotated[int, typer.Option(help="Questions that wait for one model.")] = 256,
+    max_seconds: Annotated[float, typer.Option(help="Time of a request, waiting included.")] = 30.0,
     batch_window_ms: Annotated[
         float,
         typer.Option(
             help="How long a question waits for others to be computed with it.",
-            rich_help_panel=_LIMITS,
         ),
     ] = 4.0,
 ) -> None:
-    """Serve readers and classifiers: an HTTP API, and a page to ask questions on."""
+    """Serve readers and classifiers: an HTTP API, and a page."""
     from readlet.serve.limits import Limits
     from readlet.serve.server import (
         api_key,
@@ -91,7 +73,5 @@ def serve(
     with bound_socket(host, port) as bound:
         from readlet.serve.registry import load_models
 
-        for name in chosen:
-            use_free_cores(name)
         loaded = load_models(chosen, device)
         serve(loaded, bound, host=host, key=key, limits=limits)

@@ -40,10 +40,10 @@ def slim(
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Write a smaller copy of a reader: weights in half precision, frequent words only.
+    """Write a smaller copy of a reader.
 
-    A reader without word vectors, such as one on an encoder, is only rounded, with --int8 to a
-    quarter of its size.
+    Weights are in half precision, and only frequent words are kept. A reader without word
+    vectors, such as one on an encoder, is only rounded, with --int8 to a quarter of its size.
     """
     from readlet.inference.slimming import MEGABYTE, slim_folder
 

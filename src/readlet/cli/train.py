@@ -52,18 +52,17 @@ def train(
         ),
     ] = None,
 ) -> None:
-    """Train a reader or a classifier, calibrate it, score it, and save it with its model card.
+    """Train a reader or a classifier from a recipe.
 
-    After Ctrl-C, --resume continues the run.
+    It is calibrated, scored, and saved with its model card. After Ctrl-C, --resume continues
+    the run.
     To use several GPUs: accelerate launch -m readlet train ...
     """
     from readlet.data.columns import parse_columns
     from readlet.models.recipe_files import DEFAULT_KIND, load_recipe, shipped_recipes, toml_value
 
     if fields:
-        from readlet.cli.recipe_view import show_fields
-
-        show_fields(kind or (load_recipe(recipe, changes).model.kind if recipe else DEFAULT_KIND))
+        _show_fields(kind or (load_recipe(recipe, changes).model.kind if recipe else DEFAULT_KIND))
         return
     if not recipe:
         built_in = ", ".join(shipped_recipes())
@@ -119,3 +118,16 @@ def _default_folder(name: str) -> Path:
     if name in ("", ".", "..") or Path(name).name != name:  # it would be outside runs/
         raise ReadletError(f"name {name!r} is not a valid folder name; give the folder with --out")
     return Path("runs") / name
+
+
+def _show_fields(kind: str) -> None:
+    """Print every recipe field with its default and its description."""
+    from rich.padding import Padding
+
+    from readlet.models.recipe_files import explained_fields, toml_value
+
+    for name, default, description in explained_fields(kind):
+        # TOML has no null: such a field is left out.
+        line = f"{name} (unset)" if default is None else f"{name} = {toml_value(default)}"
+        console.print(line, style="bold", markup=False)
+        console.print(Padding(description, (0, 0, 0, 4), expand=False), markup=False)

@@ -1,15 +1,21 @@
 """`readlet vectors`: word vectors of an encoder; one space for the words of several languages."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.table import Table as Grid
 
-from readlet.cli.console import print_json
+from readlet.cli.console import console, print_json
 from readlet.cli.options import Device, Overwrite
 
+if TYPE_CHECKING:
+    from readlet.vectors.alignment import Alignment
+    from readlet.vectors.retrieval import Check
+    from readlet.vectors.vector_files import Pairs, Table
+
 app = typer.Typer(
-    help="Make word vectors with an encoder; align, check and merge those of several languages.",
+    help="Make, align, check and merge word vectors.",
     no_args_is_help=True,
 )
 
@@ -17,6 +23,7 @@ Source = Annotated[Path, typer.Argument(help="Vectors of a language: GloVe or fa
 Target = Annotated[Path, typer.Argument(help="Vectors of the language whose space is used.")]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="The file to write; .gz is gzipped.")]
 MaxWords = Annotated[int, typer.Option(min=1, help="Words to read of each file, from the top.")]
+_NAMES = {"nearest": "nearest neighbour", "csls": "CSLS"}
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -41,11 +48,10 @@ def align(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the source's vectors in the space of the target's, with unit length.
+    """Write the source's vectors in the space of the target's.
 
-    The widths may differ: the result is as wide as the target.
+    They get unit length. The widths may differ: the result is as wide as the target.
     """
-    from readlet.cli.vectors_view import alignment_values, show_alignment
     from readlet.inference.trained_model import chosen_device
     from readlet.vectors.alignment import align_files
 
@@ -60,9 +66,9 @@ def align(
         overwrite=overwrite,
     )
     if as_json:
-        print_json(alignment_values(made))
+        print_json(_alignment_values(made))
     else:
-        show_alignment(made, str(out))
+        _show_alignment(made, str(out))
 
 
 @app.command()
@@ -84,8 +90,10 @@ def check(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Score an alignment: how many words find their translation, by nearest neighbour and CSLS."""
-    from readlet.cli.vectors_view import check_values, show_check
+    """Score an alignment: how many words find their translation.
+
+    By nearest neighbour, and by CSLS.
+    """
     from readlet.inference.trained_model import chosen_device
     from readlet.vectors.retrieval import check_files
 
@@ -98,9 +106,9 @@ def check(
         device=chosen_device(device),
     )
     if as_json:
-        print_json(check_values(checked))
+        print_json(_check_values(checked))
     else:
-        show_check(checked)
+        _show_check(checked)
 
 
 @app.command()
@@ -118,17 +126,16 @@ def merge(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write one file for all languages, in which a word is written as es:palabra."""
-    from readlet.cli.vectors_view import merged_values, show_merged
+    """Write one file for all languages: es:palabra is a word."""
     from readlet.vectors.vector_files import merge_files, parse_part
 
     tables = merge_files(
         [parse_part(part) for part in parts], out, max_words=max_words, overwrite=overwrite
     )
     if as_json:
-        print_json(merged_values(tables))
+        print_json(_merged_values(tables))
     else:
-        show_merged(tables, str(out))
+        _show_merged(tables, str(out))
 
 
 @app.command()
@@ -146,11 +153,10 @@ def encode(
     device: Device = "auto",
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a vector for each word, as a pretrained encoder reads it alone.
+    """Write a vector for each word, made by a pretrained encoder.
 
     Beside GloVe in `words.vectors`, they tell a small reader which words are alike.
     """
-    from readlet.cli.console import console
     from readlet.inference.trained_model import chosen_device
     from readlet.vectors.encode_words import encode_words
 
@@ -164,3 +170,118 @@ def encode(
         overwrite=overwrite,
     )
     console.print(f"Wrote {out}: {count:,} words; {kept:.1%} of the variance is kept.")
+
+
+def _show_alignment(made: "Alignment", out: str) -> None:
+    _show_tables(made.source, made.target)
+    _show_pairs(made.pairs)
+    if made.undetermined:
+        console.print(
+            f"Only {len(made.pairs):,} pairs for {min(made.matrix.shape)} dimensions: "
+            f"{made.undetermined} dimensions of the map are arbitrary; give more pairs."
+        )
+    console.print(
+        f"Map by {made.method}, {made.matrix.shape[1]} to {made.matrix.shape[0]} dimensions; "
+        f"distance from orthogonal {made.distance_from_orthogonal:.2g}."
+    )
+    _show(f"Wrote {out}: {len(made.source):,} words.")
+
+
+def _alignment_values(made: "Alignment") -> dict[str, Any]:
+    return {
+        "method": made.method,
+        "shape": list(made.matrix.shape),
+        "distance_from_orthogonal": made.distance_from_orthogonal,
+        "undetermined_dimensions": made.undetermined,
+        "pairs": _pair_values(made.pairs),
+        "source": _table_values(made.source),
+        "target": _table_values(made.target),
+    }
+
+
+def _show_check(checked: "Check") -> None:
+    _show_tables(checked.source, checked.target)
+    _show_pairs(checked.pairs)
+    grid = Grid(box=None)
+    grid.add_column(f"{checked.asked:,} words with a translation")
+    cuts = sorted(checked.precision["csls"])
+    for cut in cuts:
+        grid.add_column(f"P@{cut}", justify="right")
+    for name, values in checked.precision.items():
+        grid.add_row(_NAMES[name], *(f"{values[cut]:.1%}" for cut in cuts))
+    console.print(grid)
+    if checked.changed_cosines is not None:
+        console.print(
+            f"Cosines inside the source changed by {checked.changed_cosines:.4f} on average "
+            "(0: the map is orthogonal)."
+        )
+
+
+def _check_values(checked: "Check") -> dict[str, Any]:
+    return {
+        "asked": checked.asked,
+        "precision": checked.precision,
+        "changed_cosines": checked.changed_cosines,
+        "pairs": _pair_values(checked.pairs),
+        "source": _table_values(checked.source),
+        "target": _table_values(checked.target),
+    }
+
+
+def _show_merged(tables: "dict[str, Table]", out: str) -> None:
+    _show_tables(*tables.values())
+    counts = ", ".join(f"{code} {len(table):,}" for code, table in tables.items())
+    _show(f"Wrote {out}: {sum(map(len, tables.values())):,} words ({counts}).")
+
+
+def _merged_values(tables: "dict[str, Table]") -> dict[str, Any]:
+    return {code: _table_values(table) for code, table in tables.items()}
+
+
+def _show(text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)  # so that a path can be copied
+
+
+def _show_tables(*tables: "Table") -> None:
+    for table in tables:
+        faults = [
+            f"{count:,} {what}"
+            for count, what in (
+                (table.repeated, "repeated words left out"),
+                (table.zeros, "words with a zero vector"),
+            )
+            if count
+        ]
+        text = f"{table.path}: {len(table):,} words, width {table.width}"
+        _show("; ".join([text, *faults]))
+
+
+def _show_pairs(pairs: "Pairs") -> None:
+    console.print(f"Dictionary: {len(pairs):,} of {pairs.listed:,} pairs have vectors.")
+    for count, where in (
+        (pairs.no_source, "the source"),
+        (pairs.no_target, "the target"),
+        (pairs.neither, "either file"),
+    ):
+        if count:
+            console.print(f"  not in {where}: {count:,}")
+
+
+def _pair_values(pairs: "Pairs") -> dict[str, int]:
+    return {
+        "used": len(pairs),
+        "listed": pairs.listed,
+        "not_in_source": pairs.no_source,
+        "not_in_target": pairs.no_target,
+        "in_neither": pairs.neither,
+    }
+
+
+def _table_values(table: "Table") -> dict[str, Any]:
+    return {
+        "file": str(table.path),
+        "words": len(table),
+        "width": table.width,
+        "repeated": table.repeated,
+        "zero_vectors": table.zeros,
+    }
