@@ -81,7 +81,12 @@ def test_every_requirement_is_used() -> None:
 
     def modules(requirements: list[str]) -> set[str]:
         names = {re.split(r"[<>=;\[ ]", requirement)[0] for requirement in requirements}
-        return {{"scikit-learn": "sklearn"}.get(name, name).replace("-", "_") for name in names}
+        return {
+            {"scikit-learn": "sklearn", "markdown-it-py": "markdown_it"}.get(name, name).replace(
+                "-", "_"
+            )
+            for name in names
+        }
 
     assert modules(project["dependencies"]) <= imported("src")
     extras = project["optional-dependencies"]

@@ -59,7 +59,8 @@ def train(
     To use several GPUs: accelerate launch -m readlet train ...
     """
     from readlet.data.columns import parse_columns
-    from readlet.models.recipe_files import DEFAULT_KIND, load_recipe, shipped_recipes, toml_value
+    from readlet.models.kinds import DEFAULT_KIND
+    from readlet.models.recipe_files import load_recipe, shipped_recipes, toml_value
 
     if fields:
         _show_fields(kind or (load_recipe(recipe, changes).model.kind if recipe else DEFAULT_KIND))
