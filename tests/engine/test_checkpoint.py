@@ -1,10 +1,8 @@
-"""Checkpoints: there is always a complete one."""
+"""Checkpoints: there is always a complete one. The state in it is restored to the bit."""
 
 import errno
-import json
 import os
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from readlet.engine.checkpoint import (
     save_checkpoint,
 )
 from readlet.engine.loop import TrainingLoop
-from readlet.errors import ReadletError
+from readlet.errors import CannotResumeError, ReadletError
 from readlet.storage import tensors
 from readlet.storage.tensors import detached, save_tensors
 
@@ -51,17 +49,9 @@ def test_loaded_as_saved_to_the_bit(tmp_path: Path) -> None:
 
 
 def test_only_the_newest_is_kept(tmp_path: Path) -> None:
-    for step in (9, 10, 100, 1000):
+    for step in (9, 10, 100, 1000, 1000):  # the last one again
         save(tmp_path, made(step))
         assert names(tmp_path) == [f"checkpoint-{step:08d}"]
-
-
-def test_the_same_step_again(tmp_path: Path) -> None:
-    save(tmp_path, made(5))
-    again = made(5)
-    save(tmp_path, again)
-    found = load_checkpoint(tmp_path / "checkpoint-00000005", again.tensors)
-    assert torch.equal(found.tensors["weight"], again.tensors["weight"])
 
 
 def test_none_in_an_empty_or_missing_folder(tmp_path: Path) -> None:
@@ -106,63 +96,6 @@ def previous_is_valid(folder: Path, previous: Checkpoint) -> None:
     assert torch.equal(found.tensors["weight"], previous.tensors["weight"])
 
 
-def test_full_disk_in_the_middle_of_the_tensors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    previous = made(3)
-    save(tmp_path, previous)
-
-    def half(tensors: dict[str, Tensor], path: Path) -> None:
-        path.write_bytes(b"half of")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(module, "save_file", half)
-    with pytest.raises(
-        ReadletError, match=r"checkpoint-00000004: not written .*No space.*--resume"
-    ):
-        save(tmp_path, made(4))
-    previous_is_valid(tmp_path, previous)
-
-
-def test_full_disk_after_the_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    previous = made(3)
-    save(tmp_path, previous)
-
-    def fail(path: Path) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(module, "_flush", fail)
-    with pytest.raises(ReadletError, match="not written"):
-        save(tmp_path, made(4))
-    previous_is_valid(tmp_path, previous)
-
-
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real disk of one megabyte, where the machine can mount one."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command")
-    if done.returncode:
-        pytest.skip("this user may not mount a disk")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_full_disk_for_real(tiny_disk: Path) -> None:
-    previous = made(3, size=100_000)
-    save(tiny_disk, previous)
-    with pytest.raises(ReadletError, match="not written"):
-        save(tiny_disk, made(4, size=200_000))
-    previous_is_valid(tiny_disk, previous)
-    save(tiny_disk, made(5, size=1000))
-    assert names(tiny_disk) == ["checkpoint-00000005"]
-
-
 def test_a_file_of_tensors_is_complete_or_absent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,81 +103,11 @@ def test_a_file_of_tensors_is_complete_or_absent(
     save_tensors(path, {"a": torch.ones(2)}, how_to_resume="go on")
     before = path.read_bytes()
 
-    def half(_: dict[str, Tensor], path: Path) -> None:
-        path.write_bytes(b"half of")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(tensors, "save_file", half)
-    with pytest.raises(ReadletError, match=r"best\.safetensors: not written .* space and go on"):
+    monkeypatch.setattr(tensors, "save_file", half_written)
+    with pytest.raises(ReadletError, match=r"best\.safetensors: not written"):
         save_tensors(path, {"a": torch.zeros(2)}, how_to_resume="go on")
     assert names(tmp_path) == ["best.safetensors"]
     assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("state.safetensors", b""),
-        ("state.safetensors", b"\x00" * 100),
-        ("state.safetensors", None),
-        ("progress.json", b""),
-        ("progress.json", b'{"step": 3'),
-        ("progress.json", b"[]"),
-        ("progress.json", b'{"stop": 3}'),
-        ("progress.json", b"\xff"),
-        ("progress.json", None),
-    ],
-)
-def test_damaged_checkpoint_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
-    good = made(3)
-    save(tmp_path, good)
-    path = tmp_path / "checkpoint-00000003"
-    if content is None:
-        (path / name).unlink()
-    else:
-        (path / name).write_bytes(content)
-    with pytest.raises(ReadletError) as caught:
-        load_checkpoint(path, good.tensors)
-    line = str(caught.value)
-    assert line.startswith(f"{path}: damaged checkpoint (")
-    assert line.endswith("; remove it and train again")
-    assert "\n" not in line
-
-
-def test_truncated_tensors_are_named(tmp_path: Path) -> None:
-    good = made(3)
-    save(tmp_path, good)
-    state = tmp_path / "checkpoint-00000003" / "state.safetensors"
-    state.write_bytes(state.read_bytes()[:-1])
-    with pytest.raises(ReadletError, match="checkpoint-00000003: damaged checkpoint"):
-        load_checkpoint(state.parent, good.tensors)
-
-
-def test_another_architecture_is_rejected(
-    make_loop: Callable[..., TrainingLoop], tmp_path: Path
-) -> None:
-    loop = make_loop(tmp_path)
-    save(tmp_path, Checkpoint(Progress(step=1), loop.state.tensors()))
-    for change in ("model.width=24", "model.blocks=2"):
-        other = make_loop(tmp_path, change)
-        before = other.state.tensors()
-        with pytest.raises(ReadletError) as caught:
-            other.resume()
-        line = str(caught.value)
-        assert line.startswith(f"{tmp_path / 'checkpoint-00000001'}: has no 'weight.model.")
-        assert line.endswith(
-            ": from another version; train again in another --out, or use that version"
-        )
-        # nothing of it was loaded
-        assert all(torch.equal(t, before[name]) for name, t in other.state.tensors().items())
-        assert other.progress == Progress()
-
-
-def test_progress_is_plain_json(tmp_path: Path) -> None:
-    save(tmp_path, made(3))
-    found = json.loads((tmp_path / "checkpoint-00000003" / "progress.json").read_text())
-    assert found["step"] == 3
-    assert found["mean_loss"] == 1 / 3
 
 
 def test_later_steps_do_not_change_what_was_detached() -> None:
@@ -255,3 +118,130 @@ def test_later_steps_do_not_change_what_was_detached() -> None:
     assert torch.equal(kept, torch.ones(2, 3))
     assert kept.is_contiguous()
     assert not kept.requires_grad
+
+
+def half_written(_: dict[str, Tensor], path: Path) -> None:
+    path.write_bytes(b"half of")
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def not_flushed(_: Path) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(("step", "fail"), [("save_file", half_written), ("_flush", not_flushed)])
+def test_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, fail: Callable[..., None]
+) -> None:
+    previous = made(3)
+    save(tmp_path, previous)
+    monkeypatch.setattr(module, step, fail)
+    with pytest.raises(ReadletError, match=r"checkpoint-00000004: not written .*No space"):
+        save(tmp_path, made(4))
+    previous_is_valid(tmp_path, previous)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("state.safetensors", b""),
+        ("state.safetensors", b"\x00" * 100),
+        ("state.safetensors", "truncated"),
+        ("state.safetensors", None),
+        ("progress.json", b'{"step": 3'),
+        ("progress.json", b"[]"),
+        ("progress.json", b'{"stop": 3}'),
+        ("progress.json", b"\xff"),
+        ("progress.json", None),
+    ],
+)
+def test_damaged_checkpoint_is_named(
+    tmp_path: Path, name: str, content: bytes | str | None
+) -> None:
+    good = made(3)
+    save(tmp_path, good)
+    path = tmp_path / "checkpoint-00000003"
+    if content is None:
+        (path / name).unlink()
+    else:
+        cut = (path / name).read_bytes()[:-1]
+        (path / name).write_bytes(content if isinstance(content, bytes) else cut)
+    with pytest.raises(CannotResumeError, match=f"^{path}: damaged checkpoint"):
+        load_checkpoint(path, good.tensors)
+
+
+@pytest.mark.parametrize("change", ["model.width=24", "model.blocks=2"])
+def test_another_architecture_is_rejected(
+    make_loop: Callable[..., TrainingLoop], tmp_path: Path, change: str
+) -> None:
+    loop = make_loop(tmp_path)
+    save(tmp_path, Checkpoint(Progress(step=1), loop.state.tensors()))
+    other = make_loop(tmp_path, change)
+    before = other.state.tensors()
+    with pytest.raises(CannotResumeError, match=r"checkpoint-00000001: has no 'weight\.model\."):
+        other.resume()
+    # nothing of it was loaded
+    assert all(torch.equal(t, before[name]) for name, t in other.state.tensors().items())
+    assert other.progress == Progress()
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    assert set(one) == set(other)
+    return all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+
+
+def advance(loop: TrainingLoop, steps: int) -> list[float]:
+    return [float(loop.advance()[0]) for _ in range(steps)]
+
+
+def test_restored_steps_repeat_themselves(
+    make_loop: Callable[..., TrainingLoop], tmp_path: Path
+) -> None:
+    loop = make_loop(tmp_path)
+    advance(loop, 3)
+    at_three = loop.state.tensors()
+    losses = advance(loop, 4)
+    at_seven = loop.state.tensors()
+    assert not same(at_three, at_seven)
+    assert float(at_seven["adam_steps"]) == 7
+
+    loop.state.restore(at_three)  # into a loop whose optimiser has a state already
+    assert same(loop.state.tensors(), at_three)
+    loop.progress.step = 3
+    assert advance(loop, 4) == losses
+    assert same(loop.state.tensors(), at_seven)
+
+    fresh = make_loop(tmp_path, "training.seed=0")  # and into one without
+    fresh.state.restore(at_three)
+    fresh.progress.step = 3
+    assert advance(fresh, 4) == losses
+    assert same(fresh.state.tensors(), at_seven)
+
+
+def test_state_before_the_first_step(
+    make_loop: Callable[..., TrainingLoop], tmp_path: Path
+) -> None:
+    loop = make_loop(tmp_path)
+    beginning = loop.state.tensors()
+    losses = advance(loop, 3)
+    loop.state.restore(beginning)
+    loop.progress.step = 0
+    assert advance(loop, 3) == losses
+
+
+@pytest.mark.parametrize("part", ["weight.", "average.", "exp_avg.", "exp_avg_sq.", "adam_steps"])
+def test_every_part_matters(
+    make_loop: Callable[..., TrainingLoop], tmp_path: Path, part: str
+) -> None:
+    """Without one of the parts of the state, training would continue differently."""
+    loop = make_loop(tmp_path)
+    advance(loop, 3)
+    at_three = loop.state.tensors()
+    advance(loop, 2)
+    at_five = loop.state.tensors()
+    lacking = {n: torch.ones_like(t) if n.startswith(part) else t for n, t in at_three.items()}
+    assert not same(lacking, at_three)
+    loop.state.restore(lacking)
+    loop.progress.step = 3
+    advance(loop, 2)
+    assert not same(loop.state.tensors(), at_five)

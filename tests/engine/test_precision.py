@@ -80,14 +80,7 @@ def test_converges_as_float32_does(
     assert mean(short[-last:]) == pytest.approx(mean(exact[-last:]), rel=0.1)
 
 
-def test_float32_is_unchanged() -> None:
-    precision = MixedPrecision("float32", CPU)
-    with precision.autocast():
-        assert nn.Linear(2, 2)(torch.ones(1, 2)).dtype == torch.float32
-    assert not precision.is_scaled
-
-
-@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "float16"])
 def test_products_run_in_the_chosen_dtype(name: str) -> None:
     needs(name)
     precision = MixedPrecision(name, CPU)  # type: ignore[arg-type]
@@ -160,25 +153,6 @@ def test_the_state_includes_the_scale() -> None:
         assert other.scaler.get_scale() == 65536 / 8
 
 
-def test_overflow_in_training(make_loop: MakeLoop, tmp_path: Path) -> None:
-    """A scale that is far too high costs only some steps."""
-    needs("float16")
-    loop = make_loop(tmp_path, "training.precision=float16", "training.epochs=2")
-    state = loop.state.tensors()
-    state["scale"] = torch.tensor(2.0**40)
-    loop.state.restore(state)
-    before = [p.detach().clone() for p in loop.module.parameters()]
-    loop.advance()
-    assert all(torch.equal(p, b) for p, b in zip(loop.module.parameters(), before, strict=True))
-    assert float(loop.state.tensors()["scale"]) == 2.0**39
-    for _ in range(29):
-        loop.advance()
-    after = loop.state.tensors()
-    assert float(after["scale"]) <= 2.0**24
-    assert 0 < float(after["adam_steps"]) < 30
-    assert all(bool(torch.isfinite(t).all()) for t in after.values())
-
-
 def read_checks(folder: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     return [line for line in lines if "loss" in line]
@@ -220,27 +194,16 @@ def test_skipped_steps_are_logged(make_loop: MakeLoop, tmp_path: Path) -> None:
         assert line["scale"] == wanted["scale"]
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_without_scaling_no_scale_is_logged(
-    make_loop: MakeLoop, tmp_path: Path, precision: str
-) -> None:
-    needs(precision)
-    make_loop(tmp_path, f"training.precision={precision}").run()
-    assert {"skipped_steps", "scale"} & read_checks(tmp_path)[-1].keys() == set()
-
-
 @pytest.mark.parametrize("program", ["raise RuntimeError('could not create a primitive')", CRASH])
-@pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_an_unsupported_precision_is_reported_before_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
-    (tmp_path / "trial.py").write_text(program)
-    command = [sys.executable, str(tmp_path / "trial.py")]
+    command = [sys.executable, "-c", program]
     monkeypatch.setattr("readlet.engine.precision.own_command", lambda *_: command)
     # What was found before is neither used nor forgotten: to find it, torch is imported again.
     again = _works_on_cpu.__wrapped__
     monkeypatch.setattr("readlet.engine.precision._works_on_cpu", again)
-    recipe = load_recipe("tiny", [f"training.precision={name}"])
-    with pytest.raises(ReadletError, match=f"={name}: .*; set training.precision=float32$"):
+    recipe = load_recipe("tiny", ["training.precision=bfloat16"])
+    with pytest.raises(ReadletError, match=r"^training\.precision=bfloat16: "):
         train_reader(recipe, tmp_path / "run", resume=False)
     assert not (tmp_path / "run").exists()
