@@ -35,7 +35,7 @@ import numpy as np
 
 from readlet.augmentation.translation.engines import engine_named
 from readlet.text.vectors import Matrix, write_vectors
-from readlet.text.vocabulary import plain
+from readlet.text.word_features import plain
 from readlet.text.words import words
 from readlet.vectors.vector_files import read_table
 

@@ -16,8 +16,7 @@ def random_reader() -> Callable[..., Any]:
     from readlet.inference.reader import Reader
     from readlet.models.qacnn.recipe import QacnnRecipe
     from readlet.models.qacnn.scorer import QacnnFamily
-    from readlet.text.vocabulary import build_vocabulary, frozen_table
-    from readlet.text.word_features import WordEncoder
+    from readlet.text.word_features import WordEncoder, build_vocabulary, frozen_table
     from readlet.text.words import words
 
     def build(*texts: str, null: bool = False, seed: int = 0, **data: Any) -> Reader:

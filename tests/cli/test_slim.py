@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from readlet.inference.reader import Reader
-from readlet.text.vocabulary import Vocabulary
-from readlet.text.word_features import WordEncoder
+from readlet.text.word_features import Vocabulary, WordEncoder
 
 Run = Callable[..., Any]
 

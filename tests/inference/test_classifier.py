@@ -19,7 +19,7 @@ from readlet.inference.calibration import (
 from readlet.inference.classifier import classifications
 from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim
-from readlet.text.sentences import Labels
+from readlet.text.labels import Labels
 
 Make = Callable[..., Any]
 

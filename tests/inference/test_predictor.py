@@ -18,8 +18,7 @@ from readlet.inference.reader import Reader
 from readlet.models.family import SpanScores
 from readlet.text.rows import Ints, Rows
 from readlet.text.tensors import FormTables, WordBatch
-from readlet.text.vocabulary import Vocabulary
-from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, WordEncoder
+from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, Vocabulary, WordEncoder
 from readlet.text.words import Windows, word_spans
 from readlet.types import Example
 

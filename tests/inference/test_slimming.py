@@ -15,7 +15,7 @@ from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim, slim_folder, slim_to
 from readlet.models.encoder.config import MixName
-from readlet.text.vocabulary import UNKNOWN, Vocabulary
+from readlet.text.word_features import UNKNOWN, Vocabulary
 from readlet.types import Example
 
 Build = Callable[..., Reader]

@@ -12,8 +12,7 @@ from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.span_loss import SpanLogits
 from readlet.text.arrays import shapes
 from readlet.text.tensors import FormTables, WordBatch, word_batches
-from readlet.text.vocabulary import Vocabulary
-from readlet.text.word_features import encode
+from readlet.text.word_features import Vocabulary, encode
 from readlet.text.words import Windows
 from readlet.types import Example, Span
 

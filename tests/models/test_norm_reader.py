@@ -17,8 +17,7 @@ from readlet.models.span_loss import SpanLearner
 from readlet.nn.softmax import masked_softmax, norm_softmax
 from readlet.text.arrays import shapes
 from readlet.text.tensors import FormTables, word_batches
-from readlet.text.vocabulary import Vocabulary
-from readlet.text.word_features import encode
+from readlet.text.word_features import Vocabulary, encode
 from readlet.text.words import Windows
 from readlet.training.train import train_reader
 from readlet.types import Example, Span

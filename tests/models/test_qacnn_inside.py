@@ -10,8 +10,7 @@ from readlet.models.qacnn.network import QACNN
 from readlet.models.recipe_files import load_recipe
 from readlet.text.arrays import PADDING, shapes
 from readlet.text.tensors import FormTables, WordBatch, word_batches
-from readlet.text.vocabulary import Vocabulary
-from readlet.text.word_features import encode
+from readlet.text.word_features import Vocabulary, encode
 from readlet.text.words import Windows
 from readlet.types import Example
 

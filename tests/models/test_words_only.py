@@ -10,8 +10,7 @@ from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.span_loss import SpanLearner
 from readlet.text.arrays import shapes
 from readlet.text.tensors import FormTables, word_batches
-from readlet.text.vocabulary import Vocabulary
-from readlet.text.word_features import encode
+from readlet.text.word_features import Vocabulary, encode
 from readlet.text.words import Windows
 from readlet.types import Example, Span
 

@@ -17,8 +17,8 @@ import pytest
 
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.storage.files import cache_folder
-from readlet.text import cache
-from readlet.text.cache import Stored, cache_key, cached
+from readlet.text import rows as cache
+from readlet.text.rows import Stored, cache_key, cached
 from readlet.training import training_data
 
 ARRAYS = {"a": np.arange(6, dtype=np.int32).reshape(2, 3), "b": np.array([], np.float32)}
@@ -124,10 +124,10 @@ def test_every_file_of_the_rooms_is_part_of_the_code_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inside = ("text/words.py", "text/subwords/pieces.py", "data/rows.py", "types.py")
-    for name in ("text/cache.py", *inside):
+    for name in ("text/rows.py", *inside):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")
-    monkeypatch.setattr(cache, "__file__", str(tmp_path / "text/cache.py"))
+    monkeypatch.setattr(cache, "__file__", str(tmp_path / "text/rows.py"))
     versions = {cache._code_version()}
     for name in (*inside, "text/new.py", "text/subwords/new.py"):
         (tmp_path / name).write_text("2")

@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.text.rows import LONG_QUESTION, NO_LABEL
-from readlet.text.vocabulary import NULL, PADDING, UNKNOWN, Vocabulary
-from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, count_words, encode
+from readlet.text.word_features import (
+    NULL,
+    NULL_FORM,
+    PADDING,
+    PADDING_FORM,
+    UNKNOWN,
+    Features,
+    Vocabulary,
+    count_words,
+    encode,
+)
 from readlet.text.words import Windows, word_spans, words
 from readlet.types import Example, Span
 

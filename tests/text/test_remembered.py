@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.text.cache import Remembered
+from readlet.text.rows import SizedCache
 from readlet.types import Example
 
 PASSAGE = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
@@ -23,7 +23,7 @@ def test_results_are_those_of_make_and_memory_is_bounded(calls: list[list[str]])
         asked.extend(texts)
         return [hash(text) for text in texts]
 
-    remembered = Remembered(make, len, most=6)
+    remembered = SizedCache(make, len, most=6)
     last: list[str] = []  # the same memory, as a plain list
     for texts in calls:
         asked.clear()

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
-from readlet.text.cache import cached
-from readlet.text.rows import NO_LABEL, Ints, RowBuilder, Rows, ints
+from readlet.text.rows import NO_LABEL, Ints, RowBuilder, Rows, cached, ints
 from readlet.text.words import Windows
 from readlet.types import Example, Span
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from readlet.text.labels import Labels
 from readlet.text.pretrained import load_config, load_tokenizer
-from readlet.text.sentences import LONG_TEXT, Labels, SentenceEncoder, SentenceRows
-from readlet.text.subwords import layout_of, layout_of_one
+from readlet.text.subwords import LONG_TEXT, SentenceEncoder, SentenceRows, layout_of, layout_of_one
 from readlet.text.tensors import sentence_batches
 from readlet.types import Sentence
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.text.vocabulary import (
+from readlet.text.word_features import (
     NULL,
     PADDING,
     SPECIAL_CHARACTERS,

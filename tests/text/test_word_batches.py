@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from readlet.text.arrays import PADDING, Batches, Shape, shapes
 from readlet.text.rows import NO_LABEL
 from readlet.text.tensors import FormTables, WordBatch, word_batches
-from readlet.text.vocabulary import Vocabulary
-from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, encode
+from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, Vocabulary, encode
 from readlet.text.words import Windows, word_spans
 from readlet.types import Example, Span
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from readlet.inference.model_card import CardParts
     from readlet.models.classifier.recipe import ClassifierRecipe
     from readlet.models.family import ClassScorer, Floats
-    from readlet.text.sentences import Labels, SentenceRows
+    from readlet.text.labels import Labels
+    from readlet.text.subwords import SentenceRows
 
 # Texts encoded at once: enough to sort them by length, few enough to bound the memory.
 CHUNK = 512
@@ -58,7 +59,7 @@ class Classifier(TrainedModel):
 
         After the last one a warning reports how many texts were too long to be read whole.
         """
-        from readlet.text.sentences import LONG_TEXT
+        from readlet.text.subwords import LONG_TEXT
 
         remaining = iter(texts)
         cut = 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.text.vocabulary import plain
+from readlet.text.word_features import plain
 from readlet.text.words import SENTENCE_ENDS, word_spans, words
 
 _K1, _B = 1.2, 0.75  # saturation of repeated words, and how much long texts are discounted

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.recipe.recipe import Recipe, Training
-from readlet.text.cache import Stored
-from readlet.text.rows import AnyRows, Ints, Rows
+from readlet.text.rows import AnyRows, Ints, Rows, Stored
 from readlet.types import Example, Sentence
 
 if TYPE_CHECKING:
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from readlet.engine.optimiser import ParameterGroup
     from readlet.engine.step import BatchSource
     from readlet.models.span_loss import Teacher
-    from readlet.text.sentences import Labels, SentenceRows
+    from readlet.text.labels import Labels
+    from readlet.text.subwords import SentenceRows
 
 Floats = NDArray[np.float32]
 TaskName = Literal["spans", "classes"]

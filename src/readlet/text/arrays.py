@@ -1,10 +1,7 @@
-"""Rows to batches of a few fixed shapes: compiled steps are reused and padding stays small.
+"""Batches of rows in NumPy, in a few fixed shapes: compiled steps are reused, padding stays small.
 
-Batches of words in NumPy: questions and contexts as indices into the batch's distinct forms.
-
-Batches of subwords in NumPy: question and window in one sequence, with their special tokens.
-
-Batches of texts and pairs of texts in NumPy.
+Of words: indices into the batch's distinct forms. Of subwords: question and window in one sequence,
+or a text and its second, with their special tokens.
 """
 
 import math
@@ -16,8 +13,7 @@ from numpy.typing import NDArray
 
 from readlet.text.pretrained import usable_positions
 from readlet.text.rows import NO_LABEL, Ints
-from readlet.text.sentences import SentenceEncoder, SentenceRows
-from readlet.text.subwords import Layout, SubwordEncoder, SubwordRows
+from readlet.text.subwords import Layout, SentenceEncoder, SentenceRows, SubwordEncoder, SubwordRows
 from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features
 from readlet.text.words import Windows
 
@@ -125,7 +121,7 @@ PADDING = 0
 # Padded lengths. All but one question in a thousand have at most 32 words.
 _CONTEXT_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320)
 _QUESTION_LENGTH = 32
-_LENGTH_MULTIPLE = 16  # fused attention is slow at other lengths, and compiled again for them
+_MULTIPLE = 16  # fused attention is slow at other lengths, and compiled again for them
 # The array of a batch's distinct forms is padded to thirds of the number of places: few sizes, and
 # mostly one per shape. A batch of 32 SQuAD questions repeats every form three times, one of 128
 # five times.
@@ -143,7 +139,11 @@ def shapes(windows: Windows, *, null: bool, languages: Iterable[str] = ()) -> li
 
 
 def _rounded(length: int) -> int:
-    return -(-length // _LENGTH_MULTIPLE) * _LENGTH_MULTIPLE
+    return -(-length // _MULTIPLE) * _MULTIPLE
+
+
+def _up_to(longest: int, lengths: Iterable[int]) -> list[Shape]:
+    return [(length,) for length in (*(n for n in lengths if n < longest), longest)]
 
 
 def word_batches_of(
@@ -156,9 +156,8 @@ def word_batches_of(
     seed: int = 0,
 ) -> Batches[Batch]:
     """Batches of these shapes; with `null`, every context begins with the null place."""
-    lengths = np.stack(
-        [features.row_window[:, 1] + null, features.row_question[:, 1]], axis=1
-    )  # (rows, 2)
+    texts = (features.row_window[:, 1] + null, features.row_question[:, 1])  # (rows,) each
+    lengths = np.stack(texts, axis=1)  # (rows, 2)
     return Batches(
         lengths,
         listed,
@@ -199,8 +198,7 @@ def _distinct(texts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.i
 
 
 # Padded lengths of question and window together. Half of SQuAD's rows have at most 160 tokens.
-_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320, 384, 512, 768, 1024, 1536, 2048, 3072)
-_LENGTH_MULTIPLE_subword_arrays = 16
+_SUBWORD_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320, 384, 512, 768, 1024, 1536, 2048, 3072)
 
 
 def subword_batches_of(
@@ -213,16 +211,13 @@ def subword_batches_of(
     seed: int = 0,
 ) -> Batches[Batch]:
     """Batches of a few lengths; every row fits into the longest one."""
-    longest = (
-        -(-encoder.longest // _LENGTH_MULTIPLE_subword_arrays) * _LENGTH_MULTIPLE_subword_arrays
-    )
+    longest = _rounded(encoder.longest)
     longest = min(longest, usable_positions(encoder.config) or longest)
-    lengths = (
-        rows.row_window[:, 1:] + rows.row_question[:, 1:] + encoder.layout.special
-    )  # (rows, 1)
+    texts = rows.row_window[:, 1:] + rows.row_question[:, 1:]  # (rows, 1)
+    lengths = texts + encoder.layout.special  # (rows, 1)
     return Batches(
         lengths,
-        [(length,) for length in (*(n for n in _LENGTHS if n < longest), longest)],
+        _up_to(longest, _SUBWORD_LENGTHS),
         batch_size,
         collate,
         trainable=rows.trainable(can_abstain=null),
@@ -283,7 +278,7 @@ def joined(
 
 # Padded lengths, few because each is captured or compiled anew: most sentences of GLUE have at
 # most 48 tokens, most pairs at most 96.
-_LENGTHS_sentence_arrays = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048)
+_SENTENCE_LENGTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048)
 
 
 def sentence_batches_of(
@@ -302,13 +297,7 @@ def sentence_batches_of(
         labelled = np.ones(len(rows), np.bool_)  # any value is a label
     return Batches(
         lengths,
-        [
-            (length,)
-            for length in (
-                *(n for n in _LENGTHS_sentence_arrays if n < encoder.longest),
-                encoder.longest,
-            )
-        ],
+        _up_to(encoder.longest, _SENTENCE_LENGTHS),
         batch_size,
         collate,
         trainable=np.flatnonzero(labelled).astype(np.int32),

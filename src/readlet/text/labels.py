@@ -1,7 +1,4 @@
-"""From the labels of texts to numbers: of classes, or of a scale.
-
-How the labels of texts are distributed: over classes, or over a scale of numbers.
-"""
+"""Labels of texts: classes, or numbers on a scale, and how they are distributed."""
 
 import math
 import re
@@ -9,9 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from readlet.errors import bad_input
+from readlet.text.rows import NO_LABEL, ints
 from readlet.types import Sentence
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
@@ -32,38 +33,37 @@ def in_class_order(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def class_numbers(
-    source: str | Path, sentences: Sequence[Sentence], classes: Sequence[str]
+    source: str | Path, sentences: Iterable[Sentence], classes: Sequence[str]
 ) -> list[int]:
     """The number of each label among the classes of a classifier, (rows,)."""
     numbers = {name: number for number, name in enumerate(classes)}
-    return [_class_number(source, sentence, numbers) for sentence in sentences]
+    found = []
+    for sentence in sentences:
+        label = _label(source, sentence)
+        if label not in numbers:
+            known = ", ".join(f"{name!r:.30}" for name in classes[:_SHOWN])
+            more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
+            fault = f"label {label!r:.40} is none of the classes ({known}{more})"
+            remedy = "correct it, or train with such rows"
+            raise bad_input(source, place_of(sentence), fault, remedy)
+        found.append(numbers[label])
+    return found
 
 
-def _class_number(source: str | Path, sentence: Sentence, numbers: dict[str, int]) -> int:
-    label = require_label(source, sentence)
-    if label in numbers:
-        return numbers[label]
-    known = ", ".join(f"{name!r:.30}" for name in list(numbers)[:_SHOWN])
-    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
-    fault = f"label {label!r:.40} is none of the classes ({known}{more})"
-    raise bad_input(source, place_of(sentence), fault, "correct it, or train with such rows")
-
-
-def label_values(source: str | Path, sentences: Sequence[Sentence]) -> list[float]:
+def label_values(source: str | Path, sentences: Iterable[Sentence]) -> list[float]:
     """The labels of a regression task as numbers, (rows,)."""
-    return [_label_value(source, sentence) for sentence in sentences]
+    found = []
+    for sentence in sentences:
+        label = _label(source, sentence)
+        if (value := number_in(label)) is None:
+            fault = f"label {label!r:.40} is not a number"
+            remedy = "write a number, with a point for decimals, or train classes instead"
+            raise bad_input(source, place_of(sentence), fault, remedy)
+        found.append(value)
+    return found
 
 
-def _label_value(source: str | Path, sentence: Sentence) -> float:
-    label = require_label(source, sentence)
-    value = number_in(label)
-    if value is None:
-        remedy = "write a number, with a point for decimals, or train classes instead"
-        raise bad_input(source, place_of(sentence), f"label {label!r:.40} is not a number", remedy)
-    return value
-
-
-def require_label(source: str | Path, sentence: Sentence) -> str:
+def _label(source: str | Path, sentence: Sentence) -> str:
     if sentence.label is None:
         remedy = "add its label, or remove the row"
         raise bad_input(source, place_of(sentence), "has no label", remedy)
@@ -82,7 +82,7 @@ def place_of(sentence: Sentence) -> str:
     return f"row {sentence.id!r}"
 
 
-_SHOWN_classes = 10  # classes in a line
+_LISTED = 10  # classes in a line
 _IMBALANCED = 10  # the largest class has this many times the rows of the smallest
 
 
@@ -134,16 +134,12 @@ class ClassBalance:
             low, high = values[0][0], max(value for value, _ in values)
             return f"numbers from {low:g} to {high:g} in {rows:,} rows, mean {mean:.3g}"
         names = list(self.counts)
-        if len(names) > _SHOWN_classes:
-            names = sorted(names, key=lambda name: -self.counts[name])[:_SHOWN_classes]
+        if len(names) > _LISTED:
+            names = sorted(names, key=lambda name: -self.counts[name])[:_LISTED]
         shown = ", ".join(
             f"{name:.40} {self.counts[name]:,} ({self.shares[name]:.1%})" for name in names
         )
-        more = (
-            f" and {len(self.counts) - _SHOWN_classes} more"
-            if len(self.counts) > _SHOWN_classes
-            else ""
-        )
+        more = f" and {len(self.counts) - _LISTED} more" if len(self.counts) > _LISTED else ""
         noun = "class" if len(self.counts) == 1 else "classes"
         return f"{len(self.counts)} {noun} in {self.total:,} rows: {shown}{more}"
 
@@ -160,7 +156,7 @@ class ClassBalance:
                 f"{always} {self.shares[self.largest]:.1%}"
             )
         if self.single:
-            shown = ", ".join(f"{name!r:.40}" for name in self.single[:_SHOWN_classes])
+            shown = ", ".join(f"{name!r:.40}" for name in self.single[:_LISTED])
             lines.append(f"{len(self.single):,} × class with one row: {shown}; add rows of it")
         for names in same_but_spelling(self.counts):
             shown = ", ".join(f"{name!r:.40}" for name in names)
@@ -201,3 +197,55 @@ def same_but_spelling(labels: Iterable[str]) -> list[list[str]]:
     for label in labels:
         groups.setdefault(" ".join(label.casefold().split()), []).append(label)
     return [names for names in groups.values() if len(names) > 1]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What a classifier predicts: one of its classes, or a value of a scale."""
+
+    kind: Literal["classes", "numbers"]
+    classes: tuple[str, ...] = ()
+    # Of the training labels: values are learned with mean 0 and deviation 1.
+    mean: float = 0.0
+    deviation: float = 1.0
+
+    @classmethod
+    def learned(
+        cls, kind: Literal["classes", "numbers"], sentences: Sequence[Sentence]
+    ) -> "Labels":
+        """The classes, or the scale, of labelled texts."""
+        if kind == "classes":
+            return cls(kind, class_names(sentences))
+        values = [number_in(sentence.label or "") for sentence in sentences]
+        known = np.array([value for value in values if value is not None])  # (texts,)
+        if not len(known):
+            return cls(kind)
+        return cls(kind, (), float(known.mean()), float(known.std()) or 1.0)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Labels":
+        """As `asdict` gave them; ValueError if they are damaged."""
+        made = cls(**stored | {"classes": tuple(stored["classes"])})
+        is_sound = made.kind in ("classes", "numbers") and all(
+            isinstance(name, str) for name in made.classes
+        )
+        is_known = len({*made.classes}) == len(made.classes) >= 2 or made.kind == "numbers"
+        if not is_sound or not is_known or not np.isfinite([made.mean, made.deviation]).all():
+            raise ValueError(f"labels: {stored!r:.60}")
+        return made
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores for each text."""
+        return len(self.classes) if self.kind == "classes" else 1
+
+    def numbers(self, sentences: Sequence[Sentence]) -> NDArray[Any]:
+        """Class numbers or standardised values, (texts,); NO_LABEL without a known label."""
+        if self.kind == "classes":
+            known = {name: number for number, name in enumerate(self.classes)}
+            return ints([known.get(s.label or "", NO_LABEL) for s in sentences])
+        values = [number_in(sentence.label or "") for sentence in sentences]
+        return np.array(
+            [NO_LABEL if v is None else (v - self.mean) / self.deviation for v in values],
+            np.float32,
+        )

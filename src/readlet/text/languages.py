@@ -1,12 +1,7 @@
-"""The languages that a text or a vector may be in: two-letter codes of ISO 639-1.
+"""Languages as two-letter codes of ISO 639-1, their function words, and which one a text is in.
 
-The most frequent words of some languages: they identify the language and carry no content.
-
-Frequent words and letters that tell the languages of the Latin script apart.
-
-Guess the language of a text from its script, most common words and rarer letters.
-
-Only a hint: it knows some thirty languages, and it says "unknown" rather than name a wrong one.
+The guess is from the script, the most common words and rarer letters. It is only a hint: it knows
+some thirty languages, and says "unknown" rather than name a wrong one.
 """
 
 from collections import defaultdict
@@ -46,7 +41,7 @@ def check_language(code: str, source: str | Path, place: str = "") -> None:
 def checked_codes(codes: Any) -> tuple[str, ...]:
     """Stored codes; anything else is a ValueError."""
     if not isinstance(codes, list) or not all(code in LANGUAGES for code in codes):
-        raise ValueError(f"languages: {codes!r:.40} is no list of codes")
+        raise ValueError(f"languages: {codes!r:.40} is not a list of codes")
     return tuple(codes)
 
 

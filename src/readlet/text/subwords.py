@@ -1,7 +1,8 @@
-"""Examples to subwords: every distinct text is tokenised once, however many questions share it.
+"""Examples and Sentences to subwords: every distinct text is tokenised once.
 
 A row is [CLS] question [SEP] window of the context [SEP], or what the tokenizer has in place of
-these special tokens. Rows store only where question and window are; batches put them together.
+these special tokens; of a classifier it is [CLS] text [SEP], or [CLS] text [SEP] second text [SEP].
+Rows store only where the texts are; batches put them together.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,13 +15,23 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from readlet.errors import ReadletError
-from readlet.text.cache import Remembered, Stored
-from readlet.text.rows import LONG_QUESTION, Ints, RowBuilder, Rows, ints
+from readlet.text.labels import Labels
+from readlet.text.rows import (
+    LONG_QUESTION,
+    AnyRows,
+    Ints,
+    RowBuilder,
+    Rows,
+    SizedCache,
+    Stored,
+    ints,
+)
 from readlet.text.words import Windows
-from readlet.types import Example
+from readlet.types import Example, Sentence
 
 # Texts and characters: enough for all cores. They bound the memory of the tokenizer's results.
 _AT_ONCE, _CHARACTERS_AT_ONCE = 4096, 4_000_000
+LONG_TEXT = "long text: only its beginning is read"
 _PARTS = 5  # of a row: three of special tokens, question and context
 _SURROGATE = regex.compile(r"\p{Cs}")
 _MARK = regex.compile(r"\p{M}")
@@ -113,7 +124,7 @@ class SubwordEncoder:
         self.layout = layout
         self.windows = windows
         self.config = config  # of the network that the tokenizer belongs to
-        self._tokenised = Remembered(self._tokenise, len)
+        self._tokenised = SizedCache(self._tokenise, len)
 
     @property
     def longest(self) -> int:
@@ -196,6 +207,90 @@ class _Contexts(NamedTuple):
     @property
     def offsets(self) -> Ints:
         return np.concatenate([ints([]).reshape(-1, 2), *self.offset_parts])
+
+
+@dataclass(kw_only=True)
+class SentenceRows(AnyRows):
+    """One row for each text or pair."""
+
+    tokens: Ints  # (tokens of all texts,)
+    row_text: Ints  # (rows, 2) first token of the text in `tokens`, and number of tokens
+    row_second: Ints  # (rows, 2) the same of the second text; without one 0 tokens
+    # row_label: (rows,) class or standardised value; NO_LABEL where there is none
+
+    @property
+    def longest(self) -> int:
+        return int((self.row_text[:, 1] + self.row_second[:, 1]).max(initial=0))
+
+
+class SentenceEncoder:
+    """A tokenizer with the labels of a classifier."""
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        layout: Layout,
+        config: dict[str, Any],
+        labels: Labels,
+        max_length: int,
+        *,
+        pairs: bool,
+    ) -> None:
+        self.tokenizer = plain_tokenizer(tokenizer)
+        self.layout = layout
+        self.config = config  # of the network that the tokenizer belongs to
+        self.labels = labels
+        self.max_length = max_length
+        self.pairs = pairs
+
+    @property
+    def longest(self) -> int:
+        """The number of tokens of the longest row."""
+        return self.max_length
+
+    def encode(self, sentences: Sequence[Sentence]) -> SentenceRows:
+        texts = numbered(t for s in sentences for t in (s.text, s.second or ""))
+        tokens, places = text_tokens(self.tokenizer, list(texts))
+        notes: dict[str, list[str]] = {}
+        rows: list[tuple[int, int, int, int]] = []
+        room = self.max_length - self.layout.special
+        for sentence in sentences:
+            first, count = places[texts[sentence.text]]
+            second, others = places[texts[sentence.second or ""]]
+            if count + others > room:
+                notes.setdefault(LONG_TEXT, []).append(sentence.id)
+                # The longer of the two is cut, down to half of the room at most.
+                count = min(count, max(room - others, room - room // 2))
+                others = min(others, room - count)
+            rows.append((first, count, second, others))
+        table = ints(rows).reshape(-1, 4)  # (rows, 4)
+        return SentenceRows(
+            row_label=self.labels.numbers(sentences),
+            tokens=tokens,
+            row_text=table[:, :2],
+            row_second=table[:, 2:],
+            notes=notes,
+        )
+
+    def stored(self) -> Stored:
+        content = {"tokenizer": self.tokenizer.to_str(), "config": self.config}
+        known = {"labels": asdict(self.labels), "pairs": self.pairs}
+        return {}, content | known | {"layout": self.layout._asdict()}
+
+    def cut(self) -> dict[str, Any]:
+        return {"max_length": self.max_length}
+
+    @classmethod
+    def from_stored(cls, stored: Stored, max_length: int) -> "SentenceEncoder":
+        _, content = stored
+        return cls(
+            Tokenizer.from_str(content["tokenizer"]),
+            layout_from(content["layout"]),
+            content["config"],
+            Labels.from_json(content["labels"]),
+            max_length,
+            pairs=content["pairs"],
+        )
 
 
 def text_tokens(

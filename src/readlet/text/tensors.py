@@ -1,11 +1,4 @@
-"""Rows as tensors: what the batches of all models have in common.
-
-Batches of words as tensors, and the tables of a data set's forms.
-
-Batches of subwords as tensors.
-
-Batches of texts and pairs of texts as tensors, for a classifier.
-"""
+"""Batches of rows as tensors, and the tables of a data set's forms."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,8 +20,7 @@ from readlet.text.arrays import (
     word_batches_of,
 )
 from readlet.text.rows import NO_LABEL, AnyRows, Ints
-from readlet.text.sentences import SentenceEncoder, SentenceRows
-from readlet.text.subwords import Layout, SubwordEncoder, SubwordRows
+from readlet.text.subwords import Layout, SentenceEncoder, SentenceRows, SubwordEncoder, SubwordRows
 from readlet.text.word_features import Features
 
 
@@ -113,11 +105,13 @@ def word_batches(
     features: Features, listed: list[Shape], batch_size: int, *, null: bool, seed: int = 0
 ) -> Batches[WordBatch]:
     """Batches of these shapes; with `null`, every context begins with the null place."""
-    collate = partial(_collate, features, null)
+    collate = partial(_collate_words, features, null)
     return word_batches_of(features, listed, batch_size, collate, null=null, seed=seed)
 
 
-def _collate(features: Features, null: bool, shape: Shape, rows: Ints, size: int) -> WordBatch:
+def _collate_words(
+    features: Features, null: bool, shape: Shape, rows: Ints, size: int
+) -> WordBatch:
     arrays = word_arrays(features, null, shape, rows, size)
     return WordBatch(**row_tensors(features, rows, size), **as_tensors(arrays))
 
@@ -137,11 +131,11 @@ def subword_batches(
     rows: SubwordRows, encoder: SubwordEncoder, batch_size: int, *, null: bool, seed: int = 0
 ) -> Batches[SubwordBatch]:
     """Batches of a few lengths; every row fits into the longest one."""
-    collate = partial(_collate_subword_batches, rows, encoder.layout)
+    collate = partial(_collate_subwords, rows, encoder.layout)
     return subword_batches_of(rows, encoder, batch_size, collate, null=null, seed=seed)
 
 
-def _collate_subword_batches(
+def _collate_subwords(
     rows: SubwordRows, layout: Layout, shape: Shape, numbers: Ints, size: int
 ) -> SubwordBatch:
     arrays = subword_arrays(rows, layout, shape, numbers, size)
@@ -161,11 +155,11 @@ def sentence_batches(
     rows: SentenceRows, encoder: SentenceEncoder, batch_size: int, *, seed: int = 0
 ) -> Batches[SentenceBatch]:
     """Batches of a few lengths; every row fits into the longest one."""
-    collate = partial(_collate_sentence_batches, rows, encoder.layout)
+    collate = partial(_collate_sentences, rows, encoder.layout)
     return sentence_batches_of(rows, encoder, batch_size, collate, seed=seed)
 
 
-def _collate_sentence_batches(
+def _collate_sentences(
     rows: SentenceRows, layout: Layout, shape: Shape, numbers: Ints, size: int
 ) -> SentenceBatch:
     arrays = sentence_arrays(rows, layout, shape, numbers, size)

@@ -1,11 +1,8 @@
-"""Word vectors in text files: GloVe and fastText, plain or gzip.
+"""Word vectors in text files, GloVe and fastText, plain or gzip; as rows of a vocabulary.
 
-Vectors of several languages in one space: words are (language, word) pairs.
-
-The file is fastText text like any other; each word is written behind its language, `es:palabra`.
-Languages take turns, so the first lines hold the frequent words of all of them.
-
-The word vectors that a recipe names, as the rows of a vocabulary.
+Vectors of several languages may be in one space: words are (language, word) pairs then. The file is
+fastText text like any other; each word is written behind its language, `es:palabra`. Languages take
+turns, so the first lines hold the frequent words of all of them.
 """
 
 import re

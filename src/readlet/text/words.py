@@ -1,6 +1,6 @@
-"""Words of any script with exact character offsets. Tokenising never changes the text.
+"""Words of any script with exact character offsets, and windows of words of long texts.
 
-Long texts are cut into windows of words.
+Tokenising never changes the text.
 """
 
 import re

@@ -27,8 +27,7 @@ from readlet.models.family import ClassFamily, Floats, TrainableClassScorer
 from readlet.nn.normsoftmax.loss import warn_of_bound
 from readlet.recipe.recipe import Recipe
 from readlet.terminal import say
-from readlet.text.labels import class_balance, class_numbers
-from readlet.text.sentences import Labels
+from readlet.text.labels import Labels, class_balance, class_numbers
 from readlet.training.objective import Fitted
 from readlet.training.training_data import Part, TrainingData
 from readlet.training.warm_start import copy_weights

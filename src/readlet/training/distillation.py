@@ -20,8 +20,7 @@ from readlet.inference.decoding import NOTHING
 from readlet.inference.reader import Reader
 from readlet.models.span_loss import Teacher
 from readlet.progress import track
-from readlet.text.cache import Stored, cache_key, cached
-from readlet.text.rows import Ints, Rows
+from readlet.text.rows import Ints, Rows, Stored, cache_key, cached
 from readlet.training.datasets import contexts_in_fold
 from readlet.types import Example
 

@@ -23,7 +23,7 @@ from readlet.models.kinds import trainable_family
 from readlet.processes import own_command
 from readlet.recipe.recipe import Recipe, SpanData, fields_with, names_in
 from readlet.storage.sections import SourceFile
-from readlet.text.cache import cache_key, cached
+from readlet.text.rows import cache_key, cached
 from readlet.training.datasets import Items, items_of, texts_in_fold
 
 

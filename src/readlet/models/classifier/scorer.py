@@ -28,7 +28,7 @@ from readlet.nn.pooling import make_pooler
 from readlet.recipe.recipe import Training
 from readlet.text.arrays import Batches
 from readlet.text.rows import Ints
-from readlet.text.sentences import SentenceEncoder, SentenceRows
+from readlet.text.subwords import SentenceEncoder, SentenceRows
 from readlet.text.tensors import SentenceBatch, sentence_batches
 
 _SHOWN = 20  # classes in the model card

@@ -14,7 +14,7 @@ from readlet.text.arrays import Arrays
 from readlet.text.rows import AnyRows, Ints, Rows
 
 if TYPE_CHECKING:
-    from readlet.text.sentences import SentenceRows
+    from readlet.text.subwords import SentenceRows
 
 Precision = Literal["float32", "int8"]
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"

@@ -25,8 +25,7 @@ from readlet.text.arrays import (
 )
 from readlet.text.pretrained import check_length
 from readlet.text.rows import Ints
-from readlet.text.sentences import SentenceEncoder, SentenceRows
-from readlet.text.subwords import SubwordEncoder, SubwordRows
+from readlet.text.subwords import SentenceEncoder, SentenceRows, SubwordEncoder, SubwordRows
 
 
 @dataclass(frozen=True)

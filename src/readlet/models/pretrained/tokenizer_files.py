@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.storage.files import write_text
 from readlet.storage.stored_files import damage_of, read_json, stored_text, write_json
-from readlet.text.sentences import Labels
+from readlet.text.labels import Labels
 from readlet.text.subwords import Layout, check_vocabulary, layout_from
 
 CONFIG, TOKENIZER = "encoder.json", "tokenizer.json"

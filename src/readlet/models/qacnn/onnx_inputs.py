@@ -20,8 +20,7 @@ from readlet.text.arrays import (
     word_batches_of,
 )
 from readlet.text.rows import Ints
-from readlet.text.vocabulary import Vocabulary
-from readlet.text.word_features import Features, WordEncoder
+from readlet.text.word_features import Features, Vocabulary, WordEncoder
 
 _WORDS = "vocabulary.json"
 

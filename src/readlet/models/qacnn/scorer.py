@@ -35,12 +35,17 @@ from readlet.storage.tensors import (
     save_tensors,
 )
 from readlet.text.arrays import Batches, Shape, shapes
-from readlet.text.cache import Stored
-from readlet.text.rows import Rows
+from readlet.text.rows import Rows, Stored
 from readlet.text.tensors import FormTables, WordBatch, word_batches
 from readlet.text.vectors import Matrix, word_vectors
-from readlet.text.vocabulary import Vocabulary, build_vocabulary, frozen_table
-from readlet.text.word_features import Features, WordEncoder, count_words
+from readlet.text.word_features import (
+    Features,
+    Vocabulary,
+    WordEncoder,
+    build_vocabulary,
+    count_words,
+    frozen_table,
+)
 from readlet.types import Example
 
 _VECTORS = "embedding.frozen"  # the word vectors from files
