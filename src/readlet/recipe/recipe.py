@@ -6,8 +6,7 @@ its own sections and fields in the `recipe.py` of its folder.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypedDict
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic.fields import FieldInfo
@@ -100,6 +99,13 @@ class Data(Section):
         return self
 
 
+class Lengths(TypedDict):
+    max_context: int
+    overlap: int
+    max_question: int
+    max_answer: int
+
+
 class SpanData(Data):
     """Which questions are used, and how long contexts are split into windows.
 
@@ -127,9 +133,14 @@ class SpanData(Data):
         return Windows(self.max_context, self.overlap, self.max_question)
 
     @property
-    def lengths(self) -> dict[str, int]:
+    def lengths(self) -> Lengths:
         """What a trained reader's settings say of them."""
-        return asdict(self.windows) | {"max_answer": self.max_answer}
+        return {
+            "max_context": self.max_context,
+            "overlap": self.overlap,
+            "max_question": self.max_question,
+            "max_answer": self.max_answer,
+        }
 
     @model_validator(mode="after")
     def _check_overlap(self) -> "SpanData":
