@@ -27,30 +27,15 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path, random_encoder_reader
     return folder
 
 
-def test_the_layers_of_an_encoder(readlet: Run, reader: Path, passage: Path) -> None:
+def test_an_encoder_shows_tokens(readlet: Run, reader: Path, passage: Path) -> None:
     done = readlet("inspect", reader, QUESTION, passage)
     assert done.code == 0, done.err
-    assert "Weights of the layers in %" in done.out
-    assert "start: layers" in done.out
-    assert "end: layers" in done.out
-    assert "  [CLS]" in done.out
-    assert "▸ " in done.out
-    assert "What each layer adds to the scores" in done.out
+    assert "Likeliest tokens" in done.out
     assert "\x1b" not in done.out  # no colours where there is no terminal
     assert not [line for line in done.out.splitlines() if cell_len(line) > 80]
-    tokens = len(readlet("inspect", reader, QUESTION, passage, "--json").json()["places"])
-    assert f"16 of {tokens} tokens of the passage" in done.out
-
-
-def test_a_table_shows_how_the_scores_add_up(readlet: Run, reader: Path, passage: Path) -> None:
-    done = readlet("inspect", reader, QUESTION, passage)
-    table = done.out.partition("What each layer adds")[2].splitlines()[3:6]
-    rows = [[float(cell) for cell in line.split()[1:]] for line in table]
-    np.testing.assert_allclose(np.sum(rows[:2], axis=0), rows[2], atol=0.011)
-    assert [line.split()[0] for line in table] == ["1", "2", "score"]
-    answer = next(line for line in done.out.splitlines() if line.startswith("best answer"))
-    assert float(answer.split()[2]) == rows[2][0]
-    assert "no answer    " in done.out
+    best = next(line for line in done.out.splitlines() if line.startswith("best answer"))
+    start, end, total = (float(number) for number in best.split()[2::2])
+    assert start + end == pytest.approx(total, abs=0.011)
 
 
 def test_json_has_all_numbers(readlet: Run, reader: Path, passage: Path) -> None:
@@ -78,10 +63,6 @@ def test_a_block_over_the_layers(
     readlet: Run, passage: Path, tmp_path: Path, random_encoder_reader: Any
 ) -> None:
     random_encoder_reader("encoder").save(tmp_path / "reader")
-    done = readlet("inspect", tmp_path / "reader", QUESTION, passage)
-    assert done.code == 0
-    assert "Weights of the layers" in done.out
-    assert "its scores are no sum over them" in done.out
     found = readlet("inspect", tmp_path / "reader", QUESTION, passage, "--json").json()
     assert found["layers"]["start"]["contributions"] is None
 
@@ -89,13 +70,8 @@ def test_a_block_over_the_layers(
 def test_the_window_of_a_long_passage(readlet: Run, reader: Path, tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_text("\n".join([LAMP] * 30))
-    done = readlet("inspect", reader, QUESTION, path)
     found = readlet("inspect", reader, QUESTION, path, "--json").json()
     assert found["windows"] > 10
-    shown = " ".join(done.out.split())
-    assert f"16 of 40 tokens of the passage in window {found['window']} of {found['windows']}" in (
-        shown
-    )
     assert len(found["places"]) == 40
 
 
@@ -119,9 +95,7 @@ def test_the_bundled_reader(readlet: Run, passage: Path, tmp_path: Path) -> None
     pytest.importorskip("matplotlib")
     done = readlet("inspect", "bundled", QUESTION, passage, "--save", tmp_path / "words.png")
     assert done.code == 0, done.err
-    table = done.out.partition("Weights of the layers")[2].splitlines()
-    marked = [line.split()[1] for line in table if line.startswith("▸ ")][:2]
-    assert "".join(marked).replace("##", "") == "AdaBrook"  # subwords, with their layers
+    assert "▸ Ada" in done.out.partition("Likeliest")[2]
     assert (tmp_path / "words.png").read_bytes().startswith(b"\x89PNG")
     assert f"saved {tmp_path / 'words.png'}" in done.out
 

@@ -111,18 +111,6 @@ def test_classes_are_those_of_the_classifier(server: Any, models: dict[str, Any]
         assert found["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
 
 
-def test_layers_count_around_the_answer(server: Any) -> None:
-    got = server.post("/layers", question=QUESTION, passage=PASSAGE, reader="layered").json()
-    assert got["mix"] == "dot"
-    for side in ("start", "end"):
-        for place in zip(*got[side], strict=True):  # a softmax over the layers
-            assert sum(place) == pytest.approx(1.0, abs=1e-4)
-        assert len(got[side][0]) == len(got["labels"])
-    refused = server.post("/layers", question=QUESTION, passage=PASSAGE)
-    assert refused.status_code == 422
-    assert refused.json()["reason"].endswith("do not come from the layers of an encoder")
-
-
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
@@ -145,7 +133,6 @@ def test_a_malformed_request_is_told_the_remedy(
 def test_models_and_passages_are_listed(server: Any) -> None:
     listed = server.client.get("/readers").json()
     assert [reader["name"] for reader in listed["readers"]] == ["tiny", "baseline", "layered"]
-    assert [reader["layers"] for reader in listed["readers"]] == [False, False, True]
     assert listed["classifiers"] == [{"name": "classes", "classes": ["new", "old"], "pairs": False}]
     assert listed["limits"]["questions"] == 4
     assert isinstance(listed["limits"]["questions"], int)
@@ -240,9 +227,7 @@ def _values() -> st.SearchStrategy[Any]:
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    value=_values(), path=st.sampled_from(["/answer", "/classify", "/layers", "/text?kind=html"])
-)
+@given(value=_values(), path=st.sampled_from(["/answer", "/classify", "/text?kind=html"]))
 def test_no_request_makes_the_server_fail(server: Any, value: Any, path: str) -> None:
     """Every answer is one that the schema lists."""
     content = json.dumps(value).encode()

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -17,9 +16,7 @@ from readlet.terminal import one_line
 if TYPE_CHECKING:
     from readlet.inference.inspection import Inspection
 
-_PLACES = 16  # of the tables of weights, around the answer
-_LAYERS = 13  # of these tables in 80 columns
-_RANKED = 8  # places of the table
+_RANKED = 8  # rows of the table
 _BAR = 12  # columns of a probability of 1
 _MAX_LABEL = 18
 _NAMES = ("start", "end")
@@ -42,8 +39,7 @@ def inspect(
 ) -> None:
     """Show where an answer comes from: scores of start and end.
 
-    An encoder reader also shows how much each of its layers counts for each token, and what it adds
-    to the scores. All other readers show the likeliest words.
+    --save draws them, and for an encoder reader how much each layer counts for each token.
     """
     from readlet.inference.document_files import read_document
     from readlet.inference.inspection import inspect_answer, inspectable_reader
@@ -71,72 +67,18 @@ def _show_inspection(found: "Inspection") -> None:
     """Print the answer, then where its scores come from."""
     show_question(found.question)
     show_prediction(found.prediction)
-    if found.layers is None:
-        _show_places(found)
-    else:
-        _show_weights(found)
-        _show_sources(found)
+    _show_likeliest(found)
     _show_decision(found)
-
-
-def _show_weights(found: "Inspection") -> None:
-    """Tables of how much each layer counts for the tokens around the answer."""
-    assert found.layers is not None
-    places = found.near_answer(_PLACES)
-    weights = found.weights(places)  # (N, 1 + places, 2)
-    if len(weights) > _LAYERS:
-        console.print(f"\nWeights of {len(weights)} layers: --save draws them, --json has them.")
-        return
-    console.print(f"\n[bold]Weights of the layers[/bold] in %, mix {found.layers.mix}")
-    labels = [found.null_label, *(found.labels[place] for place in places)]
-    rows = [found.layers.null, *(found.layers.first + place for place in places)]
-    for side, name in enumerate(_NAMES):
-        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-        table.add_column(f"{name}: layers", no_wrap=True, overflow="ellipsis", max_width=_MAX_LABEL)
-        for layer in range(len(weights)):
-            table.add_column(str(layer + 1), justify="right")
-        table.add_column("score", justify="right")
-        for number, (label, row) in enumerate(zip(labels, rows, strict=True)):
-            inside = number > 0 and found.first <= places[number - 1] <= found.last
-            shares = (f"{100 * weight:z.0f}" for weight in weights[:, number, side].tolist())
-            score = f"{found.layers.scores[row][side]:z.2f}"
-            text = Text(f"{'▸ ' if inside else '  '}{one_line(label)}")
-            table.add_row(text, *shares, score, style="bold" if inside else "")
-        console.print(table)
-    part = f"▸ best answer. {len(places):,} of {len(found.offsets):,} tokens of the passage"
-    if found.windows > 1:
-        part = f"{part} in window {found.window:,} of {found.windows:,}"
-    console.print(f"{part}, and {escape(found.null_label)}; --json has all.", style="dim")
-
-
-def _show_sources(found: "Inspection") -> None:
-    """A table of what each layer adds to the scores of start, end and "no answer"."""
-    assert found.layers is not None
-    sources = found.sources()
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("layer", justify="right")
-    for number, (side, label, *_) in enumerate(sources):
-        name = one_line(label) if number < 2 else "no answer"
-        table.add_column(Text(f"{side}\n{name}", justify="right"), justify="right")
-    columns = [parts for _, _, _, parts in sources if parts is not None]
-    for layer, values in enumerate(zip(*columns, strict=True), 1):
-        table.add_row(str(layer), *(f"{value:z.2f}" for value in values))
-    table.add_row("score", *(f"{score:.2f}" for _, _, score, _ in sources), style="bold")
-    if found.layers.normalised:
-        final = [*found.answer_scores, *(found.null or ())]
-        table.add_row("normalised", *(f"{score:.2f}" for score in final), style="bold")
-    added = "What each layer adds to the scores" if columns else "Scores"
-    console.print(f"\n[bold]{added}[/bold]")
-    console.print(table)
-    if not columns:
-        note = "A transformer block mixes the layers: its scores are no sum over them."
+    if found.layers is not None:
+        note = "The weights of the layers: --save draws them, --json has all numbers."
         console.print(note, style="dim")
 
 
-def _show_places(found: "Inspection") -> None:
-    """The likeliest words, as the first and as the last of the answer."""
+def _show_likeliest(found: "Inspection") -> None:
+    """The likeliest words or tokens, as the first and as the last of the answer."""
+    unit = "words" if found.layers is None else "tokens"
     where = f" of window {found.window:,} of {found.windows:,}" if found.windows > 1 else ""
-    console.print(f"\n[bold]Likeliest words{where}[/bold]")
+    console.print(f"\n[bold]Likeliest {unit}{where}[/bold]")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     for name in _NAMES:
         table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=_MAX_LABEL)
@@ -154,7 +96,7 @@ def _show_places(found: "Inspection") -> None:
     console.print(table)
     left_out = len(found.offsets) - _RANKED
     if left_out > 0:
-        console.print(f"▸ best answer. {left_out:,} words left out; --json has all.", style="dim")
+        console.print(f"▸ best answer. {left_out:,} {unit} left out; --json has all.", style="dim")
 
 
 def _ranked_cells(found: "Inspection", side: int, place: int) -> list[str | Text]:

@@ -55,47 +55,10 @@ class Inspection:
     def null_label(self) -> str:
         return self.layers.tokens[self.layers.null] if self.layers else "no answer"
 
-    def near_answer(self, most: int) -> list[int]:
-        """At most so many places around the best answer; of a longer answer, both its ends."""
-        count, length = len(self.offsets), self.last - self.first + 1
-        if length > most:
-            head = -(-most // 2)
-            tail = range(self.last + 1 - (most - head), self.last + 1)
-            return [*range(self.first, self.first + head), *tail]
-        begin = min(max(self.first - (most - length) // 2, 0), max(count - most, 0))
-        return list(range(begin, min(begin + most, count)))
-
     def likeliest(self, side: int, most: int) -> list[int]:
         """The places with the highest probabilities, highest first."""
         ranked = np.argsort(-self.probabilities[:, side], kind="stable")[:most].tolist()
         return [place for place in ranked if self.probabilities[place, side] > 0]
-
-    def weights(self, places: list[int]) -> Floats:
-        """The weights (N, 1 + places, 2) of the "no answer" token, then of these places."""
-        assert self.layers is not None
-        tokens = [self.layers.null, *(self.layers.first + place for place in places)]
-        return self.layers.weights[:, tokens]  # (N, 1 + places, 2)
-
-    def sources(self) -> list[tuple[str, str, float, Floats | None]]:
-        """Side, label, score and contributions (N,) of what decides: start, end, "no answer"."""
-        assert self.layers is not None
-        view = self.layers
-        chosen = [
-            (START, view.first + self.first, self.labels[self.first]),
-            (END, view.first + self.last, self.labels[self.last]),
-        ]
-        if self.null is not None:
-            chosen += [(side, view.null, self.null_label) for side in (START, END)]
-        parts = view.contributions  # (N, T, 2)
-        return [
-            (
-                ("start", "end")[side],
-                label,
-                float(view.scores[token, side]),
-                None if parts is None else parts[:, token, side],
-            )
-            for side, token, label in chosen
-        ]
 
     def as_json(self) -> dict[str, Any]:
         """All numbers, of all tokens of the window."""

@@ -32,8 +32,6 @@ from readlet.serve.messages import (
     ClassifyResponse,
     ClassMessage,
     HealthResponse,
-    LayersRequest,
-    LayersResponse,
     ModelsResponse,
     PassageMessage,
     ReaderMessage,
@@ -42,7 +40,7 @@ from readlet.serve.messages import (
 )
 from readlet.serve.middleware import Guard
 from readlet.serve.monitoring import Counters
-from readlet.serve.registry import Models, class_texts, questions_of, single_question
+from readlet.serve.registry import Models, class_texts, questions_of
 
 _MOST_WAITING = 8
 
@@ -116,7 +114,6 @@ def bundled_passages() -> list[PassageMessage]:
     return list(found.values())
 
 
-_PLACES = 12  # around the answer that a map of layers shows
 _QUEUED = (400, 401, 404, 408, 413, 422, 429, 503)
 Served = TypeVar("Served")
 
@@ -165,7 +162,6 @@ def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
                 ReaderMessage(
                     name=name,
                     no_answer_threshold=served.model.no_answer_threshold,
-                    layers=served.layers is not None,
                 )
                 for name, served in models.readers.items()
             ],
@@ -200,25 +196,6 @@ def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
         found = await results(request, futures, limits.seconds)
         predictions = [ClassMessage.model_validate(asdict(one)) for one in found]
         return ClassifyResponse(classifier=name, predictions=predictions)
-
-    @app.post("/layers", responses=reasons(*_QUEUED))
-    async def layers(request: Request, asked: LayersRequest) -> LayersResponse:
-        """How much each layer of an encoder counts for the tokens around the best answer."""
-        name, served = _chosen(models.readers, asked.reader, "reader")
-        if served.layers is None:
-            raise RefusedError(422, f"{name}: {served.why_no_layers}")
-        futures = served.layers.submit([single_question(asked, limits)])
-        (found,) = await results(request, futures, limits.seconds)
-        assert found.layers is not None
-        places = found.near_answer(_PLACES)
-        weights = found.weights(places)  # (N, 1 + places, 2)
-        return LayersResponse(
-            reader=name,
-            mix=found.layers.mix,
-            labels=[found.null_label, *(found.labels[place] for place in places)],
-            start=weights[:, :, 0].tolist(),
-            end=weights[:, :, 1].tolist(),
-        )
 
 
 def _add_page(app: FastAPI, limits: Limits) -> None:

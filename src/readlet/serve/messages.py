@@ -116,26 +116,9 @@ class ClassifyResponse(BaseModel):
     predictions: list[ClassMessage]
 
 
-class LayersRequest(Request):
-    question: str
-    passage: str
-    reader: Annotated[str | None, Field(description="By default the first one.")] = None
-
-
-class LayersResponse(BaseModel):
-    """How much each layer counts for the places around the best answer."""
-
-    reader: str
-    mix: str
-    labels: list[str]
-    start: Annotated[list[list[float]], Field(description="By layer, then by place.")]
-    end: list[list[float]]
-
-
 class ReaderMessage(BaseModel):
     name: str
     no_answer_threshold: float
-    layers: Annotated[bool, Field(description="Whether POST /layers knows it.")]
 
 
 class ClassifierMessage(BaseModel):

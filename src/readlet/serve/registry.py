@@ -3,11 +3,10 @@
 Requests to what is queued: lists are paired, and their sizes are checked.
 """
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.classifier import Classifier, Text
@@ -17,12 +16,9 @@ from readlet.inference.reader import Reader, load_reader
 from readlet.inference.trained_model import stored_task
 from readlet.serve.batching import Batcher
 from readlet.serve.limits import Limits, RefusedError
-from readlet.serve.messages import AnswerRequest, ClassifyRequest, LayersRequest
+from readlet.serve.messages import AnswerRequest, ClassifyRequest
 from readlet.serve.monitoring import Counters
 from readlet.types import Classification, Prediction, free_id
-
-if TYPE_CHECKING:
-    from readlet.inference.inspection import Inspection
 
 
 class Settings(NamedTuple):
@@ -56,8 +52,6 @@ class Question(NamedTuple):
 class ServedReader:
     model: Answerer
     answers: Batcher[Question, Prediction]
-    layers: "Batcher[tuple[str, str], Inspection] | None"
-    why_no_layers: str = "its scores do not come from the layers of an encoder"
 
 
 @dataclass(frozen=True)
@@ -81,8 +75,6 @@ class Models:
     def close(self) -> None:
         for reader in self.readers.values():
             reader.answers.close()
-            if reader.layers is not None:
-                reader.layers.close()
         for classifier in self.classifiers.values():
             classifier.classes.close()
 
@@ -116,42 +108,19 @@ def serve_models(
 
 
 def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> ServedReader:
-    from readlet.models.family import LayeredScorer
     from readlet.models.onnx.scorer import OnnxScorer
 
     def characters(asked: Question) -> int:
         return len(asked.passage)
 
-    if isinstance(model, Reader) and isinstance(model.scorer, OnnxScorer):
-
-        def compute(asked: list[Question]) -> list[Prediction]:
-            return answer_all(model, asked)
-
-        workers = model.scorer.workers
-        workers.prepare()  # models are read from disk once, at the start
-        batcher = Batcher(name, compute, limits, counters, characters, threads=workers.threads)
-        reason = "it runs as an ONNX model, which shows no layers; serve it with --device cpu"
-        return ServedReader(model, batcher, None, reason)
-    # Layers are collected by hooks in the model, which must not see other computations.
-    alone = threading.Lock()
-
     def answer(asked: list[Question]) -> list[Prediction]:
-        with alone:
-            return answer_all(model, asked)
+        return answer_all(model, asked)
 
-    batcher = Batcher(name, answer, limits, counters, characters)
-    if not isinstance(model, Reader) or not isinstance(model.scorer, LayeredScorer):
-        return ServedReader(model, batcher, None)
-    reader = model
-
-    def inspect(asked: "list[tuple[str, str]]") -> "list[Inspection]":
-        from readlet.inference.inspection import inspect_answer
-
-        with alone:
-            return [inspect_answer(reader, question, passage) for question, passage in asked]
-
-    layers = Batcher(f"{name}: layers", inspect, limits, counters, lambda asked: len(asked[1]))
-    return ServedReader(model, batcher, layers)
+    threads = 1
+    if isinstance(model, Reader) and isinstance(model.scorer, OnnxScorer):
+        model.scorer.workers.prepare()  # models are read from disk once, at the start
+        threads = model.scorer.workers.threads
+    return ServedReader(model, Batcher(name, answer, limits, counters, characters, threads=threads))
 
 
 def _classifier(
@@ -212,12 +181,6 @@ def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
     except ReadletError:
         raise RefusedError(422, "language: unknown; give a code such as en or es") from None
     return [Question(q, p, settings, *languages) for q, p in zip(questions, passages, strict=True)]
-
-
-def single_question(asked: LayersRequest, limits: Limits) -> tuple[str, str]:
-    """A question with its passage."""
-    _check_question(asked.question, asked.passage, limits)
-    return asked.question, asked.passage
 
 
 def class_texts(asked: ClassifyRequest, limits: Limits, *, pairs: bool) -> list[Text]:

@@ -1,7 +1,4 @@
-"""Connections on which no request arrives are closed: a client may be slow, but not for ever.
-
-The server's process: its socket, its key, its beginning and its end.
-"""
+"""The server's process: its socket, its key, its beginning and its end."""
 
 import asyncio
 import ipaddress
@@ -10,9 +7,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from typing import TYPE_CHECKING
 
 from readlet.errors import ReadletError, bad_input
 from readlet.installing import install_extra
@@ -22,48 +17,6 @@ from readlet.terminal import say
 if TYPE_CHECKING:
     from readlet.inference.classifier import Classifier
     from readlet.inference.model_folder import Answerer
-
-
-SECONDS = 10.0
-
-
-class Impatient(H11Protocol):
-    """uvicorn waits without end for the first request, and for the rest of a header."""
-
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._wait()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._is_idle and self._timer is None:
-            self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        super().connection_lost(exc)
-
-    @property
-    def _is_idle(self) -> bool:
-        """No request is being answered, so the client is to send one."""
-        return self.cycle is None or self.cycle.response_complete
-
-    def _wait(self) -> None:
-        asked = self.cycle
-        self._timer = asyncio.get_running_loop().call_later(SECONDS, self._end, asked)
-
-    def _end(self, asked: Any) -> None:
-        self._timer = None
-        if not self._is_idle:
-            return
-        if self.cycle is asked:  # no new request since then
-            self.transport.close()
-        else:
-            self._wait()
-
 
 KEY_VARIABLE = "READLET_API_KEY"
 _SHORTEST_KEY = 16
@@ -149,7 +102,7 @@ def serve(
     hosts = _LOOPBACK | {host.lower()} if is_loopback(host) else None
     config = uvicorn.Config(
         make_app(served, limits, counters, key=key, hosts=hosts),
-        http=Impatient,
+        http="h11",
         ws="none",
         lifespan="off",
         log_level="warning",

@@ -1,4 +1,4 @@
-// One card for each reader: its answer in the passage, the other candidates, the layers.
+// One card for each reader: its answer in the passage and the other candidates.
 // Texts are always set as text, never as HTML.
 
 // A text from right to left must not reorder the words around it.
@@ -93,28 +93,4 @@ export class Card {
     this.list.append(element("li", {}, button));
     return button;
   }
-
-  addLayers({ mix, labels, start, end }) {
-    const tables = [["start", start], ["end", end]].map(([side, weights]) => {
-      const head = element("tr", {}, element("td"));
-      head.append(...labels.map((text) => element("th", { text, scope: "col", dir: "auto" })));
-      const rows = weights.map((layer, number) => {
-        const row = element("tr", {}, element("th", { text: `${number + 1}`, scope: "row" }));
-        row.append(...layer.map(heatCell));
-        return row;
-      });
-      const title = `Layers (${mix}), ${side}: what each counts for the words around the answer`;
-      const caption = element("caption", { text: title });
-      return element("div", { class: "heat", tabindex: "0" }, element("table", {}, caption, head, ...rows));
-    });
-    const summary = element("summary", { text: "Layer weights" });
-    this.element.append(element("details", {}, summary, ...tables));
-  }
-}
-
-function heatCell(weight) {
-  const text = weight.toFixed(2);
-  const cell = element("td", { title: text }, element("span", { text }));
-  cell.style.setProperty("--weight", String(Math.min(Math.max(weight, 0), 1)));
-  return cell;
 }

@@ -112,10 +112,10 @@ async function ask() {
   const options = { always_answer: byId("always").checked };
   try {
     const found = await Promise.all(
-      chosen.map(async ({ name, layers }) => {
+      chosen.map(async ({ name }) => {
         const json = { ...asked, ...options, reader: name };
         const { answers } = await request("/answer", { json, signal: mine.signal });
-        return { name, layers, answer: answers[0] };
+        return { name, answer: answers[0] };
       }),
     );
     // Only now: a card scrolls to its answer in the next frame, and has to be in the page by then.
@@ -123,17 +123,11 @@ async function ask() {
     byId("results").replaceChildren(...cards.map((card) => card.element));
     summarise();
     question.select(); // a follow-up question replaces this one
-    const layered = cards.filter((_, number) => found[number].layers);
-    await Promise.all(layered.map((card) => addLayers(card, asked, mine)));
   } catch (error) {
     report(error);
   } finally {
     byId("results").removeAttribute("aria-busy");
   }
-}
-
-async function addLayers(card, asked, { signal }) {
-  card.addLayers(await request("/layers", { json: { ...asked, reader: card.reader }, signal }));
 }
 
 function summarise() {
