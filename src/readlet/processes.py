@@ -27,10 +27,12 @@ _FAULT = 3  # exit code: stderr has a line for the user
 
 def own_command(module: str, *arguments: str) -> list[str]:
     """The command that runs a module of the package as `__main__`."""
-    here = os.path.realpath(os.curdir)
+    # The folder that the package itself was found in is left: its libraries may be there as well.
+    ours = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    untrusted = {os.path.realpath(os.curdir)} - {ours}
     # An empty entry, one of PYTHONPATH for example, is the current folder too. Entries relative to
     # it would be another folder's after the next `chdir`.
-    path = [name for name in sys.path if os.path.isabs(name) and os.path.realpath(name) != here]
+    path = [p for p in sys.path if os.path.isabs(p) and os.path.realpath(p) not in untrusted]
     return [sys.executable, "-I", os.path.abspath(__file__), json.dumps(path), module, *arguments]
 
 

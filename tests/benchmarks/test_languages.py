@@ -61,7 +61,7 @@ def test_paragraphs_of_an_engine_stand_beside_those_of_people(
             assert text in self.filled
             return TranslatedText(text, f"Ada\n la {text}", ())
 
-    monkeypatch.setattr(script, "Pool", BatchTranslator)
+    monkeypatch.setattr(script, "BatchTranslator", BatchTranslator)
     options = ["--xquad", str(xquad), "--to", "es", "--cache", str(xquad / "c")]
     monkeypatch.setattr("sys.argv", ["", *options, "--out", str(xquad / "out")])
     script.main()

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from readlet.data.tables import Task
+from readlet.data.tables import GlueTask
 from readlet.evaluation.classification import (
     CLASS_METRICS,
     PEARSON,
@@ -37,7 +37,7 @@ def f1(labels: Sequence[int], predicted: Sequence[int]) -> float:
     return float(f1_score(labels, predicted, zero_division=0.0))
 
 
-PEERS: dict[Task, dict[str, Callable[[Sequence[int], Sequence[int]], float]]] = {
+PEERS: dict[GlueTask, dict[str, Callable[[Sequence[int], Sequence[int]], float]]] = {
     "cola": {"matthews_correlation": matthews},
     "sst2": {"accuracy": accuracy_score},
     "mrpc": {"accuracy": accuracy_score, "f1": f1},
@@ -66,7 +66,7 @@ def random_rows(seed: int) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize("task", PEERS)
-def test_equals_scikit_learn(task: Task) -> None:
+def test_equals_scikit_learn(task: GlueTask) -> None:
     for labels, predicted in [*DEGENERATE, *(random_rows(seed) for seed in range(150))]:
         got = glue_scores(task, labels, predicted)
         assert got.keys() == {*PEERS[task], "total"}
@@ -92,7 +92,7 @@ def test_known_values() -> None:
 
 
 @pytest.mark.parametrize("task", PEERS)
-def test_no_rows(task: Task) -> None:
+def test_no_rows(task: GlueTask) -> None:
     assert set(glue_scores(task, [], []).values()) == {0}
 
 

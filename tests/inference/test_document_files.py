@@ -22,7 +22,7 @@ def test_text_is_decoded() -> None:
 @pytest.mark.parametrize(
     ("data", "kind", "fault"),
     [
-        (b"\x89PNG\0\x1a", "text", "no text"),
+        (b"\x89PNG\0\x1a", "text", "not text"),
         (b"caf\xe9", "text", "byte 3: not UTF-8"),
         (b"\xff\xfe\x00", "text", "not UTF-16"),
         (b" \n", "text", "no text"),

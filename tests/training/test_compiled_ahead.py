@@ -12,7 +12,7 @@ from readlet.engine.precision import MixedPrecision
 from readlet.models.kinds import family_of
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.qanet import EncoderBlock
-from readlet.text import cache
+from readlet.text import rows as stored_rows
 from readlet.training.train import build_scorer
 from readlet.training.training_data import encoding_in_background, prepare
 
@@ -31,7 +31,7 @@ def test_data_encoded_in_the_background_is_cached(monkeypatch: pytest.MonkeyPatc
     def build(*_: object) -> None:
         raise AssertionError("built again")
 
-    monkeypatch.setattr(cache, "_store", build)
+    monkeypatch.setattr(stored_rows, "_store", build)
     assert len(prepare(recipe).train.rows) > 0
 
 

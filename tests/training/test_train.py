@@ -382,22 +382,6 @@ def test_a_start_may_be_trained_with_other_dropout(
     assert min(survivals) == pytest.approx(0.8)
 
 
-def test_a_run_from_before_a_field_existed_is_resumed(
-    learned: tuple[Path, Reader, list[Example]], tmp_path: Path
-) -> None:
-    folder, _, _ = learned
-    run = shutil.copytree(folder, tmp_path / "run")
-    values = json.loads((run / "recipe.json").read_text())
-    recipe = QacnnRecipe.model_validate(values)
-    del values["data"]["share"], values["training"]["track_softmax"]
-    (run / "recipe.json").write_text(json.dumps(values))
-    train_reader(recipe, run, resume=True)
-    values["data"]["share"] = 0.5
-    (run / "recipe.json").write_text(json.dumps(values))
-    with pytest.raises(ReadletError, match=r"the run was started with another data\.share"):
-        train_reader(recipe, run, resume=True)
-
-
 def test_the_log_has_statistics_of_attention(small_training: list[str], tmp_path: Path) -> None:
     changes = ["training.epochs=1", "training.evaluate_every=1", "training.track_softmax=true"]
     changes.append("attention.softmax=norm")

@@ -1,6 +1,6 @@
 """The model that training starts from: network, weights and calibration, and what was gained."""
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +22,10 @@ from readlet.storage.sections import (
     SourceFile,
     SourceReader,
 )
-from readlet.training.objective import TaskEvaluator
-from readlet.training.training_data import TrainingData
+
+if TYPE_CHECKING:
+    from readlet.training.objective import TaskEvaluator
+    from readlet.training.training_data import TrainingData
 
 
 def load_start(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
@@ -113,7 +115,7 @@ def keeps_no_answer(recipe: Recipe, start: Reader) -> bool:
 
 
 def scores_before(
-    start: TrainedModel, evaluator: TaskEvaluator, data: TrainingData, after: Scored
+    start: TrainedModel, evaluator: "TaskEvaluator", data: "TrainingData", after: Scored
 ) -> dict[str, float]:
     """The scores of the start on dev, and the p-value of the difference to them.
 
