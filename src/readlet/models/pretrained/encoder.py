@@ -41,6 +41,10 @@ class PretrainedEncoder(nn.Module):
     def __init__(self, network: Any, *, has_pooler: bool = False) -> None:
         """`has_pooler`: its pooler has pretrained weights, which a classifier may take."""
         super().__init__()
+        if network.config.model_type == "mpnet":
+            from readlet.models.pretrained.mpnet import use_fused_attention
+
+            use_fused_attention(network)
         self.pretrained_pooler = _dense_of(network) if has_pooler else {}
         if getattr(network, "pooler", None) is not None:
             network.pooler = None
@@ -85,7 +89,7 @@ class PretrainedEncoder(nn.Module):
     def can_be_captured(self) -> bool:
         """Whether a step with it can become a CUDA graph.
 
-        Without fused attention, as in MPNet, transformers copies from the CPU for each mask.
+        Without fused attention, as in DeBERTa, transformers copies from the CPU for each mask.
         """
         return bool(self.network.config._attn_implementation != "eager")
 
