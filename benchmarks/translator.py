@@ -34,8 +34,8 @@ from translator_data import (
 
 from readlet.data import read_questions
 from readlet.engine.processes import stop_signals
-from readlet.machine import own_cores
 from readlet.nn.qanet import sinusoids
+from readlet.processes import own_cores
 
 
 def make_model(vocabulary: int, width: int, layers: tuple[int, int]) -> Any:

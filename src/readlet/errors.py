@@ -51,6 +51,11 @@ def shortened(source: str | Path) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
 
 
+def install_extra(extra: str) -> str:
+    """The command that adds the libraries of an extra; in a clone, `readlet` is `.`."""
+    return f"pip install 'readlet[{extra}]'"
+
+
 def warn_caller(message: str) -> None:
     """Warn at the line that called the package: by default Python shows a text once for a line."""
     package, level = __name__.partition(".")[0], 1

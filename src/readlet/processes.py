@@ -1,8 +1,9 @@
-"""Python processes of our own: what lies in the current folder is never run in them.
+"""Processes of our own: isolated Python, and the memory and cores that the machine has for them.
 
-`python -m` puts the current folder first on the path, so that a `pypdf.py` beside a downloaded PDF
-would be imported. Here the process is isolated (`-I`) and runs this file, which finds the package
-where it was found before, however it was installed, and the libraries where they were found before.
+What lies in the current folder is never run in them. `python -m` puts that folder first on the
+path, so that a `pypdf.py` beside a downloaded PDF would be imported. Here the process is isolated
+(`-I`) and runs this file, which finds the package where it was found before, however it was
+installed, and the libraries where they were found before.
 
 Files that may keep their reader busy for hours, or unpack to gigabytes, are read in such a process:
 it has little memory and little time, and whatever happens to it happens to it alone.
@@ -15,14 +16,49 @@ import runpy
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 # Of the package nothing is imported up here: this file is run before the package is found.
 
 _MEMORY = 1 << 30  # bytes
+_CGROUP = Path("/sys/fs/cgroup")
 _FAULT = 3  # exit code: stderr has a line for the user
+
+
+def memory_bytes() -> int | None:
+    """The memory that this process can have at most; None if unknown."""
+    limits = [int(n) for n in _words("memory.max") if n.isdecimal()]
+    with suppress(AttributeError, ValueError, OSError):  # not on Windows
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(limits, default=None)
+
+
+def usable_cores() -> int:
+    """The cores that this process may use: its affinity, and the limit of its container."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        cores = os.cpu_count() or 1
+    quota = [int(n) for n in _words("cpu.max") if n.isdecimal()]  # "max 100000": no limit
+    return max(1, min(cores, -(-quota[0] // quota[1]))) if len(quota) == 2 and quota[1] else cores
+
+
+def local_rank() -> tuple[int, int]:
+    """The number of this process on its machine, and of how many, as `accelerate launch` says."""
+    return int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+def own_cores() -> int:
+    """The cores for this process, if the others that were launched with it take as many."""
+    return max(1, usable_cores() // local_rank()[1])
+
+
+def _words(limit: str) -> Iterator[str]:
+    with suppress(OSError):
+        yield from (_CGROUP / limit).read_text("ascii").split()
 
 
 def own_command(module: str, *arguments: str) -> list[str]:

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from readlet.errors import ReadletError, bad_input
-from readlet.installing import install_extra
+from readlet.errors import ReadletError, bad_input, install_extra
 
 DATA_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".parquet")
 _WILDCARDS = frozenset("*?[")

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.cluster.files import Job, local_copy, missing, published, read_text
-from readlet.errors import ReadletError, bad_input
-from readlet.installing import install_extra
+from readlet.errors import ReadletError, bad_input, install_extra
 from readlet.progress import track
 
 Worker = Callable[[Path, Path], Mapping[str, int]]

@@ -35,8 +35,7 @@ from readlet.data.tables import (
     read_parquet,
     unnamed_task,
 )
-from readlet.errors import EncodingError, ReadletError, bad_input, input_error
-from readlet.installing import install_extra
+from readlet.errors import EncodingError, ReadletError, bad_input, input_error, install_extra
 from readlet.storage.files import open_bytes, text_chunks
 from readlet.types import Example, Sentence
 

@@ -18,8 +18,7 @@ from typing import Any, Literal, TextIO, TypeVar
 
 from readlet.data.columns import Columns, DataFormat, OnFault, known_names
 from readlet.data.rows import Row, RowReader, span_records
-from readlet.errors import InputError, ReadletError, bad_input
-from readlet.installing import install_extra
+from readlet.errors import InputError, ReadletError, bad_input, install_extra
 from readlet.storage.files import MAX_PIECE, atomic_bytes, open_bytes, text_lines
 from readlet.types import Example, Sentence, Span
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from readlet.errors import FailedTrainingError, ReadletError, bad_input
+from readlet.errors import FailedTrainingError, ReadletError, bad_input, install_extra
 from readlet.experiments.grid import Grid, Run, resolve_files, run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.spec import Range, Search
 from readlet.experiments.store import LOCKS, DamagedRunError, RunFolder, check_runs
-from readlet.installing import install_extra
 from readlet.models.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.recipe.recipe import Recipe
 from readlet.storage.files import atomic_text, locked

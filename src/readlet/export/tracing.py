@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from readlet.errors import bad_input
+from readlet.errors import bad_input, install_extra
 from readlet.export.operations import modernise
 from readlet.export.plain_networks import plain_qacnn, with_plain_attention
-from readlet.installing import install_extra
 from readlet.models.classifier.scorer import ClassifierScorer
 from readlet.models.encoder.scorer import EncoderScorer
 from readlet.models.family import Scorer

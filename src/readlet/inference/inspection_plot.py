@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError, bad_input, install_extra
 from readlet.inference.inspection import Inspection
-from readlet.installing import install_extra
 from readlet.models.family import Floats, LayerView
 from readlet.storage.files import atomic_bytes
 from readlet.storage.overwrite import check_file

@@ -7,8 +7,7 @@ import io
 import logging
 from typing import Any
 
-from readlet.errors import ReadletError
-from readlet.installing import install_extra
+from readlet.errors import ReadletError, install_extra
 from readlet.processes import write_text
 
 _MOST = 20_000_000  # characters, and bytes of a stream once it is unpacked

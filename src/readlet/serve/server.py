@@ -9,8 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from readlet.errors import ReadletError, bad_input
-from readlet.installing import install_extra
+from readlet.errors import ReadletError, bad_input, install_extra
 from readlet.serve.limits import Limits
 from readlet.terminal import say
 

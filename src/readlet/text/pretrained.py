@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from readlet.errors import ReadletError, bad_input
-from readlet.installing import install_extra
+from readlet.errors import ReadletError, bad_input, install_extra
 
 MINILM = "minilm"
 """all-MiniLM-L6-v2, 22.7 million parameters, from a package: it needs no hub."""

@@ -24,9 +24,9 @@ from readlet.evaluation.task import Task
 from readlet.inference.classifier import Classifier
 from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel, default_batch_size
-from readlet.machine import memory_bytes
 from readlet.models.family import ClassFamily, SpanFamily, TrainableFamily, TrainableScorer
 from readlet.models.kinds import trainable_family
+from readlet.processes import memory_bytes
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
 from readlet.terminal import say

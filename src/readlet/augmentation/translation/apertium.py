@@ -27,7 +27,7 @@ from readlet.augmentation.translation.types import (
     loss_of,
     short_code,
 )
-from readlet.machine import own_cores
+from readlet.processes import own_cores
 
 
 def run_pipeline(

@@ -27,9 +27,8 @@ from readlet.augmentation.translation.types import (
     loss_of,
     short_code,
 )
-from readlet.errors import ReadletError, bad_input
-from readlet.installing import install_extra
-from readlet.machine import local_rank, own_cores
+from readlet.errors import ReadletError, bad_input, install_extra
+from readlet.processes import local_rank, own_cores
 from readlet.text.words import word_spans
 
 

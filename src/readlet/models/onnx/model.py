@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from readlet.errors import ReadletError, bad_input, is_out_of_memory
-from readlet.installing import install_extra
-from readlet.machine import usable_cores
+from readlet.errors import ReadletError, bad_input, install_extra, is_out_of_memory
+from readlet.processes import usable_cores
 from readlet.storage.stored_files import damage_of, stored_file
 from readlet.text.arrays import Arrays, Batches
 from readlet.text.rows import Ints

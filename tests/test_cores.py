@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from readlet import machine
-from readlet.machine import memory_bytes, usable_cores
+from readlet import processes
+from readlet.processes import memory_bytes, usable_cores
 
 
 def test_limits_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(machine, "_CGROUP", tmp_path)
+    monkeypatch.setattr(processes, "_CGROUP", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
     assert usable_cores() == 16
     whole = memory_bytes()
@@ -24,10 +24,10 @@ def test_limits_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_processes_of_one_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "usable_cores", lambda: 8)
+    monkeypatch.setattr(processes, "usable_cores", lambda: 8)
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    assert machine.own_cores() == 8
+    assert processes.own_cores() == 8
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
-    assert machine.own_cores() == 2
+    assert processes.own_cores() == 2
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "16")
-    assert machine.own_cores() == 1
+    assert processes.own_cores() == 1
