@@ -39,6 +39,7 @@ from readlet.evaluation.evaluation import Evaluation
 from readlet.evaluation.squad import score_questions, summary
 from readlet.inference.evaluate_questions import evaluate_questions, predict
 from readlet.inference.fit_calibration import calibrate
+from readlet.inference.inputs import AnswerOptions
 from readlet.inference.predictor import Predictor
 from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim
@@ -158,7 +159,7 @@ def make(
 
 def with_scores(reader: Reader, judged: Sequence[Example]) -> Reader:
     """Its card names its scores on the questions that are for scoring, and the command."""
-    found = predict(reader, judged, unanswerable_share=JUDGED_SHARE)
+    found = predict(reader, judged, AnswerOptions(unanswerable_share=JUDGED_SHARE))
     answers = {key: prediction.text for key, prediction in found.items()}
     scores = summary(score_questions(judged, answers, "2.0"))
     command = f"`readlet evaluate bundled {JUDGED} --unanswerable-share {JUDGED_SHARE}`"
@@ -201,9 +202,11 @@ def lines(reader: Path, squad: Path) -> list[str]:
     found = {
         "default": evaluate_questions(scored, reader=name),
         f"share {JUDGED_SHARE}": evaluate_questions(
-            scored, reader=name, unanswerable_share=JUDGED_SHARE
+            scored, reader=name, options=AnswerOptions(unanswerable_share=JUDGED_SHARE)
         ),
-        "always answering": evaluate_questions(scored, reader=name, always_answer=True),
+        "always answering": evaluate_questions(
+            scored, reader=name, options=AnswerOptions(always_answer=True)
+        ),
     }
     heading = f"{'':<16} {'EM':>6} {'F1':>6} {'answerable':>10} {'area':>6}"
     return [heading, *(_line(how, evaluation) for how, evaluation in found.items())]

@@ -20,6 +20,7 @@ from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
 from readlet.inference.evaluate_questions import SeveralEvaluations, evaluate_parts
+from readlet.inference.inputs import AnswerOptions
 from readlet.inference.reader import load_reader
 from readlet.storage.files import write_text
 from readlet.types import Example
@@ -95,8 +96,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results/kinds.md"))
     options = parser.parse_args()
     reader, parts = load_reader(options.reader), parts_of(options.data, options.questions)
-    usual, bold = (evaluate_parts(reader, parts, always_answer=bold) for bold in (False, True))
-    expecting = evaluate_parts(reader, {COURSE: parts[COURSE]}, unanswerable_share=COURSE_SHARE)
+    usual, bold = (
+        evaluate_parts(reader, parts, AnswerOptions(always_answer=bold)) for bold in (False, True)
+    )
+    expecting = evaluate_parts(
+        reader, {COURSE: parts[COURSE]}, AnswerOptions(unanswerable_share=COURSE_SHARE)
+    )
     below = "".join(
         f"- {name}: {100 * (bold.parts[name].calibration_error or 0):.1f}\n" for name in FILES
     )

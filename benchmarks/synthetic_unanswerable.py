@@ -27,6 +27,7 @@ from readlet.augmentation.unanswerable_questions import how_many, pair_up
 from readlet.data import read_examples, write_examples
 from readlet.evaluation.no_answer import no_answer_area
 from readlet.inference.evaluate_questions import evaluate_questions, predict
+from readlet.inference.inputs import AnswerOptions
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
 from readlet.training.train import train_reader
@@ -95,7 +96,9 @@ def train_and_score(row: Row) -> list[dict[str, Any]]:
 
 def scores_of(folder: Path, data: Path) -> dict[str, float]:
     reader = Reader.load(folder)
-    always = evaluate_questions(str(data), reader=str(folder), always_answer=True)
+    always = evaluate_questions(
+        str(data), reader=str(folder), options=AnswerOptions(always_answer=True)
+    )
     answerable = always.official["HasAns_f1"]
     if not reader.takes_unanswerable_share:
         examples = list(read_examples(data))
@@ -103,7 +106,9 @@ def scores_of(folder: Path, data: Path) -> dict[str, float]:
         has_answer = [bool(example.answers) for example in examples]
         area = no_answer_area([1 - answers[e.id].score for e in examples], has_answer) or 0.0
         return {"area": area, "f1": always.official["f1"], "answerable": answerable}
-    found = evaluate_questions(str(data), reader=str(folder), unanswerable_share=0.5)
+    found = evaluate_questions(
+        str(data), reader=str(folder), options=AnswerOptions(unanswerable_share=0.5)
+    )
     scores = {"area": found.no_answer_area or 0.0, "answerable": answerable}
     return scores | {name: found.official[name] for name in ("f1", "best_f1")}
 

@@ -18,6 +18,7 @@ from readlet.evaluation.no_answer import abstain_above
 from readlet.evaluation.squad import score_questions, summary
 from readlet.inference.calibration import Calibration, logit
 from readlet.inference.evaluate_questions import predict
+from readlet.inference.inputs import AnswerOptions
 from readlet.inference.reader import Reader
 from readlet.storage.overwrite import check_file
 from readlet.types import Example
@@ -42,7 +43,7 @@ def moved(base: Calibration, share: float, probability: float) -> float:
 
 
 def costs(reader: Reader, examples: Sequence[Example]) -> dict[float, Cost]:
-    predicted = predict(reader, examples, threshold=1.0)
+    predicted = predict(reader, examples, AnswerOptions(threshold=1.0))
     scores = score_questions(examples, {key: p.text for key, p in predicted.items()}, "2.0")
     answerable = [e.id for e in examples if e.answers]
     found = {}

@@ -2,13 +2,8 @@
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
 
-from readlet.errors import ReadletError
-
-N_BEST = 5  # default number of answers that a reader returns
 NO_OFFSET = -1  # the start of a gold answer whose place the data does not give
-MAX_N_BEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,44 +126,6 @@ class Classification:
     # By class, in the classifier's order; they add up to 1. Empty for a value.
     probabilities: dict[str, float]
     value: float | None = None  # None for a class
-
-
-def check_no_answer(
-    threshold: float | None, unanswerable_share: float | None, always_answer: bool
-) -> None:
-    """Reject wishes that are out of range or contradict each other."""
-    check_threshold(threshold, always_answer)
-    check_unanswerable_share(unanswerable_share, always_answer)
-
-
-def check_threshold(threshold: float | None, always_answer: bool) -> None:
-    """Reject a threshold that is no probability, or that would have no effect."""
-    if threshold is None:
-        return
-    if always_answer:
-        raise ReadletError("threshold: not together with always-answer; leave one of them out")
-    is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
-    if not is_number or not 0.0 <= threshold <= 1.0:
-        raise ReadletError(f"threshold: {threshold!r:.40}; give a number from 0 to 1")
-
-
-def check_unanswerable_share(share: float | None, always_answer: bool) -> None:
-    """Reject a share at which nothing, or everything, would have no answer whatever the passage."""
-    if share is None:
-        return
-    if always_answer:
-        raise ReadletError("unanswerable-share: not together with always-answer; leave one out")
-    is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
-    if not is_number or not 0.0 < share < 1.0:
-        remedy = "give a number between 0 and 1, or always-answer for none"
-        raise ReadletError(f"unanswerable-share: {share!r:.40}; {remedy}")
-
-
-def check_n_best(n_best: int) -> None:
-    """Reject values below 1, since a reader needs a candidate, and those that fill the memory."""
-    is_whole = isinstance(n_best, Integral) and not isinstance(n_best, bool)
-    if not is_whole or not 1 <= n_best <= MAX_N_BEST:
-        raise ReadletError(f"n_best: {n_best!r:.40}; must be a number from 1 to {MAX_N_BEST:,}")
 
 
 def free_id(preferred: str, taken: Set[str]) -> str:

@@ -12,6 +12,7 @@ from readlet.data import read_examples, write_examples
 from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.calibration import Calibration
 from readlet.inference.evaluate_questions import evaluate_parts
+from readlet.inference.inputs import AnswerOptions
 from readlet.inference.reader import Reader
 from readlet.types import Example, Span
 
@@ -30,7 +31,10 @@ def test_the_kind_is_before_the_colon(load_script: Callable[[str], Any]) -> None
 def test_a_row_for_each_kind(load_script: Callable[[str], Any]) -> None:
     answerable = Example("1", "Who lit the lamp?", LAMP, (Span(0, "Ada"),))
     parts = {"a": [answerable, replace(answerable, id="2", answers=())], "b": [answerable]}
-    both = [evaluate_parts(LexicalBaseline(), parts, always_answer=b) for b in (False, True)]
+    both = [
+        evaluate_parts(LexicalBaseline(), parts, AnswerOptions(always_answer=b))
+        for b in (False, True)
+    ]
     rows = [row.split(" | ") for row in load_script("by_kind").rows(*both)]
     assert [row[:2] for row in rows] == [["| a", "2"], ["| b", "1"], ["| together", "3"]]
     assert rows[1][6] == ""  # none without an answer

@@ -130,7 +130,7 @@ def test_a_refusal_shows_the_best_candidate(
     class Timid:
         name = "timid"
 
-        def answer(self, question: str, context: str, n_best: int, **_: object) -> Prediction:
+        def answer(self, question: str, context: str, *_: object, **__: object) -> Prediction:
             guess = Candidate("Ada Brook [sic]", 37, 46, 0.2)
             return Prediction("", 0, 0, 0.2, 0.7, True, (guess,) if "kiln" in question else ())
 

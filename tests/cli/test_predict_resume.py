@@ -159,9 +159,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert data.stat().st_size > 38_000_000
     program = (
         "import resource, sys; from readlet.inference.baseline import LexicalBaseline\n"
-        "from readlet.types import Prediction; from readlet.inference.inputs import as_pairs\n"
+        "from readlet.types import Prediction\n"
         "def answers(self, pairs, *_, **__):\n"
-        "    for q, c in as_pairs(pairs): yield Prediction.choose((), 1.0, 0.0)\n"
+        "    for _ in pairs: yield Prediction.choose((), 1.0, 0.0)\n"
         "LexicalBaseline.answer_batch = answers\n"
         "from pathlib import Path; from readlet.inference.predict_file import predict_file\n"
         "predict_file('baseline', 'bundled:test', Path(sys.argv[2] + '.first.jsonl'))\n"

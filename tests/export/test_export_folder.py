@@ -317,7 +317,8 @@ def test_nothing_needs_torch(
     assert asked == ["0", "0"]
     for folder, answer in zip(folders, (small_answer, encoder_answer), strict=False):
         assert (
-            json.loads(answer)["text"] == Reader.load(folder).answer(*PAIRS[0], 1, threshold=1).text
+            json.loads(answer)["text"]
+            == Reader.load(folder).answer(*PAIRS[0], n_best=1, threshold=1).text
         )
     assert json.loads(label)["label"] == Classifier.load(folders[2]).predict("A fine lamp.").label
     assert loaded == "[True, True, False, False]"

@@ -9,7 +9,7 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.inference.baseline import LexicalBaseline
-from readlet.inference.model_folder import Answerer
+from readlet.inference.inputs import Answerer
 from readlet.types import Example
 
 LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881."
@@ -28,6 +28,8 @@ def test_dicts_are_answered_like_pairs(reader: Answerer) -> None:
         for question, context in PAIRS
     ]
     expected = list(reader.answer_batch(PAIRS))
+    examples = [Example(str(n), *pair) for n, pair in enumerate(PAIRS)]
+    assert list(reader.answer_batch(examples)) == expected
     assert list(reader.answer_batch(dicts)) == expected
     assert list(reader.answer_batch(map(MappingProxyType, dicts))) == expected
     assert list(reader.answer_batch([list(pair) for pair in PAIRS])) == expected  # type: ignore[misc]
@@ -44,7 +46,6 @@ def test_dicts_are_answered_like_pairs(reader: Answerer) -> None:
         ([("Who?",)], "item 1: a tuple of 1"),
         ([{"question": "Who?", "context": None}], "item 1: its context is a NoneType, not text"),
         ([(b"Who?", LAMP)], "item 1: its question is a bytes, not text"),
-        ([Example("1", "Who?", LAMP)], "item 1: a Example"),
         ([3], "item 1: a int"),
         ({"question": "Who?", "context": LAMP}, "answer_batch: a single dict, not a list"),
         ("Who?", "answer_batch: a single str, not a list"),

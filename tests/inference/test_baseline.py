@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from readlet.bundled import corpus
 from readlet.data import read_examples
 from readlet.evaluation.squad import score_questions, summary
-from readlet.inference.baseline import MIN_COVERAGE, N_BEST, LexicalBaseline
+from readlet.inference.baseline import MIN_COVERAGE, LexicalBaseline
+from readlet.inference.inputs import N_BEST
 from readlet.text.words import word_spans
 from readlet.types import Prediction
 

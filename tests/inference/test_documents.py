@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from readlet.errors import ReadletError
 from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.documents import Documents, Found
-from readlet.inference.inputs import as_pairs
+from readlet.inference.inputs import MAX_PASSAGES, AnswerOptions, as_examples
 from readlet.inference.reader import Reader
 from readlet.inference.retrieval import BM25, MAX_WORDS, pieces
 from readlet.text.words import words
@@ -119,7 +119,8 @@ def test_the_answer_and_its_offsets_are_those_of_the_whole_document() -> None:
 
 def answer_any(reader: Any, question: str, passages: Any, **options: Any) -> list[Found]:
     """`Reader.answer_any` for other readers."""
-    return Documents(passages).answer(reader, question, **options)
+    most = options.pop("max_passages", MAX_PASSAGES)
+    return Documents(passages).answer(reader, question, AnswerOptions(**options), max_passages=most)
 
 
 class Scripted:
@@ -132,7 +133,8 @@ class Scripted:
         self.read: list[str] = []
 
     def answer_batch(self, pairs: Any, *_: Any, **__: Any) -> Any:
-        for _question, context in as_pairs(pairs):
+        for example in as_examples(pairs):
+            context = example.context
             self.read.append(context)
             place = re.search(r"0\.\d+", context)
             if place is None:

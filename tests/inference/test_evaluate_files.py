@@ -22,6 +22,7 @@ from readlet.inference.evaluate_questions import (
     write_predictions,
 )
 from readlet.inference.evaluate_texts import evaluate_sentences
+from readlet.inference.inputs import AnswerOptions
 
 TEST = str(corpus("test"))
 
@@ -62,7 +63,7 @@ def test_probabilities_of_a_file_override_those_of_the_reader(
     examples = list(read_examples(TEST))
     knowing = {e.id: float(not e.answers) for e in examples}
     got = evaluate_questions(
-        TEST, reader="baseline", na_probs=written(json.dumps(knowing)), threshold=0.5
+        TEST, reader="baseline", na_probs=written(json.dumps(knowing)), na_threshold=0.5
     )
     assert got.official["NoAns_exact"] == 100.0
     assert got.official["pr_oracle_ap"] == 100.0
@@ -88,7 +89,7 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
         "readlet.inference.evaluate_questions.load_reader", lambda name, **_: Timid()
     )
     plain = evaluate_questions(TEST, reader="timid")
-    bold = evaluate_questions(TEST, reader="timid", always_answer=True)
+    bold = evaluate_questions(TEST, reader="timid", options=AnswerOptions(always_answer=True))
     monkeypatch.undo()
     expected = evaluate_questions(TEST, reader="baseline")
     assert plain.official["HasAns_f1"] < 5
@@ -99,7 +100,9 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
     assert bold.official["HasAns_f1"] >= expected.official["HasAns_f1"] > 0
     assert bold.official["NoAns_f1"] < expected.official["NoAns_f1"]
     with pytest.raises(ReadletError, match="name a reader instead"):
-        evaluate_questions(TEST, predictions=Path("p.json"), always_answer=True)
+        evaluate_questions(
+            TEST, predictions=Path("p.json"), options=AnswerOptions(always_answer=True)
+        )
 
 
 @pytest.mark.parametrize(

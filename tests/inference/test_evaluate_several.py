@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from readlet.bundled import corpus
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.inference.evaluate_questions import evaluate_questions, evaluate_several
+from readlet.inference.inputs import AnswerOptions
 
 
 @pytest.fixture
@@ -23,9 +25,10 @@ def files(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [{}, {"threshold": 0.3}, {"always_answer": True}])
-def test_rows_are_those_of_single_files(files: list[str], options: dict[str, float]) -> None:
-    several = evaluate_several("baseline", files, **options)  # type: ignore[arg-type]
-    alone = [evaluate_questions(file, reader="baseline", **options) for file in files]  # type: ignore[arg-type]
+def test_rows_are_those_of_single_files(files: list[str], options: dict[str, Any]) -> None:
+    chosen = AnswerOptions(**options)
+    several = evaluate_several("baseline", files, options=chosen)
+    alone = [evaluate_questions(file, reader="baseline", options=chosen) for file in files]
     assert list(several.parts) == files
     for row, one in zip(several.parts.values(), alone, strict=True):
         assert row.official == pytest.approx(one.official)
@@ -49,4 +52,4 @@ def test_bad_files(files: list[str], tmp_path: Path) -> None:
     with pytest.raises(ReadletError, match="contains no questions"):
         evaluate_several("baseline", [files[0], str(tmp_path / "empty.json")])
     with pytest.raises(ReadletError, match="no calibrated probabilities"):
-        evaluate_several("baseline", files, unanswerable_share=0.2)
+        evaluate_several("baseline", files, options=AnswerOptions(unanswerable_share=0.2))

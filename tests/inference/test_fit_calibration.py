@@ -19,6 +19,7 @@ from readlet.inference.fit_calibration import (
     fit_windows,
     in_documents,
 )
+from readlet.inference.inputs import AnswerOptions
 from readlet.inference.predictor import Predictor
 from readlet.inference.reader import Reader
 from readlet.models.span_loss import SpanLogits
@@ -97,7 +98,7 @@ def test_errors_are_those_of_the_predictions(
     assert 0.25 <= fitted.temperature <= 8
     errors = []
     for calibration in (Calibration(), fitted):
-        settings = replace(predictor, calibration=calibration, threshold=1.0)
+        settings = replace(predictor, calibration=calibration, options=AnswerOptions(threshold=1.0))
         predictions = settings.predict(examples, rows)
         chosen = [(p, e) for p, e in zip(predictions, examples, strict=True) if p.n_best]
         correct = [exact_match(p.text, e.answers[0].text) if e.answers else 0.0 for p, e in chosen]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from readlet.inference.calibration import Calibration
 from readlet.inference.decoding import log_sums
+from readlet.inference.inputs import AnswerOptions
 from readlet.inference.predictor import Predictor
 from readlet.inference.reader import Reader
 from readlet.models.family import SpanScores
@@ -183,7 +184,9 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
 def test_n_best_has_no_duplicates_and_is_sorted(listed: list[str], n: int) -> None:
     scores = {word: float(number) for number, word in enumerate(WORDS[:4])}
     context = " ".join(listed)
-    prediction = ask(predictor_of(Pointer(scores, scores), n_best=n), context)
+    prediction = ask(
+        predictor_of(Pointer(scores, scores), options=AnswerOptions(n_best=n)), context
+    )
     texts = [candidate.text for candidate in prediction.n_best]
     assert len(set(texts)) == len(texts) <= n
     assert texts
@@ -205,9 +208,14 @@ def test_n_best_has_no_duplicates_and_is_sorted(listed: list[str], n: int) -> No
 
 def test_as_many_answers_as_requested_if_there_are_enough() -> None:
     for n in (1, 3, 10):
-        prediction = ask(predictor_of(Pointer({"w7": 1.0}, {"w8": 2.0}), n_best=n), LONG)
+        prediction = ask(
+            predictor_of(Pointer({"w7": 1.0}, {"w8": 2.0}), options=AnswerOptions(n_best=n)), LONG
+        )
         assert len(prediction.n_best) == n
-    assert len(ask(predictor_of(Pointer({}, {}), n_best=10), "w1 w2").n_best) == 3
+    assert (
+        len(ask(predictor_of(Pointer({}, {}), options=AnswerOptions(n_best=10)), "w1 w2").n_best)
+        == 3
+    )
 
 
 def test_no_answer_only_if_every_window_has_none() -> None:
@@ -234,16 +242,20 @@ def test_the_threshold_decides(threshold: float, answers: bool) -> None:
     prediction = ask(predictor_of(model, calibration=calibration), "w4 w5 w6")
     assert prediction.abstained != answers
     assert prediction.no_answer == pytest.approx(0.7311, abs=1e-4)
-    given = replace(predictor_of(model), threshold=threshold)  # instead of the reader's own
+    given = replace(
+        predictor_of(model), options=AnswerOptions(threshold=threshold)
+    )  # instead of the reader's own
     assert ask(given, "w4 w5 w6") == prediction
 
 
 def test_always_answering_takes_an_answer_for_granted() -> None:
     model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=9.0)
-    doubtful = ask(replace(predictor_of(model), threshold=1.0), "w4 w5 w6")
+    doubtful = ask(replace(predictor_of(model), options=AnswerOptions(threshold=1.0)), "w4 w5 w6")
     assert not doubtful.abstained
     assert doubtful.no_answer > 0.99
-    certain = ask(replace(predictor_of(model), always_answer=True), "w4 w5 w6")
+    certain = ask(
+        replace(predictor_of(model), options=AnswerOptions(always_answer=True)), "w4 w5 w6"
+    )
     assert certain.no_answer == 0.0
     assert certain.text == doubtful.text == "w5"
     scores = [candidate.score for candidate in certain.n_best]
@@ -309,17 +321,17 @@ def test_n_best_is_full_even_if_a_text_repeats(n: int) -> None:
     """One word occurs twenty times in a window, and scores best."""
     context = " ".join(["w1"] * 20 + WORDS[2:5])
     scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=1)
-    prediction = ask(predictor_of(scorer, n_best=n), context)
+    prediction = ask(predictor_of(scorer, options=AnswerOptions(n_best=n)), context)
     assert [c.text for c in prediction.n_best] == ["w1", "w2", "w3", "w4"][:n]
     scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=3)  # and runs of it
-    prediction = ask(predictor_of(scorer, n_best=n), context)
+    prediction = ask(predictor_of(scorer, options=AnswerOptions(n_best=n)), context)
     assert len({c.text for c in prediction.n_best}) == len(prediction.n_best) == min(n, 12)
 
 
 def test_equal_answers_of_several_windows_go_to_the_earliest() -> None:
     """Law 4, beyond one window."""
     same = dict.fromkeys(WORDS, 1.0)
-    prediction = ask(predictor_of(Pointer(same, same), n_best=3), LONG)
+    prediction = ask(predictor_of(Pointer(same, same), options=AnswerOptions(n_best=3)), LONG)
     assert [c.text for c in prediction.n_best] == ["w0", "w0 w1", "w0 w1 w2"]
 
 

@@ -186,9 +186,9 @@ def test_a_batch_reads_at_most_one_chunk_ahead(
 
 def test_numbers_of_numpy_and_languages_with_a_region(random_reader: Build) -> None:
     reader = random_reader()
-    plain = reader.answer("Who?", "Ada lit the lamp.", 2, threshold=0.5, language="en")
+    plain = reader.answer("Who?", "Ada lit the lamp.", n_best=2, threshold=0.5, language="en")
     given = reader.answer(
-        "Who?", "Ada lit the lamp.", np.int64(2), threshold=np.float32(0.5), language="en-GB"
+        "Who?", "Ada lit the lamp.", n_best=np.int64(2), threshold=np.float32(0.5), language="en-GB"
     )
     assert given == plain
     with pytest.raises(ReadletError, match="is unknown; give a code"):
@@ -199,13 +199,13 @@ def test_numbers_of_numpy_and_languages_with_a_region(random_reader: Build) -> N
 def test_n_best_out_of_range_is_rejected(random_reader: Build, wanted: int) -> None:
     for reader in (random_reader(LAMP), load_reader("baseline")):
         with pytest.raises(ReadletError, match=rf"n_best: {wanted}; must be a number from 1"):
-            reader.answer("Who lit the lamp?", LAMP, wanted)
+            reader.answer("Who lit the lamp?", LAMP, n_best=wanted)
 
 
 def test_as_many_answers_as_requested(random_reader: Build) -> None:
     reader = random_reader(LAMP)
     for n in (1, 12):
-        prediction = reader.answer("Who lit the lamp?", LAMP, n)
+        prediction = reader.answer("Who lit the lamp?", LAMP, n_best=n)
         assert len(prediction.n_best) == n
         check_properties(LAMP, prediction, n)
 

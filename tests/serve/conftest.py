@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from readlet.inference.inputs import DEFAULTS, Answerer
 from readlet.serve.limits import Limits
 from readlet.serve.monitoring import Counters
 from readlet.serve.registry import Models, serve_models
@@ -15,7 +16,7 @@ from readlet.types import Candidate, Prediction
 
 
 @dataclass
-class SlowReader:
+class SlowReader(Answerer):
     """Answers with the first word. It notes its batches, and waits until it may go on."""
 
     name: str = "slow"
@@ -24,16 +25,10 @@ class SlowReader:
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     may_go: threading.Event = field(default_factory=threading.Event)
 
-    def answer(self, question: str, context: str, n_best: int = 5, **options: Any) -> Prediction:
-        (found,) = self.answer_batch(
-            [{"question": question, "context": context}], n_best, **options
-        )
-        return found
-
     def answer_batch(
-        self, pairs: Iterable[Any], n_best: int = 5, **options: Any
+        self, asked: Iterable[Any], options: Any = DEFAULTS, **_: Any
     ) -> Iterator[Prediction]:
-        listed = [(pair["question"], pair["context"]) for pair in pairs]
+        listed = [(example.question, example.context) for example in asked]
         self.batches.append(listed)
         self.entered.release()
         assert self.may_go.wait(20)
@@ -43,7 +38,7 @@ class SlowReader:
             word = context.split()[0]
             start = context.index(word)
             yield Prediction.choose(
-                [Candidate(word, start, start + len(word), 0.75)], 0.25, options["threshold"] or 0.5
+                [Candidate(word, start, start + len(word), 0.75)], 0.25, options.threshold or 0.5
             )
 
 

@@ -38,7 +38,7 @@ def server(start: Callable[..., Any], models: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("reader", ["tiny", "baseline", "layered"])
 def test_answers_are_those_of_the_reader(server: Any, models: dict[str, Any], reader: str) -> None:
     got = server.post("/answer", question=QUESTION, passage=PASSAGE, reader=reader, n_best=3)
-    expected = models[reader].answer(QUESTION, PASSAGE, 3)
+    expected = models[reader].answer(QUESTION, PASSAGE, n_best=3)
     assert got.status_code == 200
     (answer,) = got.json()["answers"]
     assert [c["text"] for c in answer["n_best"]] == [c.text for c in expected.n_best]
@@ -83,7 +83,7 @@ def test_refusals_can_be_set(server: Any) -> None:
     ):
         got = server.post("/answer", question=QUESTION, passage=PASSAGE, **wrong)
         assert got.status_code == 422
-        assert "unanswerable_share" in got.json()["reason"]
+        assert "share" in got.json()["reason"]
 
 
 def test_an_unknown_language_is_named(start: Callable[..., Any], models: dict[str, Any]) -> None:
@@ -172,7 +172,7 @@ def test_examples_of_the_schema_are_valid(server: Any) -> None:
             "/answer",
             {"question": "a", "passage": PASSAGE, "threshold": 0.5, "always_answer": True},
             422,
-            "leave one out",
+            "always-answer",
         ),
         ("/answer", {"question": "a", "passage": PASSAGE, "n-best": 2}, 422, "n-best"),
         ("/answer", {"question": "a", "passage": PASSAGE, "language": "../x"}, 422, "language"),

@@ -11,12 +11,13 @@ from rich.markup import escape
 from rich.text import Text
 
 from readlet.cli.console import FEW, console, highlighted
+from readlet.inference.inputs import N_BEST, AnswerOptions
 from readlet.terminal import one_line
-from readlet.types import N_BEST, Candidate, Prediction
+from readlet.types import Candidate, Prediction
 
 if TYPE_CHECKING:
     from readlet.inference.documents import Documents, Found, Key
-    from readlet.inference.model_folder import Answerer
+    from readlet.inference.inputs import Answerer
 
 # At most this many characters of a text are printed: a screen or two of a passage, of a document
 # less, since a list follows it, and around an answer in a conversation a few lines.
@@ -53,10 +54,10 @@ class Asked(Protocol):
 class OnePassage:
     reader: "Answerer"
     text: str
-    settings: dict[str, Any]  # of `Reader.answer`
+    options: AnswerOptions
 
     def answer(self, question: str, shown: int | None = None) -> "PassageAnswer":
-        found = self.reader.answer(question, self.text, shown or N_BEST, **self.settings)
+        found = self.reader.answer(question, self.text, self.options, n_best=shown or N_BEST)
         return PassageAnswer(question, self.text, found)
 
     def show_passage(self) -> None:
@@ -98,12 +99,10 @@ class ManyDocuments:
     reader: "Answerer"
     documents: "Documents"
     read: int  # pieces
-    settings: dict[str, Any]  # of `Documents.answer`
+    options: AnswerOptions
 
     def answer(self, question: str, shown: int | None = None) -> "DocumentsAnswer":
-        found = self.documents.answer(
-            self.reader, question, max_passages=self.read, **self.settings
-        )
+        found = self.documents.answer(self.reader, question, self.options, max_passages=self.read)
         return DocumentsAnswer(question, self.documents, found, self.read)
 
     def show_passage(self) -> None:

@@ -6,7 +6,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,7 @@ from readlet.cli.options import (
     UnanswerableShare,
 )
 from readlet.errors import ReadletError, bad_input
-from readlet.inference.inputs import MAX_PASSAGES
+from readlet.inference.inputs import MAX_PASSAGES, AnswerOptions
 from readlet.terminal import forget_interrupt, say
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ def ask(
         raise ReadletError("the question is empty; it needs text")
     if interactive and STANDARD_INPUT in given:
         raise ReadletError("-: questions come from standard input; give the passage as a file")
-    settings = {
-        "threshold": threshold,
-        "unanswerable_share": unanswerable_share,
-        "always_answer": always_answer,
-        "language": language,
-        "question_language": question_language,
-    }
-    asked = _asked(given, encoding, reader, device, read, settings)
+    options = AnswerOptions(
+        threshold=threshold,
+        unanswerable_share=unanswerable_share,
+        always_answer=always_answer,
+        language=language,
+        question_language=question_language,
+    )
+    asked = _asked(given, encoding, reader, device, read, options)
     if interactive:
         with on_stderr(as_json):
             converse(asked, n_best, as_json=as_json)
@@ -113,7 +113,7 @@ def ask(
 
 
 def _asked(
-    paths: list[str], encoding: str, reader: str, device: str, read: int, settings: dict[str, Any]
+    paths: list[str], encoding: str, reader: str, device: str, read: int, options: AnswerOptions
 ) -> Asked:
     from readlet.inference.document_files import is_one_document, read_document, read_documents
     from readlet.inference.documents import Documents
@@ -121,14 +121,14 @@ def _asked(
 
     if is_one_document(paths):
         text = read_document(paths[0], encoding)
-        return OnePassage(load_reader(reader, device=device), text, settings)
+        return OnePassage(load_reader(reader, device=device), text, options)
     files = read_documents(paths, encoding)
     _report_skipped(files)
     loaded = load_reader(reader, device=device)
     documents = Documents(files.texts)
     if not documents.pieces:
         raise ReadletError("the documents contain no words; give text")
-    return ManyDocuments(loaded, documents, read, settings)
+    return ManyDocuments(loaded, documents, read, options)
 
 
 def _report_skipped(files: "DocumentFiles") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from readlet.cli.console import console
 
 if TYPE_CHECKING:
-    from readlet.inference.model_folder import Answerer
+    from readlet.inference.inputs import Answerer
 
 # Questions about two passages; neither answers the last one about it.
 ASKED_OF_BUNDLED = (

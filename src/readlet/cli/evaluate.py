@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -23,6 +23,7 @@ from readlet.cli.options import (
 )
 from readlet.errors import ReadletError
 from readlet.evaluation.tasks import SPANS
+from readlet.inference.inputs import AnswerOptions
 
 if TYPE_CHECKING:
     from readlet.evaluation.calibration_error import ReliabilityBin
@@ -110,15 +111,13 @@ def evaluate(
     if device != "auto" and reader is None:
         raise ReadletError("--device: not with a file of predictions; leave it out")
     data, data_format = targets[-1], DataFormat.parse(column, encoding)
-    how_to_answer: dict[str, Any] = {
-        "threshold": threshold,
-        "unanswerable_share": unanswerable_share,
-        "always_answer": always_answer,
-        "rules": rules,
-        "language": language,
-        "question_language": question_language,
-        "device": device,
-    }
+    options = AnswerOptions(
+        threshold=threshold if na_probs is None else None,
+        unanswerable_share=unanswerable_share,
+        always_answer=always_answer,
+        language=language,
+        question_language=question_language,
+    )
     if reader is not None and len(targets) > 2:
         of_one = {
             "--na-probs": na_probs is not None,
@@ -129,7 +128,14 @@ def evaluate(
         _refuse(f"{len(targets) - 1} data files", "these options are for one file", of_one)
         if stored_task(reader) == "classes":
             raise ReadletError(f"{reader}: a classifier; give one data file at a time")
-        several = evaluate_several(reader, targets[1:], data_format=data_format, **how_to_answer)
+        several = evaluate_several(
+            reader,
+            targets[1:],
+            options=options,
+            rules=rules,
+            data_format=data_format,
+            device=device,
+        )
         if as_json:
             print_json(several.as_json())
         else:
@@ -171,12 +177,15 @@ def evaluate(
             reader=reader,
             predictions=predictions,
             na_probs=na_probs,
+            na_threshold=None if na_probs is None else threshold,
             against=against,
             save=save,
             plot=plot,
             overwrite=overwrite,
+            options=options,
+            rules=rules,
             data_format=data_format,
-            **how_to_answer,
+            device=device,
         )
         if as_json:
             print_json(evaluation.as_json())

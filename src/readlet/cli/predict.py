@@ -58,6 +58,7 @@ def predict(
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
     from readlet.data.columns import DataFormat
+    from readlet.inference.inputs import AnswerOptions
     from readlet.inference.predict_file import predict_file
 
     made = predict_file(
@@ -66,11 +67,13 @@ def predict(
         out,
         na_probs=na_probs,
         n_best=n_best,
-        threshold=threshold,
-        unanswerable_share=unanswerable_share,
-        always_answer=always_answer,
-        language=language,
-        question_language=question_language,
+        options=AnswerOptions(
+            threshold=threshold,
+            unanswerable_share=unanswerable_share,
+            always_answer=always_answer,
+            language=language,
+            question_language=question_language,
+        ),
         data_format=DataFormat.parse(column, encoding),
         device=device,
         batch_size=batch_size or 0,

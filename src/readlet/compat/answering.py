@@ -10,8 +10,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, TypedDict
 
 from readlet.errors import ReadletError
-from readlet.inference.inputs import Asked, as_pairs
-from readlet.inference.model_folder import Answerer
+from readlet.inference.inputs import Answerer, AnswerOptions, Asked, as_examples
 
 _REMEDY = "give question= and context=: two texts, a list and a text, or two lists"
 Pairs = list[tuple[str, str]]
@@ -58,7 +57,7 @@ def _asked(item: Any) -> Asked:
 
 
 def _checked(asked: list[Asked]) -> Pairs:
-    pairs = list(as_pairs(asked))
+    pairs = [(example.question, example.context) for example in as_examples(asked)]
     for number, pair in enumerate(pairs, 1):
         for name, text in zip(("question", "context"), pair, strict=True):
             if not text:
@@ -139,9 +138,8 @@ class ReaderAnswering:
                 fault = f"{name}: a reader of Readlet has windows and answer lengths of its own"
                 raise ReadletError(f"{fault}; leave it out")
         impossible = options.handle_impossible_answer
-        for prediction in self.reader.answer_batch(
-            asked, options.top_k, always_answer=not impossible
-        ):
+        how = AnswerOptions(n_best=options.top_k, always_answer=not impossible)
+        for prediction in self.reader.answer_batch(asked, how):
             found = [
                 Answer(score=c.score, start=c.start, end=c.end, answer=c.text)
                 for c in prediction.n_best

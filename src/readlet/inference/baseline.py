@@ -10,14 +10,22 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 from unicodedata import normalize
 
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import question_type
-from readlet.inference.inputs import Asked, as_pairs, check_languages
+from readlet.inference.inputs import (
+    DEFAULTS,
+    Answerer,
+    AnswerOptions,
+    Asked,
+    OptionKeywords,
+    as_examples,
+)
 from readlet.text.languages import FUNCTION_WORDS
 from readlet.text.words import SENTENCE_ENDS, word_spans
-from readlet.types import N_BEST, Candidate, Prediction, check_n_best, check_no_answer
+from readlet.types import Candidate, Prediction
 
 # If no sentence has this share of the question's weight, the baseline predicts "no answer".
 # Low on purpose: a higher threshold gains points only by abstaining on nearly every question.
@@ -68,7 +76,7 @@ class _Passage:
     sentences: Sequence[range]
 
 
-class LexicalBaseline:
+class LexicalBaseline(Answerer):
     """Answers like any reader, by counting words. It caches the last passage."""
 
     name = "baseline"
@@ -78,54 +86,28 @@ class LexicalBaseline:
     def __init__(self) -> None:
         self._last: _Passage | None = None
 
-    def answer(
+    def answer_batch(
         self,
-        question: str,
-        context: str,
-        n_best: int = N_BEST,
-        *,
-        threshold: float | None = None,
-        unanswerable_share: float | None = None,
-        always_answer: bool = False,
-        language: str = "",
-        question_language: str = "",
-    ) -> Prediction:
-        """The answer to a question, with its offsets in the context, or none.
+        asked: Iterable[Asked],
+        options: AnswerOptions = DEFAULTS,
+        **given: Unpack[OptionKeywords],
+    ) -> Iterator[Prediction]:
+        """Predictions in order, one at a time: any number of questions fits in memory.
 
         It reads all languages alike.
         """
-        check_languages(language, question_language)
-        check_n_best(n_best)
-        check_no_answer(threshold, unanswerable_share, always_answer)
-        if unanswerable_share is not None:
+        options = options.changed(**given)
+        if options.unanswerable_share is not None:
             fault = "the baseline has no calibrated probabilities"
             raise ReadletError(f"unanswerable-share: {fault}; leave it out, or set the threshold")
-        if self._last is None or self._last.text != context:
-            self._last = _read(context)
-        candidates, coverage = _answers(question, self._last, n_best)
-        no_answer = 0.0 if always_answer and candidates else 1.0 - coverage
-        limit = self.no_answer_threshold if threshold is None else threshold
-        return Prediction.choose(candidates, no_answer, limit)
-
-    def answer_batch(
-        self,
-        pairs: Iterable[Asked],
-        n_best: int = N_BEST,
-        *,
-        threshold: float | None = None,
-        unanswerable_share: float | None = None,
-        always_answer: bool = False,
-    ) -> Iterator[Prediction]:
-        """Predictions in order, one at a time: any number of questions fits in memory."""
-        for question, context in as_pairs(pairs):
-            yield self.answer(
-                question,
-                context,
-                n_best,
-                threshold=threshold,
-                unanswerable_share=unanswerable_share,
-                always_answer=always_answer,
-            )
+        for example in as_examples(asked):
+            if self._last is None or self._last.text != example.context:
+                self._last = _read(example.context)
+            candidates, coverage = _answers(example.question, self._last, options.n_best)
+            no_answer = 0.0 if options.always_answer and candidates else 1.0 - coverage
+            own = self.no_answer_threshold
+            limit = own if options.threshold is None else options.threshold
+            yield Prediction.choose(candidates, no_answer, limit)
 
 
 def _read(context: str) -> _Passage:

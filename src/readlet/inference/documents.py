@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from readlet.errors import ReadletError
-from readlet.inference.inputs import MAX_PASSAGES, asked_of, check_languages
-from readlet.inference.model_folder import Answerer
+from readlet.inference.inputs import DEFAULTS, MAX_PASSAGES, Answerer, AnswerOptions
 from readlet.inference.retrieval import BM25, pieces
-from readlet.types import N_BEST, Candidate, Example, Prediction, check_no_answer
+from readlet.types import Candidate, Example, Prediction
 
 Key = int | str
 Passages = Sequence[str] | Mapping[str, str]
@@ -72,46 +71,34 @@ class Documents:
         self,
         reader: Answerer,
         question: str,
+        options: AnswerOptions = DEFAULTS,
         *,
-        n_best: int = N_BEST,
         max_passages: int = MAX_PASSAGES,
-        threshold: float | None = None,
-        unanswerable_share: float | None = None,
-        always_answer: bool = False,
-        language: str = "",
-        question_language: str = "",
     ) -> list[Found]:
         """Predictions of the `max_passages` most relevant pieces, best first.
 
         Answers come first, each by the probability that it is right, then by relevance.
-        An answer that a document gives twice is listed once. The reader abstains if the no-answer
-        probability of a piece is above `threshold`, and never with `always_answer`.
-        `unanswerable_share` and `language`, that of the documents, matter as in `Reader.answer`.
+        An answer that a document gives twice is listed once. With `always_answer` the reader never
+        abstains, but a piece is not taken to have an answer.
 
         Limits: an answer in a piece that is not read is not found; the first step compares words,
         so a question in other words, or in another language than the documents, may miss it. Each
         piece is read on its own: its scores do not know of the others, and the highest of many is
         more often wrong than a single one of that height.
         """
-        check_no_answer(threshold, unanswerable_share, always_answer)
-        check_languages(language, question_language)
         if max_passages < 1:
             raise ReadletError(f"max_passages: {max_passages}; must be at least 1")
         relevance = self._index.scores(question)
         chosen = np.argsort(-relevance, kind="stable")[:max_passages].tolist()
         places = [self._places[number] for number in chosen]
-        pieces = [self._texts[place.document][place.start : place.end] for place in places]
         asked = [
-            asked_of(
-                Example("", question, text, language=language, question_language=question_language)
-            )
-            for text in pieces
+            Example("", question, self._texts[place.document][place.start : place.end])
+            for place in places
         ]
-        # Always answer, but not as if every piece had an answer: that would make all scores high.
-        limit = 1.0 if always_answer else threshold
-        predictions = reader.answer_batch(
-            asked, n_best, threshold=limit, unanswerable_share=unanswerable_share
-        )
+        if options.always_answer:
+            # Not as if every piece had an answer: that would make all scores high.
+            options = options.changed(always_answer=False, threshold=1.0)
+        predictions = reader.answer_batch(asked, options)
         found = [
             Found(place.document, _shifted(prediction, place.start), float(relevance[number]))
             for number, place, prediction in zip(chosen, places, predictions, strict=True)

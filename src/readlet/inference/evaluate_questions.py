@@ -19,21 +19,15 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.calibration_error import reliability_plot
 from readlet.evaluation.evaluation import Evaluation, evaluate
 from readlet.evaluation.squad import Rules
-from readlet.inference.inputs import asked_of, check_languages, in_languages
-from readlet.inference.model_folder import BASELINE, Answerer, reader_folder
+from readlet.inference.inputs import DEFAULTS, Answerer, AnswerOptions
+from readlet.inference.model_folder import BASELINE, reader_folder
 from readlet.inference.prediction_files import has_rows, read_field
 from readlet.inference.reader import load_reader
 from readlet.inference.trained_model import AUTO
 from readlet.progress import track
 from readlet.storage.files import atomic_text, text_chunks, write_text
 from readlet.storage.overwrite import check_file
-from readlet.types import (
-    Example,
-    Prediction,
-    check_no_answer,
-    check_threshold,
-    check_unanswerable_share,
-)
+from readlet.types import Example, Prediction
 
 T = TypeVar("T")
 _OTHER_FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -59,38 +53,25 @@ def evaluate_questions(
     data: str,
     *,
     reader: str | None = None,
-    unanswerable_share: float | None = None,
-    always_answer: bool = False,
+    options: AnswerOptions = DEFAULTS,
     predictions: Path | None = None,
     na_probs: Path | None = None,
-    threshold: float | None = None,
+    na_threshold: float | None = None,
     against: Path | None = None,
     rules: Rules | None = None,
     save: Path | None = None,
     plot: Path | None = None,
     overwrite: bool = False,
-    language: str = "",
-    question_language: str = "",
     data_format: DataFormat = PLAIN,
     device: str = AUTO,
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
-    Questions with a no-answer probability above `threshold` have no answer; by default that is the
-    reader's own threshold. `unanswerable_share` is the expected share of questions without an
-    answer. With `always_answer` the reader never abstains. `save` is a file for its predictions,
-    `plot` one for the plot of its reliability.
+    `na_probs` is a file of no-answer probabilities, which replace the reader's own: above
+    `na_threshold` a question has no answer. `save` is a file for the predictions, `plot` one for
+    the plot of their reliability.
     """
-    _check_no_answer(
-        reader,
-        threshold,
-        na_probs,
-        unanswerable_share=unanswerable_share,
-        always_answer=always_answer,
-    )
-    check_languages(language, question_language)
-    if reader is None and (language or question_language):
-        raise ReadletError("--language: not with a file of predictions; name a reader instead")
+    _check_options(options, reader, na_probs, na_threshold)
     if plot is not None and reader is None:
         raise ReadletError("--plot: not with a file of predictions; name a reader instead")
     given_files = (input_path(data), predictions, na_probs, against)
@@ -100,10 +81,7 @@ def evaluate_questions(
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     other = read_predictions(against) if against else None
-    as_read = [
-        in_languages(example, language, question_language)
-        for example in read_examples(data, data_format)
-    ]
+    as_read = [options.in_languages(example) for example in read_examples(data, data_format)]
     examples = with_own_ids(as_read)
     numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
     if reader is None and not any(number in given for number in numbers):
@@ -117,23 +95,15 @@ def evaluate_questions(
     if not examples:
         raise bad_input(data, "", "contains no questions", "give data with questions")
     confidences = None
-    limit = 1.0 if threshold is None else threshold
+    limit = 1.0 if na_threshold is None else na_threshold
     if reader is not None:
         loaded = load_reader(reader, device=device)
-        never = None if always_answer else 1.0
-        predicted = predict(
-            loaded,
-            examples,
-            threshold=never,
-            unanswerable_share=unanswerable_share,
-            always_answer=always_answer,
-        )
+        predicted = predict(loaded, examples, without_threshold(options))
         given = {key: p.text for key, p in predicted.items()}
-        if probabilities is None and not always_answer:
+        if probabilities is None and not options.always_answer:
             probabilities = {key: p.no_answer for key, p in predicted.items()}
-            if threshold is None:
-                # Applied at the end, so that the best threshold is sought among all answers.
-                limit = loaded.no_answer_threshold
+            own = loaded.no_answer_threshold
+            limit = own if options.threshold is None else options.threshold
         abstained = {key for key, value in (probabilities or {}).items() if value > limit}
         confidences = confidences_of(predicted, abstained)
         if save is not None:
@@ -157,28 +127,29 @@ def confidences_of(predicted: Mapping[str, Prediction], abstained: Set[str]) -> 
     return {key: p.no_answer if key in abstained else p.score for key, p in predicted.items()}
 
 
-def _check_no_answer(
-    reader: str | None,
-    threshold: float | None,
-    na_probs: Path | None,
-    *,
-    unanswerable_share: float | None,
-    always_answer: bool,
+def without_threshold(options: AnswerOptions) -> AnswerOptions:
+    """The threshold is applied at the end, so that the best one is sought among all answers."""
+    return options if options.always_answer else options.changed(threshold=1.0)
+
+
+def _check_options(
+    options: AnswerOptions, reader: str | None, na_probs: Path | None, na_threshold: float | None
 ) -> None:
-    """Reject options about "no answer" that contradict each other, or that would have no effect."""
-    if unanswerable_share is not None and (reader is None or na_probs is not None):
+    """Reject options that would have no effect."""
+    if reader is None and (options.language or options.question_language):
+        raise ReadletError("--language: not with a file of predictions; name a reader instead")
+    if options.unanswerable_share is not None and (reader is None or na_probs is not None):
         remedy = "name a reader" if reader is None else "leave out --na-probs"
         raise ReadletError(f"--unanswerable-share: moves a reader's own probabilities; {remedy}")
-    check_unanswerable_share(unanswerable_share, always_answer)
-    if always_answer and reader is None:
+    if options.always_answer and reader is None:
         raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
-    if always_answer and na_probs is not None:
+    if options.always_answer and na_probs is not None:
         raise ReadletError("--always-answer: not with --na-probs; leave one of them out")
-    if threshold is not None and na_probs is None and reader is None:
+    if options.threshold is not None and (reader is None or na_probs is not None):
         raise ReadletError("--threshold: no probabilities to compare it with; add --na-probs")
     # The numbers of a file may have any range, log-odds for example.
-    if na_probs is None or threshold is None or not math.isfinite(threshold):
-        check_threshold(threshold, always_answer)
+    if na_threshold is not None and (na_probs is None or not math.isfinite(na_threshold)):
+        raise ReadletError(f"--threshold: {na_threshold!r:.40}; give a number that fits --na-probs")
 
 
 def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str, T]:
@@ -188,22 +159,10 @@ def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str,
 
 
 def predict(
-    reader: Answerer,
-    examples: Sequence[Example],
-    *,
-    threshold: float | None = None,
-    unanswerable_share: float | None = None,
-    always_answer: bool = False,
+    reader: Answerer, examples: Sequence[Example], options: AnswerOptions = DEFAULTS
 ) -> dict[str, Prediction]:
     """The reader's prediction for every question, by id, with a progress bar."""
-    asked = map(asked_of, examples)
-    answers = reader.answer_batch(
-        asked,
-        threshold=threshold,
-        unanswerable_share=unanswerable_share,
-        always_answer=always_answer,
-    )
-    predictions = track(answers, len(examples), reader.name)
+    predictions = track(reader.answer_batch(examples, options), len(examples), reader.name)
     return {e.id: prediction for e, prediction in zip(examples, predictions, strict=True)}
 
 
@@ -277,18 +236,12 @@ def evaluate_several(
     reader: str,
     files: Sequence[str],
     *,
-    threshold: float | None = None,
-    unanswerable_share: float | None = None,
-    always_answer: bool = False,
+    options: AnswerOptions = DEFAULTS,
     rules: Rules | None = None,
-    language: str = "",
-    question_language: str = "",
     data_format: DataFormat = PLAIN,
     device: str = AUTO,
 ) -> SeveralEvaluations:
     """Score a reader on the questions of each file; all are read before the first answer."""
-    check_no_answer(threshold, unanswerable_share, always_answer)
-    check_languages(language, question_language)
     parts: dict[str, Sequence[Example]] = {}
     for file in files:
         if file in parts:
@@ -297,24 +250,15 @@ def evaluate_several(
         if not read:
             raise bad_input(file, "", "contains no questions", "give data with questions")
         warn_of_repeated_ids(read, "a number is appended")
-        parts[file] = [in_languages(e, language, question_language) for e in with_own_ids(read)]
-    return evaluate_parts(
-        load_reader(reader, device=device),
-        parts,
-        threshold=threshold,
-        unanswerable_share=unanswerable_share,
-        always_answer=always_answer,
-        rules=rules,
-    )
+        parts[file] = [options.in_languages(example) for example in with_own_ids(read)]
+    return evaluate_parts(load_reader(reader, device=device), parts, options, rules=rules)
 
 
 def evaluate_parts(
     reader: Answerer,
     parts: Mapping[str, Sequence[Example]],
+    options: AnswerOptions = DEFAULTS,
     *,
-    threshold: float | None = None,
-    unanswerable_share: float | None = None,
-    always_answer: bool = False,
     rules: Rules | None = None,
 ) -> SeveralEvaluations:
     """Score a reader on sets of questions by name. Ids are unique within a set.
@@ -327,19 +271,12 @@ def evaluate_parts(
         for number, (name, part) in enumerate(parts.items(), 1)
     }
     every = [example for part in numbered.values() for example in part]
-    predicted = predict(
-        reader,
-        every,
-        # The threshold is applied at the end, so that the best one is sought among all answers.
-        threshold=None if always_answer else 1.0,
-        unanswerable_share=unanswerable_share,
-        always_answer=always_answer,
-    )
-    limit = reader.no_answer_threshold if threshold is None else threshold
+    predicted = predict(reader, every, without_threshold(options))
+    limit = reader.no_answer_threshold if options.threshold is None else options.threshold
 
     def scored(part: Sequence[Example]) -> Evaluation:
         own: dict[str, Prediction] = {example.id: predicted[example.id] for example in part}
-        no_answer = {} if always_answer else {key: p.no_answer for key, p in own.items()}
+        no_answer = {} if options.always_answer else {key: p.no_answer for key, p in own.items()}
         abstained = {key for key, value in no_answer.items() if value > limit}
         return evaluate(
             part,

@@ -130,7 +130,8 @@ def calibrate(
     Together they maximise the likelihood of what is true of each question: that it has no answer,
     that the best answer is right, or that another one is.
     """
-    predictor = replace(predictor, calibration=UNCALIBRATED, threshold=1.0, always_answer=False)
+    options = predictor.options.changed(threshold=1.0, always_answer=False)
+    predictor = replace(predictor, calibration=UNCALIBRATED, options=options)
     predictions = predictor.predict(examples, rows)
     # A passage without words or an empty question has no answer at any temperature.
     answered = [n for n, prediction in enumerate(predictions) if prediction.n_best]

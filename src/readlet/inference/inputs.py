@@ -1,16 +1,14 @@
-"""Passages in a language that a reader was not trained on: its answers there mean little.
-
-What readers are asked: pairs of texts, or dicts as Hugging Face users write them.
-"""
+"""What a reader is asked, and how it is to answer: questions, options, languages."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, Protocol, TypedDict, Unpack
 
 from readlet.errors import ReadletError
 from readlet.text.languages import UNKNOWN, guess_language, language_code
-from readlet.types import Example
+from readlet.types import Example, Prediction
 
 _LEAST_SHARE = 0.02  # of the passages; what is rarer is no training, or a wrong guess
 _SAMPLE = 2000  # passages: a language of that share has some forty of them
@@ -56,8 +54,85 @@ def languages_of(examples: Iterable[Example]) -> tuple[str, ...]:
     )
 
 
-Asked = tuple[str, str] | Mapping[str, Any]
-"""(question, context), or a dict with "question" and "context"; its other keys are ignored.
+N_BEST = 5
+"""Candidates that a reader returns by default."""
+MAX_N_BEST = 10_000
+
+
+class OptionKeywords(TypedDict, total=False):
+    """The options of `AnswerOptions` as keyword arguments."""
+
+    n_best: int
+    threshold: float | None
+    unanswerable_share: float | None
+    always_answer: bool
+    language: str
+    question_language: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """How questions are answered. Readers also take each option as a keyword argument."""
+
+    n_best: int = N_BEST
+    """Candidates of each prediction."""
+    threshold: float | None = None
+    """Abstain above this no-answer probability; None: the reader's own threshold. 1: never."""
+    unanswerable_share: float | None = None
+    """The expected share of questions without an answer: all probabilities are then those for such
+    questions. None: the share on which the reader was calibrated."""
+    always_answer: bool = False
+    """Every passage is taken to have an answer: the no-answer probability is 0, and the scores are
+    probabilities given that there is an answer."""
+    language: str = ""
+    """Language of the passages, as a code such as es, where the data names none; empty: guessed."""
+    question_language: str = ""
+    """Language of the questions; empty: guessed, or that of the passage."""
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.n_best, Integral) or not 1 <= self.n_best <= MAX_N_BEST:
+            fault = f"n_best: {self.n_best!r:.40}"
+            raise ReadletError(f"{fault}; must be a number from 1 to {MAX_N_BEST:,}")
+        for name in ("threshold", "unanswerable_share"):
+            if self.always_answer and getattr(self, name) is not None:
+                fault = f"{name.replace('_', '-')}: not together with always-answer"
+                raise ReadletError(f"{fault}; leave one of them out")
+        limit, share = self.threshold, self.unanswerable_share
+        if limit is not None and not (_is_number(limit, Real) and 0.0 <= limit <= 1.0):
+            raise ReadletError(f"threshold: {limit!r:.40}; give a number from 0 to 1")
+        # At 0 or 1 nothing, or everything, would have no answer whatever the passage.
+        if share is not None and not (_is_number(share, Real) and 0.0 < share < 1.0):
+            remedy = "give a number between 0 and 1, or always-answer for none"
+            raise ReadletError(f"unanswerable-share: {share!r:.40}; {remedy}")
+        for code in (self.language, self.question_language):
+            if not isinstance(code, str) or (code and not language_code(code)):
+                fault = f"language: {code!r:.40} is unknown"
+                raise ReadletError(f"{fault}; give a code such as en or es")
+
+    def changed(self, **given: Unpack[OptionKeywords]) -> "AnswerOptions":
+        """The same with other values, which are checked."""
+        return replace(self, **given) if given else self
+
+    def in_languages(self, example: Example) -> Example:
+        """The example in the languages of the options, where its data names no others."""
+        if not self.language and not self.question_language:
+            return example
+        return replace(
+            example,
+            language=example.language or self.language,
+            question_language=example.question_language or self.question_language,
+        )
+
+
+def _is_number(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+DEFAULTS = AnswerOptions()
+
+Asked = Example | tuple[str, str] | Mapping[str, Any]
+"""An Example, whose labels are ignored; (question, context); or a dict with "question" and
+"context", whose other keys are ignored.
 
 Readers that distinguish languages also read "language", that of the context, and
 "question_language"; what is missing is guessed.
@@ -72,50 +147,19 @@ The more pieces are read, the more often one of them seems to answer an unanswer
 _REMEDY = 'give pairs (question, context) or dicts with "question" and "context"'
 
 
-def asked_of(example: Example) -> dict[str, str]:
-    """What a reader is asked about an example."""
-    return {
-        "question": example.question,
-        "context": example.context,
-        "language": example.language,
-        "question_language": example.question_language,
-    }
-
-
-def in_languages(example: Example, language: str, question_language: str) -> Example:
-    """The example in these languages, where its data does not name others."""
-    if not language and not question_language:
-        return example
-    return replace(
-        example,
-        language=example.language or language,
-        question_language=example.question_language or question_language,
-    )
-
-
-def check_languages(*codes: str) -> None:
-    """Reject what is neither empty nor a code, with or without a region."""
-    for code in codes:
-        if not isinstance(code, str) or (code and not language_code(code)):
-            raise ReadletError(f"language: {code!r:.40} is unknown; give a code such as en or es")
-
-
 def as_examples(asked: Iterable[Asked]) -> Iterator[Example]:
-    """Unlabelled questions, one at a time; anything but pairs and dicts is an error."""
+    """Questions, one at a time; anything but examples, pairs and dicts is an error."""
     if isinstance(asked, (str, Mapping)) or not isinstance(asked, Iterable):
         raise ReadletError(f"answer_batch: a single {_kind(asked)}, not a list; {_REMEDY}")
     for number, item in enumerate(asked, 1):
         yield _example(item, f"item {number}")
 
 
-def as_pairs(asked: Iterable[Asked]) -> Iterator[tuple[str, str]]:
-    """Pairs (question, context), one at a time."""
-    return ((example.question, example.context) for example in as_examples(asked))
-
-
 def _example(item: Any, place: str) -> Example:
     languages = ("", "")
-    if isinstance(item, Mapping):
+    if isinstance(item, Example):
+        question, context = item.question, item.context
+    elif isinstance(item, Mapping):
         missing = [key for key in ("question", "context") if key not in item]
         if missing:
             raise ReadletError(f"{place}: a dict without {missing[0]!r}; {_REMEDY}")
@@ -129,9 +173,56 @@ def _example(item: Any, place: str) -> Example:
     for name, text in (("question", question), ("context", context)):
         if not isinstance(text, str):
             raise ReadletError(f"{place}: its {name} is a {_kind(text)}, not text; {_REMEDY}")
+    if isinstance(item, Example):
+        return item
     language, question_language = languages
     return Example("", question, context, language=language, question_language=question_language)
 
 
 def _kind(value: Any) -> str:
     return type(value).__name__
+
+
+class Answerer(Protocol):
+    """What answers: a trained reader, or the baseline."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def no_answer_threshold(self) -> float:
+        """Above this no-answer probability it abstains."""
+        ...
+
+    @property
+    def takes_unanswerable_share(self) -> bool:
+        """Whether `unanswerable_share` moves its no-answer probability; an error elsewhere."""
+        ...
+
+    def answer_batch(
+        self,
+        asked: Iterable[Asked],
+        options: AnswerOptions = DEFAULTS,
+        **given: Unpack[OptionKeywords],
+    ) -> Iterator[Prediction]:
+        """Predictions in the order of the questions; any number of them in constant memory.
+
+        `options` may be given as keyword arguments too; for each question its own languages come
+        first.
+        """
+        ...
+
+    def answer(
+        self,
+        question: str,
+        context: str,
+        options: AnswerOptions = DEFAULTS,
+        **given: Unpack[OptionKeywords],
+    ) -> Prediction:
+        """The answer to a question, with its offsets in the context, or none.
+
+        The options of `AnswerOptions` may be given as keyword arguments: `threshold=0.9`.
+        """
+        asked = Example("", question, context)
+        (prediction,) = self.answer_batch([asked], options, **given)
+        return prediction

@@ -10,19 +10,17 @@ How readers are named: a folder, `bundled`, or `baseline`.
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from readlet.bundled import bundled_reader
 from readlet.errors import bad_input
-from readlet.inference.inputs import Asked
 from readlet.storage.files import locked_folder
 from readlet.storage.overwrite import make_folder, others
 from readlet.storage.stored_files import own_json, read_json, stored_file, write_json
 from readlet.terminal import say
-from readlet.types import N_BEST, Prediction
 
 CONFIG = "config.json"
 OTHER_FILES = ("calibration.json", "metrics.json", "NOTICE.md", "README.md")
@@ -156,44 +154,6 @@ def _names(files: Any) -> list[str] | None:
 
 
 BUNDLED, BASELINE = "bundled", "baseline"
-
-
-class Answerer(Protocol):
-    """The interface of readers for commands and the web page."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def no_answer_threshold(self) -> float: ...
-
-    @property
-    def takes_unanswerable_share(self) -> bool:
-        """Whether `unanswerable_share` moves its no-answer probability; an error elsewhere."""
-        ...
-
-    def answer(
-        self,
-        question: str,
-        context: str,
-        n_best: int = N_BEST,
-        *,
-        threshold: float | None = None,
-        unanswerable_share: float | None = None,
-        always_answer: bool = False,
-        language: str = "",
-        question_language: str = "",
-    ) -> Prediction: ...
-
-    def answer_batch(
-        self,
-        pairs: Iterable[Asked],
-        n_best: int = N_BEST,
-        *,
-        threshold: float | None = None,
-        unanswerable_share: float | None = None,
-        always_answer: bool = False,
-    ) -> Iterator[Prediction]: ...
 
 
 def reader_folder(name: str | Path) -> Path:

@@ -4,7 +4,7 @@ A classifier's labels for all texts of a file: what `readlet classify --out` cal
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +15,7 @@ from readlet.data.datasets import read_sentences
 from readlet.data.sources import input_path
 from readlet.errors import bad_input
 from readlet.inference.classifier import Classifier, Text
-from readlet.inference.inputs import asked_of, check_languages, in_languages
+from readlet.inference.inputs import DEFAULTS, N_BEST, AnswerOptions
 from readlet.inference.model_folder import BASELINE, reader_folder
 from readlet.inference.prediction_files import (
     class_record,
@@ -33,7 +33,7 @@ from readlet.inference.reader import CHUNK, Reader, load_reader
 from readlet.inference.trained_model import AUTO
 from readlet.storage.overwrite import check_file
 from readlet.storage.partial_lines import partial_lines
-from readlet.types import N_BEST, Example, Sentence, check_n_best, check_no_answer
+from readlet.types import Example, Sentence
 
 
 @dataclass(frozen=True)
@@ -51,45 +51,36 @@ def predict_file(
     out: Path,
     *,
     na_probs: Path | None = None,
+    options: AnswerOptions = DEFAULTS,
     n_best: int = 0,
     data_format: DataFormat = PLAIN,
-    threshold: float | None = None,
-    unanswerable_share: float | None = None,
-    always_answer: bool = False,
-    language: str = "",
-    question_language: str = "",
     device: str = AUTO,
     batch_size: int = 0,
     overwrite: bool = False,
 ) -> PredictedFile:
     """Write a prediction for every question of a file, labelled or not, in its order.
 
-    Memory grows by 8 bytes for each question only. The data is read twice:
-    its faults are reported before the first prediction. Finished predictions are kept in a file
-    next to the output, `OUT.partial`; if the process is killed, the same call continues there, and
-    the output has the same bytes. It appears only when it is complete.
+    `n_best` candidates are written too. Memory grows by 8 bytes for each question only. The data is
+    read twice: its faults are reported before the first prediction. Finished predictions are kept
+    in a file next to the output, `OUT.partial`; if the process is killed, the same call continues
+    there, and the output has the same bytes. It appears only when it is complete.
     """
-    check_no_answer(threshold, unanswerable_share, always_answer)
-    check_languages(language, question_language)
-    if n_best:
-        check_n_best(n_best)
+    # At least as many candidates as elsewhere: the scores of some readers depend on it.
+    options = options.changed(n_best=max(n_best, N_BEST))
     if n_best and is_squad(out):
         remedy = "end --out in .jsonl or .csv"
         raise bad_input(out, "", "SQuAD's format has no place for --n-best", remedy)
     unfinished = partial_of(out)
     _check_outputs(data, reader, out, na_probs, unfinished, overwrite=overwrite)
     loaded = load_reader(reader, device=device, batch_size=batch_size)
-    languages = (language, question_language)
-    questions = partial(_questions, data, data_format, languages)
-    found = survey(data, questions(), lambda e: asked_of(e).values(), "questions")
+    questions = partial(_questions, data, data_format)
+    found = survey(data, questions(), _asked, "questions")
     task = {
         "readlet": version("readlet"),
         "reader": digest_of_model(reader),
         "data": found.digest,
+        **asdict(options),
         "n_best": n_best,
-        "threshold": threshold,
-        "unanswerable_share": unanswerable_share,
-        "always_answer": always_answer,
         # They change the last digits of scores.
         "device": loaded.device if isinstance(loaded, Reader) else "cpu",
         "batch_size": loaded.rows_at_once if isinstance(loaded, Reader) else 1,
@@ -100,15 +91,7 @@ def predict_file(
             found,
             data,
             questions(),
-            asked=asked_of,
-            # At least as many candidates as elsewhere: the scores of some readers depend on it.
-            predict=lambda asked: loaded.answer_batch(
-                asked,
-                max(n_best, N_BEST),
-                threshold=threshold,
-                unanswerable_share=unanswerable_share,
-                always_answer=always_answer,
-            ),
+            predict=lambda asked: loaded.answer_batch(asked, options),
             record=lambda identity, e, made: record_of(identity, e.question, made, n_best),
             name=loaded.name,
             noun="questions",
@@ -146,11 +129,16 @@ def _check_outputs(
         raise bad_input(na_probs, "", "is also --out", "give another file for --na-probs")
 
 
-def _questions(data: str, data_format: DataFormat, languages: tuple[str, str]) -> Iterator[Example]:
+def _questions(data: str, data_format: DataFormat) -> Iterator[Example]:
     for item in read(data, data_format):
         if not isinstance(item, Example):
             raise bad_input(data, "", "contains texts, not questions", "give question data")
-        yield in_languages(item, *languages)
+        yield item
+
+
+def _asked(example: Example) -> tuple[str, ...]:
+    """What a prediction depends on."""
+    return example.question, example.context, example.language, example.question_language
 
 
 def classify_file(
@@ -191,8 +179,7 @@ def classify_file(
             found,
             data,
             texts(),
-            asked=asked_text,
-            predict=loaded.predict_batch,
+            predict=lambda texts: loaded.predict_batch(map(asked_text, texts)),
             record=class_record,
             name=loaded.name,
             noun="texts",

@@ -163,7 +163,6 @@ class HasId(Protocol):
 
 
 Item = TypeVar("Item", bound=HasId)
-Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 
@@ -200,8 +199,7 @@ def predict_remaining(
     data: str,
     items: Iterable[Item],
     *,
-    asked: Callable[[Item], Asked],
-    predict: Callable[[Iterator[Asked]], Iterable[Answer]],
+    predict: Callable[[Iterator[Item]], Iterable[Answer]],
     record: Callable[[str, Item, Answer], Record],
     name: str,
     noun: str,
@@ -214,10 +212,10 @@ def predict_remaining(
     named = ((found.ids.own_id(item.id), item) for item in items)
     waiting: deque[tuple[str, Item]] = deque()  # asked, but not yet answered: a chunk at most
 
-    def remaining() -> Iterator[Asked]:
+    def remaining() -> Iterator[Item]:
         for identity, item in islice(named, lines.done, None):
             waiting.append((identity, item))
-            yield asked(item)
+            yield item
 
     for answer in track(predict(remaining()), found.total, name, done=lines.done):
         lines.append(record(*waiting.popleft(), answer))

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from readlet.inference.calibration import Calibration
 from readlet.inference.decoding import log_sums, spans_in_order
+from readlet.inference.inputs import DEFAULTS, AnswerOptions
 from readlet.models.family import Floats, SpanScorer, SpanScores
 from readlet.text.rows import Ints, Rows
-from readlet.types import N_BEST, Candidate, Example, Prediction
+from readlet.types import Candidate, Example, Prediction
 
 
 class ScoredSpan(NamedTuple):
@@ -41,11 +42,7 @@ class Predictor:
     scorer: SpanScorer
     calibration: Calibration
     batch_size: int = 32
-    n_best: int = N_BEST
-    # Abstain above this no-answer probability; None: the threshold of the calibration.
-    threshold: float | None = None
-    # Every context is taken to have an answer.
-    always_answer: bool = False
+    options: AnswerOptions = DEFAULTS
 
     def predict(self, examples: Sequence[Example], rows: Rows) -> list[Prediction]:
         """One prediction for every example, in order."""
@@ -72,7 +69,7 @@ class Predictor:
                 rows.places(row),
                 examples[int(rows.row_example[row])].context,
                 max_places=self.scorer.max_answer,
-                n=self.n_best,
+                n=self.options.n_best,
             )
             null = scores.null_of(i)
             yield row, WindowAnswers(spans, null, float(log_start[i]), float(log_end[i]))
@@ -85,7 +82,7 @@ class Predictor:
         found = {span for window in windows for span in window.spans}
         for span in sorted(found, key=lambda span: (-span.score, span.start, span.end)):
             best.setdefault(example.context[span.start : span.end], span)
-            if len(best) == self.n_best:
+            if len(best) == self.options.n_best:
                 break
         if not best or not example.question.strip():
             return Prediction.choose((), 1.0, 0.0)
@@ -97,13 +94,13 @@ class Predictor:
                 best.items(), self.calibration.of_answers(shares), strict=True
             )
         ]
-        fitted = self.calibration.no_answer_threshold
-        threshold = fitted if self.threshold is None else self.threshold
+        given, fitted = self.options.threshold, self.calibration.no_answer_threshold
+        threshold = fitted if given is None else given
         return Prediction.choose(candidates, self._no_answer(windows, best), threshold)
 
     def _no_answer(self, windows: list[WindowAnswers], best: dict[str, ScoredSpan]) -> float:
         nulls = [sum(window.null) for window in windows if window.null is not None]
-        if self.always_answer or not nulls:
+        if self.options.always_answer or not nulls:
             return 0.0
         # A question has no answer only if no window has one: the lowest null score decides.
         lead = min(nulls) - next(iter(best.values())).score

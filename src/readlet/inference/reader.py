@@ -5,19 +5,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from readlet.errors import ReadletError, bad_input, warn_caller
-from readlet.inference.inputs import MAX_PASSAGES, Asked, as_examples, asked_of, check_languages
-from readlet.inference.model_folder import (
-    BASELINE,
-    BUNDLED,
+from readlet.inference.inputs import (
+    DEFAULTS,
+    MAX_PASSAGES,
     Answerer,
-    warn_of_same_named_folder,
+    AnswerOptions,
+    Asked,
+    OptionKeywords,
+    as_examples,
 )
+from readlet.inference.model_folder import BASELINE, BUNDLED, warn_of_same_named_folder
 from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, read_model
 from readlet.text.languages import checked_codes
-from readlet.types import N_BEST, Example, Prediction, check_n_best, check_no_answer
+from readlet.types import Prediction
 
 if TYPE_CHECKING:
     from readlet.evaluation.task import Task
@@ -31,7 +34,7 @@ CHUNK = 512
 
 
 @dataclass(repr=False)
-class Reader(TrainedModel):
+class Reader(TrainedModel, Answerer):
     """A trained reader: a scorer of any kind, its calibration, and its device."""
 
     kind_of_task = "spans"
@@ -65,70 +68,27 @@ class Reader(TrainedModel):
         """Whether `unanswerable_share` moves its no-answer probability: whether it has one."""
         return self.scorer.can_abstain
 
-    def answer(
-        self,
-        question: str,
-        context: str,
-        n_best: int = N_BEST,
-        *,
-        threshold: float | None = None,
-        unanswerable_share: float | None = None,
-        always_answer: bool = False,
-        language: str = "",
-        question_language: str = "",
-    ) -> Prediction:
-        """The answer to a question, with its offsets in the context, or none.
-
-        It abstains if the no-answer probability is above `threshold`, by default the reader's own;
-        at 1 it never does. `unanswerable_share` is the share of your questions that you expect to
-        have no answer: all probabilities are then those for such questions. With `always_answer`
-        the context is taken to have an answer: the no-answer probability is 0, and the scores are
-        probabilities given that there is one.
-        A reader with several languages guesses that of the context and of the question unless
-        they are given, as codes such as "es". If the reader was not trained on that language, a
-        warning says so, and `unknown_language` of the prediction.
-        """
-        check_languages(language, question_language)
-        asked = Example(
-            "", question, context, language=language, question_language=question_language
-        )
-        (prediction,) = self.answer_batch(
-            [asked_of(asked)],
-            n_best,
-            threshold=threshold,
-            unanswerable_share=unanswerable_share,
-            always_answer=always_answer,
-        )
-        return prediction
-
     def answer_batch(
         self,
-        pairs: Iterable[Asked],
-        n_best: int = N_BEST,
-        *,
-        threshold: float | None = None,
-        unanswerable_share: float | None = None,
-        always_answer: bool = False,
+        asked: Iterable[Asked],
+        options: AnswerOptions = DEFAULTS,
+        **given: Unpack[OptionKeywords],
     ) -> Iterator[Prediction]:
-        """Predictions in the order of the pairs; any number of them in constant memory.
+        """Predictions in the order of the questions; any number of them in constant memory.
 
-        Pairs are (question, context), or dicts with "question" and "context", and "language" and
-        "question_language" where they are known. `threshold`, `unanswerable_share` and
-        `always_answer` decide when it abstains as in `answer`. After the last one warnings report
-        how many questions were too long to be read whole, or in a language that the reader was not
-        trained on.
+        A question is a pair (question, context), a dict with "question" and "context", and
+        "language" and "question_language" where they are known, or an `Example`. The options may be
+        given as keyword arguments. After the last one warnings report how many questions were too
+        long to be read whole, or in a language that the reader was not trained on.
         """
         from readlet.inference.inputs import ForeignLanguages
         from readlet.inference.predictor import Predictor
         from readlet.text.rows import LONG_QUESTION
 
-        check_n_best(n_best)
-        check_no_answer(threshold, unanswerable_share, always_answer)
-        calibration = self._calibration_for(unanswerable_share)
-        predictor = Predictor(
-            self.scorer, calibration, self.rows_at_once, n_best, threshold, always_answer
-        )
-        remaining = as_examples(pairs)
+        options = options.changed(**given)
+        calibration = self._calibration_for(options.unanswerable_share)
+        predictor = Predictor(self.scorer, calibration, self.rows_at_once, options)
+        remaining = map(options.in_languages, as_examples(asked))
         cut, foreign, counts = 0, ForeignLanguages(self.languages), Counter[str]()
         while examples := list(islice(remaining, CHUNK)):
             rows = self.scorer.encoder.encode(examples)
@@ -158,14 +118,10 @@ class Reader(TrainedModel):
         self,
         question: str,
         passages: "Passages | Documents",
-        n_best: int = N_BEST,
+        options: AnswerOptions = DEFAULTS,
         *,
         max_passages: int = MAX_PASSAGES,
-        threshold: float | None = None,
-        unanswerable_share: float | None = None,
-        always_answer: bool = False,
-        language: str = "",
-        question_language: str = "",
+        **given: Unpack[OptionKeywords],
     ) -> "list[Found]":
         """The answers that many texts give to one question, best first, each with its text's key.
 
@@ -176,17 +132,8 @@ class Reader(TrainedModel):
         from readlet.inference.documents import Documents
 
         documents = passages if isinstance(passages, Documents) else Documents(passages)
-        return documents.answer(
-            self,
-            question,
-            n_best=n_best,
-            max_passages=max_passages,
-            threshold=threshold,
-            unanswerable_share=unanswerable_share,
-            always_answer=always_answer,
-            language=language,
-            question_language=question_language,
-        )
+        options = options.changed(**given)
+        return documents.answer(self, question, options, max_passages=max_passages)
 
     @classmethod
     def load(

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from readlet.types import N_BEST
+from readlet.inference.inputs import N_BEST
 
 _PASSAGE = "The kettle was patented in 1891. A toaster followed two years later."
 _ANSWER: dict[str, Any] = {"text": "1891", "start": 27, "end": 31, "score": 0.93}

@@ -10,42 +10,20 @@ from typing import NamedTuple
 
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.classifier import Classifier, Text
-from readlet.inference.inputs import check_languages
-from readlet.inference.model_folder import BASELINE, BUNDLED, Answerer
+from readlet.inference.inputs import Answerer, AnswerOptions
+from readlet.inference.model_folder import BASELINE, BUNDLED
 from readlet.inference.reader import Reader, load_reader
 from readlet.inference.trained_model import stored_task
 from readlet.serve.batching import Batcher
 from readlet.serve.limits import Limits, RefusedError
 from readlet.serve.messages import AnswerRequest, ClassifyRequest
 from readlet.serve.monitoring import Counters
-from readlet.types import Classification, Prediction, free_id
-
-
-class Settings(NamedTuple):
-    """Questions with the same settings are computed together."""
-
-    n_best: int
-    threshold: float | None
-    unanswerable_share: float | None
-    always_answer: bool
+from readlet.types import Classification, Example, Prediction, free_id
 
 
 class Question(NamedTuple):
-    question: str
-    passage: str
-    settings: Settings
-    language: str = ""
-    question_language: str = ""
-
-    @property
-    def asked(self) -> dict[str, str]:
-        """What a reader is asked."""
-        return {
-            "question": self.question,
-            "context": self.passage,
-            "language": self.language,
-            "question_language": self.question_language,
-        }
+    example: Example
+    options: AnswerOptions  # questions with the same options are computed together
 
 
 @dataclass(frozen=True)
@@ -111,7 +89,7 @@ def _reader(name: str, model: Answerer, limits: Limits, counters: Counters) -> S
     from readlet.models.onnx.scorer import OnnxScorer
 
     def characters(asked: Question) -> int:
-        return len(asked.passage)
+        return len(asked.example.context)
 
     def answer(asked: list[Question]) -> list[Prediction]:
         return answer_all(model, asked)
@@ -136,30 +114,30 @@ def _classifier(
 
 
 def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
-    """Predictions in order; questions with the same settings are computed together."""
-    groups: dict[Settings, list[int]] = {}
+    """Predictions in order; questions with the same options are computed together."""
+    groups: dict[AnswerOptions, list[int]] = {}
     for number, question in enumerate(asked):
-        groups.setdefault(question.settings, []).append(number)
+        groups.setdefault(question.options, []).append(number)
     found: dict[int, Prediction] = {}
-    for settings, numbers in groups.items():
-        pairs = [asked[number].asked for number in numbers]
-        predictions = reader.answer_batch(
-            pairs,
-            settings.n_best,
-            threshold=settings.threshold,
-            unanswerable_share=settings.unanswerable_share,
-            always_answer=settings.always_answer,
-        )
+    for options, numbers in groups.items():
+        predictions = reader.answer_batch([asked[n].example for n in numbers], options)
         found.update(zip(numbers, predictions, strict=True))
     return [found[number] for number in range(len(asked))]
 
 
 def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
     """The questions of a request, each with its passage."""
-    if asked.threshold is not None and asked.always_answer:
-        raise RefusedError(422, "threshold: not together with always_answer; leave one out")
-    if asked.unanswerable_share is not None and asked.always_answer:
-        raise RefusedError(422, "unanswerable_share: not together with always_answer")
+    try:
+        options = AnswerOptions(
+            n_best=asked.n_best,
+            threshold=asked.threshold,
+            unanswerable_share=asked.unanswerable_share,
+            always_answer=asked.always_answer,
+            language=asked.language,
+            question_language=asked.question_language,
+        )
+    except ReadletError as error:
+        raise RefusedError(422, str(error)) from None
     if asked.n_best > limits.n_best:
         raise RefusedError(422, f"n_best: {asked.n_best}; at most {limits.n_best}")
     questions = _listed(asked.question, "question", limits)
@@ -172,15 +150,10 @@ def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
         raise RefusedError(422, f"{reason}; give one passage, or one for each question")
     for question, passage in zip(questions, passages, strict=True):
         _check_question(question, passage, limits)
-    settings = Settings(
-        asked.n_best, asked.threshold, asked.unanswerable_share, asked.always_answer
-    )
-    languages = (asked.language, asked.question_language)
-    try:
-        check_languages(*languages)
-    except ReadletError:
-        raise RefusedError(422, "language: unknown; give a code such as en or es") from None
-    return [Question(q, p, settings, *languages) for q, p in zip(questions, passages, strict=True)]
+    return [
+        Question(Example("", question, passage), options)
+        for question, passage in zip(questions, passages, strict=True)
+    ]
 
 
 def class_texts(asked: ClassifyRequest, limits: Limits, *, pairs: bool) -> list[Text]:

@@ -15,7 +15,7 @@ from readlet.terminal import say
 
 if TYPE_CHECKING:
     from readlet.inference.classifier import Classifier
-    from readlet.inference.model_folder import Answerer
+    from readlet.inference.inputs import Answerer
 
 KEY_VARIABLE = "READLET_API_KEY"
 _SHORTEST_KEY = 16

@@ -14,7 +14,7 @@ import numpy as np
 from readlet.data import read_labelled, read_questions
 from readlet.data.datasets import require_one_kind
 from readlet.errors import ReadletError
-from readlet.inference.inputs import in_languages
+from readlet.inference.inputs import AnswerOptions
 from readlet.models.classifier.recipe import ClassifierData
 from readlet.recipe.recipe import Data, Recipe, SpanData
 from readlet.text.labels import class_balance, class_numbers, label_values, require_classes
@@ -86,8 +86,8 @@ class Questions:
     def read(self, data: Data, *paths: Path) -> list[Example]:
         assert isinstance(data, SpanData)
         examples = read_questions(*paths, data_format=data.data_format)
-        languages = (data.language, data.question_language)
-        return [in_languages(example, *languages) for example in examples]
+        languages = AnswerOptions(language=data.language, question_language=data.question_language)
+        return [languages.in_languages(example) for example in examples]
 
     def group(self, item: Example) -> str:
         return item.context

@@ -15,7 +15,7 @@ from readlet.evaluation.task import Task
 from readlet.evaluation.tasks import SPANS
 from readlet.inference.calibration import UNCALIBRATED, Calibration
 from readlet.inference.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
-from readlet.inference.inputs import languages_of
+from readlet.inference.inputs import AnswerOptions, languages_of
 from readlet.inference.predictor import Predictor
 from readlet.inference.reader import Reader
 from readlet.models.family import SpanFamily, TrainableSpanScorer
@@ -56,7 +56,7 @@ class SpanEvaluator:
 
     @property
     def predictor(self) -> Predictor:
-        return Predictor(self.scorer, self.calibration, self.batch_size, n_best=1)
+        return Predictor(self.scorer, self.calibration, self.batch_size, AnswerOptions(n_best=1))
 
     def __call__(self) -> Scores:
         predictions = self.predictor.predict(self.dev.examples, self.dev.rows)
