@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.augmentation.translation.types import LanguagePair, Translation
 from readlet.text.vectors import write_vectors
 from readlet.vectors.vector_files import read_table
 
@@ -38,46 +37,6 @@ def test_vectors_are_taken_out_of_a_package(
     np.testing.assert_array_equal(vectors, [[1, 2], [3, 4]])
 
 
-def test_a_dictionary_has_words_that_translate_back(
-    load_script: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = load_script("align_data")
-    (tmp_path / "es").write_text("mar 1 2\nMar 1 2\nsol 1 2\nno 1 2\n, 1 2\nx9 1 2\n")
-    (tmp_path / "en").write_text("sea 1 2\nsun 1 2\nnot 1 2\n")
-    known = {"mar": "sea", "sol": "sunshine", "no": "not", "sea": "mar", "not": "ni"}
-    monkeypatch.setattr(script, "translated", lambda words, _: [known.get(w, "") for w in words])
-    assert script.dictionary(tmp_path / "es", tmp_path / "en", [], []) == [("mar", "sea")]
-
-
-def test_words_are_translated_by_models_in_folders(
-    load_script: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = load_script("align_data")
-    made = {
-        ("de-fr", "meer"): "Mer.",
-        ("de-fr", "see"): "un lac",
-        ("fr-en", "mer"): "Sea",
-        ("fr-en", ""): "Nothing",
-    }
-
-    class Engine:
-        def __init__(self, folder: str) -> None:
-            self.name = Path(folder).name
-
-        def pairs(self) -> list[LanguagePair]:
-            return [LanguagePair(*self.name.split("-"))]
-
-        def translate(self, words: list[str], pair: Any) -> list[Translation]:
-            assert str(pair) == self.name
-            return [Translation(made[self.name, word]) for word in words]
-
-    monkeypatch.setattr(script, "engine_named", Engine)
-    for name in ("de-fr", "fr-en"):
-        (tmp_path / name).mkdir()
-    ways = [str(tmp_path / name) for name in ("de-fr", "fr-en")]
-    assert script.translated(["meer", "see"], ways) == ["sea", ""]
-
-
 def test_quality_and_picture(
     load_script: Callable[[str], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,10 +54,3 @@ def test_quality_and_picture(
     pytest.importorskip("sklearn", reason="t-SNE needs scikit-learn: pip install readlet[examples]")
     script.picture(target, source, tmp_path / "es-en", 20, tmp_path / "space.png")
     assert (tmp_path / "space.png").stat().st_size > 10_000
-
-
-def test_speed(load_script: Callable[[str], Any], capsys: pytest.CaptureFixture[str]) -> None:
-    load_script("align").speed(600, 8, 300, 50)
-    printed = capsys.readouterr().out
-    assert "x as fast as the limit of 120 s, by the clock" in printed
-    assert "x the limit of 2 GB" in printed

@@ -1,7 +1,6 @@
 """The examples run."""
 
 import importlib
-import runpy
 import sys
 from pathlib import Path
 
@@ -23,15 +22,3 @@ def test_vision(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         *("standard", "norm loss"),
     ]
     assert all(0 <= float(cell) <= 100 for line in lines for cell in line[3:-1])
-
-
-@pytest.mark.parametrize("words", [("--heads", "5"), ("--seeds", "0")])
-def test_vision_reports_invalid_options(
-    words: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["vision.py", *words])
-    with pytest.raises(SystemExit) as ending:
-        runpy.run_path(str(EXAMPLES / "vision.py"), run_name="__main__")
-    assert ending.value.code == 2
-    fault = capsys.readouterr().err.splitlines()[-1]
-    assert f"argument {words[0]}: {words[1]}: give a number" in fault

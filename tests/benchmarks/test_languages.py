@@ -84,11 +84,6 @@ def test_the_tables_of_readers(load_script: Load) -> None:
     assert same.endswith("| Spanish | +0.00 | +0.00 to +0.00 | 1.000 |")
 
 
-def test_no_runs(load_script: Load, tmp_path: Path) -> None:
-    with pytest.raises(ReadletError, match=r"no finished run; make them: .* --keep-readers"):
-        load_script("languages").readers_of(tmp_path, small=False, changes=[])
-
-
 def test_words_that_are_spelled_alike(load_script: Load) -> None:
     script = load_script("shared_words")
     words = script.Words.of(["The animal saw Ada. Ada and 12 others saw the animal."])

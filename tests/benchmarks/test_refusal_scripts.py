@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from readlet.bundled import corpus
-from readlet.data import read_examples, write_examples
 from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.calibration import Calibration
 from readlet.inference.evaluate_questions import evaluate_parts
@@ -17,15 +14,6 @@ from readlet.inference.reader import Reader
 from readlet.types import Example, Span
 
 LAMP = "Ada lit the lamp at the cape."
-
-
-def test_the_kind_is_before_the_colon(load_script: Callable[[str], Any]) -> None:
-    script = load_script("by_kind")
-    assert script.kind_of("table: Spec sheet of a fridge") == "table"
-    assert script.kind_of("Honey bees") == script.PLAIN
-    parts = script.bundled_kinds()
-    english = [e for e in read_examples(corpus("test")) if e.language == "en"]
-    assert set(english) <= {example for part in parts.values() for example in part}
 
 
 def test_a_row_for_each_kind(load_script: Callable[[str], Any]) -> None:
@@ -39,20 +27,6 @@ def test_a_row_for_each_kind(load_script: Callable[[str], Any]) -> None:
     assert [row[:2] for row in rows] == [["| a", "2"], ["| b", "1"], ["| together", "3"]]
     assert rows[1][6] == ""  # none without an answer
     assert rows[0][9].startswith("100.00")  # of the one with an answer
-
-
-def test_articles_of_the_training_data_are_left_out(
-    load_script: Callable[[str], Any], tmp_path: Path
-) -> None:
-    script = load_script("by_kind")
-    seen = Example("1", "Who?", LAMP, (Span(0, "Ada"),), title="Lamps")
-    unseen = replace(seen, id="2", title="Capes")
-    for file in (*script.FILES.values(), script.TRAINED_ON):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        write_examples(tmp_path / file, [seen] if file == script.TRAINED_ON else [seen, unseen])
-    parts = script.parts_of(tmp_path, 0)
-    assert [[e.id for e in parts[name]] for name in script.FILES] == [["2"]] * 3
-    assert len(parts) > 3
 
 
 def test_the_cost_of_a_share_is_that_of_the_reader(

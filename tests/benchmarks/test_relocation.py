@@ -32,29 +32,6 @@ def test_labels_leave_border_words_open(load_script: Callable[[str], Any]) -> No
     assert not question(load_script("relocation"), "", []).is_labelled_right(Span(3, "lámpara"))
 
 
-@pytest.mark.parametrize(
-    ("human", "right"),
-    [
-        ("la antigua lámpara", True),
-        ("viejas lámparas", True),
-        ("una torre muy vieja", False),
-        ("el faro", False),
-    ],
-)
-def test_half_of_the_words_are_those_of_people(
-    load_script: Callable[[str], Any], human: str, right: bool
-) -> None:
-    asked = question(load_script("relocation"), human, None)
-    assert asked.is_like_human(Span(3, "lámpara vieja")) == right
-
-
-def test_a_language_that_people_did_not_mark(load_script: Callable[[str], Any]) -> None:
-    script = load_script("relocation")
-    asked = [question(script, None, [(3, 16)]), question(script, None, None)]
-    spans = [Span(3, "lámpara vieja"), Span(0, "")]
-    assert script.row("mode all", asked, spans) == "| mode all | 50.0 | 100.0 | 20.7 to 100.0 | - |"
-
-
 def test_the_goal_is_reached_on_some_articles(
     real_data: Path, load_script: Callable[[str], Any], tmp_path: Path
 ) -> None:

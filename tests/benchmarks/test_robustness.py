@@ -1,4 +1,4 @@
-"""The tables and the plot of robustness, from made-up runs."""
+"""The table and the plot of robustness, from made-up runs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,17 +27,6 @@ def curves(script: Any) -> list[Any]:
     return made
 
 
-def test_f1_after_one_two_and_four_epochs(
-    script: Any, curves: list[Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    script.print_early(curves)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "| heads | rate | softmax | after 1 | after 2 | after 4 |"
-    assert lines[2] == "| 1 | 0.001 | standard | 40.00 ± 1.41 | 50.00 ± 1.41 | 60.00 ± 1.41 |"
-    assert lines[3] == "| 1 | 0.001 | norm | 41.00 ± 1.41 | 51.00 ± 1.41 | 61.00 ± 1.41 |"
-    assert len(lines) == 2 + 8
-
-
 def test_spread_over_settings_not_over_seeds(
     script: Any, curves: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -51,9 +40,3 @@ def test_spread_over_settings_not_over_seeds(
 def test_the_plot_is_written(script: Any, curves: list[Any], tmp_path: Path) -> None:
     script.draw(curves, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize(("small", "options"), [(True, "--small"), (False, "--data FOLDER")])
-def test_missing_runs_are_reported(script: Any, tmp_path: Path, small: bool, options: str) -> None:
-    with pytest.raises(script.ReadletError, match=f"no finished run; make .* {options} --out"):
-        script.curves_of(tmp_path, small=small)

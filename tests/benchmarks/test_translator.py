@@ -3,7 +3,7 @@
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,75 +52,6 @@ def test_names_numbers_and_markers_stand_on_both_sides(data: Any) -> None:
         signs = [[text.count(sign) for sign in "«»[]"] for text in (source, target)]
         assert signs[0] == signs[1]
         assert signs[0] in ([0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1])
-
-
-def test_only_whole_words_are_the_same_on_both_sides(data: Any) -> None:
-    """`I` is a part of `Ich`, and `In` of no name: neither may be replaced by one."""
-    pairs = [("I am here.", "Ich bin hier."), ("In Rome.", "In Rome.")]
-    drawn = set(itertools.islice(data.Examples(pairs, ["Ada"], seed=0), 400))
-    assert any("[Ada]" in source for source, _ in drawn)
-    for source, target in drawn:
-        assert source.count("I am here.") == target.count("Ich bin hier.")
-        assert source.count("In ") == target.count("In ")
-
-
-def test_names_are_words_that_the_pairs_do_not_translate(data: Any) -> None:
-    texts = ["then Ada Lovelace wrote in 1,843.", "and She left Boston for Kraków in May."]
-    assert data.names_in(texts, PAIRS) == ["1,843", "Ada Lovelace", "Boston", "Kraków"]
-
-
-def test_batches_hold_what_was_drawn_and_no_more_than_asked_for(data: Any, pieces: Any) -> None:
-    numbers = data.numbers_of(pieces)
-    padding, texts = len(numbers) - 1, {n: piece for piece, n in numbers.items()}
-    drawn = set(itertools.islice(data.Examples(PAIRS, NAMES, 0), 20 * data.POOL))
-    stream = iter(data.Batches(PAIRS, NAMES, pieces, 2_000))
-    for source, target in itertools.islice(stream, 20):
-        for side in (source, target):
-            assert side.shape[1] % 8 == 0
-            assert len(side) == 1 or side.shape[0] * (side.shape[1] - 7) <= 2_000
-        for rows in zip(source.tolist(), target.tolist(), strict=True):
-            made = []
-            for row in rows:
-                end = row.index(0)
-                assert set(row[end + 1 :]) <= {padding}
-                made.append(pieces.decode([texts[n] for n in row[:end]]))
-            assert tuple(made) in drawn
-
-
-def test_the_source_counts_from_the_first_step_on(
-    data: Any, pieces: Any, load_script: Callable[[str], Any]
-) -> None:
-    """With smaller first weights the decoder would learn German and ignore the English."""
-    script = load_script("translator")
-    numbers = data.numbers_of(pieces)
-    torch.manual_seed(0)
-    model = script.make_model(len(numbers), 128, (2, 1)).eval()
-    one, other = torch.randint(2, 200, (2, 1, 12))  # (1, S)
-    before = torch.randint(2, 200, (1, 8))  # (1, T)
-    with torch.no_grad():
-        first, second = (
-            model(input_ids=ids, decoder_input_ids=before).logits for ids in (one, other)
-        )  # (1, T, vocabulary)
-    assert (first - second).std() > 0.2 * first.std()
-
-
-def test_a_signal_ends_the_training(
-    data: Any, pieces: Any, load_script: Callable[[str], Any]
-) -> None:
-    script = load_script("translator")
-    model = script.make_model(len(data.numbers_of(pieces)), 64, (1, 1))
-    before = model.lm_head.weight.clone()
-    how = {"began": time.perf_counter(), "minutes": 60.0, "rate": 1e-3, "device": "cpu"}
-    received: list[int] = []
-
-    def stream() -> Iterator[Any]:
-        batches = iter(data.Batches(PAIRS, NAMES, pieces, 200))
-        yield next(batches)
-        received.append(15)
-        yield next(batches)
-
-    script.train(model, stream(), received, **how)  # a third step would end the stream
-    assert not model.lm_head.weight.equal(before)
 
 
 def test_the_converted_model_gives_the_same_probabilities(
