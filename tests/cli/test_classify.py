@@ -121,64 +121,53 @@ def test_bad_input_is_one_line(
     other.write_text("text\tlabel\nA lamp.\tblue\n")
     empty = tmp_path / "empty.tsv"
     empty.write_text("text\tlabel\nA lamp.\told\n \tnew\n")
-    few = tmp_path / "few.json"
-    few.write_text('{"1": "blue"}')
-    for words, message in [
-        (["ask", "Who?", data, "--reader", folder], "is a classifier, not a reader; ask it with"),
-        (["classify", "bundled", "A lamp."], "no classifier there"),
-        (["classify", folder, "A", "B", "C"], "give a text, or two for a classifier of pairs"),
-        (["classify", folder, data], "is a file; name an output for its labels with --out"),
-        (["classify", folder, data, data, "--out", tmp_path / "o.csv"], "give one file of texts"),
-        (["classify", folder, data, "--out", tmp_path / "o.xls"], "unknown output format"),
-        (["classify", folder, empty, "--out", tmp_path / "o.csv"], "the text is empty"),
-        (["evaluate", folder, other], "label 'blue' is none of the classes ('new', 'old')"),
-        (["evaluate", folder, empty], "row '2': the text is empty"),
-        (["evaluate", folder, data, "--threshold", "0.5"], "a classifier; omit --threshold"),
-        (["evaluate", folder, data, "--against", few], "id '1': is 'blue'; give new or old"),
-        (["slim", folder, "--out", tmp_path / "s", "--dev", data], "score the copy with"),
+    for words, fault in [
+        (["ask", "Who?", data, "--reader", folder], str(folder)),
+        (["classify", "bundled", "A lamp."], "bundled: "),
+        (["classify", folder, data], "--out"),
+        (["classify", folder, empty, "--out", tmp_path / "o.csv"], f"{empty}: "),
+        (["evaluate", folder, other], "'blue'"),
+        (["evaluate", folder, empty], "row '2': "),
+        (["evaluate", folder, data, "--threshold", "0.5"], "--threshold"),
     ]:
         done = readlet(*words)
         assert done.code == 2, words
-        assert message in done.err
+        assert fault in done.err
         assert len(done.err.strip().splitlines()) == 1
     assert not list(tmp_path.glob("o.*"))
 
 
 TRAIN = [
-    ("text\tlabel\na\told\nb\told\nc\told\n", (), "only one class: all labels are 'old'"),
-    ("text\tlabel\na\told\n\tnew\n", (), "the text is empty; correct or remove the row"),
-    ("text\tlabel\na\told\nb\tnew\tmore\ttabs\n", (), "line 3: 4 cells under 2 column names"),
-    (
-        "text\tlabel\na\t1.5\nb\tx\nc\t2\n",
-        ("data.labels=numbers", "data.metrics=[]"),
-        "label 'x' is not a number",
-    ),
-    ("text\tnote\na\tx\n", (), "its texts have no labels"),
-    ("text\tlabel\na\told\nb\tnew\n", ("model.pooler=median",), "model.pooler"),
-    ("text\tlabel\na\told\nb\tnew\n", ("data.metrics=pearson",), "pearson does not suit"),
-    ("text\tlabel\na\told\nb\tnew\n", ("data.max_length=600",), "lower it"),
-    ("text\tlabel\na\t1\nb\t2\nc\t3\nd\t3\n", ("data.metrics=f1",), "take macro_f1"),
-    ("question\tcontext\nq\tc\n", (), "contains questions, not texts with labels"),
+    ("text\tlabel\na\told\nb\told\nc\told\n", (), "'old'"),  # one class
+    ("text\tlabel\na\told\nb\tnew\tmore\ttabs\n", (), "line 3: "),
+    ("text\tlabel\na\t1.5\nb\tx\n", ("data.labels=numbers", "data.metrics=[]"), "label 'x'"),
+    ("text\tlabel\na\told\nb\tnew\n", ("data.metrics=pearson",), "pearson"),
+    ("text\tlabel\na\told\nb\tnew\n", ("data.max_length=600",), "data.max_length"),
+    ("question\tcontext\nq\tc\n", (), "mine.tsv: "),
 ]
 
 
-@pytest.mark.parametrize(("text", "changes", "message"), TRAIN, ids=[case[2] for case in TRAIN])
+@pytest.mark.parametrize(("text", "changes", "fault"), TRAIN)
 def test_training_data_that_cannot_be_learned(
-    readlet: Run, tiny_encoder: Make, tmp_path: Path, text: str, changes: tuple[str, ...],
-    message: str,
-) -> None:  # fmt: skip
+    readlet: Run,
+    tiny_encoder: Make,
+    tmp_path: Path,
+    text: str,
+    changes: tuple[str, ...],
+    fault: str,
+) -> None:
     data, out = tmp_path / "mine.tsv", tmp_path / "run"
     data.write_text(text)
     words = [f"data.train={data}", "data.dev=", f"model.encoder={tiny_encoder()}", *changes]
     done = readlet("train", "cola", "--out", out, *(w for c in words for w in ("--set", c)))
     assert done.code == 2
-    assert message in done.err
+    assert fault in done.err
     assert len(done.err.strip().splitlines()) == 1
     assert not out.exists()
 
 
 def test_labels_of_dev_that_were_never_trained(
-    readlet: Run, classifier_recipe: Make, labelled_files: Make, tiny_encoder: Make, tmp_path: Path
+    readlet: Run, labelled_files: Make, tiny_encoder: Make, tmp_path: Path
 ) -> None:
     dev = tmp_path / "dev.csv"
     dev.write_text("text,label\nA lamp.,old\nA tower.,tall\n")
@@ -187,7 +176,7 @@ def test_labels_of_dev_that_were_never_trained(
         "train", "sst2", "--out", tmp_path / "r", *(w for c in words for w in ("--set", c))
     )
     assert done.code == 2
-    assert f"{dev}: row '2': label 'tall' is none of the classes ('new', 'old')" in done.err
+    assert f"{dev}: row '2': label 'tall' " in done.err
 
 
 def test_training_reports_balance_and_long_texts(
@@ -205,12 +194,6 @@ def test_training_reports_balance_and_long_texts(
     ]
     done = readlet("train", "cola", "--out", out, *(w for c in words for w in ("--set", c)))
     assert done.code == 0, done.err
-    for expected in (
-        "1 × long text: only its beginning is read",
-        "3 classes in",
-        "imbalanced classes: ",
-        "1 × class with one row: 'long'",
-        "on the held-out texts; the classifier is in",
-    ):
+    for expected in ("1 × long text", "imbalanced classes", "1 × class with one row: 'long'"):
         assert expected in done.err + done.out
     assert json.loads((out / "notes.json").read_text()) != {}

@@ -1,6 +1,5 @@
 """`readlet data check` and `readlet data show`: exit codes, tables, JSON, repair."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -47,16 +46,12 @@ def test_clean_file(readlet: Run, clean: Path) -> None:
     done = readlet("data", "check", clean)
     assert done.code == 0
     assert done.err == ""
-    assert "No problems found." in done.out
     assert "3 on 2 contexts" in done.out
-    assert "1 (33.3%)" in done.out
 
 
 def test_faulty_file(readlet: Run, faulty: Path) -> None:
     done = readlet("data", "check", faulty)
     assert done.code == 1
-    assert "Problems found" in done.out
-    assert "misplaced answer" in done.out
     # Three findings per kind are shown by default, all of them with --list.
     assert [f"shift-{n}" in done.out for n in range(5)] == [True, True, True, False, False]
     listed = readlet("data", "check", faulty, "--list")
@@ -64,12 +59,7 @@ def test_faulty_file(readlet: Run, faulty: Path) -> None:
     assert listed.code == 1
 
 
-def test_json(readlet: Run, clean: Path, faulty: Path) -> None:
-    done = readlet("data", "check", clean, "--json")
-    assert done.code == 0
-    assert done.json()["wrong"] is False
-    assert done.json()["files"][0]["questions"] == 3
-
+def test_json(readlet: Run, faulty: Path) -> None:
     done = readlet("data", "check", faulty, "--json")
     assert done.code == 1
     (file,) = done.json()["files"]
@@ -84,14 +74,6 @@ def test_json(readlet: Run, clean: Path, faulty: Path) -> None:
         "space around answer": 1,
         "repeated question": 1,
     }
-
-
-def test_same_context_in_two_files(readlet: Run, tmp_path: Path, clean: Path) -> None:
-    copy = tmp_path / "copy.jsonl"
-    write_examples(copy, read_examples(clean))
-    done = readlet("data", "check", clean, copy, "--json")
-    assert done.code == 1
-    assert [file["problems"] for file in done.json()["files"]] == [{}, {"text in two files": 2}]
 
 
 @pytest.mark.parametrize("name", ["fixed.json", "fixed.jsonl.gz"])
@@ -118,38 +100,6 @@ def test_fix(readlet: Run, tmp_path: Path, faulty: Path, name: str) -> None:
     assert by_id["shift-4"].answers == (Span(33, "Ada Brook"),)
 
 
-def test_fix_reports_what_it_did(readlet: Run, tmp_path: Path, faulty: Path) -> None:
-    done = readlet("data", "check", faulty, "--fix", tmp_path / "out.json")
-    shown = " ".join(done.out.split())
-    assert (
-        "changed: 5 × answer moved to the nearest place (shift-0, shift-1, shift-2 and 2 more)"
-        in shown
-    )
-    assert "dropped: 1 × empty question (blank)" in shown
-
-
-def test_fix_takes_one_file(readlet: Run, tmp_path: Path, clean: Path, faulty: Path) -> None:
-    done = readlet("data", "check", clean, faulty, "--fix", tmp_path / "out.json")
-    assert (done.code, done.out) == (2, "")
-    (line,) = done.err.splitlines()
-    assert line.startswith("readlet: --fix repairs one file at a time; ")
-    assert not (tmp_path / "out.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("out", "fault"),
-    [("out.txt", "end the name in .json, .jsonl, .csv"), ("absent/out.json", "its folder")],
-)
-def test_the_target_is_checked_first(readlet: Run, tmp_path: Path, out: str, fault: str) -> None:
-    """Before the file is read, which may take long."""
-    for command in (["check", "absent.json", "--fix"], ["unanswerable", "absent.json", "--out"]):
-        done = readlet("data", *command, tmp_path / out)
-        assert (done.code, done.out) == (2, "")
-        (line,) = done.err.splitlines()
-        assert line.startswith(f"readlet: {tmp_path / out}: ")
-        assert fault in line
-
-
 def test_column(readlet: Run, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("id,question,passage,answer\n1,Who?,Nobody came.,Nobody\n")
@@ -162,41 +112,11 @@ def test_show(readlet: Run, clean: Path) -> None:
     assert done.code == 0
     assert "lit by [Ada Brook] in 1881" in " ".join(done.out.split())
     assert "Cape Wick · en" in done.out
-    assert "Ada Brook | Ada Brook in 1881" in done.out
     assert "lamp-2" not in done.out
-
-
-def test_show_by_id(readlet: Run, clean: Path) -> None:
     done = readlet("data", "show", clean, "--id", "lamp-2")
     assert "Who sold the oil?" in done.out
     assert "no answer in this passage" in done.out
     assert "lamp-1" not in done.out
-
-
-def test_show_reports_missing_ids(readlet: Run, clean: Path) -> None:
-    words = ("--id", "lamp-9", "--id", "lamp-2", "--id", "[b]", "--id", "lamp-9")
-    done = readlet("data", "show", clean, *words)
-    assert done.code == 2
-    assert "Who sold the oil?" in done.out
-    message = f"{clean}: no id 'lamp-9', '[b]'; check the ids given with --id"
-    assert done.err == f"readlet: {message}\n"
-
-
-def test_show_all_questions_of_an_id(readlet: Run, tmp_path: Path, sound: list[Example]) -> None:
-    """All questions with a repeated id are shown, and no other question is suppressed."""
-    path = tmp_path / "twice.json"
-    write_examples(path, [sound[0], replace(sound[0], question="Who came?"), sound[2]])
-    shown = readlet("data", "show", path, "--id", "lamp-1", "--id", "puente-1").out
-    for question in ("Who lit the lamp?", "Who came?", "¿Cuándo se abrió?"):
-        assert question in shown
-
-
-def test_nothing_to_show(readlet: Run, tmp_path: Path) -> None:
-    path = tmp_path / "none.json"
-    write_examples(path, [])
-    done = readlet("data", "show", path)
-    message = f"{path}: nothing to show; check how the file was created"
-    assert (done.code, done.err) == (2, f"readlet: {message}\n")
 
 
 def test_show_sentences(readlet: Run, tmp_path: Path) -> None:
@@ -250,10 +170,3 @@ def test_an_unpaired_surrogate_is_found_and_repaired(
     assert readlet_process("data", "check", path, "--fix", out).code == 0
     (fixed,) = read_examples(out)
     assert (fixed.question, fixed.context) == ("What?", "Half .")
-
-
-def test_nothing_but_json_on_standard_output(readlet_process: Run, faulty: Path) -> None:
-    done = readlet_process("data", "check", faulty, "--json")
-    assert done.code == 1
-    assert done.err == ""
-    assert json.loads(done.out)["files"][0]["questions"] == 15

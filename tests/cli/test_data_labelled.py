@@ -33,15 +33,6 @@ def faulty(tmp_path: Path) -> Path:
     return path
 
 
-def test_clean_file(readlet: Run, clean: Path) -> None:
-    done = readlet("data", "check", clean, *NAMED)
-    assert (done.code, done.err) == (0, "")
-    shown = " ".join(done.out.split())
-    assert "texts 30" in shown
-    assert "2 classes in 30 rows: neg 10 (33.3%), pos 20 (66.7%)" in shown
-    assert "No problems found." in shown
-
-
 def test_faulty_file(readlet: Run, faulty: Path) -> None:
     done = readlet("data", "check", faulty, *NAMED, "--json")
     assert done.code == 1
@@ -61,35 +52,6 @@ def test_faulty_file(readlet: Run, faulty: Path) -> None:
     assert file["label_shares"]["neg"] == pytest.approx(11 / 36)
     shown = " ".join(readlet("data", "check", faulty, *NAMED, "--list").out.split())
     assert "[/odd] 1 (2.8%)" in shown
-    assert "4 cells under 3 column names" in shown
-    assert "unlabelled 1 texts; usable for predictions, not for training" in shown
-
-
-def test_one_class(readlet: Run, tmp_path: Path) -> None:
-    path = tmp_path / "one.csv"
-    path.write_text("text,label\na,1\nb,1\n")
-    done = readlet("data", "check", path)
-    assert done.code == 1
-    assert "only one class" in done.out
-
-
-def test_the_same_text_in_two_files(readlet: Run, tmp_path: Path, clean: Path) -> None:
-    copy = tmp_path / "copy.parquet"
-    pytest.importorskip("pyarrow")
-    assert readlet("data", "convert", clean, "--out", copy, *NAMED).code == 0
-    done = readlet("data", "check", clean, copy, "--json", *NAMED)
-    assert done.code == 2  # the copy has the usual names
-    done = readlet("data", "check", clean, copy, "--json")
-    assert done.code == 1
-    assert [f["problems"] for f in done.json()["files"]] == [{}, {"text in two files": 30}]
-
-
-def test_show(readlet: Run, tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("text,second,label\na [/b] day,Why?,[pos]\nno label,Why?,\n")
-    shown = readlet("data", "show", path).out
-    assert "[pos]  a [/b] day\n   Why?" in shown
-    assert "unlabelled  no label" in shown
 
 
 def test_convert(readlet: Run, tmp_path: Path, clean: Path) -> None:
@@ -97,7 +59,6 @@ def test_convert(readlet: Run, tmp_path: Path, clean: Path) -> None:
     cola.write_text('a\t1\t\tA "good one.\n')
     done = readlet("data", "convert", clean, "--out", tmp_path / "clean.tsv", *NAMED)
     assert (done.code, done.err) == (0, "")
-    assert f"Wrote {tmp_path / 'clean.tsv'}: 30 texts." in done.out
     done = readlet("data", "convert", tmp_path / "clean.tsv", cola, "--out", out, "--json")
     assert done.json() == {"texts": 31, "unlabelled": 0, "repeated_ids": 0}
     found = read_labelled(out)
@@ -122,8 +83,6 @@ def test_split(readlet: Run, tmp_path: Path) -> None:
     path.write_text("text,label\n" + "\n".join(rows) + "\n")
     done = readlet("data", "split", path, "--out", out, "--parts", "train=0.7,dev=0.3")
     assert (done.code, done.err) == (0, "")
-    assert f"Wrote {out / 'train.csv'}: " in done.out
-    assert " texts (" in done.out
     train, dev = (read_labelled(out / name) for name in ("train.csv", "dev.csv"))
     assert len(train) + len(dev) == 61
     assert sorted(s.id for s in train + dev) == sorted(str(n) for n in range(1, 62))
@@ -133,29 +92,3 @@ def test_split(readlet: Run, tmp_path: Path) -> None:
     again = readlet("data", "split", path, "--out", tmp_path / "b", "--json")
     assert sum(part["texts"] for part in again.json()["parts"]) == 61
     assert "questions" not in again.json()["parts"][0]
-
-
-def test_too_few_texts_to_split(readlet: Run, tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("text,label\nfine,1\nFine,0\nfine ,1\n")
-    done = readlet("data", "split", path, "--out", tmp_path / "parts")
-    assert done.code == 2
-    assert "1 different texts for 3 parts; give more data or fewer parts: the same text" in done.err
-    assert not (tmp_path / "parts").exists()
-
-
-def test_texts_are_not_repaired(readlet: Run, tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"text": "a", "label": 1}\n')
-    done = readlet("data", "check", path, "--fix", tmp_path / "out.csv")
-    assert (done.code, done.out) == (2, "")
-    assert "contains texts with labels; correct the rows that `readlet data check`" in done.err
-    assert [p.name for p in tmp_path.iterdir()] == ["rows.jsonl"]
-
-
-def test_unanswerable_needs_questions(readlet: Run, tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("text,label\na,1\nb,0\n")
-    done = readlet("data", "unanswerable", path, "--out", tmp_path / "out.jsonl")
-    assert done.code == 2
-    assert "contains texts, not questions; give question data" in done.err

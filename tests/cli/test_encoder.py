@@ -1,7 +1,6 @@
 """The commands with encoder readers."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,41 +108,3 @@ def test_an_encoder_reader_is_a_start_and_a_teacher(
     done = readlet("train", "tiny", *words, "--out", tmp_path / "taught")
     assert done.code == 0, done.err
     assert Reader.load(tmp_path / "taught").recipe.training.teacher == (str(folder),)
-
-
-@pytest.mark.parametrize(
-    ("changes", "fault"),
-    [
-        (["data.overlap=60"], "data.overlap must be smaller than data.max_context"),
-        (["data.max_context=4000"], "data.max_context: a window takes 4053 tokens"),
-        (["model.mix=lust"], "model.mix"),
-        (["model.encoder=./missing"], "./missing: no such folder"),
-    ],
-)
-def test_bad_recipes_are_one_line(
-    readlet: Run,
-    encoder_recipe: Callable[..., Any],
-    tmp_path: Path,
-    changes: list[str],
-    fault: str,
-) -> None:
-    words = [word for change in changes for word in ("--set", change)]
-    given = [*changes_of(encoder_recipe("bert")), *words]
-    done = readlet("train", "encoder", *given, "--out", tmp_path / "run")
-    assert done.code == 2
-    assert fault in done.err
-    assert "Traceback" not in done.err
-    assert len(done.err.strip().splitlines()) == 1
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_damaged_reader_is_one_line(
-    readlet: Run, encoder_reader: Trained, tmp_path: Path
-) -> None:
-    folder = shutil.copytree(encoder_reader("bert")[0], tmp_path / "copy")
-    (folder / "encoder.json").write_text('{"config": {}}')
-    (tmp_path / "text.txt").write_text("Ada lit it.")
-    done = readlet("ask", "Who?", tmp_path / "text.txt", "--reader", folder)
-    assert done.code == 2
-    assert f"{folder / 'encoder.json'}: is damaged" in done.err
-    assert "Traceback" not in done.err

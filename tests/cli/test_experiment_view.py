@@ -7,9 +7,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from readlet.cli import experiment_view as module
-from readlet.cli.experiment_view import GridView, show_trial
+from readlet.cli.experiment_view import GridView
 from readlet.experiments.grid import Grid, expand
-from readlet.experiments.search import TrialReport
 from readlet.experiments.spec import Table
 
 
@@ -46,12 +45,3 @@ def test_the_live_table_begins_with_the_current_run(
     assert "EM 50.00, F1 60.00" in status + title
     assert row.split() == ["rate", "1", "·", "60.0", "at", f"1/{run.recipe.training.epochs}"]
     assert other.split() == ["rate", "2", "·", "·"]
-
-
-def test_a_trial_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    console = Console(file=io.StringIO(), width=20)
-    monkeypatch.setattr(module, "CONSOLE", console)
-    with console.capture() as captured:
-        show_trial(TrialReport(3, 20, {"model.kernel": 4}, "invalid recipe (model.kernel: odd)"))
-    expected = "trial 3 of 20: model.kernel=4: invalid recipe (model.kernel: odd)\n"
-    assert captured.get() == expected

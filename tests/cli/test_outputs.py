@@ -9,26 +9,21 @@ import pytest
 
 from readlet.data import write_examples
 from readlet.engine.loop import TrainingLoop
-from readlet.inference.classifier import Classifier
 from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel
-from readlet.types import Example, Sentence, Span
+from readlet.types import Example, Span
 
 Run = Callable[..., Any]
 
 LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881."
 # OUT is the output; the other words in capitals are files of `world`.
 FILES = {
-    "convert": ("data convert DATA.jsonl MORE.jsonl --out OUT", ("DATA.jsonl", "MORE.jsonl")),
     "predict": ("predict READER DATA.jsonl --out OUT", ("DATA.jsonl", "READER/config.json")),
-    "evaluate": ("evaluate READER DATA.jsonl --save-predictions OUT", ("DATA.jsonl",)),
-    "classify": ("classify CLASSIFIER TEXTS.tsv --out OUT", ("CLASSIFIER/config.json",)),
     "augment": ("augment DATA.jsonl --to es --out OUT", ("DATA.jsonl",)),
     "merge": ("vectors merge es=ES.vec en=EN.vec --out OUT", ("ES.vec", "EN.vec")),
 }
 FOLDERS = {
     "train": "train tiny --out OUT --set training.teacher=READER",
-    "export": "export READER --onnx --out OUT",
     "slim": "slim READER --out OUT --words 2",
     "experiment": "experiment run TABLE.toml --out OUT --set training.teacher=READER",
     "search": "experiment search TABLE.toml --out OUT --set training.teacher=READER",
@@ -60,19 +55,15 @@ class World(NamedTuple):
 def inputs(
     tmp_path_factory: pytest.TempPathFactory,
     random_reader: Callable[..., Reader],
-    trained_classifier: Callable[..., tuple[Path, Classifier]],
     few_questions: Path,
     small_table: str,
 ) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     answered = Example("1", "Who lit it?", LAMP, (Span(33, "Ada Brook"),))
     write_examples(folder / "DATA.jsonl", [answered])
-    write_examples(folder / "MORE.jsonl", [Example("2", "Who paid?", LAMP, is_impossible=True)])
-    (folder / "TEXTS.tsv").write_text(f"text\tlabel\n{LAMP}\told\nFog came.\tnew\n")
     (folder / "ES.vec").write_text("faro 1 2\nmar 3 1\n")
     (folder / "EN.vec").write_text("lamp 1 2\nsea 1 3\n")
     random_reader(LAMP).save(folder / "READER")
-    trained_classifier()[1].save(folder / "CLASSIFIER")
     table = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
     table = table.replace('"no match" = { model.match_features = false }', "")
     files = f'data.train = ["{few_questions}"]\ndata.dev = "{few_questions}"\ndata.max_context'
@@ -98,7 +89,6 @@ def rejected(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Pa
         before = world.state()
         with monkeypatch.context() as trap:
             trap.setattr(Example, "__init__", worked)
-            trap.setattr(Sentence, "__init__", worked)
             trap.setattr(TrainedModel, "__post_init__", worked)
             trap.setattr(TrainingLoop, "run", worked)
             done = world.readlet(*world.words(line, out))
@@ -152,10 +142,3 @@ def test_a_folder_of_ones_own_runs_is_continued(world: World) -> None:
         done = world.readlet(*world.words(line.replace(" --set training.teacher=READER", ""), out))
         assert done.code == 0, done.err
     assert out.is_symlink()
-
-
-def test_a_report_elsewhere_is_replaced_on_request_only(world: World) -> None:
-    runs, report = world.folder / "runs", f"experiment report TABLE.toml --out {world.folder}/runs"
-    assert world.readlet(*world.words("experiment run TABLE.toml --out OUT", runs)).code == 0
-    words = world.words(f"{report} --to OUT", world.folder / "docs")
-    assert [world.readlet(*words, *more).code for more in ((), (), ("--overwrite",))] == [0, 2, 0]
