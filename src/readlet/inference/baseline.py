@@ -1,12 +1,11 @@
 """The lexical baseline: no training, no model, a lower bound to compare readers with.
 
 The best sentence has the largest overlap with the words of the question, weighted by idf. The
-answer is the span of that sentence that fits the type of the question (a date for "when") and is
-nearest to the shared words.
+answer is the run of its other words, function words aside, that is nearest to the shared ones;
+numbers answer "when" and "how many", capitalised words "who" and "where".
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from readlet.inference.inputs import (
     OptionKeywords,
     as_examples,
 )
-from readlet.text.languages import FUNCTION_WORDS
+from readlet.text.languages import LANGUAGES_OF_WORD
 from readlet.text.words import SENTENCE_ENDS, word_spans
 from readlet.types import Candidate, Prediction
 
@@ -31,38 +30,16 @@ from readlet.types import Candidate, Prediction
 # Low on purpose: a higher threshold gains points only by abstaining on nearly every question.
 MIN_COVERAGE = 0.2
 
-_FUNCTION = frozenset().union(*FUNCTION_WORDS.values()) | frozenset(
-    "a an i do does did has have had been will would can could its their he she they we you or but "
-    "not also into than then there these those when who how what why where".split()
-)
-_MONTHS = frozenset(
-    "january february march april may june july august september october november december "
-    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
-    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre "
-    "januar februar märz juni juli oktober dezember".split()
-)
-_NUMBERS = frozenset(
-    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty "
-    "sixty seventy eighty ninety hundred thousand million billion half dozen "
-    "dos tres cuatro cinco seis siete ocho nueve diez deux trois quatre cinq sept huit neuf dix "
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf mil cent mille tausend".split()
-)
-_REASON = frozenset(
-    "because since to so due owing porque para debido parce pour car weil da um".split()
-)
-_MANNER = frozenset("by with through using mediante con par avec en durch mit indem".split())
-_PLACE = frozenset("in at from near to into around on en desde à dans de bei aus nach".split())
-_JOINS_NAMES = frozenset("of de la von der du del and &".split())
-# "What year" means when, "which city" means where.
-_ASKED_KIND = {
-    "when": "year date century month day decade año siglo année siècle jahr jahrhundert",
-    "where": "city country town place continent region ciudad país ville pays stadt land ort",
-    "who": "person scientist man woman king queen inventor engineer author",
-    "how many": "number percentage percent share height length distance age",
+_SHORT = 0.5  # added for a run of at most four words: answers are short
+_FITS = 2.0  # added for a run of words that fit the type of the question
+_KINDS: dict[str, Callable[[str], bool]] = {
+    "when": lambda word: word[0].isdigit(),
+    "how many": lambda word: word[0].isdigit(),
+    "who": lambda word: word[0].isupper(),
+    "where": lambda word: word[0].isupper(),
 }
 # Longer sentences are cut: the time for a sentence grows faster than its length.
 _MAX_SENTENCE = 500
-_YEAR = re.compile(r"1\d{3}s?|20\d\ds?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +105,8 @@ def _stem(word: str) -> str:
 
 def _answers(question: str, passage: _Passage, n_best: int) -> tuple[tuple[Candidate, ...], float]:
     """The best answers, and the share of the question's weight that the best sentence has."""
-    question = normalize("NFC", question)
+    question, kind = normalize("NFC", question), question_type(question)
     asked = _weights(question, passage)
-    kind = _kind(question)
     total = sum(asked.values())
     found: list[tuple[float, range]] = []
     coverage = 0.0
@@ -140,8 +116,13 @@ def _answers(question: str, passage: _Passage, n_best: int) -> tuple[tuple[Candi
         overlap = sum(weight for stem, weight in asked.items() if stem in matched)
         coverage = max(coverage, overlap / total if total else 0.0)
         shared = [(i, asked[passage.stems[i]]) for i in sentence if passage.stems[i] in asked]
-        for span, prior in _candidates(kind, sentence, passage, asked):
-            found.append((overlap + prior + _nearness(span, shared), span))
+        runs = [
+            (_SHORT * (len(run) <= 4), run)
+            for run in _runs(sentence, passage, asked, lambda _: True)
+        ]
+        if kind in _KINDS:
+            runs += [(_FITS, run) for run in _runs(sentence, passage, asked, _KINDS[kind])]
+        found += [(overlap + prior + _nearness(run, shared), run) for prior, run in runs]
     return _n_best(found, passage, n_best), coverage
 
 
@@ -156,77 +137,33 @@ def _weights(question: str, passage: _Passage) -> dict[str, float]:
     return {
         _stem(word): math.log1p(count / in_sentences.get(_stem(word), 0.5))
         for word in words
-        if word not in _FUNCTION and word[0].isalnum()
+        if word not in LANGUAGES_OF_WORD and word[0].isalnum()
     }
-
-
-def _kind(question: str) -> str:
-    kind = question_type(question)
-    if kind in ("what", "which"):
-        first = question.casefold().split()[:4]
-        for asked, nouns in _ASKED_KIND.items():
-            if any(word.strip("¿?,") in nouns.split() for word in first):
-                return asked
-    return kind
-
-
-def _candidates(
-    kind: str, sentence: range, passage: _Passage, asked: dict[str, float]
-) -> Iterator[tuple[range, float]]:
-    """Spans of a sentence that could answer this type of question, each with a prior."""
-    words = passage.words
-    if kind in ("why", "how"):
-        markers = _REASON if kind == "why" else _MANNER
-        for i in sentence:
-            if words[i].casefold() in markers:
-                piece = _clause(i + 1, sentence, words)
-                if len(piece) > 1:
-                    yield piece, 1.5
-    tests: dict[str, Callable[[str], bool]] = {
-        "when": lambda word: bool(_YEAR.fullmatch(word)) or word.casefold() in _MONTHS,
-        "how many": lambda word: word[0].isdigit() or word.casefold() in _NUMBERS,
-        "who": lambda word: word[0].isupper(),
-        "where": lambda word: word[0].isupper(),
-    }
-    test = tests.get(kind)
-    if test is not None:
-        for run in _runs(sentence, words, test, asked):
-            before = words[run.start - 1].casefold() if run.start > sentence.start else ""
-            opens = run.start == sentence.start and len(run) == 1  # always capitalised there
-            yield run, 2.0 - opens + (kind == "where" and before in _PLACE)
-    for run in _runs(sentence, words, lambda word: word.casefold() not in _FUNCTION, asked):
-        yield run, 0.5 * (len(run) <= 4)
 
 
 def _runs(
-    sentence: range, words: Sequence[str], test: Callable[[str], bool], asked: dict[str, float]
+    sentence: range, passage: _Passage, asked: dict[str, float], fitting: Callable[[str], bool]
 ) -> Iterator[range]:
-    """Maximal runs of matching words that are not in the question."""
-    first = None
-    for i in (*sentence, sentence.stop):
-        fits = (
-            i < sentence.stop
-            and words[i][0].isalnum()
-            and _stem(words[i]) not in asked
-            and (test(words[i]) or (first is not None and _joins(i, sentence, words, test)))
-        )
-        if fits and first is None:
-            first = i
-        elif not fits and first is not None:
-            yield range(first, i)
-            first = None
+    """Runs of content words that fit and are not in the question; one other word may join two."""
+
+    def is_content(i: int) -> bool:
+        word = passage.words[i]
+        is_new = word[0].isalnum() and passage.stems[i] not in asked
+        return is_new and word.casefold() not in LANGUAGES_OF_WORD and fitting(word)
+
+    chosen = [i for i in sentence if is_content(i)]
+    while chosen:
+        count = 1
+        while count < len(chosen) and _are_joined(*chosen[count - 1 : count + 1], passage):
+            count += 1
+        yield range(chosen[0], chosen[count - 1] + 1)
+        chosen = chosen[count:]
 
 
-def _joins(i: int, sentence: range, words: Sequence[str], test: Callable[[str], bool]) -> bool:
-    """A function word inside a name: University *of* Paris."""
-    return words[i] in _JOINS_NAMES and i + 1 < sentence.stop and test(words[i + 1])
-
-
-def _clause(first: int, sentence: range, words: Sequence[str]) -> range:
-    stop = first
-    while stop < sentence.stop and words[stop] not in ",;:.!?()" and stop - first < 12:
-        stop += 1
-    return range(first, stop)
+def _are_joined(one: int, other: int, passage: _Passage) -> bool:
+    """Neighbours, or with one word between them: University *of* Paris."""
+    between = passage.words[one + 1 : other]
+    return other - one <= 2 and all(word.casefold() in LANGUAGES_OF_WORD for word in between)
 
 
 def _nearness(span: range, shared: Sequence[tuple[int, float]]) -> float:
