@@ -154,7 +154,7 @@ def _runs(
     chosen = [i for i in sentence if is_content(i)]
     while chosen:
         count = 1
-        while count < len(chosen) and _are_joined(*chosen[count - 1 : count + 1], passage):
+        while count < len(chosen) and _are_joined(chosen[count - 1], chosen[count], passage):
             count += 1
         yield range(chosen[0], chosen[count - 1] + 1)
         chosen = chosen[count:]
