@@ -305,7 +305,8 @@ def _evict(cache: Path) -> None:
 def _code_version() -> str:
     """Digest of the code that reads and encodes, and of the version of `regex`."""
     package = Path(__file__).parent.parent
-    rooms = [path for room in ("text", "data") for path in (package / room).rglob("*.py")]
+    rooms = [path for room in ("text", "data") for path in (package / room).iterdir()]
+    rooms = [path for path in rooms if path.suffix in (".py", ".json")]
     digest = hashlib.sha256(regex.__version__.encode())
     for path in sorted([*rooms, package / "types.py"]):
         digest.update(path.read_bytes())
