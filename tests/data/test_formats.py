@@ -27,14 +27,6 @@ def test_wrong_suffix_works(
     assert list(read(tmp_path / renamed)) == sound
 
 
-def test_csv_under_a_json_name(tmp_path: Path) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text("question,context\nWho?,Nobody came.\n")
-    (example,) = read(path)
-    assert isinstance(example, Example)
-    assert (example.question, example.context) == ("Who?", "Nobody came.")
-
-
 def test_rows_that_contain_squad_json_are_still_rows(tmp_path: Path) -> None:
     example = Example(
         "1", 'What does "data": [ mean?', 'It says "data": [1].', (Span(8, '"data"'),)
@@ -127,21 +119,6 @@ def test_failed_reading_leaves_no_output(tmp_path: Path, sound: list[Example]) -
         with pytest.raises(ReadletError, match="broke off"):
             write_examples(tmp_path / name, failing())  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["out.txt", "out", "out.json.zip", "out.gz"])
-def test_unknown_suffix_is_not_written(tmp_path: Path, sound: list[Example], name: str) -> None:
-    with pytest.raises(ReadletError, match=r"end the name in \.json, \.jsonl, \.csv"):
-        write_examples(tmp_path / name, sound)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("text", ["17", '"words"', "  \n"])
-def test_unknown_content(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "odd.json"
-    path.write_text(text)
-    with pytest.raises(ReadletError, match=r"odd\.json: starts with .*; give SQuAD JSON"):
-        list(read(path))
 
 
 def brute_nearest(context: str, span: Span) -> Span | None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from readlet.data import read, read_examples, read_sentences
+from readlet.data import read, read_sentences
 from readlet.data.sources import task_of
 from readlet.errors import ReadletError
 from readlet.types import Sentence
@@ -77,16 +77,3 @@ def test_other_labels_are_another_task(tmp_path: Path) -> None:
     path.write_text(SST2 + "\n\n")  # blank lines are no rows
     assert task_of(path) == "sst2"
     assert [row.label for row in read_sentences(path)] == ["0", "1"]
-
-
-def test_sentences_are_not_questions(tmp_path: Path) -> None:
-    path = tmp_path / "dev.tsv"
-    path.write_text(SST2)
-    with pytest.raises(ReadletError, match="contains texts, not questions"):
-        list(read_examples(path))
-    path.write_text(
-        '{"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "i","question": "q"}]}]}]}'
-    )
-    assert task_of(path) is None
-    with pytest.raises(ReadletError, match="contains questions, not texts"):
-        list(read_sentences(path))

@@ -58,12 +58,6 @@ def test_unknown_split_or_name(folder: Path, name: str, fault: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_damaged_file_in_a_folder(folder: Path) -> None:
-    (folder / "train.jsonl").write_text('{"question": "Q", "context": "C"}\n{"quest')
-    with pytest.raises(ReadletError, match="check NAME and SPLIT in hub:NAME@SPLIT, its files"):
-        list(read(f"hub:{folder}@train"))
-
-
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)  # makes the import fail
     with pytest.raises(ReadletError, match=r"hub:x@y: needs `datasets`; .*pip install .*\[hub\]"):

@@ -108,25 +108,3 @@ def test_every_truncated_document_is_an_error() -> None:
     for end in range(1, len(text)):
         with pytest.raises(ReadletError, match=r"some\.json: line 1, column \d+: .+; .+"):
             streamed(text[:end], 4)
-
-
-def test_definite_error_is_reported_without_reading_on() -> None:
-    def chunks() -> Iterator[str]:
-        yield '{"data": [{"a": oops, "b": "' + "x" * 100
-        raise AssertionError("read on after a definite error")
-
-    with pytest.raises(ReadletError, match="line 1, column 17: Expecting value"):
-        list(ListStream(FILE, chunks(), "data"))
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ('{"data": [' + "[" * 100_000, "nested too deeply"),
-        ('{"data": [{"n": ' + "1" * 5000 + "}]}", "too many digits"),
-        ('{"x": {"data": [1]}}', "no list 'data'"),
-    ],
-)
-def test_strange_documents(text: str, fault: str) -> None:
-    with pytest.raises(ReadletError, match=fault):
-        streamed(text, 10_000)

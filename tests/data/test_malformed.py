@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from readlet.data import read, read_examples
-from readlet.data.check import ReadableItems, check
+from readlet.data.check import check
 from readlet.data.faults import Fault
 from readlet.data.repair import repair_file
 from readlet.errors import InputError, ReadletError
@@ -41,17 +41,6 @@ def test_jsonl(tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     places = ["line 2, column 1", "line 4", "line 5", "line 6", "line 8, answer 1"]
     assert read_both(path) == (["1", "7", "9"], places)
-
-
-@pytest.mark.parametrize(
-    "first", ["garbage", '{"question": "Q', '{"id": "1"}', "# note, of export"]
-)
-def test_the_first_line_of_jsonl_may_be_malformed(tmp_path: Path, first: str) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text("\n".join([first, GOOD % 2, GOOD % 3]))
-    ids, places = read_both(path)
-    assert ids == ["2", "3"]
-    assert [place[:6] for place in places] == ["line 1"]
 
 
 CSV = "id,question,context,answer\n"
@@ -88,12 +77,6 @@ def test_lines_are_read_again_up_to_a_limit(
     path = tmp_path / "rows.csv"
     path.write_text(CSV + '1,"a,b,b\n' + "2,a,b,b\n" * 40)
     assert read_both(path) == (["2"] * 15, ["line 2 and the next 25"])
-
-
-def test_row_numbers_do_not_depend_on_other_rows(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("question,context,answer\nWho?\nWho?,Ada came.,Ada\n")
-    assert read_both(path) == (["2"], ["line 2"])
 
 
 def test_squad(tmp_path: Path) -> None:
@@ -142,24 +125,6 @@ def test_parquet_rows_with_nulls(tmp_path: Path) -> None:
     assert read_both(path) == (["1", "4"], ["row 2", "row 3"])
 
 
-def test_glue(tmp_path: Path) -> None:
-    path = tmp_path / "dev.tsv"
-    path.write_text("a\t1\t\tfine\na\t1\tfine\na\t2\t\tbad\na\t0\t*\tbad\n")
-    assert read_both(path) == (["1", "4"], ["line 2", "line 3"])
-
-
-def test_hub(tmp_path: Path) -> None:
-    pytest.importorskip("datasets")
-    arrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    table = arrow.table({"question": ["Who?", None], "context": ["Ada came.", "c"]})
-    parquet.write_table(table, tmp_path / "validation.parquet")
-    faults: list[InputError] = []
-    items = read(f"hub:{tmp_path}@validation", on_fault=faults.append)
-    assert ([item.id for item in items], [e.place for e in faults]) == (["1"], ["row 2"])
-
-
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [
@@ -182,55 +147,6 @@ def test_what_ends_early_is_one_finding(
     assert fault in reason
 
 
-def test_a_missing_column_is_one_error(tmp_path: Path) -> None:
-    """Not one for each of a million rows."""
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"ask": "Who?", "context": "c"}\n' * 5)
-    with pytest.raises(
-        ReadletError, match=r"line 1: no column 'question' .*--column question=NAME"
-    ):
-        check([str(path)])
-
-
-def test_another_encoding_is_one_error(tmp_path: Path) -> None:
-    """All of the text would be wrong, not only the rows after the first accent."""
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes((GOOD % 1 + "\n").encode() + (GOOD % "é").encode("latin-1"))
-    with pytest.raises(ReadletError, match=r"looks like cp1252; .*--encoding cp1252"):
-        list(ReadableItems(str(path)))
-
-
-def test_check_and_repair(readlet: Callable[..., Any], tmp_path: Path) -> None:
-    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
-    path.write_text(CSV + "1,Who?,Ada came.,Ada\n" + "x\n" * 5 + "7,Who?,Bob came.,bob\n")
-    done = readlet("data", "check", path)
-    assert done.code == 1
-    assert [f"line {n} " in done.out for n in range(3, 8)] == [True] * 3 + [False] * 2
-    listed = readlet("data", "check", path, "--list").out
-    assert all(f"line {n} " in listed for n in range(3, 8))
-    (file,) = readlet("data", "check", path, "--json").json()["files"]
-    assert file["problems"] == {"malformed row": 5, "answer in another case": 1}
-    assert file["findings"][0] == {
-        "problem": "malformed row",
-        "wrong": True,
-        "id": "line 3",
-        "detail": "1 cells under 4 column names; check its quotes and separators",
-    }
-    fixed = readlet("data", "check", path, "--fix", out, "--json")
-    assert fixed.code == 1
-    assert fixed.json()["fixed"] == {
-        "written": 2,
-        "changed": {
-            "answer written in the case of the context": ["7"],
-            "answer without offset placed at its only occurrence": ["7"],
-        },
-        "dropped": {"malformed row": [f"line {n}" for n in range(3, 8)]},
-    }
-    texts = [example.answers[0].text for example in read_examples(out)]
-    assert texts == ["Ada", "Bob"]
-    assert readlet("data", "check", out).code == 0
-
-
 @pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.json", "out.parquet"])
 def test_unlabelled_questions_are_kept(
     readlet: Callable[..., Any], tmp_path: Path, name: str
@@ -250,10 +166,3 @@ def test_unlabelled_questions_are_kept(
         ("Who?", False, False),
         ("When?", False, False),
     ]
-
-
-def test_a_flag_that_contradicts_no_answers_is_still_reported(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"question": "Q", "context": "c", "answers": [], "is_impossible": false}\n')
-    (file,) = check([str(path)]).files
-    assert file.counts() == {Fault.FLAG: 1}

@@ -212,44 +212,9 @@ def test_duplicate_ids() -> None:
     assert dict(changes.changed) == {"duplicate id renamed": ["g"]}
 
 
-def test_many_equal_ids_take_linear_time() -> None:
-    asked = []
-
-    class Identity(str):
-        """Counts the ids that are tried."""
-
-        __slots__ = ()
-
-        def __format__(self, spec: str) -> str:
-            asked.append(self)
-            return str(self)
-
-    examples = [replace(GOOD, id=Identity("g"), question=f"Which {n}?") for n in range(300)]
-    written, _ = repaired(*examples)
-    assert [example.id for example in written] == ["g", *(f"g-{n}" for n in range(2, 301))]
-    assert len(asked) == 299
-
-
 def test_repair_of_a_file_onto_itself(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     write_examples(path, [replace(GOOD, answers=(Span(0, "kiln"),)), replace(GOOD, id="h")])
     changes = repair_file(str(path), path)
     assert changes.written == 2
     assert [example.answers[0].start for example in read_examples(path)] == [4, 15]
-
-
-def test_failing_source_leaves_no_output(tmp_path: Path) -> None:
-    source, out = tmp_path / "data.jsonl", tmp_path / "out.json"
-    write_examples(source, [GOOD])
-    source.write_bytes(source.read_bytes() + b"\xff")
-    with pytest.raises(ReadletError, match="not UTF-8 text"):
-        repair_file(str(source), out)
-    assert list(tmp_path.iterdir()) == [source]
-
-
-def test_sentences_are_not_repaired(tmp_path: Path) -> None:
-    source = tmp_path / "dev.tsv"
-    source.write_text("sentence\tlabel\nfine\t1\n")
-    with pytest.raises(ReadletError, match="contains texts with labels"):
-        repair_file(str(source), tmp_path / "out.json")
-    assert list(tmp_path.iterdir()) == [source]
