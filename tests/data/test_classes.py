@@ -45,7 +45,7 @@ def test_a_scale_has_no_classes() -> None:
 
 def test_one_class_is_an_error() -> None:
     require_classes("a.csv", class_balance(rows("x", "y")))
-    with pytest.raises(ReadletError, match="a.csv: .*'x'"):
+    with pytest.raises(ReadletError, match=r"a\.csv: .*'x'"):
         require_classes("a.csv", class_balance(rows("x", "x", None)))
     with pytest.raises(ReadletError, match="no row has a label"):
         require_classes("a.csv", class_balance(rows(None)))

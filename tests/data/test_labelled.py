@@ -112,7 +112,7 @@ def test_named_columns(tmp_path: Path) -> None:
     assert content_of(path, DataFormat(columns)) == "texts"
     with pytest.raises(ReadletError, match=r"no column 'ton' .*--column label=NAME"):
         list(read(path, DataFormat({"label": "ton"})))
-    with pytest.raises(ReadletError, match="'context' .*'text'"):
+    with pytest.raises(ReadletError, match=r"'context' .*'text'"):
         parse_columns(["text=a", "context=b"])
     with pytest.raises(ReadletError, match="--column"):
         read_labelled(path, data_format=DataFormat({"context": "text"}))
