@@ -1,14 +1,12 @@
 """`readlet experiment` from the command line."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from readlet.data import source_path
 from readlet.experiments.grid import expand
 from readlet.experiments.spec import load_table, shipped_tables
 from readlet.models.recipe_files import load_recipe
@@ -62,25 +60,6 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     assert [row["name"] for row in values["rows"]] == ["width 12"]
     assert readlet("experiment", "report", *words).code == 2  # the file exists
     assert readlet("experiment", "report", *words, "--overwrite").code == 0
-
-
-def test_a_report_needs_no_data_files(readlet: Run, table: str, tmp_path: Path) -> None:
-    """As with runs that were copied from another machine."""
-    data = tmp_path / "data"
-    data.mkdir()
-    for split in ("train", "dev"):
-        shutil.copy(source_path(f"bundled:{split}"), data / f"my-{split}.json")
-    named = 'data.train = ["my-train.json"]\ndata.dev = "my-dev.json"\ndata.max_context'
-    Path(table).write_text(Path(table).read_text().replace("data.max_context", named))
-    words = (table, "--data", data, "--only", "width 12")
-    assert readlet("experiment", "run", *words).code == 0
-    shutil.rmtree(data)
-    assert "my-train.json: " in readlet("experiment", "run", table).err
-    done = readlet("experiment", "report", table, "--format", "json")
-    assert done.code == 0, done.err
-    values = json.loads((tmp_path / "runs/quick/quick.json").read_text())
-    assert [row["finished"] for row in values["rows"]] == [0, 1]
-    assert any("`my-dev.json` is not available" in remark for remark in values["remarks"])
 
 
 def test_search(readlet: Run, table: str, tmp_path: Path) -> None:

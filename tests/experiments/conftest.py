@@ -9,7 +9,7 @@ import pytest
 
 from readlet.experiments.differences import Difference
 from readlet.experiments.learning_curve import CurvePoint
-from readlet.experiments.report import Cell, DevGroups, GroupPart, Report, ReportRow
+from readlet.experiments.report import Cell, Report, ReportRow
 
 
 @pytest.fixture(autouse=True)
@@ -86,18 +86,6 @@ def _report(**changes: Any) -> Report:
         differences=[
             Difference("wide", "base", "exact", 1.5, 0.4, 2.6, 0.01, 2, 0.03),
             Difference("wide", "base", "f1", -1.5, -2.6, -0.4, 0.0001, 2, 0.2),
-        ],
-        groups=[
-            DevGroups(
-                source="dev.json",
-                questions=1241,
-                groups={
-                    "question type": [
-                        GroupPart("who", 1234, {"base": 60.0, "wide": 64.0}),
-                        GroupPart("when", 7, {"base": 80.0, "wide": 55.0}),
-                    ]
-                },
-            )
         ],
         asked="dev",
         noun="questions",

@@ -69,7 +69,7 @@ def grid(write_table: Write, tmp_path: Path) -> Grid:
 
 
 def report_of(grid: Grid, out: Path) -> Report:
-    return build_report(grid, find_finished(grid, out).runs, {})
+    return build_report(grid, find_finished(grid, out).runs)
 
 
 def matthews(predicted: Sequence[int], rows: Sequence[int] | None = None) -> float:
@@ -128,7 +128,6 @@ def test_a_report_on_classes_is_complete(grid: Grid, tmp_path: Path) -> None:
     assert [row["task"] for row in report["rows"]] == ["mrpc", "mrpc", ""]
     assert {d["metric"] for d in report["differences"]} == {"accuracy", "f1"}
     assert all(d["p_items"] is not None for d in report["differences"])
-    assert report["groups"] == []
     assert not any("questions" in remark for remark in report["remarks"])
     for kind in (".md", ".html"):
         assert "Accuracy on the dev sentences during training" in texts[kind]

@@ -26,7 +26,7 @@ from readlet.experiments.formatting import (
     size,
     tex,
 )
-from readlet.experiments.report import Cell, DevGroups, GroupPart, Report, ReportRow
+from readlet.experiments.report import Cell, Report, ReportRow
 
 COMMAND = "readlet experiment report bridges"
 HOSTILE = "<script>x|y & z_1 {a} \\b ^~ [c] *d* `e` $f$ #g 100%"
@@ -46,7 +46,6 @@ def bare_report(make_row: MakeRow, make_report: MakeReport) -> Report:
         metrics=["f1"],
         rows=[dataclasses.replace(row, planned=1, finished=1)],
         differences=[],
-        groups=[],
         items=None,
         remarks=[],
     )
@@ -60,7 +59,7 @@ def test_every_format_has_the_same_contents(form: str, make_report: MakeReport) 
     bold = {"markdown": "**71.50**", "html": "<strong>71.50</strong>", "tex": r"\textbf{71.50}"}
     parts.append(bold[form])
     if form != "tex":
-        parts += [COMMAND, "torch 2.9", "1,234", "0.030", "Holm"]
+        parts += [COMMAND, "torch 2.9", "0.030", "Holm"]
         parts.append({"markdown": r"+1.50\*", "html": "+1.50*"}[form])
     for part in parts:
         assert part in text
@@ -70,22 +69,6 @@ def test_a_report_of_one_row_has_no_empty_sections(bare_report: Report) -> None:
     headings = re.findall("^## (.*)", markdown(bare_report, COMMAND), re.M)
     assert headings == ["Scores", "How this page was made"]
     assert tex(bare_report).count(r"\begin{table}") == 1
-
-
-def test_rows_of_two_dev_files_have_separate_tables(
-    make_row: MakeRow, make_report: MakeReport
-) -> None:
-    first = {"base": 60.0, "wide": 64.0}
-    second = {"Spanish": 50.0}
-    groups = [
-        DevGroups(name, 1190, {"question type": [GroupPart("who", 9, f1)]})
-        for name, f1 in (("en.json", first), ("es.json", second))
-    ]
-    rows = [make_row(name) for name in (*first, *second)]
-    text = markdown(make_report(rows=rows, groups=groups), COMMAND)
-    english, spanish = text.partition("en.json")[2].split("es.json")
-    assert "| wide | 64.0 |" in english
-    assert "| Spanish | 50.0 |" in spanish.partition("## How")[0]
 
 
 @given(SIGNS)
@@ -99,7 +82,7 @@ def test_markdown_shows_names_literally(
     seen = "".join(child.content for child in tokens[opened + 1].children or [])
     assert seen == " ".join(name.split())
     assert not any("html" in token.type for token in tokens)
-    assert len(re.findall("^## ", text, re.M)) == 5  # neither more nor fewer headings
+    assert len(re.findall("^## ", text, re.M)) == 4  # neither more nor fewer headings
 
 
 @pytest.mark.parametrize("start", ["# one", "- one", "+ one", "12. one", "3) one", "> one"])
@@ -146,14 +129,13 @@ def test_the_page_escapes_everything_and_is_self_contained(
         remarks=[HOSTILE],
         machines=[HOSTILE],
         rows=[make_row(HOSTILE), make_row("wide")],
-        groups=[DevGroups(HOSTILE, 3, {HOSTILE: [GroupPart(HOSTILE, 3, {HOSTILE: 50.0})]})],
         differences=[Difference(HOSTILE, "wide", "f1", 1, None, None, None, 1, None)],
     )
     page = Page(html(report, HOSTILE))
     names = [tag for tag, _ in page.tags]
     assert not {"script", "link", "img", "iframe"} & {*names}
     assert not any("src" in attributes for _, attributes in page.tags)
-    assert names.count("table") == 3
+    assert names.count("table") == 2
     assert all(a.get("scope") for tag, a in page.tags if tag == "th")
 
 

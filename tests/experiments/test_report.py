@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ from safetensors.numpy import save_file
 
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
-from readlet.experiments.formatting import curves_caption, write_report
+from readlet.experiments.formatting import curves_caption
 from readlet.experiments.grid import Grid, expand, only_rows
-from readlet.experiments.report import Questions, Report, build_report, report_on
+from readlet.experiments.report import Report, build_report, report_on
 from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import Result
@@ -24,7 +23,6 @@ from readlet.types import Example
 
 Write = Callable[..., str]
 EXAMPLES = list(read_examples("bundled:dev"))
-QUESTIONS = {"bundled:dev": EXAMPLES}
 
 
 def answer_place(example: Example, text: str) -> int:
@@ -102,9 +100,9 @@ def pretend(
 def report_of(write_table: Write, tmp_path: Path) -> Callable[..., Report]:
     grid = expand(load_table(write_table()))
 
-    def make(scores: dict[str, list[float]], questions: Questions = QUESTIONS) -> Report:
+    def make(scores: dict[str, list[float]]) -> Report:
         pretend(grid, tmp_path / "runs", scores)
-        return build_report(grid, find_finished(grid, tmp_path / "runs").runs, questions)
+        return build_report(grid, find_finished(grid, tmp_path / "runs").runs)
 
     return make
 
@@ -158,7 +156,6 @@ def test_no_test_without_common_seeds_or_questions(
     assert exact.metric == "exact"
     assert (f1.low, f1.p_items, f1.p_seeds, f1.seeds) == (None, None, None, 1)
     assert f1.mean == pytest.approx(25)
-    assert not report.groups
     assert report.items is None
     assert any("Not all runs were scored on the same questions" in r for r in report.remarks)
     assert any("different versions" in remark for remark in report.remarks)
@@ -185,7 +182,7 @@ def test_metrics_over_some_questions_are_tested_over_these(
     )
     scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
     pretend(grid, tmp_path, scores)
-    found = build_report(grid, find_finished(grid, tmp_path).runs, {}).differences
+    found = build_report(grid, find_finished(grid, tmp_path).runs).differences
     has = [bool(e.answers) for e in EXAMPLES[42:63]]  # correct in one row, wrong in the other
     assert {d.metric for d in found} == {"HasAns_f1", "NoAns_f1"}
     for difference in found:
@@ -204,7 +201,7 @@ def test_held_out_questions_of_every_seed_are_pooled(write_table: Write, tmp_pat
     grid = expand(load_table(write_table(("data.max", 'data.dev = ""\ndata.max'))))
     scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
     pretend(grid, tmp_path, scores, by_seed=True)
-    report = build_report(grid, find_finished(grid, tmp_path).runs, {})
+    report = build_report(grid, find_finished(grid, tmp_path).runs)
     f1 = next(d for d in report.differences if d.metric == "f1")
     assert f1.p_items == pytest.approx(1 / 10_001, abs=1e-6)
     assert f1.low is not None
@@ -214,7 +211,6 @@ def test_held_out_questions_of_every_seed_are_pooled(write_table: Write, tmp_pat
     assert f1.high - f1.low == pytest.approx(13.4, abs=1.5)
     assert report.asked == "held-out"
     assert "F1 on the held-out questions" in curves_caption(report)
-    assert not report.groups
 
 
 def test_rows_with_different_questions_do_not_affect_the_others(
@@ -224,7 +220,7 @@ def test_rows_with_different_questions_do_not_affect_the_others(
     grid = expand(load_table(write_table(("seeds = 2", f"seeds = 1\ncompare = {pairs}"))))
     pretend(grid, tmp_path, {"baseline": [50], "width 12": [75]})
     pretend(grid, tmp_path, {"no match": [75]}, questions="others", by_seed=True)
-    report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
+    report = build_report(grid, find_finished(grid, tmp_path).runs)
     tested = {d.row: d.p_items for d in report.differences if d.metric == "f1"}
     assert tested == {"no match": None, "width 12": pytest.approx(1 / 10_001, abs=1e-6)}
     assert report.asked == "dev"
@@ -238,30 +234,9 @@ def test_a_metric_that_the_data_does_not_have_is_reported(
     answerable = [example for example in EXAMPLES if example.answers]
     monkeypatch.setattr(f"{__name__}.EXAMPLES", answerable)
     pretend(grid, tmp_path / "runs", {"baseline": [50], "width 12": [75]})
-    questions = {"bundled:dev": answerable}
-    report = build_report(grid, find_finished(grid, tmp_path / "runs").runs, questions)
+    report = build_report(grid, find_finished(grid, tmp_path / "runs").runs)
     assert report.metrics == ["f1"]
     assert any("No run has NoAns_f1" in remark for remark in report.remarks)
-
-
-def test_groups_add_up(report_of: Callable[..., Report]) -> None:
-    report = report_of({"baseline": [50, 60], "width 12": [75, 75]})
-    (of_file,) = report.groups
-    assert (of_file.source, of_file.questions) == ("bundled:dev", len(EXAMPLES))
-    assert set(of_file.groups) == {"answer", "question type", "answer words", "context words"}
-    rows = {row.name: row.cells["f1"].mean for row in report.rows if row.cells}
-    for parts in of_file.groups.values():
-        assert sum(part.questions for part in parts) == len(EXAMPLES)
-        for name, mean in rows.items():
-            total = sum(part.questions * part.f1[name] for part in parts)
-            assert total / len(EXAMPLES) == pytest.approx(mean, abs=1e-3)
-
-
-def test_without_the_data_there_are_no_groups(report_of: Callable[..., Report]) -> None:
-    report = report_of({"baseline": [50], "width 12": [75]}, {})
-    assert not report.groups
-    assert report.differences
-    assert any("`bundled:dev` is not available" in remark for remark in report.remarks)
 
 
 @pytest.fixture
@@ -272,7 +247,7 @@ def two_dev_files(write_table: Write, tmp_path: Path) -> Grid:
     return expand(load_table(write_table(("model.match_features = false", mine))))
 
 
-def test_rows_with_different_dev_files_have_separate_groups(
+def test_rows_with_different_dev_files_are_not_tested_over_questions(
     two_dev_files: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grid, runs = two_dev_files, tmp_path / "runs"
@@ -280,29 +255,8 @@ def test_rows_with_different_dev_files_have_separate_groups(
     monkeypatch.setattr(f"{__name__}.EXAMPLES", EXAMPLES[:40])
     pretend(grid, runs, {"no match": [25, 25]}, questions="others")
     monkeypatch.undo()
-
-    def written() -> dict[str, Any]:
-        (path,) = write_report(report_on(grid, runs), runs, ["json"], command="")
-        values: dict[str, Any] = json.loads(path.read_text())
-        return values
-
-    report = written()
-    assert [(g["source"], g["questions"]) for g in report["groups"]] == [
-        *(("bundled:dev", len(EXAMPLES)), ("mine.json", 40))
-    ]
-    rows = [{*part["f1"]} for g in report["groups"] for part in g["groups"]["question type"]]
-    assert {frozenset(names) for names in rows} == {
-        frozenset({"baseline", "width 12"}),
-        frozenset({"no match"}),
-    }
-    tested = {d["row"]: d["p_items"] is not None for d in report["differences"]}
+    tested = {d.row: d.p_items is not None for d in report_on(grid, runs).differences}
     assert tested == {"width 12": True, "no match": False}
-    assert not any("not available" in remark for remark in report["remarks"])
-    (tmp_path / "mine.json").unlink()
-    report = written()
-    assert [g["source"] for g in report["groups"]] == ["bundled:dev"]
-    (absent,) = (remark for remark in report["remarks"] if "not available" in remark)
-    assert absent.startswith(f"`{tmp_path / 'mine.json'}` is not available: no groups")
 
 
 @pytest.mark.parametrize("alike", [True, False])
@@ -320,7 +274,6 @@ def test_the_same_ids_in_two_files_are_paired_and_reported(
     found = build_report(
         replace(grid, table=grid.table.model_copy(update={"metrics": metrics})),
         find_finished(grid, runs).runs,
-        QUESTIONS | {str(tmp_path / "mine.json"): mine},
     )
     tested = [d.metric for d in found.differences if d.p_items is not None]
     assert tested == (metrics if alike else ["f1"])
@@ -342,7 +295,7 @@ def test_a_report_on_some_rows(write_table: Write, tmp_path: Path) -> None:
     names = ["width 12", "no match"]
     grid = only_rows(expand(table, only=names), names)
     assert grid.comparisons == [("no match", "width 12")]
-    report = build_report(grid, find_finished(grid, tmp_path).runs, QUESTIONS)
+    report = build_report(grid, find_finished(grid, tmp_path).runs)
     assert [(row.name, row.planned, row.finished) for row in report.rows] == [
         ("width 12", 2, 2),
         ("no match", 2, 0),

@@ -132,7 +132,6 @@ def report(
         only=only,
         seeds=seeds,
         changes=changes,
-        only_finished=True,
         check=lambda table, runs: check_report(table.name, to or runs, listed, overwrite=overwrite),
     )
     written = write_report(

@@ -45,13 +45,6 @@ class Difference:
     p_seeds: float | None  # also corrected
 
 
-def item_means(listed: Sequence[FinishedRun], column: str) -> Numbers:
-    """A column averaged over the seeds, in percent: (items,)."""
-    stacked = np.stack([run.items[column] for run in listed])  # (seeds, items)
-    means: Numbers = 100 * stacked.mean(axis=0)
-    return means
-
-
 @dataclass(frozen=True)
 class _Pair:
     """Two rows with the runs of their common seeds, so that the seeds do not affect the result."""

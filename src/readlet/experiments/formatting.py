@@ -31,12 +31,6 @@ _HOW_COMPARED = (
     "and over seeds; † one that is significant over {items} only, with too few seeds."
 )
 _HOW_SCORED = "Mean ± standard deviation over the seeds, in percent; the best in bold."
-_GROUPS = {
-    "answer": "Questions with and without an answer",
-    "question type": "Kind of question",
-    "answer words": "Words in the answer",
-    "context words": "Words in the passage",
-}
 
 
 def check_report(table: str, folder: Path, formats: Sequence[str], *, overwrite: bool) -> list[str]:
@@ -227,29 +221,12 @@ def _markdown_parts(report: Report, command: str) -> Iterator[str]:
         alternative = f"{_curve_label(report)} of every row over the epochs"
         yield f"![{alternative}]({report.name}-curves.svg)"
         yield _md_prose(curves_caption(report))
-    if report.groups:
-        yield from ("## Groups of questions", *_md_groups(report))
     made = [
         f"{version}: {', '.join(rows)}" if len(report.code) > 1 else version
         for version, rows in report.code.items()
     ]
     made += [f"Machine: {machine}" for machine in report.machines]
     yield from ("## How this page was made", _md_items(made), f"```sh\n{_line(command)}\n```")
-
-
-def _md_groups(report: Report) -> Iterator[str]:
-    yield "F1 of every row; the number of questions in brackets."
-    several = len(report.groups) > 1
-    for of_file in report.groups:
-        if several:
-            yield f"### {_md(f'{of_file.source}, {of_file.questions:,} questions')}"
-        for group, parts in of_file.groups.items():
-            names = (re.sub(r"(?<=\d)-(?=\d)", "–", part.name) for part in parts)
-            counted = [f"{n} ({p.questions:,})" for n, p in zip(names, parts, strict=True)]
-            rows = [row.name for row in report.rows if all(row.name in p.f1 for p in parts)]
-            lines = [[Entry(r), *(Entry(f"{p.f1[r]:.1f}") for p in parts)] for r in rows]
-            yield f"{'####' if several else '###'} {_md(_GROUPS.get(group, group.capitalize()))}"
-            yield _md_table(Lines(["Row", *counted], lines))
 
 
 def _line(text: str) -> str:

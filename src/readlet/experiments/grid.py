@@ -5,7 +5,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,7 +15,6 @@ from typing import Any
 from readlet.data.sources import training_file
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.spec import Changes, Table, load_table
-from readlet.experiments.store import known_sources, results_in
 from readlet.inference.model_folder import BUNDLED, reader_files
 from readlet.models.recipe_files import (
     apply_change,
@@ -31,10 +30,6 @@ from readlet.storage.files import open_bytes
 from readlet.storage.sections import SourceEncoder, SourceFile, SourceReader
 from readlet.storage.stored_files import nearest
 from readlet.text.pretrained import encoder_digest
-
-Digests = Mapping[str, str]
-"""Digests of the content of files, by name."""
-
 
 _SEPARATOR = " / "
 _BASELINE = "baseline"
@@ -84,13 +79,11 @@ def expand(
     only: Sequence[str] = (),
     seeds: int | None = None,
     changes: Sequence[str] = (),
-    known: Digests | None = None,
 ) -> Grid:
     """All rows and runs, checked before any run starts.
 
     Data files are looked up in `folders`; `only` selects rows (the others are still checked and
     shown), `seeds` changes their number, and `changes` (section.field=value) apply to every run.
-    `known` has the digests of files that are not on this machine, by name.
     """
     _refuse_too_many(table, seeds)
     numbers = _seeds(table, seeds)
@@ -106,10 +99,10 @@ def expand(
     for row, seed in itertools.product(rows, numbers):
         recipe = _recipe(table, base, row, seed, folders, changes)
         if not only or row.name in only:
-            runs.append(Run(row.name, seed, recipe, run_key(recipe, known)))
+            runs.append(Run(row.name, seed, recipe, run_key(recipe)))
         elif not changes:  # changes may make duplicates of rows that are not selected
             with suppress(ReadletError):  # its files may be missing
-                others.append(Run(row.name, seed, recipe, run_key(recipe, known)))
+                others.append(Run(row.name, seed, recipe, run_key(recipe)))
     _refuse_duplicate_runs(table, [*runs, *others])
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
     return Grid(table, rows, runs, comparisons, folders)
@@ -124,13 +117,11 @@ def plan(
     only: Sequence[str] = (),
     seeds: int | None = None,
     changes: Sequence[str] = (),
-    only_finished: bool = False,
     check: Callable[[Table, Path], object] | None = None,
 ) -> tuple[Grid, Path]:
     """From the arguments of a command to the checked grid and the folder of its runs.
 
-    With `only_finished` the data files are not needed: finished runs store their digests. `check`
-    gets the table and the folder before any data file is read, to check the outputs.
+    `check` gets the table and the folder before any data file is read, to check the outputs.
     """
     for folder in folders:
         if not folder.is_dir():
@@ -141,10 +132,9 @@ def plan(
     place = out or Path("runs") / table.name
     if check is not None:
         check(table, place)
-    known = known_sources(results_in(place)) if only_finished else {}
     beside = [Path(source).parent] if Path(source).is_file() else []
     folders = [*folders, *beside]
-    grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes, known=known)
+    grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes)
     return grid, place
 
 
@@ -308,20 +298,20 @@ def _refuse_duplicate_runs(table: Table, runs: Iterable[Run]) -> None:
 # --- keys of runs ---------------------------------------------------------------------------------
 
 
-def run_key(recipe: Recipe, known: Digests | None = None) -> str:
+def run_key(recipe: Recipe) -> str:
     """A hash of everything that determines a run: recipe, seed, and the content of its files.
 
     The paths of the files do not matter, nor does the version of the program: runs of other
-    versions count, and the report says so. `known` has the digests of files that are not here.
+    versions count, and the report says so.
     """
     values = recipe.model_dump(mode="json")
     del values["name"]
     for section, field, _, value in fields_with(recipe, SourceFile, SourceReader):
         if field in values[section]:
-            values[section][field] = [_digest(name, known or {}) for name in names_in(value)]
+            values[section][field] = list(map(_digest, names_in(value)))
     for section, field, _, value in fields_with(recipe, SourceEncoder):
         # A start reader brings its own.
-        own = "" if recipe.training.start else _digest_of_encoder(value, known or {})
+        own = "" if recipe.training.start else encoder_digest(value)
         values[section][field] = own
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -332,16 +322,16 @@ def source_names(recipe: Recipe) -> list[str]:
     return [name for field in sources for name in names_in(field.value)]
 
 
-def source_digests(recipe: Recipe) -> Digests:
-    """Digests of the files and readers of a recipe by name, to identify them on other machines."""
-    found = {Path(name).as_posix(): _digest(name, {}) for name in source_names(recipe)}
+def source_digests(recipe: Recipe) -> dict[str, str]:
+    """Digests of the files and readers of a recipe, by name."""
+    found = {Path(name).as_posix(): _digest(name) for name in source_names(recipe)}
     if not recipe.training.start:
         for encoder in fields_with(recipe, SourceEncoder):
             found[Path(encoder.value).as_posix()] = encoder_digest(encoder.value)
     return found
 
 
-def _digest(source: str, known: Digests) -> str:
+def _digest(source: str) -> str:
     """Digest of the content of a file, or of the files of a reader."""
     path = training_file(source)
     if path.is_file():
@@ -349,40 +339,12 @@ def _digest(source: str, known: Digests) -> str:
     if source == BUNDLED or path.is_dir():
         digests = [_digest_of_file(file) for file in reader_files(source)]
         return hashlib.sha256("".join(digests).encode()).hexdigest()
-    matching = _matching(path, known)
-    if len(matching) == 1:
-        return matching.pop()
     raise bad_input(source, "", "no such file", "give its folder with --data")
-
-
-def _digest_of_encoder(name: str, known: Digests) -> str:
-    """An encoder that is not on this machine is known from the runs that were trained with it."""
-    try:
-        return encoder_digest(name)
-    except (ReadletError, OSError):
-        matching = _matching(Path(name), known)
-        if len(matching) == 1:
-            return matching.pop()
-        raise
 
 
 def _digest_of_file(path: Path) -> str:
     stat = path.stat()
     return _content(path, stat.st_size, stat.st_mtime_ns)
-
-
-def _matching(path: Path, known: Digests) -> set[str]:
-    """Digests of the known files with this name: the longest common end of the path counts.
-
-    On other machines they had other folders, and older runs stored only the last part of a name.
-    """
-    found: dict[int, set[str]] = {}
-    for name, digest in known.items():
-        other = Path(name).parts
-        shared = min(len(path.parts), len(other))
-        if path.parts[-shared:] == other[-shared:]:
-            found.setdefault(shared, set()).add(digest)
-    return found[max(found)] if found else set()
 
 
 @cache

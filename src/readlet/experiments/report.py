@@ -10,20 +10,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from readlet.data import read_questions, source_path
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.classification import PREDICTED_CLASSES
-from readlet.evaluation.evaluation import group_members
-from readlet.evaluation.tasks import SPANS
-from readlet.experiments.differences import Difference, Runs, find_differences, item_means
+from readlet.experiments.differences import Difference, Runs, find_differences
 from readlet.experiments.grid import Grid
 from readlet.experiments.learning_curve import CurvePoint, joined_curve
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import FinishedRun
-from readlet.types import Example
-
-Questions = Mapping[str, Sequence[Example]]
-"""Examples by the dev source named in a recipe; files that are not available are left out."""
 
 
 @dataclass(frozen=True)
@@ -50,24 +43,6 @@ class ReportRow:
 
 
 @dataclass(frozen=True)
-class GroupPart:
-    """Questions of one kind: their number, and the F1 of every row."""
-
-    name: str
-    questions: int
-    f1: dict[str, float]
-
-
-@dataclass(frozen=True)
-class DevGroups:
-    """The questions of one dev file, in groups; only the span task has them."""
-
-    source: str
-    questions: int
-    groups: dict[str, list[GroupPart]]
-
-
-@dataclass(frozen=True)
 class Report:
     name: str
     title: str
@@ -76,7 +51,6 @@ class Report:
     metrics: list[str]
     rows: list[ReportRow]
     differences: list[Difference]
-    groups: list[DevGroups]
     asked: str  # which items were scored: "dev", "held-out", or "" for several kinds
     noun: str  # plural name of the items
     items: int | None  # number of items, if all runs were scored on the same ones
@@ -102,26 +76,12 @@ def report_on(grid: Grid, runs: Path) -> Report:
             "--data and --out of the runs"
         )
         raise bad_input(runs, "", fault, remedy)
-    report = build_report(grid, found.runs, _questions(grid, found.runs))
+    report = build_report(grid, found.runs)
     return replace(report, remarks=[*found.damaged, *report.remarks])
 
 
-def _questions(grid: Grid, done: Mapping[str, FinishedRun]) -> Questions:
-    """The available dev questions; held-out ones, which differ by seed, are not stored."""
-    data = {
-        run.recipe.data.dev: run.recipe.data
-        for run in grid.runs
-        if run.key in done and done[run.key].task is SPANS
-    }
-    return {
-        source: read_questions(source, data_format=part.data_format)
-        for source, part in data.items()
-        if source and source_path(source).is_file()
-    }
-
-
-def build_report(grid: Grid, done: Mapping[str, FinishedRun], questions: Questions) -> Report:
-    """A report on some runs of a grid, at least one; only available dev questions are grouped."""
+def build_report(grid: Grid, done: Mapping[str, FinishedRun]) -> Report:
+    """A report on some runs of a grid, at least one."""
     runs = {
         row.name: [done[r.key] for r in grid.of_row(row.name) if r.key in done] for row in grid.rows
     }
@@ -131,7 +91,6 @@ def build_report(grid: Grid, done: Mapping[str, FinishedRun], questions: Questio
     ]
     asked = {run.result.items for run in finished}
     comparisons = [(a, b) for a, b in grid.comparisons if runs[a] and runs[b]]
-    groups, left_out = _groups_of_files(grid, runs, questions)
     return Report(
         name=grid.table.name,
         title=grid.table.title,
@@ -140,13 +99,12 @@ def build_report(grid: Grid, done: Mapping[str, FinishedRun], questions: Questio
         metrics=list(metrics),
         rows=_rows(grid, runs, metrics),
         differences=find_differences(comparisons, runs, metrics),
-        groups=groups,
         asked=_asked(finished),
         noun=_noun(runs),
         items=len(next(iter(finished[0].items.values()))) if len(asked) == 1 else None,
         code=_code(runs),
         machines=sorted({run.result.machine for run in finished}),
-        remarks=[*_remarks(grid, runs, asked, metrics), *left_out],
+        remarks=_remarks(grid, runs, asked, metrics),
     )
 
 
@@ -278,61 +236,3 @@ def _collapsed(runs: Runs) -> list[str]:
         f"{count} of {total} runs collapsed, that is, predict one class for all {_noun(runs)}: "
         f"{'; '.join(named)}."
     ]
-
-
-def _groups_of_files(
-    grid: Grid, runs: Runs, questions: Questions
-) -> tuple[list[DevGroups], list[str]]:
-    """Groups of the questions of every available dev file, and remarks on the others."""
-    groups: list[DevGroups] = []
-    remarks: list[str] = []
-    sources: defaultdict[str, list[str]] = defaultdict(list)  # "" means held-out questions
-    for row in grid.rows:
-        if runs[row.name] and runs[row.name][0].task is SPANS:
-            sources[grid.of_row(row.name)[0].recipe.data.dev].append(row.name)
-    names = _short_names(sources)
-    for source, rows in sources.items():
-        listed = {row: runs[row] for row in rows}
-        examples = questions.get(source, ())
-        if not source:
-            whose = "Some rows' questions" if len(sources) > 1 else "The questions"
-            remarks.append(f"{whose} are held out of training: no groups of questions.")
-        elif source not in questions:
-            remarks.append(f"`{source}` is not available: no groups of its questions.")
-        elif len({run.result.items for some in listed.values() for run in some}) > 1:
-            continue  # there is a remark on it
-        elif len(examples) != len(listed[rows[0]][0].items["f1"]):
-            fault = "has other questions than its runs were scored on: no groups"
-            remarks.append(f"`{source}` {fault}.")
-        else:
-            groups.append(DevGroups(names[source], len(examples), _groups(examples, listed)))
-    return groups, remarks
-
-
-def _short_names(sources: Iterable[str]) -> dict[str, str]:
-    """File names without folders, if they are unique."""
-    listed = list(sources)
-    short = [Path(source).name for source in listed]
-    return dict(zip(listed, short if len({*short}) == len(short) else listed, strict=True))
-
-
-def _groups(examples: Sequence[Example], runs: Runs) -> dict[str, list[GroupPart]]:
-    means = {name: item_means(listed, "f1") for name, listed in runs.items()}
-    members = group_members(examples)
-    kinds = {
-        "with answer": [n for n, e in enumerate(examples) if e.answers],
-        "without answer": [n for n, e in enumerate(examples) if not e.answers],
-    }
-    if all(kinds.values()):
-        members = {"answer": kinds} | members
-    return {
-        group: [
-            GroupPart(
-                name=part,
-                questions=len(places),
-                f1={name: float(scores[places].mean()) for name, scores in means.items()},
-            )
-            for part, places in parts.items()
-        ]
-        for group, parts in members.items()
-    }

@@ -14,7 +14,7 @@ import platform
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -140,7 +140,7 @@ class RunFolder:
 
     def read(self) -> "FinishedRun | None":
         """The finished run; None if it is not finished; raises `DamagedRunError` if damaged."""
-        result = self.read_result()
+        result = self._result()
         if result is None:
             return None
         with self._disk_errors():
@@ -150,8 +150,7 @@ class RunFolder:
             raise self._damage(f"{', '.join(changed)} changed")
         return FinishedRun(self.path, result)
 
-    def read_result(self) -> Result | None:
-        """Like `read`, but without checking the other files, which takes longer."""
+    def _result(self) -> Result | None:
         with self._disk_errors():
             # Checked before the result: a run that ends now writes the result before removing work.
             has_work = self.work.exists()
@@ -270,25 +269,6 @@ class FinishedRun:
 def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def results_in(out: Path) -> Iterator[Result]:
-    """All valid results in a folder of runs, of any table; those that are damaged or not readable
-    are skipped."""
-    for path in out.glob(f"*/{RESULT}"):
-        with suppress(ReadletError):
-            result = RunFolder(path.parent).read_result()
-            if result is not None:
-                yield result
-
-
-def known_sources(results: Iterable[Result]) -> dict[str, str]:
-    """Names and digests of all files that finished runs used; if a file has changed between runs,
-    the digest of the newest run."""
-    found: dict[str, str] = {}
-    for result in sorted(results, key=lambda result: result.finished):
-        found |= result.sources
-    return found
 
 
 def _moved(path: Path) -> Path:
