@@ -1,5 +1,6 @@
 """The paths of the API: the answers of the model itself, and a reason for every refusal."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -282,6 +283,67 @@ def test_other_names_of_this_machine_are_refused(start: Callable[..., Any]) -> N
         *(("evil.example", 421), ("localhost.evil.example:80", 421), ("", 421)),
     ):
         assert client.get("/health", headers={"host": host}).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_refused"),
+    [
+        ({}, False),
+        ({"sec-fetch-site": "same-origin", "origin": "http://testserver"}, False),
+        ({"sec-fetch-site": "none"}, False),
+        ({"origin": "https://TestServer"}, False),  # behind a proxy with TLS
+        ({"sec-fetch-site": "cross-site"}, True),
+        ({"sec-fetch-site": "same-site", "origin": "http://testserver:8000"}, True),
+        ({"sec-fetch-site": ""}, True),
+        ({"origin": "http://evil.example"}, True),
+        ({"origin": "http://testserver:8000"}, True),
+        ({"origin": "http://testserver.evil.example"}, True),
+        ({"origin": "null"}, True),
+        ({"origin": ""}, True),
+        ({"sec-fetch-site": "same-origin", "origin": "http://evil.example"}, True),
+    ],
+)
+@pytest.mark.parametrize("path", ["/answer", "/classify", "/text?kind=html", "/nothing"])
+def test_pages_of_other_sites_are_refused(
+    server: Any, path: str, headers: dict[str, str], is_refused: bool
+) -> None:
+    got = server.client.post(path, content=b"<p>Shown", headers=headers)
+    assert (got.status_code == 403) == is_refused
+    assert list(got.json()) == ["reason"]
+
+
+def test_nothing_of_a_refused_request_is_read(server: Any) -> None:
+    async def receive() -> Any:
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("status"))
+
+    sent: list[Any] = []
+    headers = [(b"host", b"localhost"), (b"sec-fetch-site", b"cross-site")]
+    scope = {"type": "http", "method": "POST", "path": "/text", "headers": headers}
+    asyncio.run(server.client.app(scope, receive, send))
+    assert sent == [403, None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "status"),
+    [
+        ("html", "application/octet-stream", 200),
+        ("html", "text/HTML; charset=utf-8", 200),
+        ("text", "text/plain", 200),
+        ("html", "text/plain", 415),
+        ("html", "multipart/form-data", 415),
+        ("text", "application/x-www-form-urlencoded", 415),
+        ("pdf", "text/html", 415),
+        ("html", "", 415),
+    ],
+)
+def test_a_file_is_sent_with_its_type(server: Any, kind: str, sent: str, status: int) -> None:
+    got = server.client.post(
+        f"/text?kind={kind}", content=b"<p>Shown", headers={"content-type": sent}
+    )
+    assert got.status_code == status
 
 
 def test_requests_are_counted(start: Callable[..., Any]) -> None:

@@ -40,6 +40,30 @@ def test_all_paths_are_in_the_schema(schema: Any) -> None:
     assert found == {*GET, *POST}
 
 
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"question": " "},
+        {"question": []},
+        {"passage": ["Ada lit it.", ""]},
+        {"threshold": 0.5, "always_answer": True},
+    ],
+)
+def test_what_is_always_refused_is_not_promised(served: Any, refused: dict[str, Any]) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    described = served.client.get("/openapi.json").json()
+    valid = jsonschema.Draft202012Validator(
+        {"$ref": "#/components/schemas/AnswerRequest", "components": described["components"]}
+    ).is_valid
+    body = {"question": "Who lit it?", "passage": "Ada lit it."}
+    assert valid(body | {"threshold": None, "always_answer": True})
+    assert not valid(body | refused)
+    assert served.post("/answer", **body | refused).status_code == 422
+    file = described["paths"]["/text"]["post"]["requestBody"]
+    assert file["required"]
+    assert file["content"]["application/pdf"]["schema"]["minLength"] == 1
+
+
 @pytest.mark.parametrize("path", [*GET, *POST])
 def test_answers_are_as_described(schema: Any, path: str) -> None:
     """No error of the server, a status of the schema, and the body that it describes."""

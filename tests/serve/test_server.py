@@ -1,5 +1,7 @@
 """The server's process: how it starts and ends, and clients that are slow or leave."""
 
+import gc
+import logging
 import re
 import signal
 import socket
@@ -8,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +224,79 @@ def test_a_client_that_leaves_is_not_answered(listen: Callable[..., Any], slow: 
         third.sendall(request(BODY))
         assert b" 200 " in third.recv(65536)
     assert [batch[0][0] for batch in slow.batches] == ["Who lit it?", "Who lit it?"]
+
+
+def test_clients_that_leave_are_not_logged(
+    listen: Callable[..., Any], slow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(
+        logging.getLogger("asyncio"), "error", lambda text, **_: logged.append(text)
+    )
+    connect, models = listen(slow, together=1)
+    with connect() as first:
+        first.sendall(request(BODY))
+        assert slow.entered.acquire(timeout=10)
+        for number in range(8):
+            with connect() as client:
+                client.sendall(request(BODY))
+                while models.waiting()["reader"] == number:
+                    time.sleep(0.005)
+        time.sleep(0.2)  # the server is told that they have left
+        gc.collect()  # asyncio logs errors that nobody has looked at
+    assert logged == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
+def test_a_full_table_of_files_is_said_once(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn")
+    serve = f"ulimit -n 40; exec {sys.executable} -m readlet serve baseline --port 0"
+    with (
+        (tmp_path / "log").open("w") as log,
+        subprocess.Popen(["bash", "-c", serve], stderr=log) as server,
+        ExitStack() as idle,
+    ):
+        while not (found := re.search(r":(\d+)/", (tmp_path / "log").read_text())):
+            time.sleep(0.05)
+        address = ("127.0.0.1", int(found[1]))
+        for _ in range(100):
+            idle.enter_context(socket.create_connection(address, timeout=10))
+        time.sleep(2.5)  # it tries twice again
+        idle.close()
+        with socket.create_connection(address, timeout=20) as client:
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b" 200 " in client.recv(65536)
+        server.kill()
+    assert len((tmp_path / "log").read_text().splitlines()) == 3
+
+
+def test_one_file_is_read_at_a_time(
+    listen: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when a request is over, or its client has left: its process ends first."""
+    running: list[Any] = []
+    most = 0
+
+    class Slow(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, _: object, **named: Any) -> None:
+            nonlocal most
+            super().__init__(["sleep", "600"], **named)
+            running.append(self)
+            most = max(most, sum(one.poll() is None for one in running))
+
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    connect, _ = listen(LexicalBaseline(), seconds=0.5)
+    head = "POST /text?kind=pdf HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pdf\r\n"
+    upload = f"{head}Content-Length: 5\r\n\r\n%PDF-".encode()
+    with connect() as leaving:
+        leaving.sendall(upload)
+        while not running:
+            time.sleep(0.005)
+    with connect() as first, connect() as second:
+        first.sendall(upload)
+        second.sendall(upload)
+        assert b" 503 " in first.recv(65536)
+        assert b" 503 " in second.recv(65536)
+    assert most == 1
+    assert len(running) >= 2
+    assert all(one.wait(5) for one in running)

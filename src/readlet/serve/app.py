@@ -1,14 +1,13 @@
-"""Files that clients send: their text, one file at a time.
+"""The paths of the server. Each checks what was asked, queues it, and waits for the results.
 
-The files of the page, and the bundled passages that it offers.
-
-The paths of the server. Each checks what was asked, queues it, and waits for the results.
+Also the files that clients send, read one at a time, and the files of the page.
 """
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -21,7 +20,8 @@ from readlet.bundled import corpus
 from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.inference.document_files import DocumentKind, document_text
-from readlet.serve.batching import results
+from readlet.processes import Job
+from readlet.serve.batching import results, while_wanted
 from readlet.serve.limits import Limits, RefusedError
 from readlet.serve.messages import (
     AnswerMessage,
@@ -45,31 +45,57 @@ from readlet.serve.registry import Models, class_texts, questions_of
 _MOST_WAITING = 8
 
 
+_TYPES_OF_KINDS: dict[DocumentKind, tuple[str, ...]] = {
+    "text": ("text/plain", "text/markdown"),
+    "html": ("text/html", "application/xhtml+xml"),
+    "pdf": ("application/pdf",),
+}
+_ANY_BYTES = "application/octet-stream"
+
+
+def _check_type(request: Request, kind: DocumentKind) -> None:
+    """A form of a page elsewhere cannot send these types, but for plain text."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given not in (_ANY_BYTES, *_TYPES_OF_KINDS[kind]):
+        proper = " or ".join((_ANY_BYTES, *_TYPES_OF_KINDS[kind]))
+        raise RefusedError(415, f"send the file with Content-Type: {proper}")
+
+
 class Uploads:
-    """Reading a file takes time and memory, so only a few wait."""
+    """Reading a file takes time and memory: one is read at a time, and only a few wait.
+
+    The process that reads it ends with the request, and the next file begins only then.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._turn = asyncio.Lock()
         self._waiting = 0
 
-    async def text(self, data: bytes, kind: DocumentKind) -> str:
+    async def text(self, request: Request, kind: DocumentKind) -> str:
         if self._waiting >= _MOST_WAITING:
             raise RefusedError(429, "other files are being read; try again later", retry_after=1)
         self._waiting += 1
+        reading = asyncio.ensure_future(self._in_turn(await request.body(), kind))
         try:
-            async with asyncio.timeout(self._limits.seconds), self._turn:
-                return await asyncio.to_thread(self._read, data, kind)
+            return await while_wanted(request, reading, self._limits.seconds)
         except ReadletError as error:
             raise RefusedError(422, str(error)) from None
-        except TimeoutError:
-            reason = f"the file was not read within {self._limits.seconds:g} s"
-            raise RefusedError(503, reason) from None
         finally:
             self._waiting -= 1
 
-    def _read(self, data: bytes, kind: DocumentKind) -> str:
-        text = document_text(data, kind, seconds=self._limits.seconds)
+    async def _in_turn(self, data: bytes, kind: DocumentKind) -> str:
+        async with self._turn:
+            job = Job()
+            reading = asyncio.ensure_future(asyncio.to_thread(self._read, data, kind, job))
+            try:
+                return await asyncio.shield(reading)
+            finally:
+                job.kill()
+                await asyncio.wait((reading,))
+
+    def _read(self, data: bytes, kind: DocumentKind, job: Job) -> str:
+        text = document_text(data, kind, seconds=self._limits.seconds, job=job)
         most = self._limits.passage_characters
         if len(text) > most:
             raise ReadletError(f"the file has {len(text):,} characters; at most {most:,}")
@@ -114,7 +140,7 @@ def bundled_passages() -> list[PassageMessage]:
     return list(found.values())
 
 
-_QUEUED = (400, 401, 404, 408, 413, 422, 429, 503)
+_QUEUED = (400, 401, 403, 404, 408, 413, 422, 429, 503)
 Served = TypeVar("Served")
 
 
@@ -206,14 +232,17 @@ def _add_page(app: FastAPI, limits: Limits) -> None:
         """A few passages that come with Readlet, with questions."""
         return bundled_passages()
 
-    body: dict[str, Any] = {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}
+    types = dict.fromkeys((_ANY_BYTES, *chain.from_iterable(_TYPES_OF_KINDS.values())))
+    schema = {"schema": {"type": "string", "minLength": 1}}
+    body = {"required": True, "content": dict.fromkeys(types, schema)}
 
-    @app.post("/text", responses=reasons(*_QUEUED), openapi_extra={"requestBody": body})
+    @app.post("/text", responses=reasons(*_QUEUED, 415), openapi_extra={"requestBody": body})
     async def text(
         request: Request, kind: Annotated[DocumentKind, Query(description="What the body is.")]
     ) -> TextResponse:
         """The text of a file: plain text, HTML or PDF."""
-        return TextResponse(text=await uploads.text(await request.body(), kind))
+        _check_type(request, kind)
+        return TextResponse(text=await uploads.text(request, kind))
 
     # Only these files are served, from memory: no path of a request is looked up on the disk.
     for path, (content, media_type) in page_files().items():

@@ -23,21 +23,15 @@ if TYPE_CHECKING:
 
 
 Found = TypeVar("Found")
+Wanted = TypeVar("Wanted")
 
 
 async def results(
     request: "Request", futures: Sequence["Future[Found]"], seconds: float
 ) -> list[Found]:
     """All results in order. If they are not waited for any more, what is queued is not computed."""
-    all_done = asyncio.gather(*map(asyncio.wrap_future, futures))
-    left = asyncio.ensure_future(_left(request))
     try:
-        await asyncio.wait((all_done, left), timeout=seconds, return_when="FIRST_COMPLETED")
-        if all_done.done():
-            return await all_done
-        if left.done():
-            raise RefusedError(503, "the client has left")
-        raise RefusedError(503, f"no answer within {seconds:g} s; ask less, or later")
+        return await while_wanted(request, asyncio.ensure_future(_all(futures)), seconds)
     except (MemoryError, RuntimeError, ReadletError) as error:
         if is_out_of_memory(error):
             raise RefusedError(503, "the memory is full; ask less at once") from None
@@ -45,8 +39,29 @@ async def results(
             raise RefusedError(422, str(error)) from None
         raise
     finally:
+        for future in futures:
+            future.cancel()
+
+
+async def _all(futures: Sequence["Future[Found]"]) -> list[Found]:
+    return [await asyncio.wrap_future(future) for future in futures]
+
+
+async def while_wanted(
+    request: "Request", work: "asyncio.Future[Wanted]", seconds: float
+) -> "Wanted":
+    """The result; the work is cancelled when its time is over or its client has left."""
+    left = asyncio.ensure_future(_left(request))
+    try:
+        await asyncio.wait((work, left), timeout=seconds, return_when="FIRST_COMPLETED")
+        if work.done():
+            return work.result()
+        if left.done():
+            raise RefusedError(503, "the client has left")
+        raise RefusedError(503, f"not done within {seconds:g} s; ask less, or later")
+    finally:
         left.cancel()
-        all_done.cancel()
+        work.cancel()
 
 
 async def _left(request: "Request") -> None:

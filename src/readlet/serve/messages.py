@@ -8,7 +8,12 @@ from readlet.inference.inputs import N_BEST
 
 _PASSAGE = "The kettle was patented in 1891. A toaster followed two years later."
 _ANSWER: dict[str, Any] = {"text": "1891", "start": 27, "end": 31, "score": 0.93}
-_Texts = str | list[str]
+_Text = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+_Texts = _Text | Annotated[list[_Text], Field(json_schema_extra={"minItems": 1})]
+_THRESHOLD_AND_ALWAYS: Any = {
+    "required": ["threshold", "always_answer"],
+    "properties": {"threshold": {"type": "number"}, "always_answer": {"const": True}},
+}
 
 
 class Request(BaseModel):
@@ -30,7 +35,8 @@ class AnswerRequest(Request):
                     "n_best": 3,
                     "threshold": 0.9,
                 },
-            ]
+            ],
+            "not": _THRESHOLD_AND_ALWAYS,
         }
     )
     question: _Texts
@@ -39,7 +45,11 @@ class AnswerRequest(Request):
     n_best: Annotated[int, Field(ge=1, description="Number of candidates.")] = N_BEST
     threshold: Annotated[
         float | None,
-        Field(ge=0, le=1, description="Abstain above this no-answer probability."),
+        Field(
+            ge=0,
+            le=1,
+            description="Abstain above this no-answer probability. Not with `always_answer`.",
+        ),
     ] = None
     unanswerable_share: Annotated[
         float | None,
@@ -98,7 +108,9 @@ class ClassifyRequest(Request):
         json_schema_extra={"examples": [{"text": "The lamp works well and looks lovely."}]}
     )
     text: _Texts
-    second: _Texts | None = None
+    second: Annotated[
+        _Texts | None, Field(description="For a classifier of pairs, and only for one.")
+    ] = None
     classifier: Annotated[str | None, Field(description="By default the first one.")] = None
 
 
@@ -163,9 +175,11 @@ def reasons(*statuses: int) -> dict[int | str, dict[str, Any]]:
 _STATUSES = {
     400: "Malformed",
     401: "No key, or a wrong one",
+    403: "Sent by a page of another site",
     404: "Unknown model",
     408: "The body came too slowly",
     413: "Too large",
+    415: "Another type of content",
     422: "Invalid",
     429: "Too many questions are waiting",
     503: "Out of time, or stopping",

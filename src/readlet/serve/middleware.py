@@ -1,4 +1,6 @@
-"""What every request passes before it is read: host, key, size, time. And what all answers carry.
+"""What every request passes before it is read: host, site, key, size, time.
+
+And what all answers carry.
 
 Written for ASGI itself: the body is bounded before anything is made of it.
 """
@@ -7,7 +9,7 @@ import asyncio
 import hmac
 import json
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +85,8 @@ class Guard:
         host = _without_port(headers.get(b"host", b"").decode("latin-1"))
         if self.hosts is not None and host not in self.hosts:
             raise RefusedError(421, "this server answers for its own host only")
+        if scope["method"] not in _READING and _is_from_elsewhere(headers):
+            raise RefusedError(403, "pages of other sites may not use this server")
         if self.key and scope["path"] not in self.public:
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, b"Bearer " + self.key.encode()):
@@ -124,6 +128,22 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return replay
+
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_SITE = frozenset({b"same-origin", b"none"})  # none: the user, not a page
+
+
+def _is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a browser says that a page of another site, or port, has sent the request.
+
+    Programs send neither header. Behind a proxy, `Host` is to be passed on.
+    """
+    if headers.get(b"sec-fetch-site", b"none").lower() not in _OWN_SITE:
+        return True
+    origin = headers.get(b"origin")
+    host = headers.get(b"host", b"").lower()
+    return origin is not None and origin.lower().partition(b"://")[2] != host
 
 
 def _without_port(host: str) -> str:

@@ -1,25 +1,30 @@
 """The server's process: its socket, its key, its beginning and its end."""
 
 import asyncio
+import errno
 import ipaddress
+import math
 import os
 import socket
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from readlet.errors import ReadletError, bad_input, install_extra
 from readlet.serve.limits import Limits
 from readlet.terminal import say
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from readlet.inference.classifier import Classifier
     from readlet.inference.inputs import Answerer
 
 KEY_VARIABLE = "READLET_API_KEY"
 _SHORTEST_KEY = 16
-_IDLE_SECONDS, _ENDING_SECONDS = 10, 5
+_IDLE_SECONDS, _ENDING_SECONDS, _SILENT_SECONDS = 10, 5, 60
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -112,16 +117,41 @@ def serve(
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_ENDING_SECONDS,
     )
+    bound.listen()  # who reads where it is may connect
     _say_where(bound, [*served.readers, *served.classifiers], key)
     server = uvicorn.Server(config)
     try:
         # Ctrl-C is the usual way to end it. The server finishes its requests, then raises the
         # signal again; the interrupt may come too late for asyncio to pass it on.
         with suppress(KeyboardInterrupt):
-            asyncio.run(server.serve(sockets=[bound]))
+            asyncio.run(_run(server, bound))
         say("readlet: stopped")
     finally:
         served.close()
+
+
+async def _run(server: "uvicorn.Server", bound: socket.socket) -> None:
+    asyncio.get_running_loop().set_exception_handler(FullTable())
+    await server.serve(sockets=[bound])
+
+
+class FullTable:
+    """Says once a minute that there is no descriptor for another connection.
+
+    asyncio tries again every second, once for each connection that may wait, and would log each.
+    """
+
+    def __init__(self) -> None:
+        self._said = -math.inf
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif (now := time.monotonic()) > self._said + _SILENT_SECONDS:
+            self._said = now
+            remedy = "let a proxy close idle connections, or raise `ulimit -n`"
+            say(f"readlet: no more connections can be opened ({error.strerror}); {remedy}")
 
 
 def _say_where(bound: socket.socket, names: Sequence[str], key: str) -> None:

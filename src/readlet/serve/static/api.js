@@ -16,6 +16,7 @@ export async function request(path, { body, json, signal } = {}) {
   const key = sessionStorage.getItem(KEY);
   if (key) headers.Authorization = `Bearer ${key}`;
   if (json) headers["Content-Type"] = "application/json";
+  else if (body) headers["Content-Type"] = "application/octet-stream";
   const content = json ? JSON.stringify(json) : body;
   const method = content === undefined ? "GET" : "POST";
   let response;
