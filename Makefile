@@ -7,7 +7,7 @@ SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
 # Without kept bytecode, each of the many processes of the tests would compile torch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test bench clean
+.PHONY: demo test test-light bench clean
 
 demo: $(VENV)/installed
 	$(PY) -m readlet demo
@@ -24,6 +24,16 @@ test: $(VENV)/installed-dev
 	  $(PY) -m pytest -n 2 --dist worksteal; tests=$$?; \
 	  wait $$!; types=$$?; cat $(VENV)/types.txt; exit $$((tests || types))
 
+# What needs no torch, in an environment without it, from the built wheel.
+LIGHT := $(VENV)/light
+LIGHT_TESTS := tests/test_light.py tests/inference/test_frozen_models.py::test_reader[exported] \
+  $(addprefix tests/data/test_,squad.py flat_files.py check.py) tests/evaluation/test_squad.py \
+  $(addprefix tests/inference/test_,baseline.py decoding.py document_files.py) \
+  $(addprefix tests/cli/test_,ask_documents.py data.py) tests/text/test_words.py
+
+test-light: $(LIGHT)/installed
+	$(LIGHT)/bin/python -m pytest -n 2 --dist worksteal $(LIGHT_TESTS)
+
 bench: $(VENV)/installed-dev
 	$(PY) benchmarks/rates.py
 
@@ -39,7 +49,7 @@ $(VENV)/created:
 
 # Modules are compiled when they are imported: of thousands, few are.
 $(VENV)/dependencies: pyproject.toml constraints.txt $(VENV)/created
-	$(PY) -m pip install --quiet --no-compile --no-build-isolation -c constraints.txt .
+	$(PY) -m pip install --quiet --no-compile --no-build-isolation -c constraints.txt ".[train]"
 	touch $@
 
 $(VENV)/dependencies-dev: pyproject.toml constraints.txt $(VENV)/created
@@ -53,3 +63,11 @@ $(VENV)/installed: $(VENV)/dependencies $(SOURCES)
 $(VENV)/installed-dev: $(VENV)/dependencies-dev $(SOURCES)
 	$(PY) -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
 	touch $@ $(VENV)/installed
+
+$(LIGHT)/installed: pyproject.toml constraints.txt $(VENV)/created $(SOURCES)
+	rm -rf $(LIGHT)
+	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(LIGHT)/wheel .
+	$(PYTHON) -m venv $(LIGHT)
+	$(LIGHT)/bin/python -m pip install --quiet --no-compile -c constraints.txt \
+	  "$$(echo $(LIGHT)/wheel/*.whl)[serve]" pytest pytest-xdist hypothesis httpx2
+	touch $@

@@ -46,14 +46,11 @@ def _module_beside(name: str) -> Any:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("dist", "no") != "no":
-        return  # the process that starts the others runs no test: it need not wait for torch
-    import torch
-
-    torch.set_num_threads(1)
-    # Without a GPU, Triton kernels are interpreted; Triton reads this when it is imported.
-    if not torch.cuda.is_available():
-        os.environ.setdefault("TRITON_INTERPRET", "1")
-    for name in ("data_fixtures", "model_fixtures"):
+        return  # the process that starts the others runs no test: it needs no fixtures, nor torch
+    names = ["data_fixtures"]
+    if importlib.util.find_spec("torch"):  # not so for `make test-light`
+        names.append("model_fixtures")
+    for name in names:
         config.pluginmanager.register(_module_beside(f"{name}.py"), name)
 
 
@@ -78,17 +75,6 @@ def _faster() -> Iterator[None]:
         patch.setattr("readlet.inference.fit_calibration._DOCUMENTS", 20)
         patch.setattr("os.fsync", lambda _: None)
         yield
-
-
-@pytest.fixture(autouse=True)
-def _same_start() -> None:
-    import torch
-
-    # `torch.manual_seed` would keep a traceback for each kind of device that is not in use.
-    torch.default_generator.manual_seed(7)
-    if torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(7)
-    torch.set_num_threads(1)  # a script under test may have chosen more
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Fixtures: tiny readers, encoders and classifiers, trained once or not at all; recipes."""
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,20 @@ from typing import Any
 
 import pytest
 import torch
+
+torch.set_num_threads(1)
+# Without a GPU, Triton kernels are interpreted; Triton reads this when it is imported.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
+@pytest.fixture(autouse=True)
+def _same_start() -> None:
+    # `torch.manual_seed` would keep a traceback for each kind of device that is not in use.
+    torch.default_generator.manual_seed(7)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(7)
+    torch.set_num_threads(1)  # a script under test may have chosen more
 
 
 @pytest.fixture(scope="session")

@@ -56,6 +56,21 @@ def install_extra(extra: str) -> str:
     return f"pip install 'readlet[{extra}]'"
 
 
+class MissingLibraryError(ReadletError):
+    """A library of an extra is not installed; the message says how to install it."""
+
+
+@contextmanager
+def extra_needed(extra: str, subject: str = "") -> Iterator[None]:
+    """A library that cannot be imported becomes an error of one line."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        place = f"{subject}: " if subject else ""
+        fault = f"{place}needs {error.name}, which is not installed"
+        raise MissingLibraryError(f"{fault}; {install_extra(extra)}") from None
+
+
 def warn_caller(message: str) -> None:
     """Warn at the line that called the package: by default Python shows a text once for a line."""
     package, level = __name__.partition(".")[0], 1

@@ -14,6 +14,7 @@ from readlet.inference.classifier import Classifier
 from readlet.inference.reader import Reader
 
 FROZEN = Path(__file__).parents[1] / "fixtures" / "models"
+CLASSIFIERS = ["classifier", "exported-classifier"]
 READERS = ["encoder", "exported", "qacnn", "qacnn-refusing", "qacnn-slim"]
 LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
 PAIRS = [
@@ -65,7 +66,7 @@ def close(found: Any, wanted: Any) -> None:
 
 def test_all_are_there() -> None:
     kinds = {path.name for path in FROZEN.iterdir() if path.is_dir()}
-    assert kinds == {*READERS, "classifier"}
+    assert kinds == {*READERS, *CLASSIFIERS}
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -73,13 +74,14 @@ def test_reader(name: str) -> None:
     close(answers(Reader.load(FROZEN / name, device="cpu")), expected(name))
 
 
-def test_classifier() -> None:
-    close(labels(Classifier.load(FROZEN / "classifier", device="cpu")), expected("classifier"))
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifier(name: str) -> None:
+    close(labels(Classifier.load(FROZEN / name, device="cpu")), expected("classifier"))
 
 
-@pytest.mark.parametrize("name", [*READERS, "classifier"])
+@pytest.mark.parametrize("name", [*READERS, *CLASSIFIERS])
 def test_saved_again_it_has_the_same_weights(name: str, tmp_path: Path) -> None:
-    loading: Any = Classifier.load if name == "classifier" else Reader.load
+    loading: Any = Classifier.load if name in CLASSIFIERS else Reader.load
     loading(FROZEN / name, device="cpu").save(tmp_path)
     for path in (FROZEN / name).iterdir():
         if path.suffix in (".safetensors", ".onnx") or path.name == "vocabulary.json":

@@ -15,10 +15,11 @@ from typer.core import TyperGroup
 
 from readlet import __version__
 from readlet.cli.console import discard_output
-from readlet.errors import ReadletError, disk_fault, is_out_of_memory, memory_fault
+from readlet.errors import ReadletError, disk_fault, install_extra, is_out_of_memory, memory_fault
 from readlet.terminal import INTERRUPTED, one_line, say, was_interrupted
 
 _GRACE = 10.0  # seconds; the launcher stops all processes as soon as one of them has failed
+_OF_TRAINING = ("torch", "transformers", "accelerate", "scipy")
 # In the order of `readlet --help`. A module is imported when its command is used.
 _MODULES = {
     "demo": "demo",
@@ -163,6 +164,8 @@ def _fault(error: BaseException) -> str | None:
     if isinstance(error, typer.TyperException):  # without a message, after it has printed the help
         message, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
         return f"{message}; see {context.command_path} --help" if message and context else message
+    if isinstance(error, ModuleNotFoundError) and error.name in _OF_TRAINING:
+        return f"needs {error.name}, which is not installed; {install_extra('train')}"
     if isinstance(error, OSError):
         if error.errno == errno.ENOSPC and error.filename is None:  # all files are named
             error.filename = "standard output"

@@ -2,10 +2,12 @@
 
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from readlet.cli.console import console
+from readlet.errors import install_extra
 
 if TYPE_CHECKING:
     from readlet.inference.inputs import Answerer
@@ -40,9 +42,13 @@ def demo() -> None:
         parts = [ask, score, check, train]
     else:
         parts = [check, ("How good is the lexical baseline?", _score_baseline), train]
+    has_torch = find_spec("torch") is not None
+    parts = parts if has_torch else parts[:-1]
     for number, (title, show) in enumerate(parts, 1):
         console.rule(f"{number}. {title}", align="left")
         show()
+    if not has_torch:
+        console.print(f"Training needs torch: {install_extra('train')}\n", markup=False)
     console.rule("What to try next", align="left")
     for command, why in (
         ("readlet ask 'Who wrote it?' your-folder", "ask about your own documents"),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.compat.answering import Options, pairs_of
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, extra_needed
 from readlet.inference.model_folder import BASELINE, BUNDLED
 from readlet.inference.trained_model import AUTO, chosen_device
 from readlet.storage.stored_files import read_json
@@ -108,7 +108,12 @@ def _reader(name: str, device: str, batch_size: int) -> "Answering":
 
 
 def _span_model(model: Any, tokenizer: Any, device: str, batch_size: int) -> "Answering":
-    from readlet.compat.span_models import SpanModelAnswering, load_span_model, load_tokenizer_of
+    with extra_needed("train", "a model of transformers"):
+        from readlet.compat.span_models import (
+            SpanModelAnswering,
+            load_span_model,
+            load_tokenizer_of,
+        )
 
     if isinstance(model, (str, Path)):
         name, model = model, load_span_model(str(model))

@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError, bad_input, extra_needed
 from readlet.inference.model_folder import (
     BUNDLED,
     reader_files,
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from readlet.evaluation.task import Task
     from readlet.inference.model_card import CardParts
-    from readlet.models.family import Family, Scorer, TaskName
+    from readlet.models.family import Scorer, TaskName
+    from readlet.models.kinds import Kind
     from readlet.recipe.recipe import Recipe
 
 
@@ -48,7 +49,7 @@ def prefers_onnx(device: str) -> bool:
 
     It is asked before torch is imported: that would take longer than an answer.
     """
-    return device == AUTO and find_spec("onnxruntime") is not None and not _may_have_gpu()
+    return device == AUTO and (find_spec("torch") is None or not _may_have_gpu())
 
 
 def _may_have_gpu() -> bool:
@@ -65,7 +66,8 @@ def _only_cpu() -> bool:
 def _automatic() -> str:
     if _only_cpu():
         return "cpu"
-    import torch
+    with extra_needed("train"):
+        import torch
 
     if torch.cuda.is_available():
         return "cuda"
@@ -75,7 +77,8 @@ def _automatic() -> str:
 def _check(device: str) -> None:
     if device == "cpu":
         return
-    import torch
+    with extra_needed("train", f"device {device!r}"):
+        import torch
 
     try:
         torch.empty(1, device=device).cpu()  # a device without storage fails here too
@@ -187,6 +190,7 @@ def read_model(
 ) -> StoredModel:
     """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
     from readlet.inference.model_card import check_metrics
+    from readlet.models.kinds import family_of, kind_named
     from readlet.models.recipe_files import parse_recipe
     from readlet.storage.stored_files import damage_of, read_json, stored_text
 
@@ -203,13 +207,14 @@ def read_model(
     with damage_of(path / "config.json"):
         recipe = parse_recipe(config["recipe"], str(path / "config.json"))
         try:
-            family = _family(config, device)
+            kind = kind_named(used := _used(config, device))
         except ReadletError as error:
             raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
-        if family.task != wanted:
-            fault = f"is a {_NAMES[family.task]}, not a {_NAMES[wanted]}"
-            raise bad_input(path, "", fault, _COMMANDS[family.task])
-        device = chosen_device(device) if family.needs_torch or device != AUTO else "cpu"
+        if kind.task != wanted:
+            fault = f"is a {_NAMES[kind.task]}, not a {_NAMES[wanted]}"
+            raise bad_input(path, "", fault, _COMMANDS[kind.task])
+        family = family_of(used)
+        device = chosen_device(device) if kind.needs_torch or device != AUTO else "cpu"
         scorer = family.load(path, recipe, config)
     calibration = read_json(path / "calibration.json")
     metrics = read_json(path / "metrics.json")
@@ -224,35 +229,32 @@ def read_model(
 
 def stored_task(name: str) -> "TaskName | None":
     """What the model in a folder is for; None if there is no model of a known kind."""
-    from readlet.models.kinds import family_of
-    from readlet.storage.stored_files import own_json
-
-    architecture = (own_json(Path(name) / "config.json") or {}).get("architecture")
-    try:
-        return family_of(architecture).task if isinstance(architecture, str) else None
-    except ReadletError:
-        return None
+    kind = _stored_kind(Path(name), AUTO)
+    return kind and kind.task
 
 
 def needs_torch(name: str, *, device: str = AUTO) -> bool:
     """Whether the model in a folder, or the `bundled` one, computes with torch on this device."""
+    kind = _stored_kind(reader_folder(name), device)
+    return kind is None or kind.needs_torch
+
+
+def _stored_kind(folder: Path, device: str) -> "Kind | None":
+    from readlet.models.kinds import kind_named
     from readlet.storage.stored_files import own_json
 
-    config = own_json(reader_folder(name) / "config.json") or {}
+    config = own_json(folder / "config.json") or {}
     try:
-        known = isinstance(config.get("architecture"), str)
-        return not known or _family(config, device).needs_torch
+        return kind_named(_used(config, device)) if config else None
     except ReadletError:
-        return True
+        return None
 
 
-def _family(config: dict[str, Any], device: str) -> "Family":
-    """That of its architecture, or that of its ONNX model, if the folder has both forms."""
-    from readlet.models.kinds import family_of
-
+def _used(config: dict[str, Any], device: str) -> str:
+    """The architecture, or that of the ONNX model, if the folder has both forms."""
     exported = config.get("exported")
     has_both = isinstance(exported, dict) and bool(exported.get("weights"))
-    return family_of("onnx" if has_both and prefers_onnx(device) else config["architecture"])
+    return "onnx" if has_both and prefers_onnx(device) else str(config.get("architecture"))
 
 
 def default_batch_size(device: str) -> int:

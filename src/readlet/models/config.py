@@ -6,15 +6,16 @@ turned into settings by its method `config`.
 """
 
 import math
+import sys
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, model_validator
 
-from readlet.errors import ReadletError
-from readlet.nn.normsoftmax import ALLOWED, check_gamma
 from readlet.storage.sections import AffectsCompilation, Count, PartOfNetwork, Positive, Section
 from readlet.text.words import Windows
 
+_LEAST_GAMMA = 1e-6  # below it scores count as equal; `nn/normsoftmax` has the same limit
+_MOST = sys.float_info.max
 StoredAs = Literal["float32", "float16", "int8"]
 """The dtype of the weights on disk; int8: that of matrices."""
 
@@ -51,12 +52,11 @@ def _gamma(value: Any) -> float | str:
     """A cap of NormSoftmax; infinity is stored by name because JSON has no such number."""
     if isinstance(value, str) and value in ("sqrt(d)", "infinity"):
         return value
-    try:
-        check_gamma(value)
-        cap = float(value)
-    except (ReadletError, OverflowError):  # not a cap, or an integer too large for a float
-        raise ValueError(f"Input should be {ALLOWED}") from None
-    return "infinity" if cap == math.inf else cap
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not value >= _LEAST_GAMMA or (value > _MOST and value != math.inf):
+        allowed = "sqrt(d), infinity or a number of 1e-6 or more"
+        raise ValueError(f"Input should be {allowed}")
+    return "infinity" if value == math.inf else float(value)
 
 
 SoftmaxName = Literal["standard", "norm"]

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,10 +195,6 @@ class TrainableClassScorer(TrainableScorer, ClassScorer, Protocol):
 class Family(ABC):
     """One kind of model. To answer with its readers, loading is all it takes."""
 
-    task: ClassVar[TaskName] = "spans"
-    needs_torch: ClassVar[bool] = True
-    """Otherwise its models compute on the CPU only."""
-
     @abstractmethod
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> Scorer:
         """The scorer stored in a model's folder; `damage_of` reports damaged files."""
@@ -263,8 +259,6 @@ class SpanFamily(TrainableFamily):
 
 class ClassFamily(TrainableFamily):
     """A kind of classifier."""
-
-    task = "classes"
 
     @abstractmethod
     def build(self, recipe: Recipe, encoder: Any) -> TrainableClassScorer:

@@ -7,11 +7,11 @@ example, call `register_kind`. Nothing is imported before it is used: networks n
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError, bad_input, extra_needed
 from readlet.storage.stored_files import nearest
 
 if TYPE_CHECKING:
-    from readlet.models.family import Family, TrainableFamily
+    from readlet.models.family import Family, TaskName, TrainableFamily
     from readlet.recipe.recipe import Recipe
 
 DEFAULT_KIND = "qacnn"
@@ -24,6 +24,9 @@ class Kind(NamedTuple):
     family: Callable[[], "Family"]
     recipe: Callable[[], "type[Recipe]"] | None = None
     """None: such models are not trained."""
+    task: "TaskName" = "spans"
+    needs_torch: bool = True
+    """Otherwise its models compute on the CPU only."""
 
 
 def _qacnn() -> "Family":
@@ -77,19 +80,23 @@ def _onnx_classifier() -> "Family":
 _KINDS = {
     "qacnn": Kind(_qacnn, _qacnn_recipe),
     "encoder": Kind(_encoder, _encoder_recipe),
-    "classifier": Kind(_classifier, _classifier_recipe),
-    "onnx": Kind(_onnx_reader),
-    "onnx-classifier": Kind(_onnx_classifier),
+    "classifier": Kind(_classifier, _classifier_recipe, "classes"),
+    "onnx": Kind(_onnx_reader, needs_torch=False),
+    "onnx-classifier": Kind(_onnx_classifier, task="classes", needs_torch=False),
 }
 
 
 def register_kind(
-    name: str, family: Callable[[], "Family"], recipe: "type[Recipe] | None" = None
+    name: str,
+    family: Callable[[], "Family"],
+    recipe: "type[Recipe] | None" = None,
+    *,
+    task: "TaskName" = "spans",
 ) -> None:
     """Add a kind of model. Every field of its recipe has a default."""
     if name in _KINDS:
         raise ReadletError(f"kind of model {name!r} is already registered; choose another name")
-    _KINDS[name] = Kind(family, None if recipe is None else lambda: recipe)
+    _KINDS[name] = Kind(family, None if recipe is None else lambda: recipe, task)
 
 
 def trainable_kinds() -> list[str]:
@@ -106,12 +113,19 @@ def recipe_class(kind: str) -> "type[Recipe]":
     return make()
 
 
-def family_of(architecture: str) -> "Family":
-    """The family that loads a model: `architecture` in its config.json."""
+def kind_named(architecture: str) -> Kind:
+    """The kind of a stored model: `architecture` in its config.json."""
     if architecture not in _KINDS:
         remedy = nearest(str(architecture), _KINDS, "known kinds")
         raise ReadletError(f"unknown kind of model {architecture!r}: {remedy}")
-    return _KINDS[architecture].family()
+    return _KINDS[architecture]
+
+
+def family_of(architecture: str) -> "Family":
+    """The family that loads such a model."""
+    kind = kind_named(architecture)
+    with extra_needed("train", f"a model of kind {architecture!r}"):
+        return kind.family()
 
 
 def trainable_family(kind: str) -> "TrainableFamily":

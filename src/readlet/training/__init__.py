@@ -1,1 +1,6 @@
 """From a recipe to a trained model: the only room that knows both engine and reading."""
+
+from readlet.errors import extra_needed
+
+with extra_needed("train"):
+    import torch  # noqa: F401

@@ -13,7 +13,7 @@ from readlet.inference.classifier import Classifier
 from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel
 from readlet.models.family import TrainableScorer
-from readlet.models.kinds import trainable_family
+from readlet.models.kinds import kind_named
 from readlet.recipe.recipe import Recipe, RecipeField, changed_fields, fields_with
 from readlet.storage.sections import (
     OnlyInTraining,
@@ -37,7 +37,7 @@ def load_start(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
     name = recipe.training.start
     if not name:
         return None, recipe
-    is_reader = trainable_family(recipe.model.kind).task == "spans"
+    is_reader = kind_named(recipe.model.kind).task == "spans"
     load = Reader.load if is_reader else Classifier.load
     start: TrainedModel = load(name, device="cpu")  # training moves it
     recipe = _with_network_of(start.recipe, recipe)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from readlet.errors import ReadletError, bad_input, install_extra, is_out_of_memory
+from readlet.errors import ReadletError, bad_input, is_out_of_memory
 from readlet.processes import usable_cores
 from readlet.storage.stored_files import damage_of, stored_file
 from readlet.text.arrays import Arrays, Batches
@@ -71,11 +71,8 @@ class OnnxModel:
         `names` are those of the weights that the model reads from the file `weights`. By default
         it computes with all cores.
         """
-        try:
-            import onnxruntime
-        except ImportError:
-            fault = "needs onnxruntime, which is not installed"
-            raise bad_input(path, "", fault, install_extra("onnx")) from None
+        import onnxruntime
+
         with damage_of(path):
             stamps = _stamps(path, weights)
             found = _digest_of(stored_file(path))

@@ -124,8 +124,6 @@ class OnnxClassScorer(OnnxScorer):
 class OnnxReaderFamily(Family):
     """Loads exported readers."""
 
-    needs_torch = False
-
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> OnnxScorer:
         exported = _exported(folder, config)
         with damage_of(folder / "config.json"):
@@ -143,9 +141,6 @@ class OnnxReaderFamily(Family):
 
 class OnnxClassifierFamily(Family):
     """Loads exported classifiers."""
-
-    task = "classes"
-    needs_torch = False
 
     def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> OnnxScorer:
         exported = _exported(folder, config)

@@ -1,7 +1,4 @@
-"""NormSoftmax (2022): softmax of scores divided by their standard deviation.
-
-Here the cap, gamma: recipes and layers share its check, and recipes do without torch.
-"""
+"""NormSoftmax (2022): softmax of scores divided by their standard deviation."""
 
 from readlet.errors import ReadletError
 
