@@ -12,7 +12,6 @@ import pytest
 
 from readlet.data import read, read_examples
 from readlet.data.columns import DataFormat, parse_columns
-from readlet.data.sources import has_columns
 from readlet.errors import InputError, ReadletError
 from readlet.types import NO_OFFSET, Example, Span
 
@@ -53,7 +52,6 @@ def test_records_in_one_json_file(tmp_path: Path, document: Any, indent: int | N
     path = tmp_path / "rows.json"
     path.write_text(json.dumps(document, indent=indent))
     assert list(read(path)) == EXAMPLES
-    assert has_columns(path)
 
 
 def test_records_with_other_names(tmp_path: Path) -> None:
@@ -260,15 +258,10 @@ def test_answers_in_a_column_of_another_name(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(GERMAN[name])
     columns = {"question": "frage"}
-    fault = r"its questions are unlabelled: no column 'answer' \(it has frage, context, antwort\)"
-    remedy = "add the answers, or name the column with --column answer=NAME"
-    with pytest.raises(ReadletError, match=f"{fault}; {remedy}"):
+    with pytest.raises(ReadletError, match=r"is unlabelled: .* --column answer=NAME"):
         list(read_examples(path, DataFormat(columns)))
     (example,) = read_examples(path, DataFormat(columns | {"answer": "antwort"}))
     assert example.answers == (Span(0, "Ada"),)
-    path.write_text(GERMAN[name].replace("frage", "question"))
-    with pytest.raises(ReadletError, match=r"readlet data convert .* --column answer=NAME"):
-        list(read_examples(path))
 
 
 @pytest.mark.parametrize("wrap", ["{}", '{{"data": {}}}'])

@@ -120,7 +120,7 @@ def test_named_columns(tmp_path: Path) -> None:
 
 def test_ambiguous_names_are_not_guessed(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", "text,sentiment,score\nfine,pos,0.9\n")
-    with pytest.raises(ReadletError, match=r"no labels: no column 'label' .*--column label=NAME"):
+    with pytest.raises(ReadletError, match=r"has no label; .*--column label=NAME"):
         read_labelled(path, data_format=DataFormat())
     assert labels(path, allow_unlabelled=True) == [None]
     path = write(tmp_path / "rows.csv", "review,content,label\nfine,x,pos\n")
@@ -173,7 +173,7 @@ def test_a_table_without_labels(tmp_path: Path) -> None:
     """For predictions: the columns do not say what it is, but the caller knows."""
     path = write(tmp_path / "rows.csv", "id,text\na,fine\n")
     assert read_labelled(path, allow_unlabelled=True) == [Sentence("a", "fine", None)]
-    with pytest.raises(ReadletError, match="no column 'label'"):
+    with pytest.raises(ReadletError, match="has no label"):
         read_labelled(path)
     path = write(tmp_path / "rows.csv", "text\nfine\n\ndull\n")  # a single column
     assert [s.text for s in read_labelled(path, allow_unlabelled=True)] == ["fine", "dull"]

@@ -320,9 +320,3 @@ def test_columns_and_encoding_of_a_recipe(tmp_path: Path, small_training: list[s
         prepare(load_recipe("tiny", [*changes, swapped, "data.encoding=cp1252"]))
     latin = prepare(load_recipe("tiny", [*changes, columns, "data.encoding=latin-1"]))
     assert latin.key != first.key
-
-
-def test_columns_need_a_file_that_has_some(short_corpus: Path, small_training: list[str]) -> None:
-    recipe = load_recipe("tiny", [*small_training, "data.columns=context=passage"])
-    with pytest.raises(ReadletError, match=r"data\.columns: the training files have no named"):
-        prepare(recipe)

@@ -43,7 +43,7 @@ from readlet.augmentation.translation.types import (
 from readlet.data import read_examples, write_examples
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.datasets import StreamedIds
-from readlet.data.sources import for_source, input_path
+from readlet.data.sources import input_path
 from readlet.data.writing import check_target
 from readlet.errors import bad_input
 from readlet.progress import track
@@ -79,7 +79,7 @@ class Sources:
 
     def read(self) -> Iterator[Example]:
         for name in self.names:
-            yield from read_examples(name, for_source(name, self.data_format))
+            yield from read_examples(name, self.data_format)
 
     def __str__(self) -> str:
         return ", ".join(self.names)

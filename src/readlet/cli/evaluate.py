@@ -165,7 +165,7 @@ def evaluate(
     elif task is not None or (predictions is not None and content_of(data, data_format) == "texts"):
         what = "a GLUE file" if task is not None else "a file of texts with labels"
         of_readers = {"--plot": plot is not None, "--device": device != "auto"}
-        _refuse(data, what, of_questions | of_readers | {"--column": bool(column and task)})
+        _refuse(data, what, of_questions | of_readers)
         if predictions is None:
             raise ReadletError(f"{data}: {what}; give --predictions FILE, or a classifier")
         found = evaluate_sentences(

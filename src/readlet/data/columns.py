@@ -149,19 +149,17 @@ PLAIN = DataFormat()
 
 
 class NoColumnError(InputError):
-    """A field is missing: its column may have another name, which some commands accept."""
-
-    without_option: InputError  # the same error for commands without --column
+    """A field is missing: its column may have another name."""
 
 
 def no_column(source: str | Path, place: str, fault: str, field: str) -> NoColumnError:
-    remedy = f"name the column with --column {field}=NAME (in experiments: data.columns)"
+    remedy = (
+        f"name the column with --column {field}=NAME (in recipes: data.columns), or rename it with "
+        "`readlet data convert`"
+    )
     if field == "question":  # perhaps it is no question data
         remedy += "; for texts with labels: --column text=NAME"
-    error = input_error(NoColumnError, source, place, fault, remedy)
-    command = f"readlet data convert {source} --column {field}=NAME --out OUT.jsonl"
-    error.without_option = bad_input(source, place, fault, f"rename the columns: {command}")
-    return error
+    return input_error(NoColumnError, source, place, fault, remedy)
 
 
 class ColumnFinder:

@@ -15,7 +15,7 @@ from unicodedata import normalize
 
 from readlet.data.answer_offsets import nearest_place, occurrences
 from readlet.data.columns import PLAIN, Content, DataFormat, NoColumnError
-from readlet.data.sources import for_source, has_columns, read, read_named
+from readlet.data.sources import read
 from readlet.data.tables import Item
 from readlet.errors import InputError, ReadletError, bad_input
 from readlet.text.labels import place_of
@@ -128,27 +128,21 @@ def only_texts(source: str | Path, items: Iterable[Example | Sentence]) -> Itera
         yield item
 
 
-def read_examples(source: str | Path, data_format: DataFormat | None = None) -> Iterator[Example]:
+def read_examples(source: str | Path, data_format: DataFormat = PLAIN) -> Iterator[Example]:
     """Stream validated questions: every answer is at its offset.
 
     A question has text, and either has answers or is marked impossible. Anything else raises an
     error.
-
-    Omit `data_format` where the user can name neither columns nor an encoding: errors about them
-    then suggest another remedy.
     """
-    for number, item in enumerate(only_questions(source, read_named(source, data_format))):
+    for item in only_questions(source, read(source, data_format)):
         for field, text in (("question", item.question), ("context", item.context)):
             if not text.strip():
                 place = f"question {item.id!r}"
                 raise bad_input(source, place, f"the {field} has no text", _fix_remedy(source))
         if not item.answers and not item.is_impossible:
-            if not item.is_labelled and not number:
-                unlabelled = "its questions are unlabelled"
-                _require_labels(source, data_format, "answer", unlabelled, "add the answers")
             what = "" if item.is_labelled else "is unlabelled: it "
             fault = f"{what}has no answer and is not marked impossible"
-            remedy = "add its answers, or set is_impossible to true"
+            remedy = "add them, set is_impossible to true, or name a column: --column answer=NAME"
             raise bad_input(source, f"question {item.id!r}", fault, remedy)
         if item.answers and item.is_impossible:
             fault = "is marked impossible but has answers"
@@ -159,34 +153,14 @@ def read_examples(source: str | Path, data_format: DataFormat | None = None) -> 
         yield item
 
 
-def read_questions(*sources: str | Path, data_format: DataFormat | None = None) -> list[Example]:
+def read_questions(*sources: str | Path, data_format: DataFormat = PLAIN) -> list[Example]:
     """The questions of all sources with unique ids, since answers are stored by id.
 
     Ids may repeat: rows without ids are numbered per file, and translations keep their ids.
-    Columns apply to the sources that have named columns.
     """
-    examples = [
-        example
-        for source in sources
-        for example in read_examples(source, for_source(source, data_format))
-    ]
+    examples = [e for source in sources for e in read_examples(source, data_format)]
     warn_of_repeated_ids(examples, "a number is appended")
     return with_own_ids(examples)
-
-
-def _require_labels(
-    source: str | Path, data_format: DataFormat | None, field: str, what: str, remedy: str
-) -> None:
-    """Raise an error that lists the columns, if one of them may be that of the labels."""
-    named = data_format or PLAIN
-    if not has_columns(source, named):
-        return
-    try:
-        next(read(source, replace(named, columns={field: field, **named.columns})))
-    except NoColumnError as error:
-        naming = (error if data_format is not None else error.without_option).remedy
-        fault = f"{what}: {error.fault}"
-        raise bad_input(source, "", fault, f"{remedy}, or {naming}") from None
 
 
 def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
@@ -225,17 +199,13 @@ def content_of(source: str | Path, data_format: DataFormat = PLAIN) -> Content:
 
 def read_sentences(
     source: str | Path,
-    data_format: DataFormat | None = None,
+    data_format: DataFormat = PLAIN,
     *,
     allow_unlabelled: bool = False,
 ) -> Iterator[Sentence]:
-    """Stream validated texts: each has text, and a label unless `allow_unlabelled`.
-
-    Omit `data_format` where the user can name neither columns nor an encoding: errors about them
-    then suggest another remedy.
-    """
+    """Stream validated texts: each has text, and a label unless `allow_unlabelled`."""
     is_pair = None
-    for number, item in enumerate(only_texts(source, read_named(source, data_format, "texts"))):
+    for item in only_texts(source, read(source, replace(data_format, content="texts"))):
         if is_pair is None:
             is_pair = item.second is not None
         if is_pair != (item.second is not None):
@@ -245,26 +215,20 @@ def read_sentences(
             if text is not None and not text.strip():
                 raise bad_input(source, place_of(item), f"the {field} is empty", _remedy(source))
         if item.label is None and not allow_unlabelled:
-            if not number:
-                unlabelled = "its texts have no labels"
-                _require_labels(source, data_format, "label", unlabelled, "add them")
-            raise bad_input(source, place_of(item), "has no label", _remedy(source))
+            remedy = f"name its column with --column label=NAME, or {_remedy(source)}"
+            raise bad_input(source, place_of(item), "has no label", remedy)
         yield item
 
 
 def read_labelled(
     *sources: str | Path,
-    data_format: DataFormat | None = None,
+    data_format: DataFormat = PLAIN,
     allow_unlabelled: bool = False,
 ) -> list[Sentence]:
-    """The texts of all sources with unique ids, since predictions are stored by id.
-
-    Columns apply to the sources that have named columns.
-    """
+    """The texts of all sources with unique ids, since predictions are stored by id."""
     sentences: list[Sentence] = []
     for source in sources:
-        named = for_source(source, data_format)
-        read_here = list(read_sentences(source, named, allow_unlabelled=allow_unlabelled))
+        read_here = list(read_sentences(source, data_format, allow_unlabelled=allow_unlabelled))
         if not read_here:
             raise bad_input(source, "", "contains no texts", "check how the file was created")
         if sentences and (sentences[0].second is None) != (read_here[0].second is None):

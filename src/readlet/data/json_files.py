@@ -188,8 +188,6 @@ def read_json(
     for number, item in enumerate(items, 1):
         kind = _kind(item, rows, kind)
         if kind == "article":
-            if data_format.columns:
-                raise bad_input(path, "", "this format has no named columns", "omit --column")
             yield from _article_examples(path, number, item, on_fault)
             continue
         try:

@@ -15,9 +15,7 @@ from readlet.bundled import NAMES, corpus
 from readlet.data.columns import (
     PLAIN,
     Columns,
-    Content,
     DataFormat,
-    NoColumnError,
     OnFault,
     raise_fault,
 )
@@ -35,7 +33,7 @@ from readlet.data.tables import (
     read_parquet,
     unnamed_task,
 )
-from readlet.errors import EncodingError, ReadletError, bad_input, input_error, install_extra
+from readlet.errors import ReadletError, bad_input, install_extra
 from readlet.storage.files import open_bytes, text_chunks
 from readlet.types import Example, Sentence
 
@@ -71,26 +69,6 @@ def read(
         yield from read_csv(path, data_format, on_fault)
     else:
         yield from read_glue(path, kind, data_format, on_fault)
-
-
-def read_named(
-    source: str | Path, data_format: DataFormat | None, content: Content | None = None
-) -> Iterator[Example | Sentence]:
-    """The same. Without a format, the user can name neither columns nor an encoding.
-
-    Errors about them then suggest another remedy.
-    """
-    try:
-        wanted = data_format or PLAIN
-        yield from read(source, replace(wanted, content=content or wanted.content))
-    except NoColumnError as error:
-        raise (error if data_format is not None else error.without_option) from None
-    except EncodingError as error:
-        if data_format is not None:
-            raise
-        command = f"readlet data convert {source} --encoding NAME --out OUT.jsonl"
-        remedy = f"save it as UTF-8: {command}"
-        raise input_error(EncodingError, source, error.place, error.fault, remedy) from None
 
 
 def _head(path: Path, encoding: str) -> str:
@@ -186,31 +164,12 @@ def training_file(source: str) -> Path:
     return source_path(source)
 
 
-def has_columns(source: str | Path, data_format: DataFormat = PLAIN) -> bool:
-    """Whether the fields of the source may have other names; articles of SQuAD have fixed ones."""
-    if str(source).startswith(PREFIX):
-        return True
-    path = source_path(source)
-    data_format = DataFormat(encoding=_encoded(path, data_format).encoding)
-    kind = _detect(path, data_format)
-    if kind in ("json", "array"):
-        return re.search(r'"paragraphs"\s*:', _head(path, data_format.encoding)) is None
-    return kind in ("parquet", "jsonl", "csv")
-
-
 def task_of(source: str | Path, data_format: DataFormat = PLAIN) -> GlueTask | None:
     """The GLUE task of the file, or None for all other data."""
     if str(source).startswith(PREFIX):
         return None
     path = source_path(source)
     return glue_task(_head(path, _encoded(path, data_format).encoding))
-
-
-def for_source(source: str | Path, data_format: DataFormat | None) -> DataFormat | None:
-    """The format of one of several sources: columns apply to those that have named columns."""
-    if data_format is None or not data_format.columns or has_columns(source, data_format):
-        return data_format
-    return replace(data_format, columns={})
 
 
 def _encoded(path: Path, data_format: DataFormat) -> DataFormat:

@@ -302,8 +302,6 @@ def read_glue(
     path: Path, task: UnnamedTask, data_format: DataFormat, on_fault: OnFault
 ) -> Iterator[Sentence]:
     """Lines of cells between tabs, without quoting."""
-    if data_format.columns:
-        raise bad_input(path, "", "this format has no named columns", "omit --column")
     for number, line in enumerate(text_lines(path, data_format.encoding), 1):
         if number == 1 and task == "mrpc":
             continue

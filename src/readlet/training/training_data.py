@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from readlet.data.datasets import with_own_ids
-from readlet.data.sources import has_columns, training_file
+from readlet.data.sources import training_file
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.trained_model import TrainedModel
 from readlet.models.classifier.recipe import ClassifierData
@@ -107,8 +107,6 @@ def data_files(recipe: Recipe) -> DataFiles:
 def read_split(recipe: Recipe) -> SplitItems:
     """Read and split the items: errors in them are reported before any slow work."""
     files, items, data = data_files(recipe), items_of(recipe), recipe.data
-    if data.columns and not any(has_columns(path, data.data_format) for path in files.train):
-        raise ReadletError("data.columns: the training files have no named columns; omit --column")
     examples = items.read(data, *files.train)
     if not examples:
         raise ReadletError(f"data.train: no {items.noun} in these files; name others")
