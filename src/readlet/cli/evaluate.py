@@ -74,10 +74,6 @@ def evaluate(
         Path | None,
         typer.Option("--save-predictions", help="Write the reader's predictions to this file."),
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw confidence against accuracy into this SVG file."),
-    ] = None,
     overwrite: Overwrite = False,
     allow_missing: Annotated[
         bool, typer.Option(help="Exit with 0 even if predictions are missing.")
@@ -123,7 +119,6 @@ def evaluate(
             "--na-probs": na_probs is not None,
             "--against": against is not None,
             "--save-predictions": save is not None,
-            "--plot": plot is not None,
         }
         _refuse(f"{len(targets) - 1} data files", "these options are for one file", of_one)
         if stored_task(reader) == "classes":
@@ -157,14 +152,13 @@ def evaluate(
             data,
             against=against,
             save=save,
-            plot=plot,
             overwrite=overwrite,
             device=device,
             data_format=data_format,
         )
     elif task is not None or (predictions is not None and content_of(data, data_format) == "texts"):
         what = "a GLUE file" if task is not None else "a file of texts with labels"
-        of_readers = {"--plot": plot is not None, "--device": device != "auto"}
+        of_readers = {"--device": device != "auto"}
         _refuse(data, what, of_questions | of_readers)
         if predictions is None:
             raise ReadletError(f"{data}: {what}; give --predictions FILE, or a classifier")
@@ -180,7 +174,6 @@ def evaluate(
             na_threshold=None if na_probs is None else threshold,
             against=against,
             save=save,
-            plot=plot,
             overwrite=overwrite,
             options=options,
             rules=rules,

@@ -16,7 +16,6 @@ from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.datasets import warn_of_repeated_ids, with_own_ids
 from readlet.data.sources import input_path
 from readlet.errors import ReadletError, bad_input
-from readlet.evaluation.calibration_error import reliability_plot
 from readlet.evaluation.evaluation import Evaluation, evaluate
 from readlet.evaluation.squad import Rules
 from readlet.inference.inputs import DEFAULTS, Answerer, AnswerOptions
@@ -25,7 +24,7 @@ from readlet.inference.prediction_files import has_rows, read_field
 from readlet.inference.reader import load_reader
 from readlet.inference.trained_model import AUTO
 from readlet.progress import track
-from readlet.storage.files import atomic_text, text_chunks, write_text
+from readlet.storage.files import atomic_text, text_chunks
 from readlet.storage.overwrite import check_file
 from readlet.types import Example, Prediction
 
@@ -33,17 +32,10 @@ T = TypeVar("T")
 _OTHER_FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
-def check_evaluation_outputs(
-    save: Path | None, plot: Path | None, inputs: Sequence[Path], *, overwrite: bool
-) -> None:
-    """Check that predictions (JSON) and plot (SVG) may be written, and are two files."""
-    for output in (save, plot):
-        if output is not None:
-            check_file(output, inputs, overwrite=overwrite)
-    if save is not None and plot is not None and save.resolve() == plot.resolve():
-        raise bad_input(plot, "", "is also --save-predictions", "give another file for --plot")
-    if plot is not None and plot.suffix.lower() != ".svg":
-        raise bad_input(plot, "", "the plot is an SVG picture", "give a name that ends in .svg")
+def check_saved(save: Path | None, inputs: Sequence[Path], *, overwrite: bool) -> None:
+    """Check that predictions may be written, as JSON."""
+    if save is not None:
+        check_file(save, inputs, overwrite=overwrite)
     if save is not None and save.suffix.lower() in _OTHER_FORMATS:
         remedy = "give a name that ends in .json; `readlet predict` writes rows"
         raise bad_input(save, "", "predictions are saved as JSON", remedy)
@@ -60,7 +52,6 @@ def evaluate_questions(
     against: Path | None = None,
     rules: Rules | None = None,
     save: Path | None = None,
-    plot: Path | None = None,
     overwrite: bool = False,
     data_format: DataFormat = PLAIN,
     device: str = AUTO,
@@ -68,16 +59,13 @@ def evaluate_questions(
     """Score a reader, or a file of predictions, on the questions of a file.
 
     `na_probs` is a file of no-answer probabilities, which replace the reader's own: above
-    `na_threshold` a question has no answer. `save` is a file for the predictions, `plot` one for
-    the plot of their reliability.
+    `na_threshold` a question has no answer. `save` is a file for the predictions.
     """
     _check_options(options, reader, na_probs, na_threshold)
-    if plot is not None and reader is None:
-        raise ReadletError("--plot: not with a file of predictions; name a reader instead")
     given_files = (input_path(data), predictions, na_probs, against)
     readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
     inputs = [*readers, *(path for path in given_files if path is not None)]
-    check_evaluation_outputs(save, plot, inputs, overwrite=overwrite)
+    check_saved(save, inputs, overwrite=overwrite)
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     other = read_predictions(against) if against else None
@@ -108,7 +96,7 @@ def evaluate_questions(
         confidences = confidences_of(predicted, abstained)
         if save is not None:
             write_predictions(save, {k: "" if k in abstained else v for k, v in given.items()})
-    evaluation = evaluate(
+    return evaluate(
         examples,
         given,
         na_probs=probabilities,
@@ -117,9 +105,6 @@ def evaluate_questions(
         rules=rules,
         confidences=confidences,
     )
-    if plot is not None and evaluation.reliability is not None:
-        write_text(plot, reliability_plot(evaluation.reliability))
-    return evaluation
 
 
 def confidences_of(predicted: Mapping[str, Prediction], abstained: Set[str]) -> dict[str, float]:

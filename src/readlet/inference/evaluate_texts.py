@@ -9,20 +9,18 @@ from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.rows import label_text
 from readlet.data.sources import input_path
 from readlet.data.tables import GlueTask
-from readlet.errors import ReadletError, bad_input
-from readlet.evaluation.calibration_error import reliability_plot
+from readlet.errors import bad_input
 from readlet.evaluation.classification import CLASSES, GLUE_CLASSES, class_task
 from readlet.evaluation.evaluation import ClassEvaluation, evaluate_classes
 from readlet.inference.classifier import Classifier
 from readlet.inference.evaluate_questions import (
-    check_evaluation_outputs,
+    check_saved,
     read_by_id,
     write_predictions,
 )
 from readlet.inference.predict_file import asked_text
 from readlet.inference.trained_model import AUTO, stored_task
 from readlet.progress import track
-from readlet.storage.files import write_text
 from readlet.text.labels import class_names, class_numbers, label_values
 from readlet.types import Classification, Sentence
 
@@ -57,7 +55,6 @@ def evaluate_classifier(
     *,
     against: Path | None = None,
     save: Path | None = None,
-    plot: Path | None = None,
     overwrite: bool = False,
     data_format: DataFormat = PLAIN,
     device: str = AUTO,
@@ -65,13 +62,11 @@ def evaluate_classifier(
     """Score a classifier on texts with labels, by its own metrics.
 
     `against` is a file of other predictions or the folder of another classifier, `save` a file for
-    its predictions, `plot` one for the plot of its reliability.
+    its predictions.
     """
     inputs = [input_path(data), Path(classifier), *([against] if against else [])]
-    check_evaluation_outputs(save, plot, inputs, overwrite=overwrite)
+    check_saved(save, inputs, overwrite=overwrite)
     loaded = Classifier.load(classifier, device=device)
-    if plot is not None and not loaded.classes:
-        raise ReadletError("--plot: values have no confidence; leave it out")
     sentences = read_labelled(data, data_format=data_format)
     if loaded.classes:
         class_numbers(data, sentences, loaded.classes)
@@ -87,7 +82,7 @@ def evaluate_classifier(
         for identity, found in predicted.items()
         if found.probability is not None
     }
-    evaluation = evaluate_classes(
+    return evaluate_classes(
         loaded.task,
         loaded.classes,
         sentences,
@@ -95,9 +90,6 @@ def evaluate_classifier(
         against=other,
         confidences=confidences if loaded.classes else None,
     )
-    if plot is not None and evaluation.reliability is not None:
-        write_text(plot, reliability_plot(evaluation.reliability))
-    return evaluation
 
 
 def _other(
