@@ -10,7 +10,6 @@ store those of SQuAD: a list of texts and a list of starts.
 
 import csv
 import json
-from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -33,42 +32,6 @@ _QUESTIONS = (
 _LABELS = ("answers", "is_impossible")  # unlabelled questions have no such columns
 
 
-class RewindableLines:
-    """Lines that can be read again: after a fault, reading continues at the next line."""
-
-    def __init__(self, lines: Iterator[str]) -> None:
-        self._lines = lines
-        self._ahead: deque[str] = deque()
-        self._taken: list[str] = []  # of the current row
-        self._number = 0
-        self._budget = MAX_PIECE  # characters: the time stays linear if every row has a fault
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = self._ahead.popleft() if self._ahead else next(self._lines)
-        self._number += 1
-        self._taken.append(line)
-        return line
-
-    def start_row(self) -> int:
-        """The number of the line where the next row begins."""
-        self._taken.clear()
-        return self._number + 1
-
-    def give_back(self, kept: int) -> int:
-        """Read the lines of this row again, all but the first ones; the number of lost lines."""
-        again = self._taken[kept:]
-        self._budget -= sum(map(len, again))
-        if self._budget < 0:
-            return len(again)
-        del self._taken[kept:]
-        self._ahead.extendleft(reversed(again))
-        self._number -= len(again)
-        return 0
-
-
 def read_csv(
     path: Path, data_format: DataFormat, on_fault: OnFault
 ) -> Iterator[Example | Sentence]:
@@ -78,8 +41,15 @@ def read_csv(
 
 
 def _csv_rows(path: Path, data_format: DataFormat, reader: RowReader) -> Iterator[Row | InputError]:
-    lines = RewindableLines(text_lines(path, data_format.encoding))
-    delimiter, is_quoted = _dialect(path, lines, data_format.columns)
+    lines = text_lines(path, data_format.encoding)
+    above = []  # the header, and blank lines before it
+    for line in lines:
+        above.append(line)
+        if not is_blank_line(line):
+            break
+    done = 0  # lines that another reader has read
+    delimiter, is_quoted = _dialect(path, above[-1], data_format.columns)
+    lines = chain(above, lines)
     csv.field_size_limit(MAX_PIECE)
     cells_of = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -90,13 +60,15 @@ def _csv_rows(path: Path, data_format: DataFormat, reader: RowReader) -> Iterato
     found = reader.require("header", names)
     remedy_of_cells = "check its quotes and separators"
     if reader.has_texts and delimiter == "\t" and not is_quoted:
+        done = cells_of.line_num
         cells_of = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
         remedy_of_cells = "separate cells with one tab; a text has none"
     # An empty cell is a missing value, which CSV cannot tell from an empty text.
     texts = {found[field] for field in ("question", "context", "text", "second") if field in found}
     number = 0
     while True:
-        place = f"line {lines.start_row()}"
+        before = done + cells_of.line_num
+        place = f"line {before + 1}"
         try:
             cells = next(cells_of, None)
             if cells is None:
@@ -114,7 +86,8 @@ def _csv_rows(path: Path, data_format: DataFormat, reader: RowReader) -> Iterato
         except csv.Error as error:
             fault = f"not valid CSV ({error})"
             remedy = "close its quotes, and double those inside of a cell"
-        lost = lines.give_back(1)
+        # An unclosed quote reaches to the next quote, or to the end of the file.
+        lost = done + cells_of.line_num - before - 1
         yield bad_input(path, f"{place} and the next {lost}" if lost else place, fault, remedy)
 
 
@@ -123,14 +96,11 @@ def _is_blank(cells: Iterable[str]) -> bool:
     return not any(map(str.strip, cells))
 
 
-def _dialect(path: Path, lines: RewindableLines, columns: Columns) -> tuple[str, bool]:
+def _dialect(path: Path, header: str, columns: Columns) -> tuple[str, bool]:
     """The delimiter that gives the most known names, then the most cells; are names quoted?"""
-    lines.start_row()
-    header = next((line for line in lines if not is_blank_line(line)), "")
     if "\r" in header.rstrip("\r\n"):
         fault = "lines end in CR only, as old spreadsheets write them"
         raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
-    lines.give_back(0)
     best = max(DELIMITERS, key=lambda delimiter: header_rank(header, delimiter, columns))
     return best, '"' in header
 
