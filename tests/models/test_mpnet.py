@@ -57,9 +57,11 @@ def test_weights_of_transformers_fit() -> None:
     network.load_state_dict(without_pooler)
 
 
-def test_a_row_of_padding_only_is_not_nan() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_row_of_padding_only_is_not_nan(dtype: torch.dtype) -> None:
     fused = PretrainedEncoder(_plain())
     tokens, keep = _inputs()
     keep[1] = False
-    states = fused(tokens, torch.zeros_like(tokens), keep, all_layers=False)[0]
+    with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+        states = fused(tokens, torch.zeros_like(tokens), keep, all_layers=False)[0]
     assert torch.isfinite(states).all()

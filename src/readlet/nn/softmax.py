@@ -46,6 +46,14 @@ def masked_log_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
     return torch.where(keep, _fill(scores, keep).log_softmax(dim), MASKED)  # (...,)
 
 
+def masked_bias(bias: Tensor, keep: Tensor) -> Tensor:
+    """A bias that fused attention adds to its scores, with the mask in it, in the dtype of `bias`.
+
+    Not minus infinity, in any dtype: a row that keeps nothing is uniform instead of NaN.
+    """
+    return torch.where(keep, bias, max(MASKED, torch.finfo(bias.dtype).min / 2))  # (...,)
+
+
 def norm_softmax(scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = math.inf) -> Tensor:
     """NormSoftmax (2022): softmax(x / min(sigma, gamma)), in the dtype of `scores`.
 

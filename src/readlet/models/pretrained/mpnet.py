@@ -14,6 +14,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.models.mpnet.modeling_mpnet import MPNetEncoder, MPNetModel, MPNetSelfAttention
 
+from readlet.nn.softmax import masked_bias
+
 # All but cuDNN's, which has no gradient of the bias.
 _KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
@@ -40,12 +42,11 @@ class FusedEncoder(MPNetEncoder):  # type: ignore[misc]  # transformers' models 
         position = torch.arange(hidden_states.shape[1], device=hidden_states.device)  # (T,)
         bucket = self.relative_position_bucket(position - position.unsqueeze(1))  # (T, T)
         bias = self.relative_attention_bias(bucket).permute(2, 0, 1).unsqueeze(0)  # (1, H, T, T)
-        if attention_mask is not None:
-            lowest = torch.finfo(torch.bfloat16).min  # not -inf: a row without tokens is not NaN
-            bias = torch.where(attention_mask, bias, lowest)  # (B, H, T, T)
         device = hidden_states.device.type
         if torch.is_autocast_enabled(device):  # once, not in every layer
             bias = bias.to(torch.get_autocast_dtype(device))
+        if attention_mask is not None:
+            bias = masked_bias(bias, attention_mask)  # (B, H, T, T)
         bias = bias.expand(len(hidden_states), -1, -1, -1).contiguous()  # (B, H, T, T)
         states = [hidden_states]
         with sdpa_kernel(_KERNELS):
