@@ -124,9 +124,12 @@ def _run() -> int:
     warnings.showwarning = lambda message, *_, **__: say(f"readlet: {message}")
     try:
         try:
-            return typer.main.get_command(app)(prog_name="readlet", standalone_mode=False) or 0
+            code = typer.main.get_command(app)(prog_name="readlet", standalone_mode=False) or 0
         finally:
             sys.stdout.flush()  # while an error can still be reported
+        if code != INTERRUPTED:
+            return int(code)
+        error: BaseException = KeyboardInterrupt()  # before the command was invoked
     except _Ended as ended:
         error = ended.error
     except (Exception, KeyboardInterrupt) as other:
