@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import ipaddress
-import math
 import os
 import socket
 import time
@@ -142,14 +141,14 @@ class FullTable:
     """
 
     def __init__(self) -> None:
-        self._said = -math.inf
+        self._silent_until = 0.0
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
             loop.default_exception_handler(context)
-        elif (now := time.monotonic()) > self._said + _SILENT_SECONDS:
-            self._said = now
+        elif (now := time.monotonic()) > self._silent_until:
+            self._silent_until = now + _SILENT_SECONDS
             remedy = "let a proxy close idle connections, or raise `ulimit -n`"
             say(f"readlet: no more connections can be opened ({error.strerror}); {remedy}")
 
