@@ -28,9 +28,7 @@ def test_demo(readlet: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "A Ferdinand de Lesseps" in shown
 
 
-@pytest.mark.parametrize("has_reader", [False, True])
-def test_demo_starts_with_the_bundled_reader_if_available(
-    has_reader: bool,
+def test_demo_starts_with_the_bundled_reader(
     readlet: Run,
     bundle: Callable[..., Path],
     random_reader: Callable[..., Any],
@@ -38,13 +36,13 @@ def test_demo_starts_with_the_bundled_reader_if_available(
 ) -> None:
     monkeypatch.setattr("readlet.cli.demo._train", lambda: print("(training)"))
     passage = "Work began in May 1891. The ferry was built in Newcastle and shipped in pieces."
-    bundle(random_reader(passage, null=True) if has_reader else None)
+    bundle(random_reader(passage, null=True))
     done = readlet("demo")
     assert done.code == 0, done.err
-    assert done.out.count("gold: ") == (6 if has_reader else 3)
-    assert done.out.count("gold: no answer here") == (2 if has_reader else 1)
+    assert done.out.count("gold: ") == 6
+    assert done.out.count("gold: no answer here") == 2
     assert done.out.count("(training)") == 1
-    assert ("against the other predictions: EM" in done.out) == has_reader
+    assert "against the other predictions: EM" in done.out
 
 
 def test_version_and_help(readlet: Run) -> None:

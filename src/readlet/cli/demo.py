@@ -17,8 +17,6 @@ ASKED_OF_BUNDLED = (
     *(f"trans-siberian-railway-{number}" for number in ("03", "06", "12")),
     *(f"antikythera-{number}" for number in ("05", "12", "04")),
 )
-# A why-question, one in another language, and one that the passage does not answer.
-_ASKED_OF_BASELINE = ("marie-curie-12", "es-cacao-09", "trans-siberian-railway-10")
 _LEARNT = ("panama-canal", "honey-bees", "fr-")
 # Smaller and faster than the recipe, and enough to memorise the training questions.
 _QUICK = (
@@ -30,18 +28,12 @@ _QUICK = (
 
 def demo() -> None:
     """Ask, score, check data, train: a tour of about a minute."""
-    from readlet.bundled import bundled_reader
-
-    check, train = ("Is the data valid?", _check_data), ("Does training work?", _train)
-    parts: list[tuple[str, Callable[[], None]]]
-    if bundled_reader() is not None:
-        ask, score = (
-            ("What does the reader answer?", _ask_bundled),
-            ("How good is it?", _score_bundled),
-        )
-        parts = [ask, score, check, train]
-    else:
-        parts = [check, ("How good is the lexical baseline?", _score_baseline), train]
+    parts: list[tuple[str, Callable[[], None]]] = [
+        ("What does the reader answer?", _ask_bundled),
+        ("How good is it?", _score_bundled),
+        ("Is the data valid?", _check_data),
+        ("Does training work?", _train),
+    ]
     has_torch = find_spec("torch") is not None
     parts = parts if has_torch else parts[:-1]
     for number, (title, show) in enumerate(parts, 1):
@@ -86,16 +78,6 @@ def _check_data() -> None:
     from readlet.data.check import check
 
     show_report(check([f"bundled:{split}" for split in SPLITS]), list_all=False)
-
-
-def _score_baseline() -> None:
-    from readlet.cli.evaluate import show_evaluation
-    from readlet.inference.evaluate_questions import evaluate_questions
-    from readlet.inference.reader import load_reader
-
-    console.print("The lexical baseline on the bundled test split:\n")
-    show_evaluation(evaluate_questions("bundled:test", reader="baseline"))
-    _ask(load_reader("baseline"), "test", _ASKED_OF_BASELINE)
 
 
 def _train() -> None:
