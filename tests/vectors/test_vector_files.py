@@ -78,7 +78,6 @@ def test_words_without_a_vector_are_counted(write: Write) -> None:
     source, target = read_table(write("a", "a 1 2\nb 3 4\n")), read_table(write("b", "x 1 2\n"))
     found = find_pairs(write("d", "a x\nb y\nc x\nd z\ne z\n"), source, target)
     assert (len(found), found.listed) == (1, 5)
-    assert (found.no_source, found.no_target, found.neither) == (1, 1, 2)
     with pytest.raises(ReadletError, match="none of its 1 pairs has a vector in both files"):
         find_pairs(write("d", "x a\n"), source, target)
 
@@ -94,18 +93,14 @@ def test_an_alignment_finds_unseen_translations(
     words, vectors = read_vectors(out, 100)
     assert words == [f"s{n}" for n in range(WORDS)]
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    checked = check_files(out, target, unseen, original=source)
+    checked = check_files(out, target, unseen)
     assert checked.asked == 30
-    assert (checked.pairs.no_source, checked.pairs.no_target, checked.pairs.neither) == (1, 1, 1)
-    assert checked.changed_cosines is not None
     if method == "procrustes":
         assert made.distance_from_orthogonal < 1e-5
-        assert checked.changed_cosines < 1e-5
         expected = {"nearest": {1: 1.0, 5: 1.0}, "csls": {1: 1.0, 5: 1.0}}
         assert checked.precision == expected
     else:
         assert made.distance_from_orthogonal > 0.01
-        assert checked.changed_cosines > 0.001
         assert checked.precision["csls"][1] > 0.9
 
 
@@ -125,9 +120,6 @@ def test_other_files_than_those_that_fit_together(
     narrow = write("narrow.vec", "".join(f"s{n} 1 {n}\n" for n in range(WORDS)))
     with pytest.raises(ReadletError, match=r"narrow\.vec: vectors of width 2, but 6 in .*align"):
         check_files(narrow, target, unseen)
-    other = write("other.vec", "sea 1 2\n")
-    with pytest.raises(ReadletError, match=r"other\.vec: hardly any word of .*es\.vec is in it"):
-        check_files(source, target, unseen, original=other)
     with pytest.raises(ReadletError, match=r"narrow\.vec: vectors of width 2, but 6 in .*es\.vec"):
         merge_files([("es", source), ("en", narrow)], narrow.with_name("out"))
 

@@ -1,7 +1,7 @@
 """`readlet vectors`: word vectors of an encoder; one space for the words of several languages."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table as Grid
@@ -24,7 +24,6 @@ Target = Annotated[Path, typer.Argument(help="Vectors of the language whose spac
 Out = Annotated[Path, typer.Option(metavar="FILE", help="The file to write; .gz is gzipped.")]
 MaxWords = Annotated[int, typer.Option(min=1, help="Words to read of each file, from the top.")]
 _NAMES = {"nearest": "nearest neighbour", "csls": "CSLS"}
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
@@ -46,7 +45,6 @@ def align(
     max_words: MaxWords = 200_000,
     device: Device = "auto",
     overwrite: Overwrite = False,
-    as_json: AsJson = False,
 ) -> None:
     """Write the source's vectors in the space of the target's.
 
@@ -65,10 +63,7 @@ def align(
         device=chosen_device(device),
         overwrite=overwrite,
     )
-    if as_json:
-        print_json(_alignment_values(made))
-    else:
-        _show_alignment(made, str(out))
+    _show_alignment(made, str(out))
 
 
 @app.command()
@@ -79,16 +74,9 @@ def check(
         Path,
         typer.Option(metavar="FILE", help="Pairs of words that the alignment has not seen."),
     ],
-    original: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The source before it was aligned: tells how far the map is from orthogonal.",
-        ),
-    ] = None,
     max_words: MaxWords = 200_000,
     device: Device = "auto",
-    as_json: AsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Score an alignment: how many words find their translation.
 
@@ -101,12 +89,12 @@ def check(
         source,
         target,
         dictionary,
-        original=original,
         max_words=max_words,
         device=chosen_device(device),
     )
     if as_json:
-        print_json(_check_values(checked))
+        values = {"asked": checked.asked, "precision": checked.precision}
+        print_json(values | {"pairs": len(checked.pairs), "listed": checked.pairs.listed})
     else:
         _show_check(checked)
 
@@ -124,7 +112,6 @@ def merge(
     out: Out,
     max_words: MaxWords = 200_000,
     overwrite: Overwrite = False,
-    as_json: AsJson = False,
 ) -> None:
     """Write one file for all languages: es:palabra is a word."""
     from readlet.vectors.vector_files import merge_files, parse_part
@@ -132,10 +119,9 @@ def merge(
     tables = merge_files(
         [parse_part(part) for part in parts], out, max_words=max_words, overwrite=overwrite
     )
-    if as_json:
-        print_json(_merged_values(tables))
-    else:
-        _show_merged(tables, str(out))
+    _show_tables(*tables.values())
+    counts = ", ".join(f"{code} {len(table):,}" for code, table in tables.items())
+    _show(f"Wrote {out}: {sum(map(len, tables.values())):,} words ({counts}).")
 
 
 @app.command()
@@ -187,18 +173,6 @@ def _show_alignment(made: "Alignment", out: str) -> None:
     _show(f"Wrote {out}: {len(made.source):,} words.")
 
 
-def _alignment_values(made: "Alignment") -> dict[str, Any]:
-    return {
-        "method": made.method,
-        "shape": list(made.matrix.shape),
-        "distance_from_orthogonal": made.distance_from_orthogonal,
-        "undetermined_dimensions": made.undetermined,
-        "pairs": _pair_values(made.pairs),
-        "source": _table_values(made.source),
-        "target": _table_values(made.target),
-    }
-
-
 def _show_check(checked: "Check") -> None:
     _show_tables(checked.source, checked.target)
     _show_pairs(checked.pairs)
@@ -210,32 +184,6 @@ def _show_check(checked: "Check") -> None:
     for name, values in checked.precision.items():
         grid.add_row(_NAMES[name], *(f"{values[cut]:.1%}" for cut in cuts))
     console.print(grid)
-    if checked.changed_cosines is not None:
-        console.print(
-            f"Cosines inside the source changed by {checked.changed_cosines:.4f} on average "
-            "(0: the map is orthogonal)."
-        )
-
-
-def _check_values(checked: "Check") -> dict[str, Any]:
-    return {
-        "asked": checked.asked,
-        "precision": checked.precision,
-        "changed_cosines": checked.changed_cosines,
-        "pairs": _pair_values(checked.pairs),
-        "source": _table_values(checked.source),
-        "target": _table_values(checked.target),
-    }
-
-
-def _show_merged(tables: "dict[str, Table]", out: str) -> None:
-    _show_tables(*tables.values())
-    counts = ", ".join(f"{code} {len(table):,}" for code, table in tables.items())
-    _show(f"Wrote {out}: {sum(map(len, tables.values())):,} words ({counts}).")
-
-
-def _merged_values(tables: "dict[str, Table]") -> dict[str, Any]:
-    return {code: _table_values(table) for code, table in tables.items()}
 
 
 def _show(text: str) -> None:
@@ -258,30 +206,3 @@ def _show_tables(*tables: "Table") -> None:
 
 def _show_pairs(pairs: "Pairs") -> None:
     console.print(f"Dictionary: {len(pairs):,} of {pairs.listed:,} pairs have vectors.")
-    for count, where in (
-        (pairs.no_source, "the source"),
-        (pairs.no_target, "the target"),
-        (pairs.neither, "either file"),
-    ):
-        if count:
-            console.print(f"  not in {where}: {count:,}")
-
-
-def _pair_values(pairs: "Pairs") -> dict[str, int]:
-    return {
-        "used": len(pairs),
-        "listed": pairs.listed,
-        "not_in_source": pairs.no_source,
-        "not_in_target": pairs.no_target,
-        "in_neither": pairs.neither,
-    }
-
-
-def _table_values(table: "Table") -> dict[str, Any]:
-    return {
-        "file": str(table.path),
-        "words": len(table),
-        "width": table.width,
-        "repeated": table.repeated,
-        "zero_vectors": table.zeros,
-    }

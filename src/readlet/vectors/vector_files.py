@@ -89,21 +89,14 @@ def read_table(path: Path, max_words: int = MAX_WORDS) -> Table:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of a dictionary as rows of two tables, and how many have no vector."""
+    """The pairs of a dictionary as rows of two tables, and how many it lists."""
 
     source: Tensor  # (n,) rows
     target: Tensor  # (n,) rows
     listed: int
-    no_source: int
-    no_target: int
-    neither: int
 
     def __len__(self) -> int:
         return len(self.source)
-
-    @property
-    def missing(self) -> int:
-        return self.no_source + self.no_target + self.neither
 
     def translations(self) -> dict[int, set[int]]:
         """The target rows of each source row: a word may have several translations."""
@@ -129,25 +122,18 @@ def read_dictionary(path: Path) -> list[tuple[str, str]]:
 
 def find_pairs(path: Path, source: Table, target: Table) -> Pairs:
     """The pairs of a dictionary of which both words have a vector."""
-    rows: list[tuple[int, int]] = []
-    no_source = no_target = neither = 0
     listed = read_dictionary(path)
-    for word, translation in listed:
-        row, other = source.rows.get(word), target.rows.get(translation)
-        if row is not None and other is not None:
-            rows.append((row, other))
-        elif row is not None:
-            no_target += 1
-        elif other is not None:
-            no_source += 1
-        else:
-            neither += 1
+    rows = [
+        (source.rows[word], target.rows[translation])
+        for word, translation in listed
+        if word in source.rows and translation in target.rows
+    ]
     if not rows:
         fault = f"none of its {len(listed):,} pairs has a vector in both files"
         remedy = "each line is a word of the source, then its translation; check the order"
         raise bad_input(path, "", fault, remedy)
     found = torch.tensor(rows)  # (n, 2)
-    return Pairs(found[:, 0], found[:, 1], len(listed), no_source, no_target, neither)
+    return Pairs(found[:, 0], found[:, 1], len(listed))
 
 
 def merge_files(
