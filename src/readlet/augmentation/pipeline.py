@@ -2,7 +2,7 @@
 
 First all texts are collected and translated into a cache, then the new questions are made from it.
 So the output is the same however often the work was interrupted, and no sentence is translated
-twice. Memory is bounded by the longest article, except for 8 bytes for each id.
+twice. In memory are the distinct sentences, the longest article, and 8 bytes for each id.
 """
 
 import json

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from readlet.augmentation.translation.cache import Cache, Queue, Wanted, storable
+from readlet.augmentation.translation.cache import Cache, storable
 from readlet.augmentation.translation.sentences import split_sentences
 from readlet.augmentation.translation.types import (
     EngineError,
@@ -30,6 +30,7 @@ Links = tuple[Link, ...] | None
 # and be short enough that a killed run loses little.
 _SECONDS = 10.0
 _FIRST_BATCH, _LARGEST_BATCH = 50_000, 2_000_000  # characters
+_FEWEST = 8  # sentences in a batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +62,20 @@ class BatchTranslator:
 
         The texts are read once and may be any number of them; `total` is for the progress bar.
         """
-        legs = self._legs(route)
-        translated, losses = 0, Counter[Loss]()
-        with self._cache.faults_reported(), Queue.beside(self._cache) as queue:
-            if total is not None:
-                texts = track(texts, total, "finding sentences")
-            queue.add(_wanted(texts))
-            sentences = len(queue)
-            for leg in legs:
-                waiting = queue.line_up(leg.model)
-                label = f"translating {leg.pair}"
-                for _ in track(self._worked_off(queue, leg), waiting, label):
-                    translated += 1
-                losses += queue.losses(leg.model)
-                queue.go_on(leg.model)
+        if total is not None:
+            texts = track(texts, total, "finding sentences")
+        wanted = list(dict.fromkeys(_wanted(texts)))
+        sentences, translated, losses = len(wanted), 0, Counter[Loss]()
+        for leg in self._legs(route):
+            known = self._cache.texts(leg.model, wanted)
+            # By length, so that batches have little padding.
+            waiting = sorted((s for s in wanted if s not in known), key=lambda s: (len(s), s))
+            for _ in track(self._worked_off(waiting, leg), len(waiting), f"translating {leg.pair}"):
+                translated += 1
+            made = self._cache.texts(leg.model, wanted).values()
+            losses.update(loss for _, loss in made if loss is not None)
+            # What was lost is not wanted of the next leg.
+            wanted = list(dict.fromkeys(text for text, loss in made if text and loss is None))
         return Filled(sentences, translated, losses)
 
     def get(self, text: str, route: Route) -> TranslatedText:
@@ -110,18 +111,23 @@ class BatchTranslator:
             version = translator.version(leg)
             yield _Leg(translator, leg, self._cache.model(translator.name, version, leg))
 
-    def _worked_off(self, queue: Queue, leg: _Leg) -> Iterator[str]:
-        """The sentences of the line, each after it was translated and stored."""
+    def _worked_off(self, waiting: Sequence[str], leg: _Leg) -> Iterator[str]:
+        """The sentences, each after it was translated and stored."""
         place, characters = 0, _FIRST_BATCH
-        while batch := queue.after(place, characters):
+        while place < len(waiting):
+            end, room = place, characters
+            while end < len(waiting) and (room > 0 or end - place < _FEWEST):
+                room -= len(waiting[end])
+                end += 1
+            batch = list(waiting[place:end])
             began = time.monotonic()
-            self._make(leg, _sentences(batch))
+            self._make(leg, batch)
             seconds = time.monotonic() - began
             # At most twice as much as before: longer sentences may take longer.
             factor = min(2.0, max(0.25, _SECONDS / max(seconds, 0.01)))
             characters = min(_LARGEST_BATCH, int(characters * factor))
-            place = batch[-1][0]
-            yield from _sentences(batch)
+            place = end
+            yield from batch
 
     def _translated(self, sentences: Sequence[str], legs: Sequence[_Leg]) -> dict[str, Translation]:
         made = {sentence: Translation(sentence, _whole(sentence)) for sentence in sentences}
@@ -158,10 +164,6 @@ def _wanted(texts: Iterable[str]) -> Iterator[str]:
             sentence = storable(text[start:end])
             if _has_words(sentence):
                 yield sentence
-
-
-def _sentences(batch: list[Wanted]) -> list[str]:
-    return [sentence for _, sentence in batch]
 
 
 def _has_words(sentence: str) -> bool:

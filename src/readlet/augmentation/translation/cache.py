@@ -1,18 +1,13 @@
-"""Translations on disk, in SQLite: safe from crashes, shared by processes.
-
-Beside them, the distinct sentences of a data set that wait for translation: on disk, not in memory.
-"""
+"""Translations on disk, in SQLite: safe from crashes, shared by processes."""
 
 import hashlib
-import os
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from itertools import islice
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -103,16 +98,23 @@ class Cache:
 
     def get(self, model: int, sentences: Iterable[str]) -> dict[str, Translation]:
         """The translations that are stored."""
-        found = {}
+        rows = self._rows(model, sentences, "text, loss, links")
+        return {s: Translation(r[0], _links(r[2]), r[1] and Loss(r[1])) for s, r in rows}
+
+    def texts(self, model: int, sentences: Iterable[str]) -> dict[str, tuple[str, Loss | None]]:
+        """The same without links, which would take far more memory than the texts."""
+        rows = self._rows(model, sentences, "text, loss")
+        return {s: (r[0], r[1] and Loss(r[1])) for s, r in rows}
+
+    def _rows(
+        self, model: int, sentences: Iterable[str], columns: str
+    ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        query = f"SELECT {columns} FROM translations WHERE model = ? AND digest = ?"
         with self.faults_reported():
             for sentence in sentences:
-                row = self.connection.execute(
-                    "SELECT text, links, loss FROM translations WHERE model = ? AND digest = ?",
-                    (model, digest_of(sentence)),
-                ).fetchone()
+                row = self.connection.execute(query, (model, digest_of(sentence))).fetchone()
                 if row is not None:
-                    found[sentence] = Translation(row[0], _links(row[1]), row[2] and Loss(row[2]))
-        return found
+                    yield sentence, row
 
     def put(
         self, model: int, sentences: Sequence[str], translations: Sequence[Translation]
@@ -186,108 +188,3 @@ def _links(data: bytes | None) -> tuple[Link, ...] | None:
         return None
     numbers = np.frombuffer(data, "<u4").reshape(-1, 4).tolist()
     return tuple(Link((a, b), (c, d)) for a, b, c, d in numbers)
-
-
-_AT_ONCE = 10_000  # rows
-_FEWEST, _MOST = 8, 20_000  # sentences in a batch
-Wanted = tuple[int, str]
-"""Place in the queue, and sentence."""
-
-
-class Queue:
-    """A file of its own next to the cache, for one process; it is gone when the process ends."""
-
-    def __init__(self, cache: Cache) -> None:
-        self._cache = cache
-        self._connection = cache.connection
-
-    @classmethod
-    @contextmanager
-    def beside(cls, cache: Cache) -> Iterator["Queue"]:
-        path = Path(f"{cache.path}.queue-{os.getpid()}")
-        with suppress(FileNotFoundError):
-            path.unlink()  # of a killed process with the same number
-        connection = cache.connection
-        with cache.faults_reported():
-            connection.execute("ATTACH ? AS queue", (str(path),))
-            try:
-                # A crash leaves nothing to recover.
-                connection.execute("PRAGMA queue.journal_mode = OFF")
-                connection.execute("PRAGMA queue.synchronous = OFF")
-                connection.execute("PRAGMA queue.cache_size = -65536")  # KiB
-                connection.create_function("digest_of", 1, digest_of, deterministic=True)
-                connection.execute(
-                    "CREATE TABLE queue.wanted (digest BLOB PRIMARY KEY, "
-                    "sentence TEXT NOT NULL) WITHOUT ROWID"
-                )
-                with suppress(OSError):  # an open file stays usable, except on Windows
-                    path.unlink()
-                yield cls(cache)
-            finally:
-                with suppress(sqlite3.Error):
-                    connection.execute("DETACH queue")
-                with suppress(OSError):
-                    path.unlink()
-
-    def add(self, sentences: Iterable[str]) -> None:
-        rows = ((digest_of(sentence), sentence) for sentence in sentences)
-        while chunk := list(islice(rows, _AT_ONCE)):
-            self._connection.execute("BEGIN")
-            self._connection.executemany("INSERT OR IGNORE INTO queue.wanted VALUES (?, ?)", chunk)
-            self._connection.execute("COMMIT")
-
-    def __len__(self) -> int:
-        return int(self._connection.execute("SELECT COUNT(*) FROM queue.wanted").fetchone()[0])
-
-    def line_up(self, model: int) -> int:
-        """Put those that the model has not translated in order of length; their number."""
-        self._connection.execute("DROP TABLE IF EXISTS queue.line")
-        self._connection.execute(
-            "CREATE TABLE queue.line (place INTEGER PRIMARY KEY, sentence TEXT NOT NULL)"
-        )
-        self._connection.execute(
-            "INSERT INTO queue.line (sentence) SELECT sentence FROM queue.wanted WHERE NOT EXISTS "
-            "(SELECT 1 FROM main.translations AS made "
-            "WHERE made.model = ? AND made.digest = wanted.digest) "
-            "ORDER BY length(sentence), digest",
-            (model,),
-        )
-        return int(self._connection.execute("SELECT COUNT(*) FROM queue.line").fetchone()[0])
-
-    def after(self, place: int, characters: int) -> list[Wanted]:
-        """The next sentences of the line, about so many characters."""
-        rows = self._connection.execute(
-            "SELECT place, sentence FROM queue.line WHERE place > ? ORDER BY place LIMIT ?",
-            (place, _MOST),
-        )
-        batch: list[Wanted] = []
-        for row in rows:
-            batch.append(row)
-            characters -= len(row[1])
-            if characters <= 0 and len(batch) >= _FEWEST:
-                break
-        return batch
-
-    def losses(self, model: int) -> Counter[Loss]:
-        rows = self._connection.execute(
-            "SELECT loss, COUNT(*) FROM queue.wanted JOIN main.translations USING (digest) "
-            "WHERE model = ? AND loss IS NOT NULL GROUP BY loss",
-            (model,),
-        )
-        return Counter({Loss(loss): count for loss, count in rows})
-
-    def go_on(self, model: int) -> None:
-        """What the model made of the sentences is wanted next; what was lost is not."""
-        self._connection.execute("DROP TABLE IF EXISTS queue.next")
-        self._connection.execute(
-            "CREATE TABLE queue.next (digest BLOB PRIMARY KEY, "
-            "sentence TEXT NOT NULL) WITHOUT ROWID"
-        )
-        self._connection.execute(
-            "INSERT OR IGNORE INTO queue.next SELECT digest_of(text), text "
-            "FROM queue.wanted JOIN main.translations USING (digest) "
-            "WHERE model = ? AND loss IS NULL AND text <> ''",
-            (model,),
-        )
-        self._connection.execute("DROP TABLE queue.wanted")
-        self._connection.execute("ALTER TABLE queue.next RENAME TO wanted")
