@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from readlet.augmentation.config import PRESETS, AugmentationConfig, known_preset
+from readlet.augmentation.config import PRESETS, AugmentationConfig
 from readlet.errors import ReadletError
 
 
@@ -38,25 +38,15 @@ def test_routes_names_and_languages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("values", "place"),
     [
-        ({"to": ()}, "no language to translate into; name one, such as --to es"),
-        ({"to": ("en",)}, "language 'en': that is the language of the data; give another"),
-        ({"to": ("Spanish",)}, "language 'Spanish': no code of ISO 639; give one like es"),
-        ({"to": ("es", "es")}, "languages es, es: one is given twice"),
-        ({"fields": ()}, "field 'none': unknown or repeated; known: question, context"),
-        ({"fields": ("answer",)}, "field 'answer': unknown or repeated; known: question, context"),
-        ({"keep": "most"}, "keep 'most': unknown or repeated; known: strict, verified, all"),
-        ({"share": 0.0}, "share 0.0: not above 0 and up to 1; give such as 0.5"),
-        ({"share": float("nan")}, "share nan: not above 0"),
+        ({"to": ()}, "--to"),
+        ({"to": ("en",)}, "language 'en': "),
+        ({"to": ("es", "es")}, "languages es, es: "),
+        ({"fields": ("answer",)}, "field 'answer': "),
+        ({"share": float("nan")}, "share nan: "),
     ],
 )
-def test_values_that_are_refused(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(ReadletError) as error:
+def test_values_that_are_refused(values: dict[str, Any], place: str) -> None:
+    with pytest.raises(ReadletError, match=place):
         AugmentationConfig(**{"to": ("es",), **values})
-    assert message in str(error.value)
-
-
-def test_an_unknown_preset() -> None:
-    with pytest.raises(ReadletError, match=r"preset 'Z9': unknown; known: A1, B1, .*F1$"):
-        known_preset("Z9")

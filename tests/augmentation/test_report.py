@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,12 @@ import pytest
 from readlet.augmentation.config import AugmentationConfig
 from readlet.augmentation.pipeline import made
 from readlet.augmentation.report import (
-    SAMPLES,
-    FieldStatistics,
     Tally,
     TextStatistics,
-    check_report,
     excerpt,
     word_overlap,
     write_report,
 )
-from readlet.errors import ReadletError
 from readlet.types import Example, Span
 
 Written = Callable[..., dict[str, str]]
@@ -69,37 +64,6 @@ def test_texts_of_the_data_cannot_change_the_page(written: Written) -> None:
     assert r"> \<script\>1\</script\> The lamp was \*lit\* by \[**Ada**\](x). \# Lamps" in page
 
 
-def test_answers_are_marked_on_both_sides(written: Written) -> None:
-    page = written(AugmentationConfig(to=("es",), keep="all"))["md"]
-    marks = re.findall(r"\*\*(.*?)\*\*", page)
-    assert "Ada Brook in 1881" in marks
-    assert "Adaes Brookes ines 1881" in marks
-
-
-def test_copies_are_counted_and_not_shown(written: Written, sound: list[Example]) -> None:
-    config = AugmentationConfig(to=("es",), back=True, fields=("question",))
-    other = replace(sound[0], id="was", question="Who was it?")
-    page = written(config, [sound[0], other])["md"]
-    assert "| es | 2 | 1 | 100.0% | 1 |" in page  # a copy is no loss
-    assert re.findall("^## (.*)", page, re.MULTILINE) == ["Kept: context unchanged"]
-    assert page.count("` → es") == 1
-
-
-def test_samples_are_few_and_the_same_in_any_order(sound: list[Example], word_by_word: Any) -> None:
-    config = AugmentationConfig(to=("es",), fields=("question",))
-    many = [replace(sound[0], id=f"{n}") for n in range(5 * SAMPLES)]
-    found = []
-    for examples in (many, many[::-1]):
-        translations, statistics = word_by_word(), TextStatistics(config)
-        translations.fill([sound[0].question], config.route("es"))
-        for one in made(examples, config, translations.get):
-            statistics.add(one)
-        (shown,) = statistics.samples.values()
-        found.append([one.source.id for one in shown])
-    assert found[0] == found[1]
-    assert len(set(found[0])) == SAMPLES
-
-
 def test_an_excerpt_begins_and_ends_with_whole_words() -> None:
     text = "word " * 200 + "answer" + " word" * 200
     shown = excerpt(text, (Span(1000, "answer"),), 0.0)
@@ -108,32 +72,9 @@ def test_an_excerpt_begins_and_ends_with_whole_words() -> None:
     assert excerpt("short", (), 0.5) == "short"
 
 
-def test_overlapping_answers_are_marked_once() -> None:
-    answers = (Span(0, "a b"), Span(2, "b c"), Span(0, "a"))
-    assert excerpt("a b c", answers, 0.0) == "**a b** c"
-
-
-def test_a_report_is_replaced_only_with_overwrite(tmp_path: Path, written: Written) -> None:
-    folder = tmp_path / "report"
-    check_report(folder)
-    written(AugmentationConfig(to=("es",), keep="all"))
-    with pytest.raises(ReadletError, match="add --overwrite"):
-        check_report(folder)
-    check_report(folder, overwrite=True)
-    with pytest.raises(ReadletError, match="is also an input"):
-        check_report(folder, [folder / "augmentation.json"], overwrite=True)
-
-
 @pytest.mark.parametrize(
     ("one", "other", "overlap"),
     [("a b c d", "d c b a", 1.0), ("a a b", "a b b", 2 / 3), ("a", "b", 0.0), ("", "", 1.0)],
 )
 def test_overlap_counts_words_in_any_order(one: str, other: str, overlap: float) -> None:
     assert word_overlap(one, other) == pytest.approx(overlap)
-
-
-def test_length_ratios() -> None:
-    found = FieldStatistics()
-    found.add("ab", "ab")
-    found.add("ab", "abc" * 10)
-    assert found.as_json() == {"pairs": 2, "near_duplicates": 1, "mean_length_ratio": 8.0}

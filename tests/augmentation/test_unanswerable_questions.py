@@ -1,6 +1,5 @@
 """New impossible questions: without an answer, as many as wanted, and reproducible."""
 
-import time
 from collections import Counter
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -23,7 +22,6 @@ from readlet.augmentation.unanswerable_questions import (
     pair_up,
 )
 from readlet.data import read_examples, write_examples
-from readlet.errors import ReadletError
 from readlet.types import Example, Span
 
 WORDS = "Mill mill's river Ada STRASSE straße 1881 188 oil the in of  \n \u00a0 , . 水".split(" ")
@@ -240,30 +238,6 @@ def test_missing_language_of_an_article_is_guessed() -> None:
         }
 
 
-def test_paragraph_of_unknown_language_where_an_article_has_several() -> None:
-    short = cape("Brook, Hale, Stone.", "short")
-    examples = [cape(ENGLISH[0], "en"), cape(SPANISH[1], "es"), short]
-    (left,) = pair_with_other_paragraphs(examples, 0.5, 0).left.items()
-    assert (left[0], sorted(left[1])) == (ONLY_PARAGRAPH, ["en", "es", "short"])
-    added = pair_with_other_paragraphs([cape(ENGLISH[0], "en"), short], 0.5, 0).added
-    assert {new.id for new in added} == {"en-elsewhere", "short-elsewhere"}
-
-
-def test_translation_into_an_unknown_language_is_recognised_by_its_ids() -> None:
-    own, translated = cape("Tohle je maják.", "q1"), cape("Bu bir fener.", "q1")
-    pairing = pair_with_other_paragraphs([own, translated], 0.5, 0)
-    assert pairing.left == {ANSWER_EVERYWHERE: ["q1", "q1"]}
-    assert pair_with_other_paragraphs([own, replace(translated, id="q2")], 0.5, 0).added
-
-
-def test_id_that_is_taken() -> None:
-    """As in data that was paired before: the second run uses other ids."""
-    goat = Example("lit-elsewhere", "Is it?", "Goats.", is_impossible=True, title="Cape Wick")
-    road = Example("lit-elsewhere-2", "Is it?", "A road.", is_impossible=True, title="Cape Wick")
-    (new,) = pair_with_other_paragraphs([LIT, goat, road], 0.75, 0).added
-    assert new.id == "lit-elsewhere-3"
-
-
 def test_the_same_question_is_paired_with_a_paragraph_once() -> None:
     """Two paragraphs have the same question; only one of them can be paired with the third."""
     other = lamp("other", "The lamp of Cape Wick was mended by Tom Hale.", "Tom Hale")
@@ -293,22 +267,6 @@ def test_questions_without_a_suitable_paragraph_are_reported() -> None:
     }
 
 
-def test_other_seed_other_pairs() -> None:
-    examples = [
-        replace(lamp(f"q{n}", f"Keeper {n}x lit it.", f"{n}x"), question=f"Who was the {n}th?")
-        for n in range(10, 40)
-    ]
-    first, second = (pair_with_other_paragraphs(examples, 0.25, seed).added for seed in (0, 1))
-    assert len(first) == len(second) == 10
-    assert {e.id for e in first} != {e.id for e in second}
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 33.0, float("nan")])
-def test_share_outside_0_and_1(share: float) -> None:
-    with pytest.raises(ReadletError, match="not between 0 and 1; give"):
-        pair_with_other_paragraphs([LIT], share, 0)
-
-
 def test_translations_in_one_file(real_data: Path, tmp_path: Path) -> None:
     sources = {code: real_data / "xquad" / f"xquad.{code}.json.gz" for code in ("en", "de", "ro")}
     languages = {e.context: code for code, path in sources.items() for e in read_examples(path)}
@@ -325,9 +283,7 @@ def test_squad_train(real_data: Path, tmp_path: Path) -> None:
     source, out = tmp_path / "part.json", tmp_path / "out.json"
     squad = read_examples(real_data / "squad" / "train-v1.1.json.gz")
     write_examples(source, islice(squad, 4_000))
-    start = time.process_time()
     summary = add_unanswerable([str(source)], out, 0.33, 0)
-    assert time.process_time() - start < 3
     assert summary.added == summary.wanted
     old = {example.id: example for example in read_examples(source)}
     written = list(read_examples(out))  # which checks law 1

@@ -104,12 +104,6 @@ def make_row() -> Callable[..., ReportRow]:
 
 
 @pytest.fixture(scope="session")
-def make_absent() -> Callable[..., ReportRow]:
-    """A row of a report without finished runs, with optional changes."""
-    return _absent
-
-
-@pytest.fixture(scope="session")
 def make_report() -> Callable[..., Report]:
     """A report with something in each of its parts, with optional changes."""
     return _report

@@ -1,12 +1,10 @@
 """The formats of a report: their numbers, escaping, and a self-contained page."""
 
-import dataclasses
 import re
 import string
 import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -15,18 +13,12 @@ from markdown_it import MarkdownIt
 
 from readlet.experiments.differences import Difference
 from readlet.experiments.formatting import (
-    drawn_rows,
-    duration,
     html,
-    learning_curves,
     markdown,
-    p_value,
-    signed,
     significance_sign,
-    size,
     tex,
 )
-from readlet.experiments.report import Cell, Report, ReportRow
+from readlet.experiments.report import Report, ReportRow
 
 COMMAND = "readlet experiment report bridges"
 HOSTILE = "<script>x|y & z_1 {a} \\b ^~ [c] *d* `e` $f$ #g 100%"
@@ -34,21 +26,6 @@ SIGNS = st.text(alphabet=string.punctuation + "aé1 ", min_size=1).filter(str.st
 MakeRow = Callable[..., ReportRow]
 MakeReport = Callable[..., Report]
 FORMATS = {"markdown": markdown, "html": html, "tex": lambda report, _: tex(report)}
-
-
-@pytest.fixture
-def bare_report(make_row: MakeRow, make_report: MakeReport) -> Report:
-    """One row with one seed and nothing else."""
-    row = make_row("only", cells={"f1": Cell(70.0, None, {0: 70.0}, is_best=True)}, curve=[])
-    return make_report(
-        source="",
-        note="",
-        metrics=["f1"],
-        rows=[dataclasses.replace(row, planned=1, finished=1)],
-        differences=[],
-        items=None,
-        remarks=[],
-    )
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -65,12 +42,6 @@ def test_every_format_has_the_same_contents(form: str, make_report: MakeReport) 
         assert part in text
 
 
-def test_a_report_of_one_row_has_no_empty_sections(bare_report: Report) -> None:
-    headings = re.findall("^## (.*)", markdown(bare_report, COMMAND), re.M)
-    assert headings == ["Scores", "How this page was made"]
-    assert tex(bare_report).count(r"\begin{table}") == 1
-
-
 @given(SIGNS)
 def test_markdown_shows_names_literally(
     make_row: MakeRow, make_report: MakeReport, name: str
@@ -85,12 +56,6 @@ def test_markdown_shows_names_literally(
     assert len(re.findall("^## ", text, re.M)) == 4  # neither more nor fewer headings
 
 
-@pytest.mark.parametrize("start", ["# one", "- one", "+ one", "12. one", "3) one", "> one"])
-def test_a_note_stays_a_paragraph(start: str, make_report: MakeReport) -> None:
-    note = markdown(make_report(note=start), COMMAND).split("\n\n")[2]
-    assert MarkdownIt().render(note) == f"<p>{start.replace('>', '&gt;')}</p>\n"
-
-
 @given(SIGNS)
 def test_tex_prints_names_literally(make_row: MakeRow, make_report: MakeReport, name: str) -> None:
     rows = [make_row("base"), make_row(name)]
@@ -99,13 +64,6 @@ def test_tex_prints_names_literally(make_row: MakeRow, make_report: MakeReport, 
     cell = re.sub(r"\\text[a-z]+\{\}|\\[{}$&#%_]|\{[\[\]*]\}|-\{\}", " ", cell)
     assert not set(cell) & set("\\{}$&#%_^~<>|[]*`")
     assert "--" not in cell
-
-
-def test_tex_lines_have_as_many_cells_as_columns(make_report: MakeReport) -> None:
-    table = tex(make_report()).split(r"\begin{tabular}")[1].split(r"\end{tabular}")[0]
-    columns = re.match(r"\{([lr]+)\}", table)
-    assert columns
-    assert {line.count(" & ") + 1 for line in table.split("\n") if "&" in line} == {len(columns[1])}
 
 
 class Page(HTMLParser):
@@ -148,33 +106,6 @@ def test_a_difference_is_significant_over_items_and_over_seeds(
 ) -> None:
     found = Difference("a", "b", "f1", 1.0, 0.5, 1.5, over_items, 2, over_seeds)
     assert significance_sign(found) == sign
-
-
-def test_numbers_are_short() -> None:
-    assert [p_value(p) for p in (None, 0.0002, 0.0234)] == ["–", "< 0.001", "0.023"]
-    assert [signed(points) for points in (-0.001, -1.5, 2)] == ["0.00", "−1.50", "+2.00"]
-    assert [duration(s) for s in (None, 9.96, 59.4, 1e4)] == ["–", "10 s", "59 s", "167 min"]
-    assert [size(n) for n in (None, 999, 23_456, 1_343_201)] == ["–", "999", "23 k", "1.34 M"]
-
-
-def test_the_first_and_the_best_rows_are_drawn(make_row: MakeRow, make_report: MakeReport) -> None:
-    rows = [make_row("base", 10.0), *(make_row(f"$x_{n}$ <&>", 50.0 + n) for n in range(12))]
-    report = make_report(rows=rows)
-    names = [row.name for row in drawn_rows(report)]
-    assert names == ["base", *(f"$x_{n}$ <&>" for n in range(5, 12))]
-    drawn = learning_curves(report)
-    words = " ".join(ElementTree.fromstring(drawn).itertext())
-    assert [name in words for name in names] == [True] * 8
-    assert "$x_4$" not in words
-    assert learning_curves(report) == drawn  # the same runs have the same file
-
-
-@pytest.mark.parametrize("rows", [[], ["waiting"]])
-def test_without_a_curve_there_is_still_a_figure(
-    rows: list[str], make_absent: MakeRow, make_report: MakeReport
-) -> None:
-    report = make_report(rows=[make_absent(name) for name in rows])
-    assert ElementTree.fromstring(learning_curves(report)).tag.endswith("svg")
 
 
 def test_a_report_without_matplotlib(

@@ -9,7 +9,6 @@ import pytest
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand, resolve_files, run_key, source_digests, source_names
 from readlet.experiments.runner import _programs
-from readlet.experiments.search import _changed
 from readlet.experiments.spec import load_table
 from readlet.models import kinds
 from readlet.models.classifier.recipe import ClassifierRecipe
@@ -154,10 +153,8 @@ def test_a_start_must_have_the_same_network(start: dict[str, Any], refused: str)
     if not refused:
         refuse_other_network(encoder(**start), recipe)
         return
-    with pytest.raises(ReadletError) as caught:
+    with pytest.raises(ReadletError, match=f"old: training.start: .*{refused}"):
         refuse_other_network(encoder(**start), recipe)
-    fault = f"old: training.start: that reader has another {refused}"
-    assert str(caught.value) == f"{fault}; set the same values in the recipe"
 
 
 WIDTHS = ('"width 12" = { model.width = 12 }', '"width 12" = { model.kind = "pooled" }')
@@ -177,39 +174,3 @@ def test_a_table_mixes_kinds(write_table: Write) -> None:
     assert made.model == EncoderModel()
     assert base.model.width == 8
     assert len({run.key for run in grid.runs}) == len(grid.runs)
-
-
-def test_defaults_of_one_kind_do_not_apply_to_another(
-    write_table: Write, table_folder: Path
-) -> None:
-    (table_folder / "plain.toml").write_text("[training]\naccumulate = 4\n")
-    path = write_table(WIDTHS, ('recipe = "tiny"', 'recipe = "plain.toml"'))
-    made = expand(load_table(path)).of_row("width 12")[0].recipe
-    assert made.training.learning_rate == 3e-5  # its own default
-    assert made.training.accumulate == 4  # the base sets it
-
-
-def test_a_choice_sets_fields_of_its_kind(write_table: Write) -> None:
-    more = '{ model.kind = "pooled", model.layers = 5, pooling.places = 6 }'
-    path = write_table((WIDTHS[0], f'"width 12" = {more}'))
-    made = expand(load_table(path)).of_row("width 12")[0].recipe
-    assert (made.model, made.pooling.places) == (EncoderModel(layers=5), 6)
-    path = write_table((WIDTHS[0], '"width 12" = { model.kind = "pooled", loss.gamma = 2.0 }'))
-    message = r"row 'width 12': loss: no such field in a recipe of kind 'pooled'"
-    with pytest.raises(ReadletError, match=message):
-        expand(load_table(path))
-    path = write_table((WIDTHS[0], '"width 12" = { model.layers = 5 }'))
-    message = r"row 'width 12': model.layers: no such field in a recipe of kind 'qacnn'"
-    with pytest.raises(ReadletError, match=message):
-        expand(load_table(path))
-
-
-def test_a_search_may_try_kinds(write_table: Write) -> None:
-    grid = expand(load_table(write_table()))
-    made = _changed(grid, {"model.kind": "pooled", "training.epochs": 5})
-    assert (type(made), made.model, made.training.epochs) == (EncoderRecipe, EncoderModel(), 5)
-    assert made.training.batch_size == 64  # from the table
-    assert type(_changed(grid, {"training.epochs": 5})) is QacnnRecipe
-    message = r"search\.ranges: model\.layers: no such field in a recipe of kind 'qacnn'"
-    with pytest.raises(ReadletError, match=message):
-        _changed(grid, {"model.layers": 5})

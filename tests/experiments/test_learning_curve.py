@@ -36,29 +36,6 @@ def test_a_log_is_split_into_its_curves() -> None:
     assert curve.examples_per_second == 300.0
 
 
-def test_other_metrics_are_read() -> None:
-    classes: list[dict[str, Any]] = [
-        {"step": 5, "epoch": 1.0, "seconds": 3.0, "accuracy": 80.0, "f1": 85.0, "total": 9},
-        {"step": 9, "epoch": 2.0, "seconds": 6.0, "matthews_correlation": 58.9, "total": 9},
-    ]
-    first, second = learning_curve(classes).scores
-    assert first.scores == {"accuracy": 80.0, "f1": 85.0, "total": 9}
-    assert second.scores == {"matthews_correlation": 58.9, "total": 9}
-
-
-def test_older_logs_have_no_seconds() -> None:
-    timeless = [{key: value for key, value in r.items() if key != "seconds"} for r in LOG]
-    curve = learning_curve(timeless)
-    assert [point.seconds for point in curve.scores] == [None, None, None]
-    assert curve.losses == learning_curve(LOG).losses
-
-
-def test_an_empty_log_gives_an_empty_curve() -> None:
-    curve = learning_curve([])
-    assert (curve.losses, curve.scores, curve.rollbacks) == ([], [], 0)
-    assert curve.examples_per_second is None
-
-
 def test_a_last_line_truncated_by_a_crash_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in LOG) + '{"step": 31, "ep')

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from safetensors.numpy import save_file
 
 from readlet.data import read_examples, write_examples
-from readlet.errors import ReadletError
 from readlet.experiments.formatting import curves_caption
 from readlet.experiments.grid import Grid, expand, only_rows
 from readlet.experiments.report import Report, build_report, report_on
@@ -157,8 +155,6 @@ def test_no_test_without_common_seeds_or_questions(
     assert (f1.low, f1.p_items, f1.p_seeds, f1.seeds) == (None, None, None, 1)
     assert f1.mean == pytest.approx(25)
     assert report.items is None
-    assert any("Not all runs were scored on the same questions" in r for r in report.remarks)
-    assert any("different versions" in remark for remark in report.remarks)
     assert sorted(report.code.values()) == [["baseline"], ["width 12"]]
 
 
@@ -170,7 +166,6 @@ def test_only_common_seeds_are_compared(report_of: Callable[..., Report]) -> Non
     assert f1.low is not None
     assert f1.low > 0
     assert f1.seeds == 1
-    assert any("Rows have different seeds" in remark for remark in report.remarks)
 
 
 def test_metrics_over_some_questions_are_tested_over_these(
@@ -226,19 +221,6 @@ def test_rows_with_different_questions_do_not_affect_the_others(
     assert report.asked == "dev"
 
 
-def test_a_metric_that_the_data_does_not_have_is_reported(
-    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write_table(("seeds = 2", 'seeds = 2\nmetrics = ["f1", "NoAns_f1"]'))
-    grid = expand(load_table(path))
-    answerable = [example for example in EXAMPLES if example.answers]
-    monkeypatch.setattr(f"{__name__}.EXAMPLES", answerable)
-    pretend(grid, tmp_path / "runs", {"baseline": [50], "width 12": [75]})
-    report = build_report(grid, find_finished(grid, tmp_path / "runs").runs)
-    assert report.metrics == ["f1"]
-    assert any("No run has NoAns_f1" in remark for remark in report.remarks)
-
-
 @pytest.fixture
 def two_dev_files(write_table: Write, tmp_path: Path) -> Grid:
     """Two rows on the bundled questions, and `no match` on another file."""
@@ -259,36 +241,6 @@ def test_rows_with_different_dev_files_are_not_tested_over_questions(
     assert tested == {"width 12": True, "no match": False}
 
 
-@pytest.mark.parametrize("alike", [True, False])
-def test_the_same_ids_in_two_files_are_paired_and_reported(
-    two_dev_files: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alike: bool
-) -> None:
-    """Such as questions in another language, but only if the same ones are answerable."""
-    grid, runs = two_dev_files, tmp_path / "runs"
-    pretend(grid, runs, {"baseline": [50, 50]})
-    mine = [replace(e, answers=e.answers if n or alike else ()) for n, e in enumerate(EXAMPLES)]
-    monkeypatch.setattr(f"{__name__}.EXAMPLES", mine)
-    pretend(grid, runs, {"no match": [75, 75]})
-    monkeypatch.undo()
-    metrics = ["f1", "HasAns_f1"]
-    found = build_report(
-        replace(grid, table=grid.table.model_copy(update={"metrics": metrics})),
-        find_finished(grid, runs).runs,
-    )
-    tested = [d.metric for d in found.differences if d.p_items is not None]
-    assert tested == (metrics if alike else ["f1"])
-    assert any("test over questions pairs questions by id" in r for r in found.remarks)
-
-
-def test_no_finished_run_is_reported(write_table: Write, tmp_path: Path) -> None:
-    grid = expand(load_table(write_table()))
-    with pytest.raises(ReadletError, match=r"nothing: holds no finished run"):
-        report_on(grid, tmp_path / "nothing")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ReadletError, match="empty: holds no finished run"):
-        report_on(grid, tmp_path / "empty")
-
-
 def test_a_report_on_some_rows(write_table: Write, tmp_path: Path) -> None:
     table = load_table(write_table())
     pretend(expand(table), tmp_path, {"baseline": [50, 50], "width 12": [75, 75]})
@@ -300,18 +252,3 @@ def test_a_report_on_some_rows(write_table: Write, tmp_path: Path) -> None:
         ("width 12", 2, 2),
         ("no match", 2, 0),
     ]
-
-
-def test_damaged_runs_are_reported_if_there_are_no_others(
-    write_table: Write, tmp_path: Path
-) -> None:
-    grid = expand(load_table(write_table()))
-    pretend(grid, tmp_path, {"baseline": [50, 50]})
-    keys = [run.key for run in grid.of_row("baseline")]
-    for key in keys:
-        (tmp_path / key / "answers.json.gz").write_bytes(b"")
-    with pytest.raises(
-        ReadletError,
-        match=rf"quick: all finished runs are damaged: .*{keys[0]}: is dam.*and 1 more",
-    ):
-        report_on(grid, tmp_path)

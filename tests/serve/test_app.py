@@ -50,10 +50,6 @@ def test_answers_are_those_of_the_reader(server: Any, models: dict[str, Any], re
         assert PASSAGE[found["start"] : found["end"]] == found["text"]
 
 
-def test_the_first_reader_answers_if_none_is_named(server: Any) -> None:
-    assert server.post("/answer", question=QUESTION, passage=PASSAGE).json()["reader"] == "tiny"
-
-
 def test_lists_are_answered_in_order(server: Any, models: dict[str, Any]) -> None:
     other = "Ida Moor paid for the oil in 1890."
     asked = [(QUESTION, PASSAGE), ("Who paid?", other), ("When?", PASSAGE)]
@@ -112,25 +108,6 @@ def test_classes_are_those_of_the_classifier(server: Any, models: dict[str, Any]
         assert found["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("sent", "reason"),
-    [
-        ({"content": '{"question": "Who?", "passage": "Ada."}'}, "Content-Type: application/json"),
-        ({"content": "{bad", "headers": {"Content-Type": "application/json"}}, "not a JSON object"),
-        ({"json": ["Who?"]}, "not a JSON object"),
-        ({"json": {"question": "Who?", "context": "Ada."}}, "it is called passage here"),
-        ({"json": {"question": "Who?", "passage": "Ada.", "best": 3}}, "best: Extra inputs"),
-        ({"json": {"question": "Who?"}}, "passage: Field required"),
-    ],
-)
-def test_a_malformed_request_is_told_the_remedy(
-    server: Any, sent: dict[str, Any], reason: str
-) -> None:
-    got = server.client.post("/answer", **sent)
-    assert got.status_code == 422
-    assert reason in got.json()["reason"]
-
-
 def test_models_and_passages_are_listed(server: Any) -> None:
     listed = server.client.get("/readers").json()
     assert [reader["name"] for reader in listed["readers"]] == ["tiny", "baseline", "layered"]
@@ -142,45 +119,18 @@ def test_models_and_passages_are_listed(server: Any) -> None:
         assert passage["questions"]
 
 
-def test_examples_of_the_schema_are_valid(server: Any) -> None:
-    schema = server.client.get("/openapi.json").json()
-    examples = [
-        (path, example)
-        for path, name in (("/answer", "AnswerRequest"), ("/classify", "ClassifyRequest"))
-        for example in schema["components"]["schemas"][name]["examples"]
-    ]
-    assert len(examples) == 3
-    for path, example in examples:
-        assert server.client.post(path, json=example).status_code == 200
-
-
 @pytest.mark.parametrize(
     ("path", "body", "status", "reason"),
     [
         ("/answer", {"question": QUESTION}, 422, "passage"),
-        ("/answer", {"question": 7, "passage": PASSAGE}, 422, "question"),
         ("/answer", {"question": " ", "passage": PASSAGE}, 422, "question: is empty"),
-        ("/answer", {"question": QUESTION, "passage": "\n"}, 422, "passage: is empty"),
         ("/answer", {"question": QUESTION, "passage": "a " * 1001}, 422, "2,002 characters"),
-        ("/answer", {"question": "a" * 1001, "passage": PASSAGE}, 422, "1,001 characters"),
         ("/answer", {"question": ["a"] * 5, "passage": PASSAGE}, 422, "at most 4"),
-        ("/answer", {"question": [], "passage": PASSAGE}, 422, "empty"),
-        ("/answer", {"question": ["a", "b"], "passage": [PASSAGE]}, 422, "one for each"),
         ("/answer", {"question": "a", "passage": PASSAGE, "n_best": 21}, 422, "at most 20"),
-        ("/answer", {"question": "a", "passage": PASSAGE, "n_best": True}, 422, "n_best"),
         ("/answer", {"question": "a", "passage": PASSAGE, "threshold": 2}, 422, "threshold"),
-        (
-            "/answer",
-            {"question": "a", "passage": PASSAGE, "threshold": 0.5, "always_answer": True},
-            422,
-            "always-answer",
-        ),
-        ("/answer", {"question": "a", "passage": PASSAGE, "n-best": 2}, 422, "n-best"),
         ("/answer", {"question": "a", "passage": PASSAGE, "language": "../x"}, 422, "language"),
         ("/answer", {"question": "a", "passage": PASSAGE, "reader": "/etc"}, 404, "/readers"),
-        ("/answer", {"question": "a", "passage": PASSAGE, "reader": "classes"}, 404, "/readers"),
         ("/answer", {"question": "a", "passage": "p" * 20_000}, 413, "20,000 bytes"),
-        ("/classify", {"text": "a", "second": "b"}, 422, "leave `second` out"),
         ("/classify", {"text": ["a", " "]}, 422, "empty"),
         ("/classify", {"text": "a", "classifier": "tiny"}, 404, "/readers"),
         ("/nothing", {}, 404, "Not Found"),

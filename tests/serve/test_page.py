@@ -132,20 +132,6 @@ def test_an_answer_is_marked_in_its_place(page: Any) -> None:
     assert marked(page)[1] == "1881"
 
 
-def test_every_card_scrolls_to_its_answer(page: Any) -> None:
-    """Also that of a reader whose answer came before the others'."""
-    filler = "Nobody lives there now. " * 120
-    ask(page, filler + PASSAGE, "Who lit the lamp?")
-    for card in page.query_selector_all("article"):
-        passage = card.query_selector(".passage")
-        if (mark := passage.query_selector("mark")) is None:
-            continue
-        page.wait_for_timeout(100)
-        inside, around = mark.bounding_box(), passage.bounding_box()
-        assert around["y"] <= inside["y"] <= around["y"] + around["height"]
-        assert passage.evaluate("box => box.scrollTop") > 0
-
-
 def test_no_answer_is_shown_as_such(page: Any) -> None:
     ask(page, PASSAGE, "Why do penguins dance?")
     assert "No answer here" in page.inner_text("article[aria-label=baseline]")
@@ -206,10 +192,3 @@ def test_a_key_is_asked_for(browser: Any, address: Callable[..., str]) -> None:
     page.press("#key", "Enter")
     page.wait_for_selector("#key-form", state="hidden")
     page.close()
-
-
-def test_nothing_is_wider_than_the_screen(page: Any) -> None:
-    ask(page, PASSAGE + " " + "x" * 300, "Who lit the lamp?")
-    for width in (1100, 360):
-        page.set_viewport_size({"width": width, "height": 700})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -246,25 +246,6 @@ def test_all_answers_of_a_question(made: Any, keep: Keep) -> None:
     assert found == ((0, 1) if strict else (1, 0))
 
 
-def test_single_words_are_not_asked_for_where_there_are_links() -> None:
-    source, target = "Ada lit the lamp.", "Ada prendió la lámpara."
-    links = tuple(
-        Link(one, other) for one, other in zip(word_spans(source), word_spans(target), strict=True)
-    )
-    pair = SentencePair((0, len(source)), (0, len(target)), links)
-    example = Example("q", "What?", source, (answer_of(source, "lamp"),))
-    asked = set(probe_texts(example, [(0, len(source))], "all", has_links=True))
-    assert asked == {"lamp", "Ada lit the [lamp].", "Ada lit the «lamp»."}
-
-    def translate(probe: str) -> str:
-        assert probe in asked
-        return "candil"
-
-    text = TranslatedText(source, target, (pair,))
-    [one] = relocate(example, text, translate, language="es", keep="all").answers
-    assert one.span == answer_of(target, "lámpara")
-
-
 def test_spans_that_agree_go_before_one_that_the_links_of_an_engine_allow() -> None:
     source = "It has the metric unit of electric force."
     target = "Elle porte l'unité métrique de force électrique."

@@ -110,14 +110,6 @@ def test_positions_and_links_over_two_legs(engine: Backwards, cache: Cache) -> N
     assert len(engine.batches) == 2
 
 
-def test_a_route_has_links_if_all_its_engines_have_them(cache: Cache) -> None:
-    linked, other = Backwards(), Backwards()
-    other.has_links = False
-    pool = BatchTranslator(cache, lambda pair: other if pair == BACK else linked)
-    assert pool.has_links((THERE,))
-    assert not pool.has_links((THERE, BACK))
-
-
 def test_a_pivot_shares_its_first_leg(engine: Backwards, cache: Cache) -> None:
     pool = BatchTranslator(cache, lambda pair: engine)
     pool.fill(TEXTS, (THERE,))
@@ -157,14 +149,6 @@ def test_losses_are_counted_and_go_no_further(engine: Backwards, cache: Cache) -
     assert made.losses == (Loss.EMPTY,)
     assert made.text == " The end."
     assert made.sentences[0].loss is Loss.EMPTY
-
-
-def test_an_engine_that_fails_once(
-    engine: Backwards, cache: Cache, capsys: pytest.CaptureFixture[str]
-) -> None:
-    engine.failures = 1
-    assert BatchTranslator(cache, lambda pair: engine).fill(TEXTS, (THERE,)).translated == 4
-    assert "backwards: died; trying once more" in capsys.readouterr().err
 
 
 def test_an_engine_that_fails_twice_loses_one_batch(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.augmentation.translation.ctranslate import CTranslate2, links_from_attention
+from readlet.augmentation.translation.ctranslate import links_from_attention
 from readlet.augmentation.translation.engines import engine_named, translator_for
 from readlet.augmentation.translation.types import LanguagePair, Link, Loss
 from readlet.errors import ReadletError
@@ -50,10 +50,6 @@ def test_a_long_sentence_is_translated_whole(argos: Any) -> None:
     assert made.links[-1] == Link(
         (len(sentence) - 3, len(sentence)), (len(sentence) - 3, len(sentence))
     )
-
-
-def test_a_word_without_end(argos: Any) -> None:
-    assert argos.translate(["fox" * 80], PAIR)[0].text == "FOX" * 80
 
 
 def test_a_marian_model(marian: Path) -> None:
@@ -103,25 +99,6 @@ def test_versions_follow_the_weights(marian: Path, translation_models: Any, tmp_
     pair = LanguagePair("es", "en")
     assert engine_named(str(marian)).version(pair) == engine_named(str(marian)).version(pair)
     assert engine_named(str(marian)).version(pair) != engine_named(str(other)).version(pair)
-
-
-def test_folders_that_are_no_models(marian: Path, tmp_path: Path) -> None:
-    nameless = tmp_path / "nameless"
-    nameless.mkdir()
-    for name in ("model.bin", "source.spm", "target.spm"):
-        (nameless / name).write_bytes(b"x")
-    with pytest.raises(ReadletError, match="does not say which languages; rename it"):
-        engine_named(str(nameless)).pairs()
-    broken = nameless.rename(tmp_path / "broken-en-es")
-    with pytest.raises(ReadletError, match="no SentencePiece model"):
-        engine_named(str(broken)).translate(["a"], PAIR)
-    (broken / "source.spm").write_bytes((marian / "source.spm").read_bytes())
-    (broken / "target.spm").write_bytes((marian / "target.spm").read_bytes())
-    with pytest.raises(ReadletError, match="no CTranslate2 model"):
-        engine_named(str(broken)).translate(["a"], PAIR)
-    (broken / "target.spm").unlink()
-    with pytest.raises(ReadletError, match=r"needs model.bin with source.spm"):
-        CTranslate2(broken)
 
 
 def test_links_follow_attention_summed_over_pieces() -> None:
