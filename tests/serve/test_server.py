@@ -71,7 +71,7 @@ def test_faults_are_one_line(
             (("--host", "0.0.0.0"), "--api-key-file"),
             (("baseline", "--port", port), str(port)),
             ((tmp_path, "--port", 0), str(tmp_path)),
-            (("baseline", "--max-passage", 0), "max"),
+            (("baseline", "--max-passage", 0), "passage_characters: "),
         ):
             done = readlet("serve", *words)
             assert done.code == 2, words
