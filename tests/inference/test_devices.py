@@ -70,29 +70,3 @@ def test_a_reader_moves_to_the_gpu_by_default(
 def test_a_device_that_is_not_there(device: str) -> None:
     with pytest.raises(ReadletError, match="not available on this machine; give cpu, or a GPU"):
         chosen_device(device)
-
-
-@pytest.mark.parametrize("reader", ["baseline", "bundled"])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("ask", "Who?", "{passage}", "--reader", "{reader}"),
-        ("evaluate", "{reader}", "bundled:test"),
-    ],
-)
-def test_commands_report_a_wrong_device_in_one_line(
-    readlet: Run, tmp_path: Path, reader: str, words: tuple[str, ...]
-) -> None:
-    passage = tmp_path / "passage.txt"
-    passage.write_text(PASSAGE)
-    done = readlet(*(w.format(reader=reader, passage=passage) for w in words), "--device", "gpu9")
-    assert (done.code, done.out) == (2, "")
-    (line,) = done.err.splitlines()
-    assert line.startswith("readlet: device 'gpu9': not available on this machine; give cpu")
-
-
-def test_slimming_reports_a_wrong_device_before_it_loads(readlet: Run, tmp_path: Path) -> None:
-    words = ("slim", "no-such-reader", "--out", tmp_path / "slim", "--dev", "bundled:test")
-    done = readlet(*words, "--device", "gpu9")
-    assert done.code == 2
-    assert "device 'gpu9'" in done.err

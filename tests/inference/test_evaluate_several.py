@@ -8,7 +8,6 @@ import pytest
 
 from readlet.bundled import corpus
 from readlet.data import read_examples, write_examples
-from readlet.errors import ReadletError
 from readlet.inference.evaluate_questions import evaluate_questions, evaluate_several
 from readlet.inference.inputs import AnswerOptions
 
@@ -43,13 +42,3 @@ def test_rows_are_those_of_single_files(files: list[str], options: dict[str, Any
     listed = several.as_json()
     assert [row["file"] for row in listed["files"]] == files
     assert listed["together"]["total"] == 44
-
-
-def test_bad_files(files: list[str], tmp_path: Path) -> None:
-    with pytest.raises(ReadletError, match="is given twice"):
-        evaluate_several("baseline", [files[0], files[0]])
-    write_examples(tmp_path / "empty.json", [])
-    with pytest.raises(ReadletError, match="contains no questions"):
-        evaluate_several("baseline", [files[0], str(tmp_path / "empty.json")])
-    with pytest.raises(ReadletError, match="no calibrated probabilities"):
-        evaluate_several("baseline", files, options=AnswerOptions(unanswerable_share=0.2))

@@ -182,29 +182,6 @@ def test_a_document_has_passages_of_other_articles() -> None:
     assert short.context == "passage 0"  # there is no other article
 
 
-def test_the_calibration_before_does_not_matter(
-    setting: Callable[[bool], Setting], fitted_to: Callable[[bool], Calibration]
-) -> None:
-    predictor, examples, rows = setting(True)
-    calibration = Calibration(temperature=3.0, no_answer_threshold=0.01)
-    other = Predictor(predictor.scorer, calibration, batch_size=7)
-    again = calibrate(other, examples, rows)
-    assert fitted_to(True).model_dump() == pytest.approx(again.model_dump(), abs=1e-3)
-
-
-@pytest.mark.parametrize("null", [False, True])
-def test_no_questions_to_fit_on(random_reader: Build, null: bool) -> None:
-    reader = random_reader("w1 w2", null=null)
-    predictor = Predictor(reader.scorer, Calibration())
-    for examples in (
-        [],
-        [Example("none", "w1", "w2 w1")],
-        [Example("e", "w1", "", (Span(0, ""),))],
-    ):
-        rows = reader.scorer.encoder.encode(examples)
-        assert calibrate(predictor, examples, rows) == Calibration()
-
-
 def test_too_few_questions_fit_nothing(setting: Callable[[bool], Setting]) -> None:
     predictor, examples, _ = setting(True)
     answerable = [e for e in examples if e.answers][: MIN_QUESTIONS - 1]

@@ -1,10 +1,7 @@
 """Pages are decoded as they say, unless that is wrong or the user knows better."""
 
-from typing import Any
-
 import pytest
 
-from readlet.errors import ReadletError
 from readlet.inference.document_files import document_text
 from readlet.inference.html_text import declared_encoding
 
@@ -49,17 +46,3 @@ def test_other_encodings_are_not_taken_from_a_page(label: str) -> None:
 def test_only_the_head_is_searched() -> None:
     assert declared_encoding(b" " * 900 + LATIN.encode()) == "cp1252"
     assert declared_encoding(b" " * 1100 + LATIN.encode()) == ""
-
-
-@pytest.mark.parametrize(
-    ("page", "kind", "given", "message"),
-    [
-        ("<meta charset=big5><p>\xff", "html", None, r"not BIG5 text; save it as UTF-8$"),
-        ("<meta charset=big5><p>\xff", "html", "", "not BIG5 text; name its encoding with --enc"),
-        (CAFE, "html", "", r"looks like cp1252; name .* --encoding cp1252, or save it as UTF-8$"),
-        (LATIN + CAFE, "text", None, r"not UTF-8 text, looks like cp1252; save it as UTF-8$"),
-    ],
-)
-def test_what_to_do_about_others(page: str, kind: Any, given: str | None, message: str) -> None:
-    with pytest.raises(ReadletError, match=message):
-        document_text(page.encode("latin-1"), kind, encoding=given)

@@ -206,18 +206,6 @@ def test_n_best_has_no_duplicates_and_is_sorted(listed: list[str], n: int) -> No
     assert scores[words[0]] + scores[words[-1]] == best
 
 
-def test_as_many_answers_as_requested_if_there_are_enough() -> None:
-    for n in (1, 3, 10):
-        prediction = ask(
-            predictor_of(Pointer({"w7": 1.0}, {"w8": 2.0}), options=AnswerOptions(n_best=n)), LONG
-        )
-        assert len(prediction.n_best) == n
-    assert (
-        len(ask(predictor_of(Pointer({}, {}), options=AnswerOptions(n_best=10)), "w1 w2").n_best)
-        == 3
-    )
-
-
 def test_no_answer_only_if_every_window_has_none() -> None:
     refusing = Pointer({"w59": 4.0}, {"w59": 4.0}, null=6.0)
     # The last window prefers its answer by 8 to 6, the others prefer nothing by 6 to 0.

