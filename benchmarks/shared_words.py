@@ -16,8 +16,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+from readlet.console import say
 from readlet.data import read_questions
-from readlet.terminal import say
 from readlet.text.words import word_spans
 
 FREQUENT = 1000

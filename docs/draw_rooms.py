@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "readlet"
-_EVERYWHERE = ("errors", "types", "terminal", "processes", "progress")
+_EVERYWHERE = ("errors", "types", "console", "processes")
 """Files beside the rooms, imported by nearly all: no arcs."""
 ROOMS = (
     *_EVERYWHERE,

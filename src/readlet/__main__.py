@@ -2,7 +2,7 @@
 
 import sys
 
-from readlet.terminal import INTERRUPTED, report_interrupts, say
+from readlet.console import INTERRUPTED, report_interrupts, say
 
 
 def main() -> None:

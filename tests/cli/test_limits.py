@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from readlet.cli.console import print_json
+from readlet.console import print_json
 
 Run = Callable[..., Any]
 
@@ -136,7 +136,7 @@ def test_an_interrupt_prints_one_line(seconds: float, tmp_path: Path) -> None:
     (tmp_path / "many.jsonl").write_text("".join(questions))
     ready = tmp_path / "ready"  # how long the interpreter takes to start depends on the machine
     program = (
-        "import sys, pathlib\nfrom readlet.terminal import report_interrupts\n"
+        "import sys, pathlib\nfrom readlet.console import report_interrupts\n"
         "from readlet.__main__ import main\nreport_interrupts()\n"
         "pathlib.Path(sys.argv.pop(1)).touch()\nmain()"
     )

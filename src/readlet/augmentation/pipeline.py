@@ -40,13 +40,13 @@ from readlet.augmentation.translation.types import (
     Translator,
     route_to,
 )
+from readlet.console import track
 from readlet.data import read_examples, write_examples
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.datasets import StreamedIds
 from readlet.data.sources import input_path
 from readlet.data.writing import check_target
 from readlet.errors import bad_input
-from readlet.progress import track
 from readlet.storage.files import atomic_text, cache_folder
 from readlet.storage.overwrite import check_file, make_folder
 from readlet.types import Example

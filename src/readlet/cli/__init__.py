@@ -14,9 +14,8 @@ import typer.main
 from typer.core import TyperGroup
 
 from readlet import __version__
-from readlet.cli.console import discard_output
+from readlet.console import INTERRUPTED, discard_output, one_line, say, was_interrupted
 from readlet.errors import ReadletError, disk_fault, install_extra, is_out_of_memory, memory_fault
-from readlet.terminal import INTERRUPTED, one_line, say, was_interrupted
 
 _GRACE = 10.0  # seconds; the launcher stops all processes as soon as one of them has failed
 _OF_TRAINING = ("torch", "transformers", "accelerate", "scipy")

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.markup import escape
 from rich.text import Text
 
-from readlet.cli.console import FEW, console, highlighted
+from readlet.console import FEW, console, highlighted, one_line
 from readlet.inference.inputs import N_BEST, AnswerOptions
-from readlet.terminal import one_line
 from readlet.types import Candidate, Prediction
 
 if TYPE_CHECKING:

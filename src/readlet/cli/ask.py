@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from readlet.cli.answers import Answered, Asked, ManyDocuments, OnePassage, show_question
-from readlet.cli.console import FEW, console, on_stderr, print_json
 from readlet.cli.options import (
     AlwaysAnswer,
     Device,
@@ -21,9 +20,9 @@ from readlet.cli.options import (
     Threshold,
     UnanswerableShare,
 )
+from readlet.console import FEW, console, forget_interrupt, on_stderr, print_json, say
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.inputs import MAX_PASSAGES, AnswerOptions
-from readlet.terminal import forget_interrupt, say
 
 if TYPE_CHECKING:
     from readlet.inference.document_files import DocumentFiles

@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
-from readlet.cli.console import console, print_json
 from readlet.cli.data import OUTPUT, Files
 from readlet.cli.options import ColumnPairs, Encoding, Overwrite
+from readlet.console import console, print_json
 
 translators = typer.Typer(help="List translation engines.", no_args_is_help=True)
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from readlet.cli.console import console, print_json
 from readlet.cli.options import ColumnPairs, Device, Encoding, Overwrite
+from readlet.console import console, print_json
 
 _SHOWN = 5  # classes of a text
 

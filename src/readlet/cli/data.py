@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from readlet.cli.console import console, highlighted, print_json
 from readlet.cli.options import ColumnPairs, Encoding, Overwrite
+from readlet.console import console, highlighted, print_json
 from readlet.types import Example, Sentence
 
 app = typer.Typer(

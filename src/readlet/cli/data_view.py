@@ -12,11 +12,10 @@ from rich.table import Table
 
 from readlet.augmentation.report import LanguageTally, Tally
 from readlet.augmentation.unanswerable_questions import Summary
-from readlet.cli.console import FEW, console, some
+from readlet.console import FEW, console, harmless, some
 from readlet.data.check import EDGES, CheckReport, FileReport
 from readlet.data.faults import Fault
 from readlet.data.repair import Changes
-from readlet.terminal import harmless
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 

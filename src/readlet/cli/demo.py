@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from readlet.cli.console import console
+from readlet.console import console
 from readlet.errors import install_extra
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from readlet.cli.console import console, print_json
 from readlet.cli.options import (
     AlwaysAnswer,
     ColumnPairs,
@@ -21,6 +20,7 @@ from readlet.cli.options import (
     Threshold,
     UnanswerableShare,
 )
+from readlet.console import console, print_json
 from readlet.errors import ReadletError
 from readlet.evaluation.tasks import SPANS
 from readlet.inference.inputs import AnswerOptions

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from readlet.cli.console import console
+from readlet.console import console
 
 app = typer.Typer(
     help="Compare variants of a recipe: one table file, many runs, one report.",

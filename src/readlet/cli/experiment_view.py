@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table as Lines
 from rich.text import Text
 
-from readlet.cli.console import console
+from readlet.console import console, stderr_console
 from readlet.errors import ReadletError
 from readlet.evaluation.tasks import task_of
 from readlet.experiments.formatting import duration
@@ -17,7 +17,6 @@ from readlet.experiments.grid import Grid, Run
 from readlet.experiments.runner import find_finished, seconds_left
 from readlet.experiments.search import TrialReport
 from readlet.experiments.store import DamagedRunError, FinishedRun, RunFolder
-from readlet.progress import CONSOLE
 
 
 class GridView:
@@ -35,7 +34,7 @@ class GridView:
         """To be entered while the runs are made; a table too tall for the terminal is cut."""
         if not self._is_live:
             return nullcontext()
-        return Live(console=CONSOLE, get_renderable=self._lines, refresh_per_second=2)
+        return Live(console=stderr_console, get_renderable=self._lines, refresh_per_second=2)
 
     def found(self, run: Run, finished: FinishedRun) -> None:
         self._finished.add(run.key)
@@ -69,7 +68,7 @@ class GridView:
 
     def notified(self, text: str) -> None:
         if self._shown:
-            CONSOLE.print(text, markup=False, highlight=False, soft_wrap=True)
+            stderr_console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def say_count(self) -> None:
         """At the end; a live table shows it already."""
@@ -107,7 +106,7 @@ def show_plan(grid: Grid, folder: Path) -> None:
     """Print the plan: the grid, the finished runs and an estimate of the time left."""
     done, damaged = find_finished(grid, folder)
     for fault in damaged:
-        CONSOLE.print(fault, markup=False, highlight=False, soft_wrap=True)
+        stderr_console.print(fault, markup=False, highlight=False, soft_wrap=True)
     cells = {key: _score(finished) for key, finished in done.items()}
     for run in grid.runs:
         place = RunFolder(folder / run.key)
@@ -133,4 +132,4 @@ def show_trial(trial: TrialReport) -> None:
     values = ", ".join(f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in pairs)
     result = f": {trial.result}" if trial.result else ""
     text = f"trial {trial.number} of {trial.of}: {values}{result}"
-    CONSOLE.print(text, markup=False, highlight=False, soft_wrap=True)
+    stderr_console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from readlet.cli.console import console
+from readlet.console import console
 
 
 def export(

@@ -8,10 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from readlet.cli.answers import show_prediction, show_question
-from readlet.cli.console import console, print_json
 from readlet.cli.options import Device, Encoding, Overwrite
+from readlet.console import console, one_line, print_json
 from readlet.errors import ReadletError
-from readlet.terminal import one_line
 
 if TYPE_CHECKING:
     from readlet.inference.inspection import Inspection

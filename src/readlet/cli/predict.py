@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from readlet.cli.console import console
 from readlet.cli.options import (
     AlwaysAnswer,
     ColumnPairs,
@@ -17,6 +16,7 @@ from readlet.cli.options import (
     Threshold,
     UnanswerableShare,
 )
+from readlet.console import console
 
 
 def predict(

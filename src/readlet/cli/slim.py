@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from readlet.cli.console import console
 from readlet.cli.options import Device
+from readlet.console import console
 
 
 def slim(

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from readlet.cli.console import console
 from readlet.cli.options import ColumnPairs, Encoding
+from readlet.console import console
 from readlet.errors import ReadletError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table as Grid
 
-from readlet.cli.console import console, print_json
 from readlet.cli.options import Device, Overwrite
+from readlet.console import console, print_json
 
 if TYPE_CHECKING:
     from readlet.vectors.alignment import Alignment

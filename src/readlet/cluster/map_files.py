@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from readlet.cluster.files import Job, local_copy, missing, published, read_text
+from readlet.console import track
 from readlet.errors import ReadletError, bad_input, install_extra
-from readlet.progress import track
 
 Worker = Callable[[Path, Path], Mapping[str, int]]
 """Reads the first path, writes the second one whole, and returns what it counted."""

@@ -12,6 +12,7 @@ import torch
 from accelerate import Accelerator
 from torch import nn
 
+from readlet.console import TrainingBar
 from readlet.engine.checkpoint import (
     Checkpoint,
     Progress,
@@ -35,7 +36,6 @@ from readlet.engine.step import (
     can_be_captured,
 )
 from readlet.engine.weight_selection import Average, Evaluator, WeightSelection
-from readlet.progress import TrainingBar
 from readlet.recipe.recipe import Training
 from readlet.storage.files import atomic_text, written_to
 

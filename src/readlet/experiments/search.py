@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from readlet.console import say
 from readlet.errors import FailedTrainingError, ReadletError, bad_input, install_extra
 from readlet.experiments.grid import Grid, Run, resolve_files, run_key
 from readlet.experiments.runner import Runner
@@ -20,7 +21,6 @@ from readlet.models.recipe_files import changed_values, parse_recipe, recipe_tom
 from readlet.recipe.recipe import Recipe
 from readlet.storage.files import atomic_text, locked
 from readlet.storage.overwrite import make_folder
-from readlet.terminal import say
 
 if TYPE_CHECKING:
     from optuna import Study, Trial

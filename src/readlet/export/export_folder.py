@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from readlet.bundled import corpus
+from readlet.console import track
 from readlet.data import read_examples, read_questions
 from readlet.data.datasets import read_labelled
 from readlet.data.sources import input_path
@@ -33,7 +34,6 @@ from readlet.models.onnx.scorer import (
     Precision,
 )
 from readlet.models.pretrained.onnx_inputs import SentenceInputs
-from readlet.progress import track
 from readlet.storage.overwrite import check_folder
 from readlet.text.labels import class_numbers, label_values
 from readlet.text.rows import AnyRows

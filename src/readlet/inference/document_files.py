@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Literal
 
+from readlet.console import track
 from readlet.errors import ReadletError, bad_input, shortened
 from readlet.inference.html_text import declared_encoding, html_text
 from readlet.processes import Job
-from readlet.progress import track
 from readlet.storage.files import (
     check_encoding,
     decoded_chunks,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from readlet.console import track
 from readlet.data import read_examples
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.datasets import warn_of_repeated_ids, with_own_ids
@@ -23,7 +24,6 @@ from readlet.inference.model_folder import BASELINE, reader_folder
 from readlet.inference.prediction_files import has_rows, read_field
 from readlet.inference.reader import load_reader
 from readlet.inference.trained_model import AUTO
-from readlet.progress import track
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.storage.overwrite import check_file
 from readlet.types import Example, Prediction

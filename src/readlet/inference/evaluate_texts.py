@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from readlet.console import track
 from readlet.data import read_labelled
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.rows import label_text
@@ -20,7 +21,6 @@ from readlet.inference.evaluate_questions import (
 )
 from readlet.inference.predict_file import asked_text
 from readlet.inference.trained_model import AUTO, stored_task
-from readlet.progress import track
 from readlet.text.labels import class_names, class_numbers, label_values
 from readlet.types import Classification, Sentence
 

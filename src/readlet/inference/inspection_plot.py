@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from readlet.console import one_line
 from readlet.errors import ReadletError, bad_input, install_extra
 from readlet.inference.inspection import Inspection
 from readlet.models.family import Floats, LayerView
 from readlet.storage.files import atomic_bytes
 from readlet.storage.overwrite import check_file
-from readlet.terminal import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

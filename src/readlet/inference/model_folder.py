@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from readlet.bundled import bundled_reader
+from readlet.console import say
 from readlet.errors import bad_input
 from readlet.storage.files import locked_folder
 from readlet.storage.overwrite import make_folder, others
 from readlet.storage.stored_files import own_json, read_json, stored_file, write_json
-from readlet.terminal import say
 
 CONFIG = "config.json"
 OTHER_FILES = ("calibration.json", "metrics.json", "NOTICE.md", "README.md")

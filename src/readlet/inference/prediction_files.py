@@ -16,13 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TextIO, TypeVar
 
+from readlet.console import say, track
 from readlet.data.datasets import StreamedIds
 from readlet.errors import bad_input
 from readlet.inference.model_folder import BASELINE, reader_files
-from readlet.progress import track
 from readlet.storage.files import MAX_PIECE, atomic_text, text_lines
 from readlet.storage.partial_lines import PartialLines
-from readlet.terminal import say
 from readlet.types import Classification, Prediction, Sentence
 
 Record = Mapping[str, Any]

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from readlet.console import say
 from readlet.errors import ReadletError, bad_input, install_extra
 from readlet.serve.limits import Limits
-from readlet.terminal import say
 
 if TYPE_CHECKING:
     import uvicorn

@@ -26,8 +26,8 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from readlet.console import say
 from readlet.storage.files import cache_folder, open_bytes
-from readlet.terminal import say
 from readlet.text.words import Windows, snap
 from readlet.types import Example
 

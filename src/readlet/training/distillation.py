@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from readlet.console import track
 from readlet.engine.processes import is_main_process
 from readlet.inference.decoding import NOTHING
 from readlet.inference.reader import Reader
 from readlet.models.span_loss import Teacher
-from readlet.progress import track
 from readlet.text.rows import Ints, Rows, Stored, cache_key, cached
 from readlet.training.datasets import contexts_in_fold
 from readlet.types import Example

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from readlet.console import say
 from readlet.engine.precision import MixedPrecision
 from readlet.engine.processes import is_main_process
 from readlet.engine.weight_selection import Scores
@@ -22,7 +23,6 @@ from readlet.models.family import SpanFamily, TrainableSpanScorer
 from readlet.models.span_loss import Teacher
 from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.recipe.recipe import Recipe, SpanTraining
-from readlet.terminal import say
 from readlet.text.rows import LONG_QUESTION
 from readlet.training.distillation import ask_teachers, count_untaught, remembered
 from readlet.training.objective import Fitted

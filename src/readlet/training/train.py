@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
+from readlet.console import say
 from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.engine.precision import check_precision
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
@@ -29,7 +30,6 @@ from readlet.models.kinds import trainable_family
 from readlet.processes import memory_bytes
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
-from readlet.terminal import say
 from readlet.training.classification import ClassObjective
 from readlet.training.objective import Objective, TaskEvaluator
 from readlet.training.question_answering import SpanObjective

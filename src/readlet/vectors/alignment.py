@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from readlet.progress import track
+from readlet.console import track
 from readlet.storage.overwrite import check_file
 from readlet.text.vectors import Matrix, write_vectors
 from readlet.vectors.retrieval import NEIGHBOURS, nearest

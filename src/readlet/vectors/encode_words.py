@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from readlet.console import track
 from readlet.errors import ReadletError
 from readlet.models.pretrained.encoder import load_pretrained
-from readlet.progress import track
 from readlet.storage.overwrite import check_file
 from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.subwords import plain_tokenizer

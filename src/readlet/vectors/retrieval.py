@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from readlet.console import track
 from readlet.errors import bad_input
-from readlet.progress import track
 from readlet.vectors.vector_files import MAX_WORDS, Pairs, Table, find_pairs, read_table
 
 NEIGHBOURS = 10

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from readlet.console import track
 from readlet.errors import ReadletError, bad_input
-from readlet.progress import track
 from readlet.storage.files import text_lines
 from readlet.storage.overwrite import check_file
 from readlet.text.languages import check_language

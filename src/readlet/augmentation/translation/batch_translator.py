@@ -19,9 +19,8 @@ from readlet.augmentation.translation.types import (
     Translator,
     route_to,
 )
+from readlet.console import say, track
 from readlet.errors import ReadletError
-from readlet.progress import track
-from readlet.terminal import say
 
 Links = tuple[Link, ...] | None
 """Links between words, if there are any."""

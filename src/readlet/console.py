@@ -1,0 +1,239 @@
+"""The terminal: messages, output, progress bars, and Ctrl-C.
+
+Control characters in data are shown, never obeyed. Messages and progress go to stderr.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.markup import escape
+from rich.segment import Segment
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+Item = TypeVar("Item")
+
+FEW = 3  # items of a list that are shown by default
+_SECONDS_BETWEEN_LINES = 10.0
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
+_received: list[int] = []
+
+# C0 except tab and newline, DEL, C1, and the bidirectional embeddings, overrides and isolates: they
+# recolour, move, retitle or reorder what a terminal shows.
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """The text with a visible character in place of each control character."""
+    return _OBEYED.sub(_picture, text)
+
+
+def _picture(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
+
+
+def escaped_in_json(text: str) -> str:
+    """JSON of the same values; the control characters that `json.dumps` keeps are escaped."""
+    # Newlines between the values stay. All others can only stand inside of strings.
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    return harmless(" ".join(text.splitlines()))
+
+
+def say(text: str) -> None:
+    """Print a message on stderr."""
+    try:
+        print(harmless(text), file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        silence_stderr()
+
+
+def silence_stderr() -> None:
+    """Nobody reads the messages any more: that is no reason to end the work."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def report_interrupts() -> None:
+    """Ctrl-C ends the command with one line, at any time. Not for programs: they have their way."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a job may ignore it
+        signal.signal(signal.SIGINT, _interrupted)
+
+
+def was_interrupted() -> bool:
+    """Whether Ctrl-C was pressed: libraries may have turned it into an error of their own."""
+    return bool(_received)
+
+
+def forget_interrupt() -> None:
+    """Ctrl-C has cancelled a part of the work, and the command goes on."""
+    _received.clear()
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    _received.append(number)
+    raise KeyboardInterrupt
+
+
+class SafeConsole(Console):
+    """A console that shows control characters of data, and leaves closed pipes to the caller."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else harmless(text), style, control)
+
+    def on_broken_pipe(self) -> None:
+        if not self.stderr:
+            raise BrokenPipeError
+        silence_stderr()
+
+
+# No emoji: a text that contains :snake: is printed unchanged.
+console = SafeConsole(highlight=False, emoji=False)
+# Shared by all bars, so that rich can stack them.
+stderr_console = SafeConsole(stderr=True)
+
+
+@contextmanager
+def on_stderr(needed: bool) -> Iterator[None]:
+    """Print what is for people on stderr: a program reads stdout."""
+    before = console.stderr
+    console.stderr = before or needed
+    try:
+        yield
+    finally:
+        console.stderr = before
+
+
+def print_json(values: Any, *, indent: int | None = None) -> None:
+    """Print JSON that a terminal shows harmless and a program reads exactly."""
+    print(escaped_in_json(json.dumps(values, ensure_ascii=False, indent=indent)))
+
+
+def some(ids: Sequence[str], *, list_all: bool) -> str:
+    """All ids if `list_all`; otherwise the first few and the number of the others."""
+    shown = ids if list_all else ids[:FEW]
+    more = f" and {len(ids) - len(shown):,} more" if len(ids) > len(shown) else ""
+    return escape(", ".join(shown)) + more
+
+
+def highlighted(text: str, spans: Iterable[tuple[int, int]]) -> Text:
+    """The text with its answers highlighted, also by brackets for terminals without colour."""
+    marked = Text()
+    at = 0
+    for start, end in sorted(set(spans)):
+        if start < at:  # overlapping gold answers are highlighted once
+            continue
+        marked.append(text[at:start])
+        marked.append(f"[{text[start:end]}]", style="bold black on bright_yellow")
+        at = end
+    marked.append(text[at:])
+    return marked
+
+
+def discard_output() -> None:
+    """What is still in the buffer goes nowhere, so that no error follows at exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> Iterator[Item]:
+    """Yield the items and show progress: a bar in a terminal, an occasional line elsewhere.
+
+    `done` items of the total were finished before.
+    """
+    items = _until_interrupted(items)
+    if os.environ.get("RANK", "0") != "0":  # of several processes, the first one shows it
+        yield from items
+        return
+    if sys.stderr.isatty():
+        with _bar("{task.description}") as progress:
+            yield from progress.track(items, total=total, completed=done, description=label)
+        return
+    last = time.monotonic()
+    for number, item in enumerate(items, done + 1):
+        yield item
+        if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            say(f"{label}: {number} of {total}")
+
+
+def _bar(before: str, *after: str) -> "Progress":
+    """A bar with its count and the time left, between two texts."""
+    # Imported where it is used: most commands end without a bar.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    numbers = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    texts = (TextColumn(text) for text in after)
+    return Progress(TextColumn(before), *numbers, *texts, console=stderr_console, transient=True)
+
+
+def _until_interrupted(items: Iterable[Item]) -> Iterator[Item]:
+    """Libraries may swallow Ctrl-C, in the destructor of an object for example."""
+    for item in items:
+        if was_interrupted():
+            raise KeyboardInterrupt
+        yield item
+
+
+class TrainingBar:
+    """Progress of training: a bar with the latest metrics, or an occasional plain line."""
+
+    def __init__(self, total: int, done: int, *, shown: bool) -> None:
+        self._total = total
+        self._shown = shown
+        self._bar: Progress | None = None
+        self._last = 0.0
+        if shown and sys.stderr.isatty():
+            self._bar = _bar("training", "{task.description}")
+            self._task = self._bar.add_task("", total=total, completed=done)
+
+    def __enter__(self) -> "TrainingBar":
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, step: int, text: str) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=step, description=text)
+        elif self._shown and time.monotonic() - self._last > _SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            say(f"step {step} of {self._total}: {text}")
+
+    def say(self, text: str) -> None:
+        """Print a message on its own line, above the bar."""
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif self._shown:
+            say(text)
