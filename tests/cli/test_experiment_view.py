@@ -23,7 +23,7 @@ def grid() -> Grid:
 def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[RenderableType], list[str]]:
     """The lines of something in a small terminal."""
     console = Console(file=io.StringIO(), width=40)
-    monkeypatch.setattr(module, "CONSOLE", console)
+    monkeypatch.setattr(module, "stderr_console", console)
 
     def lines(renderable: RenderableType) -> list[str]:
         with console.capture() as captured:
