@@ -33,13 +33,13 @@ LIMITS = {
 _PROBE = """
 import importlib.util, inspect, json, os, runpy, sys, threading
 package = os.path.dirname(importlib.util.find_spec("readlet").origin)
-entered, report = set(), sys.argv.pop(1)
+entered, report = {}, sys.argv.pop(1)  # in the order of entering
 def look(frame, event, _):
     code = frame.f_code
     if event != "call" or code.co_filename in entered or not code.co_filename.startswith(package):
         return
     if code.co_flags & inspect.CO_OPTIMIZED and not is_importing(frame):
-        entered.add(code.co_filename)
+        entered[code.co_filename] = None
 def is_importing(frame):
     while frame.f_code.co_name != "<module>":
         if (frame := frame.f_back) is None:  # of another thread
@@ -55,9 +55,10 @@ sys.setprofile(None)
 imported = [m.__file__ for m in list(sys.modules.values())
             if (getattr(m, "__file__", None) or "").startswith(package)]
 def named(paths):
-    return [os.path.relpath(name, package) for name in sorted(paths)]
+    return [os.path.relpath(name, package) for name in paths]
 with open(report, "w") as file:
-    json.dump({"entered": named(entered), "imported": named(imported), "status": status}, file)
+    walk = {"entered": named(entered), "imported": named(sorted(imported)), "status": status}
+    json.dump(walk, file)
 """
 
 
@@ -89,7 +90,7 @@ def importers() -> dict[str, set[str]]:
 
 
 def walk(*arguments: str) -> dict[str, list[str]]:
-    """The modules that a command imports and enters, by their paths below the package."""
+    """The modules that a command imports and, in this order, enters, by their paths."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         done = subprocess.run(
