@@ -7,8 +7,8 @@ import pytest
 
 from readlet.data import read_examples, read_sentences
 from readlet.data.check import check
+from readlet.data.datasets import task_of
 from readlet.data.faults import Fault
-from readlet.data.sources import task_of
 
 
 @pytest.mark.parametrize(

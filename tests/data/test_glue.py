@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from readlet.data import read, read_sentences
-from readlet.data.sources import task_of
+from readlet.data.datasets import task_of
 from readlet.errors import ReadletError
 from readlet.types import Sentence
 

@@ -8,7 +8,7 @@ import pytest
 
 from readlet.data import read, write_examples
 from readlet.data.columns import DataFormat
-from readlet.data.sources import task_of
+from readlet.data.datasets import task_of
 from readlet.errors import ReadletError
 from readlet.types import Example
 

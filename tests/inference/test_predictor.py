@@ -17,10 +17,10 @@ from readlet.inference.inputs import AnswerOptions
 from readlet.inference.predictor import Predictor
 from readlet.inference.reader import Reader
 from readlet.models.family import SpanScores
-from readlet.text.rows import Ints, Rows
+from readlet.text.rows import Ints, Rows, Windows
 from readlet.text.tensors import FormTables, WordBatch
 from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, Vocabulary, WordEncoder
-from readlet.text.words import Windows, word_spans
+from readlet.text.words import word_spans
 from readlet.types import Example
 
 Build = Callable[..., Reader]

@@ -11,9 +11,9 @@ from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.span_loss import SpanLogits
 from readlet.text.arrays import shapes
+from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, WordBatch, word_batches
 from readlet.text.word_features import Vocabulary, encode
-from readlet.text.words import Windows
 from readlet.types import Example, Span
 
 TINY = {

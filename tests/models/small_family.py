@@ -20,9 +20,8 @@ from readlet.models.span_loss import SpanLogits
 from readlet.models.torch_scorer import TorchScorer
 from readlet.recipe.recipe import Model, Recipe, SpanData, SpanTraining
 from readlet.text.arrays import Batches, Shape, padded
-from readlet.text.rows import Ints, RowBuilder, Rows, Stored, ints
+from readlet.text.rows import Ints, RowBuilder, Rows, Stored, Windows, ints
 from readlet.text.tensors import RowBatch, row_tensors
-from readlet.text.words import Windows
 from readlet.types import Example
 
 

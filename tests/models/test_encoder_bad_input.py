@@ -23,7 +23,8 @@ from readlet.models.recipe_files import load_recipe
 from readlet.nn.layer_mix import make_layer_mix
 from readlet.recipe.recipe import fields_without_effect
 from readlet.text import pretrained
-from readlet.text.pretrained import encoder_folder, load_tokenizer, usable_positions
+from readlet.text.arrays import usable_positions
+from readlet.text.pretrained import encoder_folder, load_tokenizer
 from readlet.text.subwords import layout_of
 from readlet.training import train as training
 from readlet.training.train import train_reader

@@ -16,9 +16,9 @@ from readlet.models.recipe_files import load_recipe
 from readlet.models.span_loss import SpanLearner
 from readlet.nn.softmax import masked_softmax, norm_softmax
 from readlet.text.arrays import shapes
+from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, word_batches
 from readlet.text.word_features import Vocabulary, encode
-from readlet.text.words import Windows
 from readlet.training.train import train_reader
 from readlet.types import Example, Span
 

@@ -15,9 +15,9 @@ from readlet.models.recipe_files import load_recipe
 from readlet.models.span_loss import span_loss
 from readlet.models.torch_scorer import count_parameters
 from readlet.text.arrays import shapes
+from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, WordBatch, word_batches
 from readlet.text.word_features import PADDING_FORM, encode
-from readlet.text.words import Windows
 from readlet.types import Example
 
 Build = Callable[..., QACNN]

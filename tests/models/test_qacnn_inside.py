@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from readlet.models.qacnn.network import QACNN
 from readlet.models.recipe_files import load_recipe
 from readlet.text.arrays import PADDING, shapes
+from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, WordBatch, word_batches
 from readlet.text.word_features import Vocabulary, encode
-from readlet.text.words import Windows
 from readlet.types import Example
 
 Build = Callable[..., QACNN]

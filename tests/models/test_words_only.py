@@ -9,9 +9,9 @@ from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.span_loss import SpanLearner
 from readlet.text.arrays import shapes
+from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, word_batches
 from readlet.text.word_features import Vocabulary, encode
-from readlet.text.words import Windows
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
-from readlet.text.rows import LONG_QUESTION, NO_LABEL
+from readlet.text.rows import LONG_QUESTION, NO_LABEL, Windows
 from readlet.text.word_features import (
     NULL,
     NULL_FORM,
@@ -23,7 +23,7 @@ from readlet.text.word_features import (
     count_words,
     encode,
 )
-from readlet.text.words import Windows, word_spans, words
+from readlet.text.words import word_spans, words
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary(("lamp",), ("the", "by"), "abcdehlmpty", 4)

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
-from readlet.text.rows import NO_LABEL, Ints, RowBuilder, Rows, cached, ints
-from readlet.text.words import Windows
+from readlet.text.rows import NO_LABEL, Ints, RowBuilder, Rows, Windows, cached, ints
 from readlet.types import Example, Span
 
 EMPTY = "answer without a word: not trained on"

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from readlet.text import subwords as room
 from readlet.text.pretrained import load_config, load_tokenizer
-from readlet.text.rows import LONG_QUESTION, NO_LABEL
+from readlet.text.rows import LONG_QUESTION, NO_LABEL, Windows
 from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of, trimmed
 from readlet.text.tensors import SubwordBatch, subword_batches
-from readlet.text.words import Windows
 from readlet.types import Example, Span
 
 KINDS = ("bert", "albert", "electra", "roberta", "deberta-v2", "distilbert", "xlm-roberta")

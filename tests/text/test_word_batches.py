@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readlet.text.arrays import PADDING, Batches, Shape, shapes
-from readlet.text.rows import NO_LABEL
+from readlet.text.rows import NO_LABEL, Windows
 from readlet.text.tensors import FormTables, WordBatch, word_batches
 from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, Vocabulary, encode
-from readlet.text.words import Windows, word_spans
+from readlet.text.words import word_spans
 from readlet.types import Example, Span
 
 KNOWN = Vocabulary((), (), "abc", 4)

@@ -19,8 +19,7 @@ from readlet.models.qacnn.scorer import QacnnFamily
 from readlet.models.recipe_files import load_recipe
 from readlet.models.span_loss import Targets, Teacher, span_loss
 from readlet.nn.softmax import masked_softmax
-from readlet.text.rows import NO_LABEL
-from readlet.text.words import Windows
+from readlet.text.rows import NO_LABEL, Windows
 from readlet.training import question_answering
 from readlet.training.datasets import part_of
 from readlet.training.distillation import (

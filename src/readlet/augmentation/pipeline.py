@@ -43,8 +43,7 @@ from readlet.augmentation.translation.types import (
 from readlet.console import track
 from readlet.data import read_examples, write_examples
 from readlet.data.columns import PLAIN, DataFormat
-from readlet.data.datasets import StreamedIds
-from readlet.data.sources import input_path
+from readlet.data.datasets import StreamedIds, input_path
 from readlet.data.writing import check_target
 from readlet.errors import bad_input
 from readlet.storage.files import atomic_text, cache_folder

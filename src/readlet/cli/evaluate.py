@@ -93,8 +93,7 @@ def evaluate(
     predictions are missing.
     """
     from readlet.data.columns import DataFormat
-    from readlet.data.datasets import content_of
-    from readlet.data.sources import task_of
+    from readlet.data.datasets import content_of, task_of
     from readlet.inference.evaluate_questions import evaluate_questions, evaluate_several
     from readlet.inference.evaluate_texts import evaluate_classifier, evaluate_sentences
     from readlet.inference.trained_model import stored_task

@@ -2,12 +2,13 @@
 
 from readlet.data.datasets import (
     content_of,
+    read,
     read_examples,
     read_labelled,
     read_questions,
     read_sentences,
+    source_path,
 )
-from readlet.data.sources import read, source_path
 from readlet.data.writing import write_examples
 
 __all__ = [

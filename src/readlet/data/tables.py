@@ -269,7 +269,7 @@ def unnamed_task(head: str) -> UnnamedTask | None:
 
 
 def read_glue(
-    path: Path, task: UnnamedTask, data_format: DataFormat, on_fault: OnFault
+    path: Path, data_format: DataFormat, on_fault: OnFault, *, task: UnnamedTask
 ) -> Iterator[Sentence]:
     """Lines of cells between tabs, without quoting."""
     for number, line in enumerate(text_lines(path, data_format.encoding), 1):

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from readlet.data.columns import PLAIN, DataFormat
-from readlet.data.datasets import content_of, only_questions, only_texts
+from readlet.data.datasets import content_of, input_path, only_questions, only_texts, read
 from readlet.data.json_files import write_jsonl, write_records, write_squad
-from readlet.data.sources import input_path, read
 from readlet.data.tables import Item, require_pyarrow, write_csv, write_parquet, write_tsv
 from readlet.errors import bad_input
 from readlet.storage.files import atomic_text

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from readlet.data.sources import training_file
+from readlet.data.datasets import training_file
 from readlet.errors import ReadletError, bad_input
 from readlet.experiments.spec import Changes, Table, load_table
 from readlet.inference.model_folder import BUNDLED, reader_files

@@ -12,8 +12,7 @@ import numpy as np
 from readlet.bundled import corpus
 from readlet.console import track
 from readlet.data import read_examples, read_questions
-from readlet.data.datasets import read_labelled
-from readlet.data.sources import input_path
+from readlet.data.datasets import input_path, read_labelled
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.task import Task
 from readlet.export.int8 import round_to_int8

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 from readlet.console import track
 from readlet.data import read_examples
 from readlet.data.columns import PLAIN, DataFormat
-from readlet.data.datasets import warn_of_repeated_ids, with_own_ids
-from readlet.data.sources import input_path
+from readlet.data.datasets import input_path, warn_of_repeated_ids, with_own_ids
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.evaluation import Evaluation, evaluate
 from readlet.evaluation.squad import Rules

@@ -7,8 +7,8 @@ from typing import Any
 from readlet.console import track
 from readlet.data import read_labelled
 from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import input_path
 from readlet.data.rows import label_text
-from readlet.data.sources import input_path
 from readlet.data.tables import GlueTask
 from readlet.errors import bad_input
 from readlet.evaluation.classification import CLASSES, GLUE_CLASSES, class_task

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from readlet.data import read
 from readlet.data.columns import PLAIN, DataFormat
-from readlet.data.datasets import read_sentences
-from readlet.data.sources import input_path
+from readlet.data.datasets import input_path, read_sentences
 from readlet.errors import bad_input
 from readlet.inference.classifier import Classifier, Text
 from readlet.inference.inputs import DEFAULTS, N_BEST, AnswerOptions

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
 from readlet.data import read_questions
-from readlet.data.sources import input_path
+from readlet.data.datasets import input_path
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.squad import rules_of, score_questions, summary
 from readlet.inference.classifier import Classifier

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator, model_validator
 
 from readlet.storage.sections import AffectsCompilation, Count, PartOfNetwork, Positive, Section
-from readlet.text.words import Windows
+from readlet.text.rows import Windows
 
 _LEAST_GAMMA = 1e-6  # below it scores count as equal; `nn/normsoftmax` has the same limit
 _MOST = sys.float_info.max

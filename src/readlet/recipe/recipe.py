@@ -26,7 +26,7 @@ from readlet.storage.sections import (
     SourceReader,
 )
 from readlet.text.languages import LANGUAGES
-from readlet.text.words import Windows
+from readlet.text.rows import Windows
 
 # Training combines seed and step into a 64-bit number, the type of torch's seeds.
 SEED_LIMIT = 2**32

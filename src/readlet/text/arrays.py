@@ -11,11 +11,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.text.pretrained import usable_positions
-from readlet.text.rows import NO_LABEL, Ints
+from readlet.errors import ReadletError
+from readlet.text.rows import NO_LABEL, Ints, Windows
 from readlet.text.subwords import Layout, SentenceEncoder, SentenceRows, SubwordEncoder, SubwordRows
 from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features
-from readlet.text.words import Windows
 
 Shape = tuple[int, ...]
 """Padded lengths of a batch, one for each dimension that varies."""
@@ -195,6 +194,37 @@ def _distinct(texts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.i
     forms = np.full(-(-len(found) // step) * step, PADDING_FORM, np.int32)
     forms[: len(found)] = found
     return forms, places.reshape(texts.shape).astype(np.int32)
+
+
+def usable_positions(config: dict[str, Any]) -> int | None:
+    """The longest sequence that a network can read; None: no limit of its own."""
+    longest = config.get("max_position_embeddings")
+    if not isinstance(longest, int) or longest <= 0:
+        return None
+    # RoBERTa and its relatives count positions from the number of the padding token.
+    starts_late = config.get("model_type") in _LATE_POSITIONS
+    return longest - (int(config.get("pad_token_id") or 0) + 1 if starts_late else 0)
+
+
+_LATE_POSITIONS = frozenset(
+    "roberta xlm-roberta xlm-roberta-xl camembert data2vec-text ibert mpnet longformer "
+    "roberta-prelayernorm xmod".split()
+)
+
+
+def check_length(
+    windows_length: int,
+    config: dict[str, Any],
+    name: str,
+    *,
+    field: str = "data.max_context",
+    remedy: str = "lower max_context or max_question",
+) -> None:
+    """Reject windows that are longer than the encoder can read."""
+    longest = usable_positions(config)
+    if longest is not None and windows_length > longest:
+        fault = f"a window takes {windows_length} tokens, the encoder {name} reads {longest}"
+        raise ReadletError(f"{field}: {fault}; {remedy}")
 
 
 # Padded lengths of question and window together. Half of SQuAD's rows have at most 160 tokens.

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from readlet.errors import ReadletError, bad_input, install_extra
+from readlet.errors import bad_input, install_extra
 
 MINILM = "minilm"
 """all-MiniLM-L6-v2, 22.7 million parameters, from a package: it needs no hub."""
@@ -144,34 +144,3 @@ def load_config(name: str) -> dict[str, Any]:
     if config.get("is_encoder_decoder"):
         raise bad_input(name, "", "has a decoder too", "give an encoder such as BERT")
     return {name: v for name, v in config.items() if name not in _NOT_OF_THE_NETWORK}
-
-
-def usable_positions(config: dict[str, Any]) -> int | None:
-    """The longest sequence that a network can read; None: no limit of its own."""
-    longest = config.get("max_position_embeddings")
-    if not isinstance(longest, int) or longest <= 0:
-        return None
-    # RoBERTa and its relatives count positions from the number of the padding token.
-    starts_late = config.get("model_type") in _LATE_POSITIONS
-    return longest - (int(config.get("pad_token_id") or 0) + 1 if starts_late else 0)
-
-
-_LATE_POSITIONS = frozenset(
-    "roberta xlm-roberta xlm-roberta-xl camembert data2vec-text ibert mpnet longformer "
-    "roberta-prelayernorm xmod".split()
-)
-
-
-def check_length(
-    windows_length: int,
-    config: dict[str, Any],
-    name: str,
-    *,
-    field: str = "data.max_context",
-    remedy: str = "lower max_context or max_question",
-) -> None:
-    """Reject windows that are longer than the encoder can read."""
-    longest = usable_positions(config)
-    if longest is not None and windows_length > longest:
-        fault = f"a window takes {windows_length} tokens, the encoder {name} reads {longest}"
-        raise ReadletError(f"{field}: {fault}; {remedy}")

@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from readlet.console import say
 from readlet.storage.files import cache_folder, open_bytes
-from readlet.text.words import Windows, snap
+from readlet.text.words import UNSPACED, snap
 from readlet.types import Example
 
 Ints = NDArray[np.int32]
@@ -87,6 +87,30 @@ class Rows(AnyRows):
         """Rows to train on: those with an answer, and those without if the model can abstain."""
         labelled = self.row_label[:, 0] != NO_LABEL  # (rows,)
         return np.flatnonzero(labelled | (self.row_impossible & can_abstain)).astype(np.int32)
+
+
+# In scripts without spaces every character is a word: about as many make up a word of others.
+_CHARACTERS_OF_WORD = 4
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The sizes of windows, in words."""
+
+    max_context: int
+    overlap: int
+    max_question: int
+
+    def starts(self, length: int) -> range:
+        """The first word of each window; together they cover all of `length` words."""
+        step = self.max_context - self.overlap
+        beyond = max(length - self.max_context, 0)
+        return range(0, beyond + step if beyond else 1, step)
+
+    def longest_question(self, languages: Iterable[str]) -> int:
+        """The most words of a question in one of these languages."""
+        is_finer = not UNSPACED.isdisjoint(languages)
+        return self.max_question * (_CHARACTERS_OF_WORD if is_finer else 1)
 
 
 class RowBuilder:

@@ -24,9 +24,9 @@ from readlet.text.rows import (
     Rows,
     SizedCache,
     Stored,
+    Windows,
     ints,
 )
-from readlet.text.words import Windows
 from readlet.types import Example, Sentence
 
 # Texts and characters: enough for all cores. They bound the memory of the tokenizer's results.

@@ -21,9 +21,18 @@ from unicodedata import normalize
 import numpy as np
 
 from readlet.text.languages import LANGUAGES, guess_language, language_code
-from readlet.text.rows import LONG_QUESTION, Ints, RowBuilder, Rows, SizedCache, Stored, ints
+from readlet.text.rows import (
+    LONG_QUESTION,
+    Ints,
+    RowBuilder,
+    Rows,
+    SizedCache,
+    Stored,
+    Windows,
+    ints,
+)
 from readlet.text.vectors import ANY, Matrix, joined
-from readlet.text.words import Windows, word_spans
+from readlet.text.words import word_spans
 from readlet.types import Example
 
 PADDING, UNKNOWN, NULL = 0, 1, 2

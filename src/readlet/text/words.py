@@ -1,12 +1,8 @@
-"""Words of any script with exact character offsets, and windows of words of long texts.
-
-Tokenising never changes the text.
-"""
+"""Words of any script with exact character offsets. Tokenising never changes the text."""
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import regex
@@ -186,27 +182,3 @@ def snap(spans: Sequence[tuple[int, int]], start: int, end: int) -> TokenSpan | 
         return None
     moved = spans[first][0] < start or spans[last][1] > end
     return TokenSpan(first, last, moved)
-
-
-# In scripts without spaces every character is a word: about as many make up a word of others.
-_CHARACTERS_OF_WORD = 4
-
-
-@dataclass(frozen=True)
-class Windows:
-    """The sizes of windows, in words."""
-
-    max_context: int
-    overlap: int
-    max_question: int
-
-    def starts(self, length: int) -> range:
-        """The first word of each window; together they cover all of `length` words."""
-        step = self.max_context - self.overlap
-        beyond = max(length - self.max_context, 0)
-        return range(0, beyond + step if beyond else 1, step)
-
-    def longest_question(self, languages: Iterable[str]) -> int:
-        """The most words of a question in one of these languages."""
-        is_finer = not UNSPACED.isdisjoint(languages)
-        return self.max_question * (_CHARACTERS_OF_WORD if is_finer else 1)

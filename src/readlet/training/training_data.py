@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from readlet.data.datasets import with_own_ids
-from readlet.data.sources import training_file
+from readlet.data.datasets import training_file, with_own_ids
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.trained_model import TrainedModel
 from readlet.models.classifier.recipe import ClassifierData

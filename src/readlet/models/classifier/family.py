@@ -15,8 +15,9 @@ from readlet.models.pretrained.tokenizer_files import CONFIG, labels_of
 from readlet.models.torch_scorer import stored_as
 from readlet.recipe.recipe import Recipe
 from readlet.storage.stored_files import damage_of
+from readlet.text.arrays import check_length
 from readlet.text.labels import Labels
-from readlet.text.pretrained import check_length, load_config, load_tokenizer
+from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import Stored
 from readlet.text.subwords import SentenceEncoder, SentenceRows, layout_of, layout_of_one
 from readlet.types import Sentence

@@ -16,7 +16,8 @@ from readlet.models.torch_scorer import stored_settings, warn_of_short_windows
 from readlet.nn.layer_mix import SIDES
 from readlet.recipe.recipe import Recipe
 from readlet.storage.stored_files import damage_of
-from readlet.text.pretrained import check_length, load_config, load_tokenizer
+from readlet.text.arrays import check_length
+from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import Rows, Stored
 from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of
 from readlet.types import Example

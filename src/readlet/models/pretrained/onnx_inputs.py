@@ -18,12 +18,12 @@ from readlet.text.arrays import (
     Arrays,
     Batches,
     Shape,
+    check_length,
     sentence_arrays,
     sentence_batches_of,
     subword_arrays,
     subword_batches_of,
 )
-from readlet.text.pretrained import check_length
 from readlet.text.rows import Ints
 from readlet.text.subwords import SentenceEncoder, SentenceRows, SubwordEncoder, SubwordRows
 
