@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from readlet.data import read_examples
-from readlet.types import Span
-
 Run = Callable[..., Any]
 Rejected = Callable[[Any, Path, str], None]
 
@@ -111,19 +108,6 @@ def test_answer_that_is_not_in_the_context(
     done = readlet("data", "check", path)
     assert (done.code, done.err) == (1, "")
     assert "'Ada' at 2, is at 0" in done.out
-
-
-def test_answers_of_an_impossible_question(
-    readlet: Run, tmp_path: Path, check_rejected: Rejected
-) -> None:
-    """A contradiction is rejected; `--fix` trusts the flag."""
-    path, out = tmp_path / "both.json", tmp_path / "out.json"
-    path.write_text(GOOD_SQUAD.replace('"answers"', '"is_impossible": true, "answers"'))
-    done = readlet("evaluate", "baseline", path, "--save-predictions", out)
-    check_rejected(done, path, "question 'q1': ")
-    assert readlet("data", "check", path, "--fix", out).code == 0
-    (repaired,) = read_examples(out)
-    assert (repaired.answers, repaired.plausible_answers) == ((), (Span(0, "Ada"),))
 
 
 def test_traceback_only_with_debug(readlet_process: Run, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`readlet data check` and `readlet data show`: exit codes, tables, JSON, repair."""
+"""`readlet data`: check, repair, show, convert, unanswerable questions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from readlet.data import read_examples, write_examples
+from readlet.data import read_examples, read_labelled, write_examples
+from readlet.data.columns import DataFormat
 from readlet.types import Example, Span
 
 Run = Callable[..., Any]
@@ -100,13 +101,6 @@ def test_fix(readlet: Run, tmp_path: Path, faulty: Path, name: str) -> None:
     assert by_id["shift-4"].answers == (Span(33, "Ada Brook"),)
 
 
-def test_column(readlet: Run, tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("id,question,passage,answer\n1,Who?,Nobody came.,Nobody\n")
-    assert readlet("data", "check", path, "--column", "context=passage").code == 0
-    assert "[Nobody] came." in readlet("data", "show", path, "--column", "context=passage").out
-
-
 def test_show(readlet: Run, clean: Path) -> None:
     done = readlet("data", "show", clean, "--n", 1)
     assert done.code == 0
@@ -117,12 +111,6 @@ def test_show(readlet: Run, clean: Path) -> None:
     assert "Who sold the oil?" in done.out
     assert "no answer in this passage" in done.out
     assert "lamp-1" not in done.out
-
-
-def test_show_sentences(readlet: Run, tmp_path: Path) -> None:
-    path = tmp_path / "dev.tsv"
-    path.write_text("sentence\tlabel\na [/b] day :snake:\t1\n")
-    assert "1  a [/b] day :snake:" in readlet("data", "show", path).out
 
 
 def test_text_is_printed_unchanged(readlet: Run, tmp_path: Path) -> None:
@@ -170,3 +158,122 @@ def test_an_unpaired_surrogate_is_found_and_repaired(
     assert readlet_process("data", "check", path, "--fix", out).code == 0
     (fixed,) = read_examples(out)
     assert (fixed.question, fixed.context) == ("What?", "Half .")
+
+
+HEADER = "id;review;sentiment\n"
+CLEAN = HEADER + "".join(f"r{n};Text {n};{'pos' if n % 3 else 'neg'}\n" for n in range(30))
+NAMED = ("--column", "text=review", "--column", "label=sentiment")
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    path = tmp_path / "clean.csv"
+    path.write_text(CLEAN)
+    return path
+
+
+@pytest.fixture
+def faulty_labels(tmp_path: Path) -> Path:
+    path = tmp_path / "faulty.csv"
+    more = [
+        "r1;;pos", "x1;Text 2;neg", "x2;Text 2;pos", "x3;too;many;cells", "x4;[b]rare;[/odd]",
+        "x5;unlabelled;", "x6;Case;Pos", "x7;Case 2;Pos",
+    ]  # fmt: skip
+    path.write_text(CLEAN + "\n".join(more) + "\n")
+    return path
+
+
+def test_faulty_texts(readlet: Run, faulty_labels: Path) -> None:
+    done = readlet("data", "check", faulty_labels, *NAMED, "--json")
+    assert done.code == 1
+    (file,) = done.json()["files"]
+    assert file["problems"] == {
+        "malformed row": 1,
+        "duplicate id": 1,
+        "empty field": 1,
+        "same text with two labels": 1,
+        "repeated text": 1,
+        "unlabelled text": 1,
+        "class with one row": 1,
+        "labels differ only in case": 1,
+    }
+    assert (file["sentences"], file["questions"], file["unlabelled"]) == (37, 0, 1)
+    assert file["labels"] == {"Pos": 2, "[/odd]": 1, "neg": 11, "pos": 22}
+    assert file["label_shares"]["neg"] == pytest.approx(11 / 36)
+    shown = " ".join(readlet("data", "check", faulty_labels, *NAMED, "--list").out.split())
+    assert "[/odd] 1 (2.8%)" in shown
+
+
+def test_convert_texts(readlet: Run, tmp_path: Path, labelled: Path) -> None:
+    cola, out = tmp_path / "cola.tsv", tmp_path / "all.json"
+    cola.write_text('a\t1\t\tA "good one.\n')
+    done = readlet("data", "convert", labelled, "--out", tmp_path / "clean.tsv", *NAMED)
+    assert (done.code, done.err) == (0, "")
+    done = readlet("data", "convert", tmp_path / "clean.tsv", cola, "--out", out, "--json")
+    assert done.json() == {"texts": 31, "unlabelled": 0, "repeated_ids": 0}
+    found = read_labelled(out)
+    assert found[:30] == read_labelled(
+        clean, data_format=DataFormat({"text": "review", "label": "sentiment"})
+    )
+    assert (found[30].text, found[30].label) == ('A "good one.', "1")
+
+
+def test_texts_and_questions_are_not_mixed(readlet: Run, tmp_path: Path, labelled: Path) -> None:
+    for files in ((labelled, "bundled:dev"), ("bundled:dev", labelled)):
+        done = readlet("data", "convert", *files, "--out", tmp_path / "out.jsonl")
+        assert done.code == 2
+        assert "not texts with labels" in done.err or "texts, not questions" in done.err
+        assert not (tmp_path / "out.jsonl").exists()
+
+
+def keepers(count: int, title: str = "Cape Wick") -> list[Example]:
+    """One question about each keeper of a lamp, each with its own paragraph."""
+    return [
+        Example(
+            f"keeper-{letter}",
+            f"When did keeper {letter} arrive?",
+            f"Keeper {letter} of Cape Wick arrived in 188{number}.",
+            (Span(33, f"188{number}"),),
+            title=title,
+        )
+        for number, letter in enumerate("ABCDEFGHI"[:count])
+    ]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    write_examples(tmp_path / "keepers.json", keepers(8))
+    return tmp_path / "keepers.json"
+
+
+def test_old_and_new_questions_are_written(readlet: Run, tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "out.json"
+    done = readlet("data", "unanswerable", source, "--out", out)
+    assert (done.code, done.err) == (0, "")
+    assert "12 questions, 4 (33.3%) unanswerable." in " ".join(done.out.split())
+    written = list(read_examples(out))
+    assert [e for e in written if not e.is_impossible] == keepers(8)
+    new = [e for e in written if e.is_impossible]
+    assert len(new) == 4
+    assert all(e.id.endswith("-elsewhere") and not e.answers for e in new)
+    # One article of eight paragraphs, as before.
+    assert out.read_text().count('"title"') == 1
+    assert out.read_text().count('"context"') == 8
+    assert '"version": "v2.0"' in out.read_text()
+    assert readlet("data", "check", out).code == 0
+
+
+def test_unreachable_share_is_reported(readlet: Run, tmp_path: Path, source: Path) -> None:
+    lone = tmp_path / "lone.jsonl"
+    text = "No one lit it."
+    write_examples(
+        lone,
+        [Example(f"[lone]{n}", f"Who {n}?", text, (Span(0, "No one"),), title="X") for n in "abcd"],
+    )
+    words = ("data", "unanswerable", source, lone, "--overwrite", "--share", 0.75)
+    words += ("--out", tmp_path / "out.json")
+    shown = " ".join(readlet(*words).out.split())
+    assert "20 questions, 8 (40.0%) unanswerable." in shown
+    assert "not paired: 4 of an article with only one paragraph ([lone]" in shown
+    listed = readlet(*words, "--list").out
+    assert all(f"[lone]{n}" in listed for n in "abcd")

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from readlet.data import read_examples
-from readlet.engine.loop import TrainingLoop
 from readlet.inference.reader import Reader
 
 Run = Callable[..., Any]
@@ -33,38 +31,6 @@ def changes_of(recipe: Any) -> list[str]:
         for name in names
     ]
     return [word for change in given for word in ("--set", change)]
-
-
-def test_train_and_resume(
-    readlet: Run,
-    encoder_recipe: Callable[..., Any],
-    encoder_reader: Trained,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, whole = encoder_reader("bert")
-    advance, steps = TrainingLoop.advance, []
-
-    def stopping(loop: TrainingLoop) -> Any:
-        if len(steps) == 4:
-            raise KeyboardInterrupt
-        steps.append(1)
-        return advance(loop)
-
-    command = ["train", "encoder", *changes_of(encoder_recipe("bert")), "--out", tmp_path / "run"]
-    with monkeypatch.context() as patch:
-        patch.setattr(TrainingLoop, "advance", stopping)
-        stopped = readlet(*command)
-    assert stopped.code == 130, stopped.err
-    assert "Traceback" not in stopped.err
-    done = readlet(*command, "--resume")
-    assert done.code == 0, done.err
-    loaded = Reader.load(tmp_path / "run").scorer.module.state_dict()
-    for name, weight in whole.scorer.module.state_dict().items():
-        assert torch.equal(weight, loaded[name]), name
-    card = (tmp_path / "run" / "README.md").read_text("utf-8")
-    assert "2 layers of width 16" in card
-    assert "mix of layers: last" in card
 
 
 def test_ask_evaluate_and_predict(

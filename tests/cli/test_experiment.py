@@ -62,14 +62,6 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     assert readlet("experiment", "report", *words, "--overwrite").code == 0
 
 
-def test_search(readlet: Run, table: str, tmp_path: Path) -> None:
-    pytest.importorskip("optuna", reason="Optuna is not installed")
-    found = readlet("experiment", "search", table)
-    assert found.code == 0, found.err
-    assert "best: " in found.out
-    assert (tmp_path / "runs/quick/search/best.toml").is_file()
-
-
 def test_keep_readers(readlet: Run, table: str, tmp_path: Path) -> None:
     made = readlet("experiment", "run", table, "--only", "width 12", "--keep-readers")
     assert made.code == 0, made.err

@@ -59,14 +59,6 @@ def test_json_has_all_numbers(readlet: Run, reader: Path, passage: Path) -> None
     assert found["places"][last]["end"] == best["end"]
 
 
-def test_the_window_of_a_long_passage(readlet: Run, reader: Path, tmp_path: Path) -> None:
-    path = tmp_path / "long.txt"
-    path.write_text("\n".join([LAMP] * 30))
-    found = readlet("inspect", reader, QUESTION, path, "--json").json()
-    assert found["windows"] > 10
-    assert len(found["places"]) == 40
-
-
 @pytest.mark.parametrize("null", [True, False])
 def test_other_readers_show_words(
     readlet: Run, passage: Path, tmp_path: Path, random_reader: Any, null: bool

@@ -129,16 +129,3 @@ def test_a_folder_of_the_user_is_not_written(
     (out / "config.json").write_text('{"model_type": "bert"}')
     assert f"{out}: holds config.json" in rejected(FOLDERS[command], out)
     assert str(world.folder / "READER") in rejected(FOLDERS[command], world.folder / "READER")
-
-
-def test_a_folder_of_ones_own_runs_is_continued(world: World) -> None:
-    """Also through a link, which stays one. A report lies beside the runs."""
-    pytest.importorskip("optuna", reason="Optuna is not installed")
-    (world.folder / "far").mkdir()
-    out = world.folder / "link"
-    out.symlink_to(world.folder / "far")
-    report = "experiment report TABLE.toml --out OUT"
-    for line in (*2 * [FOLDERS["search"]], *2 * [FOLDERS["experiment"]], *2 * [report]):
-        done = world.readlet(*world.words(line.replace(" --set training.teacher=READER", ""), out))
-        assert done.code == 0, done.err
-    assert out.is_symlink()

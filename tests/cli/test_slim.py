@@ -55,25 +55,6 @@ def test_the_size_limit_is_respected(readlet: Run, tmp_path: Path, given: Path) 
     assert known_words(tmp_path / "whole") == known_words(given)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--max-mb", "0.001"], "1,000 bytes: "),
-        (["--max-mb", "nan"], "nan MB: "),
-        (["--words", "3", "--max-mb", "3"], ""),
-        (["--dev", "none.json"], "none.json: "),
-    ],
-)
-def test_bad_options(
-    readlet: Run, tmp_path: Path, given: Path, words: list[str], message: str
-) -> None:
-    done = readlet("slim", given, "--out", tmp_path / "slim", *words)
-    assert (done.code, done.out) == (2, "")
-    (line,) = done.err.splitlines()
-    assert line.startswith(f"readlet: {message}")
-    assert set(tmp_path.iterdir()) == {given}
-
-
 @pytest.fixture
 def on_encoder(tmp_path: Path, random_encoder_reader: Callable[..., Reader]) -> Path:
     random_encoder_reader().save(tmp_path / "given")

@@ -16,7 +16,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe
@@ -226,38 +225,3 @@ def test_fields_are_explained(readlet: Run) -> None:
             assert f"{section}.{field} = " in shown
             assert " ".join(about.description.split()) in shown
     assert "model.mix" in readlet("train", "--fields", "--kind", "encoder").out
-
-
-def test_bad_recipe_is_reported_before_torch_is_imported(tmp_path: Path) -> None:
-    code = (
-        "import sys\n"
-        "sys.argv[1:1] = ['train', 'tiny', '--set', 'training.epochs=0']\n"
-        "from readlet.cli import main\n"
-        "try: main()\n"
-        "finally: print('torch' in sys.modules)"
-    )
-    command = [sys.executable, "-c", code, "--out", str(tmp_path / "run")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("readlet: tiny: training.epochs: ")
-    assert done.stdout == "False\n"
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_columns_and_encoding_become_part_of_the_recipe(
-    readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = []
-
-    def stop(recipe: QacnnRecipe, folder: Path, *, resume: bool) -> Reader:
-        seen.append(recipe.data)
-        raise ReadletError("stopped; nothing to do")
-
-    monkeypatch.setattr("readlet.training.train.train_reader", stop)
-    words = ["train", "tiny", "--out", tmp_path / "run", "--set", "data.train=mine.csv"]
-    words += ["--column", "question=q", "--column", 'context=the "text"', "--encoding", "cp1252"]
-    assert readlet(*words).code == 2
-    (data,) = seen
-    assert data.train == ("mine.csv",)
-    assert data.data_format.columns == {"question": "q", "context": 'the "text"'}
-    assert data.encoding == "cp1252"

@@ -1,6 +1,5 @@
 """`readlet vectors` from the command line."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,13 +39,6 @@ def test_align_check_and_merge(readlet: Run, files: Path) -> None:
     ]
     done = readlet("vectors", "merge", "es=al.vec", "en=en.vec", "--out", "all.vec.gz")
     assert done.out.splitlines()[-1] == "Wrote all.vec.gz: 80 words (es 40, en 40)."
-
-
-def test_json(readlet: Run, files: Path) -> None:
-    assert readlet(*ALIGN, "--method", "rcsls").code == 0
-    checked = json.loads(readlet(*CHECK, "--json").out)
-    assert checked["asked"] == 20
-    assert checked["precision"]["csls"]["1"] > 0.9
 
 
 @pytest.mark.parametrize(

@@ -1,50 +1,93 @@
-"""What questions are asked of, one passage or many documents, and how their answers are printed.
+"""Answers about one passage or many documents, and how they are printed: in at most six lines."""
 
-In a passage answers stand as they are; elsewhere an answer of several lines is one line.
-"""
-
-from collections.abc import Sequence
+import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.markup import escape
 from rich.text import Text
 
-from readlet.console import FEW, console, highlighted, one_line
+from readlet.console import console, highlighted, one_line
 from readlet.inference.inputs import N_BEST, AnswerOptions
 from readlet.types import Candidate, Prediction
 
 if TYPE_CHECKING:
-    from readlet.inference.documents import Documents, Found, Key
+    from readlet.inference.documents import Documents
     from readlet.inference.inputs import Answerer
 
-# At most this many characters of a text are printed: a screen or two of a passage, of a document
-# less, since a list follows it, and around an answer in a conversation a few lines.
-_OF_PASSAGE, _OF_DOCUMENT, _AROUND_ANSWER = 4000, 1500, 500
+# At most this many characters of an answer and of its sentence: two lines of a terminal each; and
+# of a passage, a screen or two.
+_OF_ANSWER, _OF_SENTENCE, _OF_PASSAGE = 150, 140, 4000
+_SENTENCE_ENDS = re.compile(r"[.!?…]['\"”’»)\]]*\s+|[。！？]|\n\s*\n")
 
 
-class Answered(Protocol):
-    def as_json(self, shown: int | None) -> dict[str, Any]: ...
+@dataclass(frozen=True)
+class Located:
+    """A candidate in the text where it stands."""
 
-    def show(self, shown: int | None) -> None:
-        """Print the passage, the answer in its place, and so many candidates."""
-        ...
+    name: str  # of the document
+    text: str
+    candidate: Candidate
 
-    def show_briefly(self) -> None:
-        """Print the answer and the lines around it, as in a conversation."""
-        ...
+    @property
+    def place(self) -> str:
+        line = self.text.count("\n", 0, self.candidate.start) + 1
+        return f"{self.name}, line {line:,}"
 
-    def show_more(self) -> None:
-        """Print the other candidates."""
-        ...
+    def sentence(self) -> Text:
+        """In one line, with the answer highlighted; a long one is cropped around it."""
+        start, end = self.candidate.start, self.candidate.end
+        ends = [found.end() for found in _SENTENCE_ENDS.finditer(self.text)]
+        first = max((at for at in ends if at <= start), default=0)
+        last = min((at for at in ends if at >= end), default=len(self.text))
+        return _cropped(self.text[first:last], (start - first, end - first), _OF_SENTENCE)
 
-    def show_passage(self) -> None: ...
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found for a question."""
+
+    question: str
+    prediction: Prediction
+    found: tuple[Located, ...]  # best first
+    where: str  # it was looked for
+    values: dict[str, Any]  # for JSON, without candidates
+    candidates: list[dict[str, Any]]
+    note: str = ""
+
+    def as_json(self, shown: int) -> dict[str, Any]:
+        return self.values | {"n_best": self.candidates[:shown]}
+
+    def show(self, shown: int = 1) -> None:
+        """Print the answer, its sentence and its place, and so many candidates if it is not one."""
+        show_prediction(self.prediction, self.where)
+        if self.found:
+            best = self.found[0]
+            console.print(best.sentence())
+            console.print(best.place, style="dim", markup=False, soft_wrap=True)  # to be copied
+        if self.note:
+            console.print(self.note, style="dim")
+        if shown > 1:
+            self.show_more(shown)
+
+    def show_more(self, shown: int = N_BEST) -> None:
+        for rank, one in enumerate(self.found[:shown], 1):
+            text = escape(_shortened(one.candidate.text))
+            where = f"[dim]{escape(one.place)}[/dim]"
+            console.print(f"  {rank}. {one.candidate.score:.2f}  {text}  {where}", soft_wrap=True)
+
+    def show_passage(self) -> None:
+        """Print the passage or the document, with the answer highlighted."""
+        if self.found:
+            span = (self.prediction.start, self.prediction.end)
+            abstained = self.prediction.abstained
+            console.print(_passage(self.found[0].text, None if abstained else span))
 
 
-class Asked(Protocol):
+class Source(Protocol):
     """Something that can be asked again and again."""
 
-    def answer(self, question: str, shown: int | None = None) -> Answered: ...
+    def answer(self, question: str, shown: int = 1) -> Answer: ...
 
     def show_passage(self) -> None: ...
 
@@ -52,45 +95,24 @@ class Asked(Protocol):
 @dataclass(frozen=True)
 class OnePassage:
     reader: "Answerer"
+    name: str
     text: str
     options: AnswerOptions
 
-    def answer(self, question: str, shown: int | None = None) -> "PassageAnswer":
-        found = self.reader.answer(question, self.text, self.options, n_best=shown or N_BEST)
-        return PassageAnswer(question, self.text, found)
+    def answer(self, question: str, shown: int = 1) -> Answer:
+        options = self.options.changed(n_best=max(shown, N_BEST))
+        prediction = self.reader.answer(question, self.text, options)
+        return answer_in(self.name, self.text, question, prediction)
 
     def show_passage(self) -> None:
-        console.print(_cropped(self.text, None, _OF_PASSAGE))
+        console.print(_passage(self.text, None))
 
 
-@dataclass(frozen=True)
-class PassageAnswer:
-    question: str
-    text: str
-    prediction: Prediction
-
-    def as_json(self, shown: int | None) -> dict[str, Any]:
-        best = [asdict(candidate) for candidate in self.prediction.n_best[: shown or 1]]
-        return asdict(self.prediction) | {"n_best": best}
-
-    def show(self, shown: int | None = None) -> None:
-        self.show_passage()
-        console.print()
-        show_question(self.question)
-        show_prediction(self.prediction)
-        if shown is not None and shown > 1:
-            _show_candidates(self.prediction.n_best[:shown])
-        console.print()
-
-    def show_briefly(self) -> None:
-        _show_around(self.text, self.prediction)
-        show_prediction(self.prediction)
-
-    def show_more(self) -> None:
-        _show_candidates(self.prediction.n_best)
-
-    def show_passage(self) -> None:
-        console.print(_cropped(self.text, self.prediction, _OF_PASSAGE))
+def answer_in(name: str, text: str, question: str, prediction: Prediction) -> Answer:
+    """The answer of a reader in one passage."""
+    found = tuple(Located(name, text, candidate) for candidate in prediction.n_best)
+    best = [asdict(candidate) for candidate in prediction.n_best]
+    return Answer(question, prediction, found, "here", asdict(prediction), best)
 
 
 @dataclass(frozen=True)
@@ -100,126 +122,62 @@ class ManyDocuments:
     read: int  # pieces
     options: AnswerOptions
 
-    def answer(self, question: str, shown: int | None = None) -> "DocumentsAnswer":
+    def answer(self, question: str, shown: int = 1) -> Answer:
+        """The best answer with its document, and the best candidate of each piece."""
         found = self.documents.answer(self.reader, question, self.options, max_passages=self.read)
-        return DocumentsAnswer(question, self.documents, found, self.read)
+        best = [(f.passage, f.best) for f in found if f.best is not None]
+        pieces = self.documents.pieces
+        read = f"{min(self.read, pieces):,} of {pieces:,} pieces"
+        return Answer(
+            question,
+            found[0].prediction,
+            tuple(Located(str(name), self.documents[name], one) for name, one in best),
+            "in these documents",
+            {"document": found[0].passage} | asdict(found[0].prediction),
+            [{"document": name} | asdict(one) for name, one in best],
+            f"read {read} of {len(self.documents):,} documents",
+        )
 
     def show_passage(self) -> None:
         for name in self.documents.names:
-            _show_name(name)
+            console.print(str(name), markup=False, soft_wrap=True)
 
 
-@dataclass(frozen=True)
-class DocumentsAnswer:
-    question: str
-    documents: "Documents"
-    found: "Sequence[Found]"
-    read: int
+def show_prediction(prediction: Prediction, where: str = "here") -> None:
+    """Print the answer, or that there is none, and how sure that is."""
+    if not prediction.abstained:
+        answer = f"[bold]{escape(_shortened(prediction.text))}[/bold]"
+        console.print(f"{answer}  [dim](confidence {prediction.score:.2f})[/dim]")
+        return
+    console.print(f"No answer {where}  [dim](probability {prediction.no_answer:.2f})[/dim]")
+    if prediction.n_best:  # abstaining may be wrong: the best candidate helps to judge it
+        guess = prediction.n_best[0]
+        shown = escape(_shortened(guess.text))
+        console.print(f"Best guess: {shown}  [dim](confidence {guess.score:.2f})[/dim]")
 
-    def as_json(self, shown: int | None) -> dict[str, Any]:
-        """The best prediction with its document; `n_best`: the best candidate of each document."""
-        found = self.found[: shown or FEW]
-        best = [{"document": f.passage} | asdict(f.best) for f in found if f.best is not None]
-        top = self.found[0]
-        return {"document": top.passage} | asdict(top.prediction) | {"n_best": best}
 
-    def show(self, shown: int | None = None) -> None:
-        """Print the best answer in its document, then all answers with document and place."""
-        top, found = self.found[0], self.found[: shown or FEW]
-        if not top.prediction.abstained:
-            _show_name(top.passage)
-            text = self.documents[top.passage]
-            console.print(_cropped(text, top.prediction, _OF_DOCUMENT))
-        console.print()
-        show_question(self.question)
-        _show_best(top)
-        if len(found) > 1:
-            _show_list(found)
-        all_pieces = self.documents.pieces
-        read = f"{min(self.read, all_pieces):,} of {all_pieces:,} pieces"
-        console.print(f"\nread {read} of {len(self.documents):,} documents", style="dim")
+def _shortened(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _OF_ANSWER else f"{line[: _OF_ANSWER - 2]} …"
 
-    def show_briefly(self) -> None:
-        top = self.found[0]
-        _show_around(self.documents[top.passage], top.prediction)
-        _show_best(top)
 
-    def show_more(self) -> None:
-        _show_list(self.found)
+def _passage(text: str, span: tuple[int, int] | None) -> Text:
+    return _cropped(text, span, _OF_PASSAGE, lines=True)
 
-    def show_passage(self) -> None:
-        top = self.found[0]
-        _show_name(top.passage)
-        console.print(_cropped(self.documents[top.passage], top.prediction, _OF_PASSAGE))
+
+def _cropped(text: str, span: tuple[int, int] | None, shown: int, *, lines: bool = False) -> Text:
+    """The text with the answer highlighted; a long text is cropped around it."""
+    at, end = span or (0, 0)
+    first = max(min(at - shown // 2, len(text) - shown), 0)
+    last = max(first + shown, end)
+    parts = [text[first:at], text[at:end], text[end:last]]
+    if not lines:
+        parts = [re.sub(r"\s+", " ", part) for part in parts]
+    before, inside, after = parts[0].lstrip(), parts[1], parts[2].rstrip()
+    marked = [(len(before), len(before) + len(inside))] if span else []
+    piece = highlighted(before + inside + after, marked)
+    return Text.assemble("… " * (first > 0), piece, " …" * (last < len(text)))
 
 
 def show_question(question: str) -> None:
     console.print(f"[bold]Q[/bold] {escape(question)}")
-
-
-def show_prediction(prediction: Prediction) -> None:
-    """Print the answer, or that there is none, with its probability."""
-    if not prediction.abstained:
-        details = f"at {prediction.start}-{prediction.end}, confidence {prediction.score:.2f}"
-        console.print(f"[bold]A[/bold] {escape(one_line(prediction.text))}  [dim]({details})[/dim]")
-    else:
-        details = f"probability {prediction.no_answer:.2f}"
-        # It may be wrong: the best candidate helps to judge it.
-        if prediction.n_best:
-            details += f"; best candidate: {escape(one_line(prediction.n_best[0].text))}"
-        console.print(f"[bold]A[/bold] no answer here  [dim]({details})[/dim]")
-
-
-def _show_candidates(candidates: Sequence[Candidate]) -> None:
-    for rank, candidate in enumerate(candidates, 1):
-        shown = f"{escape(one_line(candidate.text))}  [dim]at {candidate.start}[/dim]"
-        console.print(f"  {rank}. {candidate.score:.2f}  {shown}")
-
-
-def _show_around(text: str, prediction: Prediction) -> None:
-    """Print the lines around the answer; nothing where the reader abstains."""
-    if not prediction.abstained:
-        console.print(_cropped(text, prediction, _AROUND_ANSWER))
-
-
-def _show_name(document: "Key") -> None:
-    console.print(str(document), style="bold", markup=False, soft_wrap=True)
-
-
-def _show_best(top: "Found") -> None:
-    """Print the answer with its document, or that there is none."""
-    best = top.prediction
-    if not best.abstained:
-        details = f"{top.passage} at {best.start}-{best.end}, confidence {best.score:.2f}"
-        answer = escape(one_line(best.text))
-    else:
-        details = f"probability {best.no_answer:.2f}"
-        answer = "no answer in these documents"
-        if top.best:
-            details += f"; best candidate: {one_line(top.best.text)}, {top.passage}"
-    console.print(f"[bold]A[/bold] {answer}  [dim]({escape(details)})[/dim]", soft_wrap=True)
-
-
-def _show_list(found: "Sequence[Found]") -> None:
-    """Print the best answer of each document with its place and score."""
-    for rank, one in enumerate(found, 1):
-        if one.best is None:
-            continue
-        abstained = "" if not one.prediction.abstained else ", abstained"
-        where = escape(f"{one.passage} at {one.best.start}-{one.best.end}{abstained}")
-        text = escape(one_line(one.best.text))
-        line = f"  {rank}. {one.best.score:.2f}  {text}  [dim]{where}[/dim]"
-        console.print(line, soft_wrap=True)  # so that the path can be copied
-
-
-def _cropped(text: str, prediction: Prediction | None, shown: int) -> Text:
-    """The text with the answer highlighted; a long text is cropped around it."""
-    is_answered = prediction is not None and not prediction.abstained
-    at, end = (prediction.start, prediction.end) if prediction and is_answered else (0, 0)
-    first = max(min(at - shown // 2, len(text) - shown), 0)
-    last = max(first + shown, end)
-    piece = text[first:last]
-    lead = len(piece) - len(piece.lstrip("\n"))
-    marked = [(at - first - lead, end - first - lead)] if is_answered else []
-    before, after = "… " * (first > 0), " …" * (last < len(text))
-    return Text.assemble(before, highlighted(piece.strip("\n"), marked), after)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from readlet.cli.answers import Answered, Asked, ManyDocuments, OnePassage, show_question
+from readlet.cli.answers import Answer, ManyDocuments, OnePassage, Source, show_question
 from readlet.cli.options import (
     AlwaysAnswer,
     Device,
@@ -58,10 +58,10 @@ def ask(
     reader: Annotated[
         str, typer.Option(help="The reader to use: a folder, `bundled` or `baseline`.")
     ] = "bundled",
-    n_best: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of answers to show.", show_default="1; documents: 3"),
-    ] = None,
+    n_best: Annotated[int, typer.Option(min=1, help="Show the N best answers.", metavar="N")] = 1,
+    show_passage: Annotated[
+        bool, typer.Option("--show-passage", help="Also print the text, with the answer marked.")
+    ] = False,
     read: Annotated[
         int,
         typer.Option(
@@ -104,23 +104,32 @@ def ask(
         with on_stderr(as_json):
             converse(asked, n_best, as_json=as_json)
         return
-    answered = asked.answer(question, n_best)
+    answer = asked.answer(question, n_best)
     if as_json:
-        print_json(answered.as_json(n_best))
-    else:
-        answered.show(n_best)
+        print_json(answer.as_json(n_best))
+        return
+    answer.show(n_best)
+    if show_passage:
+        console.print()
+        answer.show_passage()
 
 
 def _asked(
     paths: list[str], encoding: str, reader: str, device: str, read: int, options: AnswerOptions
-) -> Asked:
-    from readlet.inference.document_files import is_one_document, read_document, read_documents
+) -> Source:
+    from readlet.inference.document_files import (
+        STANDARD_INPUT,
+        is_one_document,
+        read_document,
+        read_documents,
+    )
     from readlet.inference.documents import Documents
     from readlet.inference.reader import load_reader
 
     if is_one_document(paths):
         text = read_document(paths[0], encoding)
-        return OnePassage(load_reader(reader, device=device), text, options)
+        name = "standard input" if paths[0] == STANDARD_INPUT else paths[0]
+        return OnePassage(load_reader(reader, device=device), name, text, options)
     files = read_documents(paths, encoding)
     _report_skipped(files)
     loaded = load_reader(reader, device=device)
@@ -141,14 +150,14 @@ def _report_skipped(files: "DocumentFiles") -> None:
         say(f"readlet: {files.others:,} files of other types skipped")
 
 
-def converse(asked: Asked, shown: int | None, *, as_json: bool) -> None:
+def converse(asked: Source, shown: int, *, as_json: bool) -> None:
     """Answer questions until the input ends: from the terminal, or one on each line."""
     in_terminal = sys.stdin.isatty()
     if in_terminal:
         with suppress(ImportError):  # not on every system
             import readline  # noqa: F401  gives `input` line editing and history
         console.print(_HELP, style="dim")
-    last: Answered | None = None
+    last: Answer | None = None
     for line in _typed() if in_terminal else _lines():
         try:
             if line.startswith("/"):
@@ -160,7 +169,7 @@ def converse(asked: Asked, shown: int | None, *, as_json: bool) -> None:
             else:
                 if not in_terminal:  # where the user has just typed it
                     show_question(line)
-                last.show_briefly()
+                last.show(shown)
                 console.print()
             sys.stdout.flush()  # a program may wait for each answer
         except KeyboardInterrupt:
@@ -170,7 +179,7 @@ def converse(asked: Asked, shown: int | None, *, as_json: bool) -> None:
             console.print("cancelled", style="dim")
 
 
-def _command(line: str, asked: Asked, last: Answered | None) -> None:
+def _command(line: str, asked: Source, last: Answer | None) -> None:
     match line.split()[0]:
         case "/help":
             console.print(_HELP, style="dim")
