@@ -213,7 +213,7 @@ def test_convert_texts(readlet: Run, tmp_path: Path, labelled: Path) -> None:
     assert done.json() == {"texts": 31, "unlabelled": 0, "repeated_ids": 0}
     found = read_labelled(out)
     assert found[:30] == read_labelled(
-        clean, data_format=DataFormat({"text": "review", "label": "sentiment"})
+        labelled, data_format=DataFormat({"text": "review", "label": "sentiment"})
     )
     assert (found[30].text, found[30].label) == ('A "good one.', "1")
 

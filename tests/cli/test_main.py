@@ -33,7 +33,7 @@ def test_demo(readlet: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     memorised = re.search(r"train: EM ([\d.]+)", shown)
     assert memorised is not None
     assert float(memorised[1]) > 90
-    assert "A Ferdinand de Lesseps" in shown
+    assert "\nFerdinand de Lesseps" in shown
 
 
 def test_demo_starts_with_the_bundled_reader(

@@ -170,6 +170,9 @@ def _cropped(text: str, span: tuple[int, int] | None, shown: int, *, lines: bool
     at, end = span or (0, 0)
     first = max(min(at - shown // 2, len(text) - shown), 0)
     last = max(first + shown, end)
+    if not lines:  # whole words
+        first = max(first, text.find(" ", first, at) + 1) if first else 0
+        last = max(text.rfind(" ", end, last), end) if last < len(text) else last
     parts = [text[first:at], text[at:end], text[end:last]]
     if not lines:
         parts = [re.sub(r"\s+", " ", part) for part in parts]
