@@ -8,7 +8,7 @@ import sys
 from functools import cache as cached
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -97,24 +97,24 @@ def augment(
     Every answer is found again in the translated context, or the question is counted as lost.
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
-    from readlet.augmentation.config import config_of
+    from readlet.augmentation.config import AugmentationConfig
+    from readlet.augmentation.config import preset as preset_fields
     from readlet.augmentation.pipeline import Outputs, Sources, default_cache
     from readlet.augmentation.pipeline import augment as augment_files
     from readlet.augmentation.translation.engines import translator_for
     from readlet.cli.data_view import show_tally
     from readlet.data.columns import DataFormat
+    from readlet.errors import ReadletError
 
-    config = config_of(
-        preset=preset,
-        to=to,
-        back=back,
-        fields=fields,
-        source=source,
-        merge=merge,
-        share=share,
-        seed=seed,
-        keep=keep,
-    )
+    what: dict[str, Any] = {"to": tuple(to), "back": back}
+    if fields is not None:
+        what["fields"] = tuple(name.strip() for name in fields.split(","))
+    if preset is not None:
+        if to or back or fields:
+            raise ReadletError("--preset: in place of --to, --back and --fields; leave them out")
+        what = preset_fields(preset)
+    what["keep"] = keep  # checked there
+    config = AugmentationConfig(**what, source=source, merge=merge, share=share, seed=seed)
     sources = Sources(files, DataFormat.parse(column, encoding))
     stored = cache or default_cache()
     choose = cached(partial(translator_for, engine=engine))  # models are loaded once
