@@ -14,6 +14,7 @@ from readlet.inference.reader import Reader
 from readlet.inference.trained_model import needs_torch
 from readlet.models.encoder.family import EncoderFamily
 from readlet.models.encoder.recipe import EncoderRecipe
+from readlet.models.recipe_files import recipe_of
 from readlet.training.train import train_reader
 
 FAST = ["training.epochs=1", "training.warmup_steps=2", "training.batch_size=32"]
@@ -63,7 +64,7 @@ def test_teachers_that_have_not_seen_the_question(
         student_changes=[*FAST, *SHORT, *small, "words.width=8", "words.min_count=1"],
     )
     assert found.keys() == {"exact", "f1", "teacher_seconds", "student_seconds"}
-    recipe = Reader.load(tmp_path / "out" / "student").recipe
+    recipe = recipe_of(Reader.load(tmp_path / "out" / "student").recipe)
     assert [Path(name).name for name in recipe.training.teacher] == ["fold-0", "fold-1"]
     assert "without a teacher" not in capsys.readouterr().out  # each question has one
 
@@ -75,7 +76,9 @@ def train_some(recipe: EncoderRecipe, folder: Path, *, resume: bool) -> None:
         return
     family = EncoderFamily()
     scorer = family.build(recipe, family.fit_encoder(recipe, ()), can_abstain=True)
-    Reader(scorer, recipe, Calibration(), {"steps": 1, "dev": {"f1": 1.0}}).save(folder)
+    Reader(
+        scorer, recipe.model_dump(mode="json"), Calibration(), {"steps": 1, "dev": {"f1": 1.0}}
+    ).save(folder)
 
 
 def test_the_bundled_reader(
@@ -113,7 +116,7 @@ def test_the_bundled_reader(
     assert "`readlet evaluate bundled cs224n-dev-v2.0.json.gz --unans" in made.metrics["dev_source"]
     assert "SQuAD" in made.notice
     assert "student-0: held-out F1 1.00 ± 0.00" in capsys.readouterr().out
-    recipe = Reader.load(out / "student-1-0").recipe
+    recipe = recipe_of(Reader.load(out / "student-1-0").recipe)
     files = [Path(file).name.removesuffix(".json.gz") for file in recipe.data.train]
     assert files == ["squad-train", "rest", "own", "quac"]
     assert [Path(name).name for name in recipe.training.teacher] == ["teacher-0", "teacher-1"]
@@ -123,7 +126,7 @@ def test_the_bundled_reader(
     )
     assert held
     assert not held & trained
-    teacher = Reader.load(out / "teacher-1").recipe
+    teacher = recipe_of(Reader.load(out / "teacher-1").recipe)
     assert (teacher.data.folds, teacher.data.fold) == (2, 1)
     assert needs_torch(str(finished), device="cpu")
     assert not needs_torch(str(finished))  # by its ONNX model

@@ -27,6 +27,7 @@ from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel, default_batch_size
 from readlet.models.family import ClassFamily, SpanFamily, TrainableFamily, TrainableScorer
 from readlet.models.kinds import trainable_family
+from readlet.models.recipe_files import recipe_of
 from readlet.processes import memory_bytes
 from readlet.recipe.recipe import Recipe, fields_without_effect
 from readlet.storage.files import atomic_text
@@ -232,7 +233,7 @@ def _finish(
         metrics["start"] = scores_before(start, evaluator, data, scored)
         # Its encoder and its licence belong to its weights.
         family = trainable_family(recipe.model.kind)
-        recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
+        recipe, notice = family.with_encoder_of(recipe, recipe_of(start.recipe)), start.notice
     model = evaluator.model(recipe, fitted.calibration, metrics, notice)
     return Trained(model, examples, fitted.predictions, task)
 
@@ -242,7 +243,8 @@ def _warn_of_seen_fold(recipe: Recipe, start: TrainedModel | None) -> None:
     own = (recipe.data.folds, recipe.data.fold)
     if start is None or not recipe.data.folds:
         return
-    if (start.recipe.data.folds, start.recipe.data.fold) != own:
+    before = recipe_of(start.recipe).data
+    if (before.folds, before.fold) != own:
         fault = f"the start reader was not trained without part {recipe.data.fold}"
         warnings.warn(f"data.fold: {fault}, so the new one knows it", stacklevel=2)
 

@@ -14,6 +14,7 @@ from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel
 from readlet.models.family import TrainableScorer
 from readlet.models.kinds import kind_named
+from readlet.models.recipe_files import recipe_of
 from readlet.recipe.recipe import Recipe, RecipeField, changed_fields, fields_with
 from readlet.storage.sections import (
     OnlyInTraining,
@@ -40,8 +41,9 @@ def load_start(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
     is_reader = kind_named(recipe.model.kind).task == "spans"
     load = Reader.load if is_reader else Classifier.load
     start: TrainedModel = load(name, device="cpu")  # training moves it
-    recipe = _with_network_of(start.recipe, recipe)
-    refuse_other_network(start.recipe, recipe)
+    before = recipe_of(start.recipe)
+    recipe = _with_network_of(before, recipe)
+    refuse_other_network(before, recipe)
     if not hasattr(start.scorer, "module"):
         fault = "that reader cannot be trained"
         raise bad_input(recipe.training.start, "training.start", fault, "give another reader")
