@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from readlet.compat.answering import (
+from readlet.compat.pipelines import (
     MOST_OVERLAP,
     MOST_TOKENS,
     Answer,
