@@ -7,7 +7,7 @@ finished run is never repeated, and an interrupted one resumes at its last check
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -156,14 +156,14 @@ def run_grid(
     """
     seeds = len({run.seed for run in grid.runs})
     runner = Runner(out, keep_readers=keep_readers, data_sets=max(4, min(seeds, 10)))
-    runner.in_main(lambda: _take(out, grid))
+    runner.in_main(lambda: take_folder(out, grid))
     runner.in_main(lambda: set_damaged_aside(grid, out, watcher))
     done = find_finished(grid, out).runs
     for run in grid.runs:
         if run.key in done:
             watcher.found(run, done[run.key])
     if keep_readers:
-        _report_missing_readers(grid, done, watcher.notified)
+        report_missing_readers(grid, done, watcher.notified)
     failures: list[str] = []
     left = [run for run in grid.runs if run.key not in done]
     for _ in range(2):  # runs of other processes may be finished or abandoned by the second pass
@@ -183,11 +183,16 @@ def run_grid(
                 done[run.key] = finished
                 watcher.finished(run, finished)
         left = elsewhere
+    refuse_failures(grid, failures)
+    return done
+
+
+def refuse_failures(grid: Grid, failures: Sequence[str]) -> None:
+    """An error if there are any."""
     if failures:
         raise ReadletError(
             f"{len(failures)} of {len(grid.runs)} runs failed; the first: {failures[0]}"
         )
-    return done
 
 
 def finish(
@@ -233,14 +238,16 @@ def finish(
     shutil.rmtree(folder.work, ignore_errors=True)
 
 
-def _take(out: Path, grid: Grid) -> None:
+def take_folder(out: Path, grid: Grid) -> None:
+    """Check that the folder may be written, and make it."""
     from readlet.training.run_folder import inputs_of
 
     check_runs(out, [path for run in grid.runs for path in inputs_of(run.recipe)])
     make_folder(out)
 
 
-def _report_missing_readers(grid: Grid, done: dict[str, FinishedRun], notify: Notify) -> None:
+def report_missing_readers(grid: Grid, done: dict[str, FinishedRun], notify: Notify) -> None:
+    """Name the runs that were finished without keeping their readers."""
     runs = [r for r in grid.runs if r.key in done and not (done[r.key].path / READER).is_dir()]
     if runs:
         named = ", ".join(f"{run.label} ({done[run.key].path})" for run in runs)
