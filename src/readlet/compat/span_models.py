@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from readlet.compat.pipelines import (
+from readlet.compat.answering import (
     MOST_OVERLAP,
     MOST_TOKENS,
     Answer,

@@ -7,11 +7,8 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
-    disable_created_metrics,
     generate_latest,
 )
-
-disable_created_metrics()
 
 
 class Counters:
