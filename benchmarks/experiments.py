@@ -61,8 +61,7 @@ def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
     readlet.training.train.train = timed
     began = time.perf_counter()
     grid = expand(table)
-    with GridView(grid) as view:
-        run_grid(grid, folder, view)
+    run_grid(grid, folder, GridView(grid))
     total = time.perf_counter() - began
     readlet.training.train.train = train
     return total, (total - training) / total

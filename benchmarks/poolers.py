@@ -22,11 +22,11 @@ import numpy as np
 
 from readlet.errors import ReadletError
 from readlet.evaluation.significance import holm, paired_t
-from readlet.evaluation.tasks import LABELS
 from readlet.experiments.differences import Difference
 from readlet.experiments.grid import Grid, plan
 from readlet.experiments.report import build_report
 from readlet.experiments.runner import find_finished
+from readlet.experiments.spec import LABELS
 from readlet.experiments.store import FinishedRun
 
 TABLE = "poolers-glue"

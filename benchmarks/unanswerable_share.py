@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from readlet.data import read_examples
-from readlet.evaluation.no_answer import abstain_above
-from readlet.evaluation.squad import score_questions, summary
+from readlet.evaluation.squad import abstain_above, score_questions, summary
 from readlet.inference.calibration import Calibration, logit
 from readlet.inference.evaluate_questions import predict
 from readlet.inference.inputs import AnswerOptions

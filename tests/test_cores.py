@@ -1,4 +1,4 @@
-"""Cores and memory."""
+"""The cores that a process may use."""
 
 import os
 from pathlib import Path
@@ -6,21 +6,17 @@ from pathlib import Path
 import pytest
 
 from readlet import processes
-from readlet.processes import memory_bytes, usable_cores
+from readlet.processes import usable_cores
 
 
 def test_limits_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(processes, "_CGROUP", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
     assert usable_cores() == 16
-    whole = memory_bytes()
-    assert whole is not None
     (tmp_path / "cpu.max").write_text("max 100000\n")
-    (tmp_path / "memory.max").write_text("max\n")
-    assert (usable_cores(), memory_bytes()) == (16, whole)
+    assert usable_cores() == 16
     (tmp_path / "cpu.max").write_text("250000 100000\n")
-    (tmp_path / "memory.max").write_text("1048576\n")
-    assert (usable_cores(), memory_bytes()) == (3, 1 << 20)
+    assert usable_cores() == 3
 
 
 def test_processes_of_one_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ def test_a_training_runs_nothing_where_it_was_started(folder: Path, tmp_path: Pa
     """On a GPU, another process encodes its data."""
     program = tmp_path / "training.py"
     program.write_text(
-        "from readlet.training.training_data import encoding_in_background\n"
+        "from readlet.training.train import encoding_in_background\n"
         "from readlet.models.recipe_files import load_recipe\n"
         "with encoding_in_background(load_recipe('tiny')):\n    pass\n"
     )

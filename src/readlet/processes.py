@@ -1,4 +1,4 @@
-"""Processes of our own: isolated Python, and the memory and cores that the machine has for them.
+"""Processes of our own: isolated Python, and the cores that the machine has for them.
 
 What lies in the current folder is never run in them. `python -m` puts that folder first on the
 path, so that a `pypdf.py` beside a downloaded PDF would be imported. Here the process is isolated
@@ -24,23 +24,12 @@ from typing import Any
 # Of the package nothing is imported up here: this file is run before the package is found.
 
 _MEMORY = 1 << 30  # bytes
-CORES = "READLET_CORES"  # a variable of the environment: how many cores a process may use
 _CGROUP = Path("/sys/fs/cgroup")
 _FAULT = 3  # exit code: stderr has a line for the user
 
 
-def memory_bytes() -> int | None:
-    """The memory that this process can have at most; None if unknown."""
-    limits = [int(n) for n in _words("memory.max") if n.isdecimal()]
-    with suppress(AttributeError, ValueError, OSError):  # not on Windows
-        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return min(limits, default=None)
-
-
 def usable_cores() -> int:
-    """The cores that this process may use: its affinity, the limit of its container, its share."""
-    if (share := os.environ.get(CORES, "")).isdecimal():
-        return max(1, int(share))
+    """The cores that this process may use: its affinity, and the limit of its container."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows

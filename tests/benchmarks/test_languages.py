@@ -2,15 +2,13 @@
 
 import gzip
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from readlet.augmentation.translation.types import TranslatedText
 from readlet.errors import ReadletError
 from readlet.types import Example, Span
 
@@ -44,31 +42,6 @@ def test_questions_are_asked_about_other_passages(load_script: Load, xquad: Path
         script.joined([ENGLISH], [])
 
 
-def test_paragraphs_of_an_engine_stand_beside_those_of_people(
-    load_script: Load, xquad: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = load_script("translated_paragraphs")
-
-    class BatchTranslator:
-        def __init__(self, *_: Any) -> None:
-            self.filled: list[str] = []
-
-        def fill(self, texts: Iterable[str], *_: Any, total: int) -> None:
-            self.filled = list(texts)
-            assert len(self.filled) == total
-
-        def get(self, text: str, _: Any) -> TranslatedText:
-            assert text in self.filled
-            return TranslatedText(text, f"Ada\n la {text}", ())
-
-    monkeypatch.setattr(script, "BatchTranslator", BatchTranslator)
-    options = ["--xquad", str(xquad), "--to", "es", "--cache", str(xquad / "c")]
-    monkeypatch.setattr("sys.argv", ["", *options, "--out", str(xquad / "out")])
-    script.main()
-    assert (xquad / "out" / "translated.txt").read_text("utf-8") == "Ada la Ada lit it.\n"
-    assert (xquad / "out" / "human.txt").read_text("utf-8") == f"{SPANISH.context}\n"
-
-
 def test_the_tables_of_readers(load_script: Load) -> None:
     script = load_script("languages")
     low, high = np.zeros((40, 2)), np.ones((40, 2))
@@ -82,20 +55,3 @@ def test_the_tables_of_readers(load_script: Load) -> None:
     row = "| language added | baseline | English | +100.00 | +100.00 to +100.00 | 0.000 |"
     assert better == row
     assert same.endswith("| Spanish | +0.00 | +0.00 to +0.00 | 1.000 |")
-
-
-def test_words_that_are_spelled_alike(load_script: Load) -> None:
-    script = load_script("shared_words")
-    words = script.Words.of(["The animal saw Ada. Ada and 12 others saw the animal."])
-    assert words.forms == Counter(
-        {"the": 2, "animal": 2, "saw": 2, "ada": 2, "and": 1, "others": 1}
-    )
-    assert words.names == set()  # half of the time at the beginning of a sentence
-    assert script.Words.of(["We saw Ada."]).names == {"ada"}
-    first = Counter({"animal": 9, "nation": 5, "saw": 1, "lamp": 1})
-    second = Counter({"animal": 6, "natural": 2, "vio": 1, "el": 1})
-    found = script.likeness(first, second)
-    assert found.forms == found.frequent == 1 / 4
-    assert found.running == 6 / 10
-    assert found.beginnings == pytest.approx(2 / 4)  # ani nat saw lam, ani nat vio
-    assert found.endings == pytest.approx(1 / 4)  # mal ion saw amp, mal ral vio

@@ -20,8 +20,6 @@ from readlet.engine.checkpoint import (
 )
 from readlet.engine.loop import TrainingLoop
 from readlet.errors import CannotResumeError, ReadletError
-from readlet.storage import tensors
-from readlet.storage.tensors import detached, save_tensors
 
 save = partial(save_checkpoint, how_to_resume="continue with --resume")
 
@@ -52,11 +50,6 @@ def test_only_the_newest_is_kept(tmp_path: Path) -> None:
     for step in (9, 10, 100, 1000, 1000):  # the last one again
         save(tmp_path, made(step))
         assert names(tmp_path) == [f"checkpoint-{step:08d}"]
-
-
-def test_none_in_an_empty_or_missing_folder(tmp_path: Path) -> None:
-    assert find_checkpoint(tmp_path) is None
-    assert find_checkpoint(tmp_path / "missing") is None
 
 
 def test_what_killed_processes_have_left_is_removed(tmp_path: Path) -> None:
@@ -94,30 +87,6 @@ def previous_is_valid(folder: Path, previous: Checkpoint) -> None:
     found = load_checkpoint(path, previous.tensors)
     assert found.progress == previous.progress
     assert torch.equal(found.tensors["weight"], previous.tensors["weight"])
-
-
-def test_a_file_of_tensors_is_complete_or_absent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "best.safetensors"
-    save_tensors(path, {"a": torch.ones(2)}, how_to_resume="go on")
-    before = path.read_bytes()
-
-    monkeypatch.setattr(tensors, "save_file", half_written)
-    with pytest.raises(ReadletError, match=r"best\.safetensors: not written"):
-        save_tensors(path, {"a": torch.zeros(2)}, how_to_resume="go on")
-    assert names(tmp_path) == ["best.safetensors"]
-    assert path.read_bytes() == before
-
-
-def test_later_steps_do_not_change_what_was_detached() -> None:
-    weight = torch.nn.Parameter(torch.ones(3, 2).T)
-    kept = detached({"weight": weight})["weight"]
-    with torch.no_grad():
-        weight.zero_()
-    assert torch.equal(kept, torch.ones(2, 3))
-    assert kept.is_contiguous()
-    assert not kept.requires_grad
 
 
 def half_written(_: dict[str, Tensor], path: Path) -> None:
@@ -216,17 +185,6 @@ def test_restored_steps_repeat_themselves(
     fresh.progress.step = 3
     assert advance(fresh, 4) == losses
     assert same(fresh.state.tensors(), at_seven)
-
-
-def test_state_before_the_first_step(
-    make_loop: Callable[..., TrainingLoop], tmp_path: Path
-) -> None:
-    loop = make_loop(tmp_path)
-    beginning = loop.state.tensors()
-    losses = advance(loop, 3)
-    loop.state.restore(beginning)
-    loop.progress.step = 0
-    assert advance(loop, 3) == losses
 
 
 @pytest.mark.parametrize("part", ["weight.", "average.", "exp_avg.", "exp_avg_sq.", "adam_steps"])

@@ -16,7 +16,6 @@ from readlet.engine.loop import Outcome, TrainingLoop
 from readlet.engine.processes import stop_signals
 from readlet.engine.weight_selection import Scores
 from readlet.errors import FailedTrainingError
-from readlet.recipe.recipe import SEED_LIMIT
 
 MakeLoop = Callable[..., TrainingLoop]
 
@@ -131,35 +130,6 @@ def test_resumes_as_if_it_had_not_stopped(
     assert reproducible(read_log(tmp_path)) == reproducible(read_log(uninterrupted.folder))
 
 
-def test_seeds_differ(make_loop: MakeLoop, tmp_path: Path) -> None:
-    largest = SEED_LIMIT - 1
-    one, again, other = (
-        make_loop(tmp_path, f"training.seed={seed}").advance()[0] for seed in (1, 1, largest)
-    )
-    assert one == again != other
-
-
-def test_randomness_is_on(make_loop: MakeLoop, tmp_path: Path) -> None:
-    """Otherwise the test above would prove little: the same batch gives another loss each time."""
-    loop = make_loop(tmp_path)
-    batch = loop.batches.make(*loop.batches.epoch(0)[0])
-    loop.module.train()
-    assert loop.module(batch) != loop.module(batch)
-
-
-def test_damaged_log_line_does_not_stop_a_resume(make_loop: MakeLoop, tmp_path: Path) -> None:
-    settings = ("training.log_every=1", "training.checkpoint_every=5")
-    with pytest.raises(MemoryError):
-        make_loop(tmp_path, *settings, wrap=wrapped(9, crash)).run()
-    with (tmp_path / "log.jsonl").open("a") as stream:
-        stream.write('{"step": 2, "epo')  # cut off by the crash
-    loop = make_loop(tmp_path, *settings, wrap=wrapped(0, nothing))
-    loop.resume()
-    loop.run()
-    steps = [line["step"] for line in read_log(tmp_path) if "loss" in line]
-    assert steps == list(range(1, 16))
-
-
 def test_finished_run_resumed(make_loop: MakeLoop, tmp_path: Path) -> None:
     first = make_loop(tmp_path)
     first.run()
@@ -223,12 +193,6 @@ def test_logged_loss_is_the_mean_since_the_last_check(make_loop: MakeLoop, tmp_p
     assert found == pytest.approx([sum(losses[:10]) / 10, sum(losses[10:]) / 5], rel=1e-6)
 
 
-def test_speed_counts_questions_not_filler_rows(make_loop: MakeLoop, tmp_path: Path) -> None:
-    loop = make_loop(tmp_path)
-    questions = sum(loop.advance()[1] for _ in range(15))
-    assert questions == sum(len(rows) for _, rows in loop.batches.epoch(0)) < 15 * 8
-
-
 def test_accumulated_batches_equal_one_large_batch(make_loop: MakeLoop, tmp_path: Path) -> None:
     still = ["model.dropout=0", "model.character_dropout=0", "model.last_survival=1"]
     small = make_loop(tmp_path, *still, "training.accumulate=2")
@@ -239,13 +203,6 @@ def test_accumulated_batches_equal_one_large_batch(make_loop: MakeLoop, tmp_path
     loss, questions = small.advance()
     torch.testing.assert_close(loss, (losses[0] + losses[1]).detach() / 2)
     assert questions == 16
-
-
-def test_clipped_steps_are_not_larger(make_loop: MakeLoop, tmp_path: Path) -> None:
-    loop = make_loop(tmp_path, "training.clip=0.01")
-    loop.advance()
-    norm = torch.stack([p.grad.norm() for p in loop.module.parameters() if p.grad is not None])
-    assert float(norm.norm()) == pytest.approx(0.01, rel=1e-3)
 
 
 def test_early_stop_keeps_the_best_weights(make_loop: MakeLoop, tmp_path: Path) -> None:
@@ -264,17 +221,6 @@ def test_early_stop_keeps_the_best_weights(make_loop: MakeLoop, tmp_path: Path) 
     kept = list(loop.module.parameters())
     assert all(torch.equal(a, b) for a, b in zip(kept, seen[1], strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(kept, seen[3], strict=True))
-
-
-def test_any_score_may_decide_a_negative_one_too(make_loop: MakeLoop, tmp_path: Path) -> None:
-    course = iter([-3.0, -2.5, -2.6])
-
-    def evaluate() -> Scores:
-        return {"log_likelihood": next(course)}
-
-    settings = ("training.patience=1", "training.evaluate_every=0.2")
-    loop = make_loop(tmp_path, *settings, evaluate=evaluate, decisive="log_likelihood")
-    assert loop.run().steps == 9
 
 
 @pytest.mark.parametrize("patience", [0, 1])
@@ -300,30 +246,6 @@ def test_every_process_draws_random_numbers_of_its_own(
         loop.advance()
         loop.advance()
     assert len(set(seeds)) == len(seeds) == 6
-
-
-def test_without_averaging_there_is_one_copy_of_the_weights(
-    make_loop: MakeLoop, tmp_path: Path
-) -> None:
-    """No second copy in memory or in checkpoints; and early stopping keeps the right ones."""
-    course = iter([50.0, 1.0])
-    seen: list[list[Tensor]] = []
-
-    def evaluate() -> Scores:
-        seen.append([p.detach().clone() for p in loop.module.parameters()])
-        return {"exact": 0.0, "f1": next(course)}
-
-    settings = ("training.ema=0", "training.patience=1", "training.evaluate_every=0.2")
-    loop = make_loop(tmp_path, *settings, "training.checkpoint_every=2", evaluate=evaluate)
-    assert loop.run().steps == 6
-    assert loop.average.shadow == {}
-    path = find_checkpoint(tmp_path)
-    assert path is not None
-    stored = load_checkpoint(path, loop.state.tensors()).tensors
-    assert [name for name in stored if name.startswith("average.")] == []
-    kept = list(loop.module.parameters())
-    assert all(torch.equal(a, b) for a, b in zip(kept, seen[0], strict=True))
-    assert not all(torch.equal(a, b) for a, b in zip(kept, seen[1], strict=True))
 
 
 def test_early_stop_and_resume(make_loop: MakeLoop, tmp_path: Path) -> None:

@@ -47,14 +47,6 @@ def test_spike(mean: float | None, loss: float, bad: bool) -> None:
     assert guard_at(mean).is_bad(loss) is bad
 
 
-def test_running_mean() -> None:
-    progress = Progress()
-    guard = Guard(Training(), GUESSING, progress, {})
-    for loss in (8.0, 4.0, 4.0):
-        guard.accept(loss)
-    assert progress.mean_loss == pytest.approx(0.81 * 8 + 0.19 * 4)
-
-
 def test_rollbacks_are_counted_and_a_good_loss_resets_their_row() -> None:
     progress = Progress(step=30)
     good = {"weight": torch.ones(2)}
@@ -168,19 +160,6 @@ def test_no_checkpoint_of_a_spoilt_state(
     assert set(saved) == {2, 6, 8, 10, 12, 14, 15}  # not 4
     assert all(is_finite(checkpoint) for checkpoint in saved.values())
     assert all(torch.equal(t, saved[2].tensors[n]) for n, t in saved[6].tensors.items())
-
-
-def test_fault_at_the_last_step(
-    make_loop: MakeLoop, tmp_path: Path, saved: dict[int, Checkpoint]
-) -> None:
-    loop = make_loop(
-        tmp_path,
-        "training.checkpoint_every=4",
-        wrap=lambda module: Faulty(module, lambda call: math.nan if call == 15 else 1.0),
-    )
-    assert loop.run().rollbacks == 1
-    assert is_finite(saved[15])
-    assert all(bool(torch.isfinite(p).all()) for p in loop.module.parameters())
 
 
 @pytest.mark.parametrize(

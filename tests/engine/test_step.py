@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from readlet.engine.checkpoint import TrainingState
-from readlet.engine.optimiser import make_optimizer, one_group
-from readlet.engine.precision import MixedPrecision
+from readlet.engine.optimiser import MixedPrecision, make_optimizer, one_group
 from readlet.engine.step import EagerStep, GraphStep, tensors_of
 from readlet.engine.weight_selection import Average
 

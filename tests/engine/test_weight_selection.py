@@ -56,15 +56,3 @@ def test_applied_and_restored_to_the_bit() -> None:
             assert not torch.equal(parameter, own[name])
         raise KeyboardInterrupt
     assert all(torch.equal(p, own[name]) for name, p in model.named_parameters())
-
-
-def test_without_a_decay_there_is_no_second_copy() -> None:
-    model = nn.Linear(50, 50)
-    average = Average(weights_of(model), 0.0)
-    train_a_little(model, average, 3)
-    assert average.shadow == {}
-    assert all(average.weights()[name] is p for name, p in model.named_parameters())
-    own = model.weight.detach().clone()
-    with average.applied():
-        assert torch.equal(model.weight, own)
-    assert torch.equal(model.weight, own)

@@ -52,28 +52,10 @@ def test_interval_contains_the_mean_and_stays_inside_the_values() -> None:
         assert high <= 100 * max(values) + rounding
 
 
-def test_interval_is_deterministic_and_depends_on_the_seed() -> None:
-    values = [0.0, 1.0, 0.5, 0.25] * 20
-    assert bootstrap_interval(values) == bootstrap_interval(values)
-    assert bootstrap_interval(values, seed=1) != bootstrap_interval(values, seed=2)
-
-
-def test_a_higher_level_gives_a_wider_interval() -> None:
-    values = [0.0, 1.0] * 50
-    narrow, wide = (bootstrap_interval(values, level=level) for level in (0.5, 0.99))
-    assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
 def test_intervals_without_spread() -> None:
     assert bootstrap_interval([]) == (0.0, 0.0)
     assert bootstrap_interval([1.0] * 7) == (100.0, 100.0)
     assert bootstrap_interval([0.25]) == (25.0, 25.0)
-
-
-@pytest.mark.parametrize("resamples", [1, 99, 101])
-def test_any_number_of_resamples(resamples: int) -> None:
-    low, high = bootstrap_interval([0.0, 1.0] * 10, resamples=resamples)
-    assert 0 <= low <= high <= 100
 
 
 # --- paired_permutation -----------------------------------------------------------------------
@@ -108,16 +90,6 @@ def test_equal_systems_do_not_differ() -> None:
     assert paired_permutation([0.3, 1.0, 0.0], [0.3, 1.0, 0.0]) == 1.0
     assert paired_permutation([], []) == 1.0
     assert paired_permutation([1.0, 0.0], [0.0, 1.0]) == 1.0  # only the means are equal
-
-
-def test_p_is_symmetric_and_deterministic() -> None:
-    draw = random.Random(5)
-    first, second = ([draw.random() for _ in range(40)] for _ in range(2))
-    p = paired_permutation(first, second)
-    assert 0 < p < 1
-    assert paired_permutation(second, first) == p
-    assert paired_permutation(first, second) == p
-    assert paired_permutation(first, second, seed=1) != p
 
 
 def test_a_clear_difference_has_a_small_p_but_never_zero() -> None:

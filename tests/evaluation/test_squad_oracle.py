@@ -9,8 +9,15 @@ from dataclasses import dataclass
 import pytest
 
 import readlet.evaluation.squad as squad
-from readlet.evaluation.no_answer import abstain_above, best_thresholds, precision_recall
-from readlet.evaluation.squad import Rules, normalise, score_questions, summary
+from readlet.evaluation.squad import (
+    Rules,
+    abstain_above,
+    best_thresholds,
+    normalise,
+    precision_recall,
+    score_questions,
+    summary,
+)
 from readlet.types import Example, Span
 
 # --- The oracle: slow, plain, and sharing nothing with the code under test. ------------------

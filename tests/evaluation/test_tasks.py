@@ -27,9 +27,9 @@ from readlet.evaluation.significance import (
     score_interval,
     swapped_p_values,
 )
-from readlet.evaluation.squad import rules_of, score_questions, summary
+from readlet.evaluation.squad import SPANS, rules_of, score_questions, summary
 from readlet.evaluation.task import Metric
-from readlet.evaluation.tasks import LABELS, SPANS, TASKS, task_of
+from readlet.experiments.spec import TASKS, task_of
 from readlet.types import Example, Prediction, Sentence
 
 # --- summaries ------------------------------------------------------------------------------------
@@ -66,16 +66,6 @@ def test_span_metrics_equal_the_official_summary(only_answerable: bool) -> None:
             assert metric.score(scored.items) == 0.0
 
 
-def test_a_repeated_id_is_one_item_by_the_rules_of_2() -> None:
-    twice = [Example("a", "?", "oak"), Example("a", "?", "oak")]
-    scored = SPANS.score(
-        twice, [Prediction("oak", 0, 3, 1, 0, False), Prediction("", 0, 0, 0, 1, True)]
-    )
-    assert list(scored.ids) == ["a"]
-    assert scored.items["exact"].tolist() == [1.0]
-    assert scored.items["start"].tolist() == [0]
-
-
 labels_and_guesses = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=30)
 
 
@@ -91,33 +81,6 @@ def test_class_metrics_equal_the_official_summary(name: str, pairs: list[tuple[i
     assert {metric.name for metric in task.metrics} | {"total"} == set(scored.summary)
     for metric in task.metrics:
         assert metric.score(scored.items) == pytest.approx(scored.summary[metric.name], abs=1e-9)
-
-
-def test_a_formula_accepts_arrays_of_sums() -> None:
-    generator = np.random.default_rng(0)
-    for metric in (MATTHEWS, F1, ACCURACY):
-        sums = generator.integers(0, 9, (5, 3, len(metric.columns)))  # (5, 3, columns)
-        sums[0, 0] = 0
-        together = metric.of_sums(sums)
-        assert together.shape == (5, 3)
-        for place in itertools.product(range(5), range(3)):
-            assert together[place] == metric.of_sums(sums[place])
-        assert together[0, 0] == 0
-
-
-@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-def test_tasks_are_complete(task: object) -> None:
-    assert isinstance(task, type(SPANS))
-    names = [metric.name for metric in task.metrics]
-    assert len(set(names)) == len(names)
-    assert {task.decisive, *task.headline} <= set(names)
-    assert all(LABELS[metric.name] == metric.label for metric in task.metrics)
-
-
-def test_progress_lines() -> None:
-    assert SPANS.progress({"exact": 61.2, "f1": 71.333, "total": 9}) == "EM 61.20, F1 71.33"
-    assert TASKS["cola"].progress({"matthews_correlation": 58.9}) == "Matthews correlation 58.90"
-    assert TASKS["mrpc"].progress({"f1": 90.3, "accuracy": 86.7}) == "Accuracy 86.70, F1 90.30"
 
 
 @pytest.mark.parametrize(
@@ -229,15 +192,6 @@ def test_several_seeds_and_pairs_are_tested_together() -> None:
             for row in rows
         ]
         assert scores[:100, number] == pytest.approx(plain, abs=1e-9)
-
-
-def test_equal_systems_have_no_difference() -> None:
-    labels, guesses = some_guesses(3, 20, 0.7)
-    items = class_items(labels, guesses)
-    assert difference_p(MATTHEWS, items, items) == 1.0
-    assert difference_p(ACCURACY, items, items) == 1.0
-    assert score_interval(F1, class_items([], [])) == (0.0, 0.0)
-    assert difference_p(F1, class_items([], []), class_items([], [])) == 1.0
 
 
 @settings(max_examples=20)

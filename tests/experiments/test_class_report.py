@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from readlet.evaluation.classification import glue_scores
-from readlet.evaluation.tasks import task_named
 from readlet.experiments.formatting import write_report
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report, report_on
 from readlet.experiments.runner import find_finished, finish
-from readlet.experiments.spec import load_table
+from readlet.experiments.spec import load_table, task_named
 from readlet.experiments.store import RunFolder
 from readlet.training.train import Trained
 from readlet.types import Sentence
@@ -131,46 +130,6 @@ def test_a_report_on_classes_is_complete(grid: Grid, tmp_path: Path) -> None:
     assert "60 sentences" in texts[".md"]
 
 
-def test_rows_of_several_tasks(grid: Grid, tmp_path: Path) -> None:
-    for row, task in (("baseline", "cola"), ("width 12", "sst2"), ("no match", "cola")):
-        made_run(grid, tmp_path, row, 0, guesses(0.8, len(row)), task)
-    report = report_of(grid, tmp_path)
-    assert report.metrics == ["matthews_correlation", "accuracy"]
-    cells = {row.name: list(row.cells) for row in report.rows}
-    assert cells == {
-        "baseline": ["matthews_correlation"],
-        "width 12": ["accuracy"],
-        "no match": ["matthews_correlation"],
-    }
-    (found,) = report.differences  # the others share no metric
-    assert (found.row, found.metric) == ("no match", "matthews_correlation")
-    assert found.p_items is not None
-
-
-def test_the_same_metric_of_two_tasks_is_not_tested(grid: Grid, tmp_path: Path) -> None:
-    """Accuracy on SST-2 and on MRPC: the same ids, but different sentences."""
-    made_run(grid, tmp_path, "baseline", 0, guesses(0.8, 1), "sst2")
-    made_run(grid, tmp_path, "width 12", 0, guesses(0.8, 2), "mrpc")
-    (found,) = report_of(grid, tmp_path).differences
-    assert found.metric == "accuracy"
-    assert (found.low, found.p_items) == (None, None)
-
-
-def test_sentences_of_every_seed_are_pooled(grid: Grid, tmp_path: Path) -> None:
-    """Held-out sentences: the score is the mean over seeds, each with its own sentences."""
-    for seed, part in enumerate((SENTENCES[:25], SENTENCES[25:])):
-        labels = [int(sentence.label or "") for sentence in part]
-        for row, skill in (("baseline", 0.5), ("width 12", 0.95)):
-            predicted = guesses(skill, seed + len(row), labels)
-            made_run(grid, tmp_path, row, seed, predicted, sentences=part)
-    (found,) = report_of(grid, tmp_path).differences
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < found.mean < found.high
-    assert found.p_items is not None
-    assert found.p_items < 0.01
-
-
 def test_runs_that_cannot_be_paired_are_not_tested(grid: Grid, tmp_path: Path) -> None:
     """Without common seeds and with different numbers of runs, there is nothing to swap."""
     made_run(grid, tmp_path, "baseline", 0, guesses(0.6, 0))
@@ -182,17 +141,6 @@ def test_runs_that_cannot_be_paired_are_not_tested(grid: Grid, tmp_path: Path) -
     made_run(more, tmp_path, "width 12", 2, guesses(0.8, 2))
     (found,) = report_of(more, tmp_path).differences
     assert (found.low, found.high, found.p_items) == (None, None, None)
-
-
-def test_predictions_are_stored(grid: Grid, tmp_path: Path) -> None:
-    predicted = guesses(0.6, 0)
-    made_run(grid, tmp_path, "baseline", 0, predicted)
-    (finished,) = find_finished(grid, tmp_path).runs.values()
-    assert finished.answers == {
-        s.id: str(guess) for s, guess in zip(SENTENCES, predicted, strict=True)
-    }
-    assert finished.result.scores["matthews_correlation"] == matthews(predicted)
-    assert finished.result.items
 
 
 def test_collapsed_seeds_are_counted_and_named(grid: Grid, tmp_path: Path) -> None:

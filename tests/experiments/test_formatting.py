@@ -2,7 +2,6 @@
 
 import re
 import string
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 
@@ -106,10 +105,3 @@ def test_a_difference_is_significant_over_items_and_over_seeds(
 ) -> None:
     found = Difference("a", "b", "f1", 1.0, 0.5, 1.5, over_items, 2, over_seeds)
     assert significance_sign(found) == sign
-
-
-def test_a_report_without_matplotlib(
-    make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "## Learning curves" not in markdown(make_report(), COMMAND)

@@ -11,7 +11,6 @@ from readlet.experiments.grid import expand, resolve_files, run_key, source_dige
 from readlet.experiments.runner import _programs
 from readlet.experiments.spec import load_table
 from readlet.models import kinds
-from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.kinds import register_kind
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.recipe.recipe import Data, Model, Recipe, Training
@@ -23,7 +22,7 @@ from readlet.storage.sections import (
     SourceFile,
     SourceReader,
 )
-from readlet.training.warm_start import refuse_other_network
+from readlet.training.train import refuse_other_network
 
 Write = Callable[..., str]
 
@@ -123,20 +122,6 @@ def test_compiled_programs_depend_on_the_model_and_on_marked_fields() -> None:
     ]:
         assert _programs(encoder(**{section: {field: value}})) == default
     assert _programs(QacnnRecipe()) != default
-
-
-def test_classifiers_with_different_poolers_share_compiled_programs() -> None:
-    """Only layers of the encoder are compiled; a table of poolers would compile for every row."""
-
-    def programs(**model: Any) -> Any:
-        return _programs(ClassifierRecipe.model_validate({"model": model}))
-
-    assert programs(pooler="mswap", head_dropout=0.3) == programs()
-    for changed in ({"mix": "dot"}, {"dropout": 0.3}, {"encoder": "other"}):
-        assert programs(**changed) != programs()
-    pooled = ClassifierRecipe.model_validate({"model": {"pooler": "mean"}})
-    with pytest.raises(ReadletError, match=r"another model\.pooler"):  # still of the network
-        refuse_other_network(ClassifierRecipe(), pooled)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from readlet.data import read_examples, write_examples
-from readlet.experiments.formatting import curves_caption
+from readlet.data import read_examples
 from readlet.experiments.grid import Grid, expand, only_rows
-from readlet.experiments.report import Report, build_report, report_on
+from readlet.experiments.report import Report, build_report
 from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import Result
@@ -34,17 +33,13 @@ def pretend(
     *,
     code: str = "c0de",
     questions: str = "same",
-    by_seed: bool = False,
 ) -> None:
-    """Folders of finished runs: the first answers of every run are correct, the rest wrong.
-
-    `by_seed`: every seed has questions of its own, one more than the seed before.
-    """
+    """Folders of finished runs: the first answers of every run are correct, the rest wrong."""
     for run in grid.runs:
         if run.row not in scores or run.seed >= len(scores[run.row]):
             continue
         share = scores[run.row][run.seed] / 100
-        examples = EXAMPLES[: 80 + run.seed] if by_seed else EXAMPLES
+        examples = EXAMPLES
         f1 = np.zeros(len(examples), np.float32)
         f1[: round(share * len(examples))] = 1
         has = np.array([bool(example.answers) for example in examples])
@@ -85,7 +80,7 @@ def pretend(
             "versions": {"readlet": "0.1.0", "code": code, "torch": "2", "python": "3"},
             "finished": "2030-01-01T00:00:00+00:00",
             "sources": {},
-            "items": f"{questions} {run.seed}" if by_seed else questions,
+            "items": questions,
             "task": "spans",
             "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
         }
@@ -191,54 +186,17 @@ def test_metrics_over_some_questions_are_tested_over_these(
         assert difference.p_items is not None
 
 
-def test_held_out_questions_of_every_seed_are_pooled(write_table: Write, tmp_path: Path) -> None:
-    """Two rows have the same questions for the same seed."""
-    grid = expand(load_table(write_table(("data.max", 'data.dev = ""\ndata.max'))))
-    scores: dict[str, list[float]] = {"baseline": [50, 50], "width 12": [75, 75]}
-    pretend(grid, tmp_path, scores, by_seed=True)
-    report = build_report(grid, find_finished(grid, tmp_path).runs)
-    f1 = next(d for d in report.differences if d.metric == "f1")
-    assert f1.p_items == pytest.approx(1 / 10_001, abs=1e-6)
-    assert f1.low is not None
-    assert f1.high is not None
-    assert f1.low < f1.mean < f1.high
-    # The width expected for 161 questions, not for 80 or 81: 2 × 1.96 × 3.4.
-    assert f1.high - f1.low == pytest.approx(13.4, abs=1.5)
-    assert report.asked == "held-out"
-    assert "F1 on the held-out questions" in curves_caption(report)
-
-
 def test_rows_with_different_questions_do_not_affect_the_others(
     write_table: Write, tmp_path: Path
 ) -> None:
     pairs = '[["no match", "baseline"], ["width 12", "baseline"]]'
     grid = expand(load_table(write_table(("seeds = 2", f"seeds = 1\ncompare = {pairs}"))))
     pretend(grid, tmp_path, {"baseline": [50], "width 12": [75]})
-    pretend(grid, tmp_path, {"no match": [75]}, questions="others", by_seed=True)
+    pretend(grid, tmp_path, {"no match": [75]}, questions="others")
     report = build_report(grid, find_finished(grid, tmp_path).runs)
     tested = {d.row: d.p_items for d in report.differences if d.metric == "f1"}
     assert tested == {"no match": None, "width 12": pytest.approx(1 / 10_001, abs=1e-6)}
     assert report.asked == "dev"
-
-
-@pytest.fixture
-def two_dev_files(write_table: Write, tmp_path: Path) -> Grid:
-    """Two rows on the bundled questions, and `no match` on another file."""
-    write_examples(tmp_path / "mine.json", EXAMPLES[:40])
-    mine = f'model.match_features = false, data.dev = "{tmp_path / "mine.json"}"'
-    return expand(load_table(write_table(("model.match_features = false", mine))))
-
-
-def test_rows_with_different_dev_files_are_not_tested_over_questions(
-    two_dev_files: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grid, runs = two_dev_files, tmp_path / "runs"
-    pretend(grid, runs, {"baseline": [50, 50], "width 12": [75, 75]})
-    monkeypatch.setattr(f"{__name__}.EXAMPLES", EXAMPLES[:40])
-    pretend(grid, runs, {"no match": [25, 25]}, questions="others")
-    monkeypatch.undo()
-    tested = {d.row: d.p_items is not None for d in report_on(grid, runs).differences}
-    assert tested == {"width 12": True, "no match": False}
 
 
 def test_a_report_on_some_rows(write_table: Write, tmp_path: Path) -> None:

@@ -17,19 +17,16 @@ import pytest
 from safetensors import SafetensorError
 
 import readlet.storage.tensors as tensors_module
-from readlet.data import read_examples, source_path
+from readlet.data import source_path
 from readlet.engine import checkpoint as checkpoint_module
 from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.runner import find_finished, run_grid
 from readlet.experiments.spec import load_table
-from readlet.experiments.store import (
-    RunFolder,
-)
 
 if TYPE_CHECKING:
-    from readlet.training.train import Trained
+    pass
 
 Write = Callable[..., str]
 
@@ -62,50 +59,13 @@ def one_run(write_table: Write) -> Grid:
     return expand(load_table(write_table()), only=["baseline"], seeds=1, changes=FEW)
 
 
-@pytest.fixture(scope="module")
-def trained() -> list[tuple["Trained", str]]:
-    """That run's reader and scores as they were in memory, with its log."""
-    return []
-
-
 @pytest.fixture
-def out(made: Path, trained: list[Any], write_table: Write, tmp_path: Path) -> Path:
+def out(made: Path, write_table: Write, tmp_path: Path) -> Path:
     """A folder with that one finished run."""
     if not any(made.iterdir()):
-        train = runner_module.Runner._train
-
-        def noted(self: Any, folder: RunFolder, *args: Any, **named: Any) -> "Trained":
-            result = train(self, folder, *args, **named)
-            trained.append((result, (folder.work / "log.jsonl").read_text()))
-            return result
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runner_module.Runner, "_train", noted)
-            run_grid(one_run(write_table), made, Notes())
+        run_grid(one_run(write_table), made, Notes())
     shutil.copytree(made, tmp_path / "out")
     return tmp_path / "out"
-
-
-@pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same run, stopped after its second checkpoint."""
-    return tmp_path_factory.mktemp("stopped")
-
-
-@pytest.fixture
-def begun(stopped: Path, write_table: Write, tmp_path: Path) -> Path:
-    """A folder with that run."""
-    if not any(stopped.iterdir()):
-        notes = Notes()
-
-        def stop(run: Run, epoch: float, scores: dict[str, float]) -> None:
-            raise KeyboardInterrupt
-
-        notes.evaluated = stop  # type: ignore[method-assign]
-        with pytest.raises(KeyboardInterrupt):
-            run_grid(one_run(write_table), stopped, notes)
-    shutil.copytree(stopped, tmp_path / "begun")
-    return tmp_path / "begun"
 
 
 def test_a_finished_run_is_small_and_complete(out: Path, write_table: Write) -> None:
@@ -132,16 +92,6 @@ def test_a_finished_run_is_small_and_complete(out: Path, write_table: Write) -> 
     assert finished.result.seconds > 0
 
 
-def test_it_stores_answer_positions_and_answerable_questions(out: Path, write_table: Write) -> None:
-    (finished,) = find_finished(one_run(write_table), out).runs.values()
-    examples = list(read_examples("bundled:dev"))
-    has_answer = [bool(example.answers) for example in examples]
-    assert finished.items["has_answer"].tolist() == has_answer
-    assert finished.items["no_answer"].tolist() == [not has for has in has_answer]
-    for example, start in zip(examples, finished.items["start"].tolist(), strict=True):
-        assert example.context.startswith(finished.answers[example.id], start)
-
-
 def test_a_finished_run_is_never_repeated(out: Path, write_table: Write) -> None:
     notes = Notes()
     run_grid(one_run(write_table), out, notes)
@@ -164,68 +114,26 @@ def test_folders_of_other_machines_are_merged_by_copying(
 
 
 @pytest.mark.parametrize("damage", ["result", "scores", "gone", "no result"])
-def test_a_damaged_run_is_reported_set_aside_and_repeated(
-    out: Path,
-    trained: list[tuple["Trained", str]],
-    write_table: Write,
-    monkeypatch: pytest.MonkeyPatch,
-    damage: str,
-) -> None:
-    """Training is real where there is no result, and replayed elsewhere."""
-
-    def replayed(self: object, folder: RunFolder, *_: object, **__: object) -> "Trained":
-        ((result, log),) = trained
-        (folder.work / "log.jsonl").write_text(log)
-        return result
-
-    if damage != "no result":
-        monkeypatch.setattr(runner_module.Runner, "_train", replayed)
+def test_a_damaged_run_is_reported(out: Path, write_table: Write, damage: str) -> None:
     grid = one_run(write_table)
-    key = grid.runs[0].key
+    folder = out / grid.runs[0].key
     if damage == "result":
-        (out / key / "result.json").write_text("{")
+        (folder / "result.json").write_text("{")
     elif damage == "scores":
-        with (out / key / "scores.safetensors").open("r+b") as stream:
+        with (folder / "scores.safetensors").open("r+b") as stream:
             stream.seek(-1, os.SEEK_END)
             stream.write(b"x")
     elif damage == "gone":
-        (out / key / "answers.json.gz").unlink()
+        (folder / "answers.json.gz").unlink()
     else:
-        (out / key / "result.json").unlink()
+        (folder / "result.json").unlink()
     found = find_finished(grid, out)
     assert not found.runs
-    assert f"{key}: is damaged" in found.damaged[0]
+    assert found.damaged[0].startswith(f"baseline, seed 0: {folder}: ")
     notes = Notes()
-    run_grid(grid, out, notes)
-    assert notes.lines[0] == f"set_aside baseline, seed 0 {key}.damaged-0"
-    assert notes.lines[-1] == "finished baseline, seed 0"
-    assert (out / f"{key}.damaged-0").exists()
-    assert len(find_finished(grid, out).runs) == 1
-
-
-def test_damaged_checkpoints_of_an_interrupted_run_are_set_aside(
-    write_table: Write, begun: Path
-) -> None:
-    grid = one_run(write_table)
-    folder = RunFolder(begun / grid.runs[0].key)
-    (checkpoint,) = folder.work.glob("checkpoint-*")
-    (checkpoint / "state.safetensors").write_bytes(b"")
-    notes = Notes()
-    run_grid(grid, begun, notes)
-    assert any("set aside as work.damaged-0" in line for line in notes.lines)
-    assert notes.lines[-1] == "finished baseline, seed 0"
-
-
-def test_checkpoints_left_by_a_kill_at_the_very_end_are_removed(
-    out: Path, write_table: Write
-) -> None:
-    grid = one_run(write_table)
-    folder = RunFolder(out / grid.runs[0].key)
-    left = folder.work / "checkpoint-00000004" / "state.safetensors"
-    left.parent.mkdir(parents=True)
-    left.write_text("large")
-    run_grid(grid, out, Notes())
-    assert not folder.work.exists()
+    with pytest.raises(ReadletError, match=folder.name):
+        run_grid(grid, out, notes)
+    assert notes.lines == []
 
 
 def test_a_run_of_another_process_is_skipped(write_table: Write, tmp_path: Path) -> None:
@@ -280,7 +188,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
     grid = expand(load_table(write_table()), seeds=1)
     made: list[str] = []
 
-    def make(self: object, run: Run, watch: object, notify: object) -> None:
+    def make(self: object, run: Run, watch: object) -> None:
         made.append(run.row)
         if run.row == "width 12":
             raise ReadletError("training diverges")

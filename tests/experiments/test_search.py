@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from readlet.errors import FailedTrainingError, ReadletError
+from readlet.errors import ReadletError
 from readlet.experiments import search as module
 from readlet.experiments.grid import Grid, Run, expand
 from readlet.experiments.search import TrialReport, search
@@ -39,9 +39,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """Replace training by a score that is best at a rate of 1e-3; the list of trained runs."""
     runs: list[Run] = []
 
-    def make(
-        self: object, run: Run, watch: Callable[[float, dict[str, float]], None], notify: object
-    ) -> Any:
+    def make(self: object, run: Run, watch: Callable[[float, dict[str, float]], None]) -> Any:
         runs.append(run)
         score = 90 - 10 * abs(math.log10(run.recipe.training.learning_rate) + 3)
         for epoch in (1, 2):
@@ -98,8 +96,8 @@ def test_an_interrupted_trial_is_tried_again(
 ) -> None:
     make = module.Runner.make
 
-    def interrupted(self: Any, run: Run, watch: Any, notify: Any) -> Any:
-        make(self, run, watch, notify)
+    def interrupted(self: Any, run: Run, watch: Any) -> Any:
+        make(self, run, watch)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module.Runner, "make", interrupted)
@@ -110,35 +108,6 @@ def test_an_interrupted_trial_is_tried_again(
     assert len(trained) == 3
     assert trained[0].key == trained[1].key  # so that its checkpoints are used
     assert trained[2].key != trained[0].key
-
-
-def test_a_trial_that_is_too_large_is_reported_and_does_not_stop_the_search(
-    grid: Grid, trained: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make, reports = module.Runner.make, list[TrialReport]()
-
-    def too_large(self: Any, run: Run, watch: Any, notify: Any) -> Any:
-        if run.recipe.model.blocks == 3:
-            raise FailedTrainingError("the GPU's memory is full")
-        return make(self, run, watch, notify)
-
-    monkeypatch.setattr(module.Runner, "make", too_large)
-    found = search(grid, tmp_path, reports.append)
-    failed = [trial for trial in reports if trial.result.startswith("failed")]
-    assert {trial.result for trial in failed} == {"failed (the GPU's memory is full)"}
-    assert {trial.values["model.blocks"] for trial in failed} == {3}
-    assert found.values["model.blocks"] in (1, 2)
-
-
-def test_other_ranges_or_settings_start_a_new_study(
-    write_table: Write, trained: list[Run], tmp_path: Path
-) -> None:
-    for more in (RANGES, RANGES.replace('["cosine", "linear"]', '["cosine", "constant"]')):
-        found = search(
-            expand(load_table(write_table(more=more))), tmp_path, lambda trial: None, trials=2
-        )
-        assert found.trials == 2
-    assert len(trained) == 4
 
 
 @pytest.mark.parametrize(
@@ -157,27 +126,6 @@ def test_invalid_ranges_are_reported(
     path = write_table(more=RANGES.replace(old, new))
     with pytest.raises(ReadletError, match=message):
         search(expand(load_table(path)), tmp_path, pytest.fail)  # before the first trial
-
-
-def test_an_invalid_proposal_does_not_block_the_search(
-    write_table: Write, trained: list[Run], tmp_path: Path
-) -> None:
-    """Each value is valid on its own, but two of the four combinations are not."""
-    more = """[search.ranges]
-"training.schedule" = { choices = ["log", "cosine"] }
-"training.final_decay" = { choices = [0.0, 0.5] }
-"""
-    path = write_table(("training.epochs", 'training.schedule = "log"\ntraining.epochs'), more=more)
-    reports: list[TrialReport] = []
-    found = search(expand(load_table(path)), tmp_path, reports.append, trials=8)
-    assert found.trials == len(trained) == 8
-    refused = [trial for trial in reports if trial.result.startswith("invalid")]
-    assert refused
-    for trial in refused:
-        assert trial.values == {"training.schedule": "cosine", "training.final_decay": 0.5}
-        assert "training.final_decay needs a schedule that is constant or log" in trial.result
-        # Its number was used again.
-        assert sum(other.number == trial.number for other in reports) > 1
 
 
 @pytest.mark.parametrize("name", shipped_recipes())

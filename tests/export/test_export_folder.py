@@ -11,16 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
 from readlet.inference.calibration import Calibration
 from readlet.inference.classifier import Classifier
-from readlet.inference.model_folder import reserved
 from readlet.inference.reader import Reader
-from readlet.inference.slimming import slim_folder
 from readlet.models.onnx.model import OnnxModel
 from readlet.models.onnx.scorer import OnnxSpanScorer
-from readlet.models.recipe_files import recipe_of
 from readlet.types import Example
 
 Make = Callable[..., Any]
@@ -87,37 +83,14 @@ def test_other_small_readers(random_reader: Make, tmp_path: Path, changes: dict[
     from readlet.models.qacnn.scorer import QacnnFamily
 
     plain = random_reader(LAMP)
-    values = recipe_of(plain.recipe).model_dump()
+    values = plain.recipe.model_dump()
     for section, fields in changes.items():
         values[section] |= fields
-    recipe = type(recipe_of(plain.recipe)).model_validate(values)
+    recipe = type(plain.recipe).model_validate(values)
     scorer = QacnnFamily().build(recipe, plain.scorer.encoder, can_abstain=False)
-    Reader(scorer, recipe.model_dump(mode="json"), Calibration()).save(tmp_path / "torch")
+    Reader(scorer, recipe, Calibration()).save(tmp_path / "torch")
     export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
-
-
-def test_windows_longer_than_the_table_of_positions(random_reader: Make, tmp_path: Path) -> None:
-    """The table grows for long rows; an ONNX model has it as it was when it was traced."""
-    reader = random_reader(LAMP, null=True, max_context=600, overlap=8)
-    reader.save(tmp_path / "torch")
-    export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
-    text = " ".join([LAMP] * 40)
-    expected = Reader.load(tmp_path / "torch", device="cpu").answer("Who paid?", text)
-    assert Reader.load(tmp_path / "onnx").answer("Who paid?", text).text == expected.text
-
-
-def test_attention_of_a_small_reader_is_one_operation(small: tuple[Path, Path]) -> None:
-    """It knows how long rows are. Versions of onnxruntime that ignore this refuse the model."""
-    import onnx
-
-    model = onnx.load(small[1] / "model.onnx")
-    assert {opset.domain: opset.version for opset in model.opset_import}[""] == 26
-    onnx.checker.check_model(model)
-    lengths = [node.input[6] for node in model.graph.node if node.op_type == "Attention"]
-    assert len(lengths) > 5
-    assert len(set(lengths)) == 2  # of contexts and of questions
-    assert "Softmax" not in {node.op_type for node in model.graph.node}
 
 
 @pytest.mark.parametrize("mix", ["last", "scalar", "scalar-softmax", "dot", "weighted", "encoder"])
@@ -127,28 +100,14 @@ def test_every_mix(random_encoder_reader: Make, tmp_path: Path, mix: str) -> Non
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
 
 
-def test_attention_is_plain(random_encoder_reader: Make, tmp_path: Path) -> None:
-    """Torch's form looks for NaN, which costs as much as the softmax."""
-    import onnx
-
-    random_encoder_reader("last").save(tmp_path / "torch")
-    export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
-    nodes = onnx.load(tmp_path / "onnx" / "model.onnx").graph.node
-    kinds = [node.op_type for node in nodes]
-    assert "Softmax" in kinds
-    assert "IsNaN" not in kinds
-
-
 def test_norm_softmax_in_an_encoder(random_encoder_reader: Make, tmp_path: Path) -> None:
     from readlet.models.encoder.family import EncoderFamily
 
     plain = random_encoder_reader()
     norm = {"attention": {"softmax": "norm"}, "loss": {"softmax": "norm"}}
-    recipe = type(recipe_of(plain.recipe)).model_validate(
-        recipe_of(plain.recipe).model_dump() | norm
-    )
+    recipe = type(plain.recipe).model_validate(plain.recipe.model_dump() | norm)
     scorer = EncoderFamily().build(recipe, plain.scorer.encoder, can_abstain=True)
-    Reader(scorer, recipe.model_dump(mode="json"), Calibration()).save(tmp_path / "torch")
+    Reader(scorer, recipe, Calibration()).save(tmp_path / "torch")
     export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
 
@@ -261,43 +220,6 @@ def test_damage(
     assert done.code == 2
     (line,) = done.err.splitlines()
     assert names in line
-
-
-def test_two_at_once(small: tuple[Path, Path], tmp_path: Path) -> None:
-    """The second one stops before any work; a failed one leaves no folder."""
-    out = tmp_path / "out"
-    with reserved(out, "give another --out"):
-        for write in (export_folder, slim_folder):
-            with pytest.raises(ReadletError, match="another process is writing it; wait for it"):
-                write(str(small[0]), out)
-    assert list(out.iterdir()) == []
-    with pytest.raises(ReadletError):
-        export_folder("baseline", tmp_path / "none")
-    assert not (tmp_path / "none").exists()
-    export_folder(str(small[0]), out)
-    with pytest.raises(ReadletError, match="already contains a reader"):
-        slim_folder(str(small[0]), out)
-
-
-def test_fields_that_are_gone_may_be_empty(small: tuple[Path, Path], tmp_path: Path) -> None:
-    shutil.copytree(small[1], tmp_path / "copy")
-    change_config(tmp_path / "copy", first_layers="", first_weights=[])
-    found, wanted = (Reader.load(folder) for folder in (tmp_path / "copy", small[1]))
-    assert found.answer("Who lit the lamp?", LAMP) == wanted.answer("Who lit the lamp?", LAMP)
-
-
-def test_saved_again(small: tuple[Path, Path], tmp_path: Path) -> None:
-    """Law 5, and a folder in its own place."""
-    loaded = Reader.load(small[1])
-    loaded.save(tmp_path / "copy")
-    again = Reader.load(tmp_path / "copy")
-    again.save(tmp_path / "copy")
-    assert again.answer(*PAIRS[0]) == loaded.answer(*PAIRS[0])
-
-
-def test_it_computes_on_the_cpu(small: tuple[Path, Path]) -> None:
-    with pytest.raises(ReadletError, match="device 'cuda'"):
-        Reader.load(small[1], device="cuda")
 
 
 def test_nothing_needs_torch(

@@ -58,23 +58,6 @@ def test_characters_values_at_every_padded_width(width: int) -> None:
     assert (got[3] == 0).all()
 
 
-def test_unique_words_can_be_gathered() -> None:
-    module, ids = (
-        characters_build(),
-        characters_padded(CHARACTERS_WORDS, 8)[torch.tensor([[0, 1, 1], [2, 0, 3]])],
-    )  # (2, 3, 8)
-    unique, place = ids.view(-1, 8).unique(dim=0, return_inverse=True)
-    whole = read(module, ids)
-    assert whole.shape == (2, 3, CHARACTERS_FILTERS)
-    torch.testing.assert_close(read(module, unique)[place].view(2, 3, CHARACTERS_FILTERS), whole)
-
-
-def test_a_single_word_and_no_words() -> None:
-    module = characters_build()
-    assert read(module, characters_padded(CHARACTERS_WORDS, 8)[0]).shape == (CHARACTERS_FILTERS,)
-    assert read(module, torch.zeros(0, 8, dtype=torch.int64)).shape == (0, CHARACTERS_FILTERS)
-
-
 def test_the_padding_row_stays_zero_in_training() -> None:
     module = characters_build().train()
     optimiser = torch.optim.AdamW(module.parameters(), lr=0.1)
@@ -114,11 +97,6 @@ def test_characters_half_precision(dtype: torch.dtype, every_parameter_learns: C
     assert output.dtype == dtype
     assert (output[3] == 0).all()
     every_parameter_learns(module, output)
-
-
-def test_even_kernels_are_rejected() -> None:
-    with pytest.raises(ValueError, match="odd"):
-        CharacterConvolution(CHARACTERS_SIZE, CHARACTERS_WIDTH, CHARACTERS_FILTERS, 4, dropout=0.0)
 
 
 def test_every_parameter_gets_a_gradient(every_parameter_learns: Check) -> None:

@@ -2,14 +2,11 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from readlet.nn.layer_mix import LayerMix, make_layer_mix
 
@@ -195,13 +192,6 @@ def test_half_precision(name: str, dtype: torch.dtype) -> None:
         assert torch.isfinite(tensor.grad).all()
 
 
-@pytest.mark.parametrize("name", MIXES)
-def test_large_scores_do_not_overflow(name: str) -> None:
-    mix = random_mix(name)
-    found = mix([state * 1e4 for state in states_of()])
-    assert torch.isfinite(found).all()
-
-
 @pytest.mark.parametrize(("name", "width"), [*((m, H) for m in MIXES), ("encoder", 128)])
 def test_with_one_side_the_states_are_mixed(name: str, width: int) -> None:
     mix, states = random_mix(name, width, sides=1), states_of(width)
@@ -224,53 +214,3 @@ def test_mixed_states_reach_every_parameter_and_layer(
     for state in states if mix.reads_all_layers else states[-1:]:
         assert state.grad.abs().sum() > 0
     assert (mix.mixed(states) is states[-1]) == (name == "last")
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("name", MIXES)
-def test_mixed_states_in_half_precision(name: str, dtype: torch.dtype) -> None:
-    mix = random_mix(name, sides=1)
-    states = [state.to(dtype).requires_grad_() for state in states_of()]
-    with torch.autocast("cpu", dtype):
-        found = mix.mixed(states)  # (B, T, H)
-    expected = mix.mixed([state.float() for state in states])
-    torch.testing.assert_close(found.float(), expected, atol=0.1, rtol=0.05)
-    found.float().square().sum().backward()
-    for tensor in (*mix.parameters(), states[-1]):
-        assert torch.isfinite(tensor.grad).all()
-
-
-@pytest.mark.parametrize("name", MIXES)
-def test_parameters_of_stored_span_heads_keep_their_names(name: str) -> None:
-    own = {"scalar": {"layer_weight", "gamma"}, "weighted": {"matrix"}, "encoder": {"start", "end"}}
-    found = {key.split(".")[0] for key in make_layer_mix(name, H, N).state_dict()}
-    assert found == {"query"} | own.get(name.removesuffix("-softmax"), set())
-
-
-class Largest(TorchDispatchMode):
-    """The number of values of the largest tensor that an operation returns."""
-
-    numbers = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        sizes = [leaf.numel() for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
-        self.numbers = max(self.numbers, *sizes, 0)
-        return result
-
-
-@pytest.mark.parametrize("name", MIXES)
-def test_states_are_never_stacked(name: str) -> None:
-    """Forward and backward: no tensor of (B, T, N, H); beside `encoder`, none above (B, T, H)."""
-    width, layers = 64, 12
-    mix = make_layer_mix(name, width, layers)
-    states = [torch.randn(2, 16, width, requires_grad=True) for _ in range(layers)]
-    one, inner = 2 * 16 * width, 4  # the feed-forward layer of `encoder` is wider
-    classifiers = make_layer_mix(name, width, layers, sides=1)
-    with Largest() as seen:
-        mix(states).sum().backward()
-        mix.weights(states)
-        classifiers.mixed(states).sum().backward()
-    of_parameters = max(parameter.numel() for parameter in mix.parameters())
-    assert 0 < seen.numbers <= max(one * (inner if name == "encoder" else 1), of_parameters)
-    assert seen.numbers < one * layers

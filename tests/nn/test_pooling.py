@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from readlet.errors import ReadletError
 from readlet.nn.pooling import POOLERS, ClsPooler, JoinedPooler, Pooler, make_pooler
 
 H = 6
@@ -124,10 +123,6 @@ def padded(
     return states, keep
 
 
-def test_every_pooler_has_an_oracle() -> None:
-    assert tuple(ORACLES) == POOLERS
-
-
 @pytest.mark.parametrize("left", [False, True], ids=["right", "left"])
 @pytest.mark.parametrize("name", POOLERS)
 def test_results_are_those_of_plain_loops(name: str, left: bool) -> None:
@@ -153,15 +148,6 @@ def test_padding_and_other_rows_change_nothing(fill: float) -> None:
     for row, vector in zip(rows, expected, strict=True):
         alone = pooler(*padded([row], width=max(len(row), 1), fill=fill))
         torch.testing.assert_close(alone[0], vector)
-
-
-def test_tokens_need_not_be_neighbours() -> None:
-    pooler, row = pooler_of(*POOLERS), torch.randn(4, H)
-    states = torch.full((1, 9, H), float("nan"))  # (1, 9, H)
-    places = torch.tensor([1, 2, 5, 8])
-    states[0, places] = row
-    keep = torch.zeros(1, 9, dtype=torch.bool).index_fill(1, places, True)  # (1, 9)
-    torch.testing.assert_close(pooler(states, keep), pooler(*padded([row])))
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -231,18 +217,6 @@ def test_stochastic_draws_tokens_by_their_share(left: bool) -> None:
         assert statistic < 18.5  # 4 degrees of freedom: exceeded once in 1,000 times
 
 
-@pytest.mark.parametrize(("drawn", "token"), [(0.0, 3), (1 - 2**-24, 1)])
-def test_stochastic_at_the_ends_of_the_random_numbers(
-    monkeypatch: pytest.MonkeyPatch, drawn: float, token: int
-) -> None:
-    """The last and the first token with an activation; no rounding leads outside them."""
-    x = torch.rand(5, H) + 0.1  # (5, H)
-    x[0] = x[4] = 0.0
-    monkeypatch.setattr(torch, "rand", lambda shape, **given: torch.full(shape, drawn, **given))
-    found = make_pooler(["stochastic"], H)(*padded([x], left=True))
-    assert torch.equal(found[0], x[token])
-
-
 def test_stochastic_is_seeded_and_its_mean_is_what_evaluation_gives() -> None:
     pooler, rows = make_pooler(["stochastic"], H), sentences()
     once = []
@@ -293,27 +267,3 @@ def test_the_pooler_of_bert_fits_into_cls() -> None:
     ours.load_state_dict(theirs.state_dict())
     states, keep = torch.randn(3, 5, H), torch.ones(3, 5, dtype=torch.bool)
     torch.testing.assert_close(ours(states, keep), theirs(states))
-
-
-def test_at_first_attention_is_the_mean() -> None:
-    given = padded(sentences())
-    torch.testing.assert_close(
-        make_pooler(["attention"], H)(*given), make_pooler(["mean"], H)(*given)
-    )
-
-
-@pytest.mark.parametrize("names", [(), ("mean", "mean"), ("mean", "median")])
-def test_names_that_make_no_pooler(names: tuple[str, ...]) -> None:
-    with pytest.raises(ReadletError, match=r"^poolers .*; give one or several, each once, of cls,"):
-        make_pooler(names, H)
-
-
-def test_mswap_needs_pairs() -> None:
-    with pytest.raises(ReadletError, match=r"^pooler mswap: .* 7, is odd .*; choose another"):
-        make_pooler(["mean", "mswap"], 7)
-
-
-def test_masks_of_numbers_are_refused() -> None:
-    states, keep = padded(sentences())
-    with pytest.raises(ReadletError, match="instead of bool"):
-        make_pooler(["mean"], H)(states, keep.long())

@@ -1,6 +1,5 @@
 """Start-up on a GPU: data encoded in the background, programs compiled ahead."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,13 +7,13 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
-from readlet.engine.precision import MixedPrecision
+from readlet.engine.optimiser import MixedPrecision
 from readlet.models.kinds import family_of
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.qanet import EncoderBlock
 from readlet.text import rows as stored_rows
-from readlet.training.train import build_scorer
-from readlet.training.training_data import encoding_in_background, prepare
+from readlet.training.train import build_scorer, encoding_in_background
+from readlet.training.training_data import prepare
 
 
 @pytest.fixture(autouse=True)
@@ -41,20 +40,6 @@ def test_a_helper_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
     with encoding_in_background(recipe):
         pass
     assert len(prepare(recipe).train.rows) > 0
-
-
-def test_an_interruption_ends_the_helper(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[subprocess.Popen[bytes]] = []
-
-    class Noted(subprocess.Popen):  # type: ignore[type-arg]
-        def __init__(self, *args: object, **named: object) -> None:
-            super().__init__(["sleep", "600"], stdin=subprocess.PIPE)
-            started.append(self)
-
-    monkeypatch.setattr(subprocess, "Popen", Noted)
-    with pytest.raises(KeyboardInterrupt), encoding_in_background(load_recipe("tiny")):
-        raise KeyboardInterrupt
-    assert started[0].poll() not in (None, 0)
 
 
 def test_if_nothing_can_be_compiled_training_runs_eagerly(

@@ -1,10 +1,9 @@
 """A reader of several languages: trained, saved, slimmed, continued, and asked by language."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,15 +13,12 @@ from readlet.data import write_examples
 from readlet.errors import ReadletError
 from readlet.inference.evaluate_questions import predict
 from readlet.inference.reader import Reader
-from readlet.inference.slimming import slim
-from readlet.models.recipe_files import load_recipe, recipe_of
+from readlet.models.recipe_files import load_recipe
 from readlet.nn.characters import FilmLanguage
 from readlet.recipe.recipe import fields_without_effect
 from readlet.training.train import train_reader
 from readlet.training.training_data import prepare
 from readlet.types import Example
-
-Run = Callable[..., Any]
 
 VECTORS = {"en": "the of who lamp a", "es": "el la de quién a", "de": "der die das wer"}
 CONTEXT = "La lámpara de la casa fue encendida por Ada; the lamp was a gift."
@@ -98,26 +94,13 @@ def test_languages_in_dicts_and_data_count(reader: Reader) -> None:
     assert found.prediction == alone
 
 
-def test_a_slim_copy_distinguishes_them_too(reader: Reader, tmp_path: Path) -> None:
-    made = slim(reader, 4)
-    assert made.scorer.encoder.vocabulary.frozen == reader.scorer.encoder.vocabulary.frozen[:4]
-    made.save(tmp_path / "slim")
-    loaded = Reader.load(tmp_path / "slim")
-    for language in ("en", "es"):
-        answer = loaded.answer("Ada?", CONTEXT, language=language)
-        assert answer == made.answer("Ada?", CONTEXT, language=language)
-        assert answer.score == pytest.approx(
-            reader.answer("Ada?", CONTEXT, language=language).score, abs=0.2
-        )
-
-
 def test_it_can_be_continued(folder: Path, small_training: list[str], tmp_path: Path) -> None:
     """Its languages come with it."""
     own = [change for change in small_training if not change.startswith(("model.", "words."))]
     recipe = load_recipe("finetune-qacnn", [*own, f"training.start={folder}", "training.epochs=1"])
     assert fields_without_effect(recipe) == []
     more = train_reader(recipe, tmp_path / "more", resume=False)
-    assert recipe_of(more.recipe).words.languages == ("en", "es")
+    assert more.recipe.words.languages == ("en", "es")
     assert more.scorer.encoder.vocabulary == Reader.load(folder).scorer.encoder.vocabulary
     assert isinstance(more.scorer.module.embedding.characters, FilmLanguage)
 
@@ -141,41 +124,3 @@ def test_the_recipe_may_give_the_languages(changes: list[str], tmp_path: Path) -
     guessed = prepare(load_recipe("tiny", [*changes, *more])).dev  # not the rows in the cache
     assert guessed.examples == own
     assert not np.array_equal(dev.rows.form_languages, guessed.rows.form_languages)
-
-
-def test_fields_without_effect(small_training: list[str]) -> None:
-    chosen = ["model.language_characters=added"]
-    assert fields_without_effect(load_recipe("tiny", [*small_training, *chosen])) == [
-        ("model.language_characters", "there are no words.languages")
-    ]
-    chosen = ["model.language_dropout=0.2"]
-    assert fields_without_effect(load_recipe("tiny", [*small_training, *chosen])) == [
-        ("model.language_dropout", 'model.language_characters is "none"')
-    ]
-
-
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        ('words.languages=["en", "xx"]', "unknown language 'xx'; give codes such as en or es"),
-        ('words.languages=["en", "en"]', "a language is given twice"),
-        ("data.language=spanish", "unknown language 'spanish'; give a code such as en or es"),
-        ("model.language_characters=both", "model.language_characters"),
-    ],
-)
-def test_faults_of_the_recipe(change: str, fault: str) -> None:
-    with pytest.raises(ReadletError) as caught:
-        load_recipe("tiny", [change])
-    assert fault in str(caught.value)
-
-
-def test_the_command(readlet: Run, folder: Path, tmp_path: Path, reader: Reader) -> None:
-    path = tmp_path / "passage.txt"
-    path.write_text(CONTEXT, "utf-8")
-    chosen = ("--language", "en", "--question-language", "es", "--json", "--reader", folder)
-    done = readlet("ask", "Ada?", path, *chosen)
-    answer = reader.answer("Ada?", CONTEXT, language="en", question_language="es")
-    assert done.json()["score"] == pytest.approx(answer.score, abs=1e-6)
-    done = readlet("ask", "Ada?", path, "--language", "xx", "--reader", folder)
-    assert done.code == 2
-    assert "language: 'xx' is unknown; give a code such as en or es" in done.err

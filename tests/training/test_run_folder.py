@@ -2,14 +2,13 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
-from readlet.models.recipe_files import load_recipe, recipe_of
+from readlet.models.recipe_files import load_recipe
 from readlet.recipe.recipe import Recipe
 from readlet.training.run_folder import check_run_folder
 from readlet.training.train import train_reader
@@ -62,16 +61,6 @@ def test_a_run_that_was_killed_early(
     check_run_folder(recipe, tmp_path, resume=resume)
 
 
-def test_only_half_a_recipe_is_left(recipe: Recipe, tmp_path: Path) -> None:
-    (tmp_path / ".recipe.json.ab12cd34.readlet").write_text("{")
-    check_run_folder(recipe, tmp_path, resume=False)
-
-
-def test_the_best_weights_so_far_belong_to_the_run(stopped: Path, recipe: Recipe) -> None:
-    (stopped / "best.safetensors").write_bytes(b"")
-    check_run_folder(recipe, stopped, resume=True)
-
-
 @pytest.mark.parametrize("name", ["README.md", "notes.txt", "metrics.json"])
 def test_a_file_of_the_user_in_an_unfinished_run(stopped: Path, recipe: Recipe, name: str) -> None:
     """At the end a reader is written: its names are not free to take."""
@@ -79,24 +68,6 @@ def test_a_file_of_the_user_in_an_unfinished_run(stopped: Path, recipe: Recipe, 
     with pytest.raises(ReadletError, match=f"holds {name}, which Readlet did not make; give ano"):
         train_reader(recipe, stopped, resume=True)
     assert (stopped / name).read_text() == "mine"
-
-
-def test_a_page_written_during_training_is_kept(
-    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write: Callable[[Reader, Path], None] = Reader.write
-
-    def late(self: Reader, folder: Path) -> None:
-        (folder / "README.md").write_text("mine")
-        (folder / "train.log").write_text("mine too")
-        write(self, folder)
-
-    monkeypatch.setattr(Reader, "write", late)
-    with pytest.warns(UserWarning, match=r"README\.md: not a part of the reader; it is now READ"):
-        train_reader(recipe, tmp_path / "run", resume=False)
-    assert (tmp_path / "run" / "README.md.1").read_text() == "mine"
-    assert (tmp_path / "run" / "train.log").read_text() == "mine too"
-    assert recipe_of(Reader.load(tmp_path / "run").recipe) == recipe
 
 
 def test_readers_and_data_of_the_recipe_are_not_written_over(

@@ -1,32 +1,24 @@
 """From a recipe to a reader's folder."""
 
-import errno
 import json
 import shutil
-import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from readlet.data import read_examples, write_examples
 from readlet.engine.loop import TrainingLoop
-from readlet.errors import FailedTrainingError, ReadletError, is_out_of_memory
+from readlet.errors import FailedTrainingError, ReadletError
 from readlet.inference.calibration import Calibration
 from readlet.inference.fit_calibration import MIN_QUESTIONS
 from readlet.inference.reader import Reader
 from readlet.models.qacnn.recipe import QacnnRecipe
-from readlet.models.recipe_files import load_recipe, recipe_of
-from readlet.nn.normsoftmax.loss import _warn
-from readlet.nn.qanet import StochasticDepth
+from readlet.models.recipe_files import load_recipe
 from readlet.storage.files import locked_folder
-from readlet.text.arrays import Batches
-from readlet.training.datasets import held_out_contexts
-from readlet.training.train import build_scorer, train_reader
-from readlet.training.training_data import prepare
-from readlet.training.warm_start import load_start
+from readlet.training.train import load_start, train_reader
+from readlet.training.training_data import Questions
 from readlet.types import Example
 
 FILES = [
@@ -44,7 +36,7 @@ def learned(
     """A reader that was trained until it had memorised its questions."""
     folder = tmp_path_factory.mktemp("learned")
     examples = list(read_examples(short_corpus))[:QUESTIONS]
-    held_out = held_out_contexts(examples, SHARE, 0)
+    held_out = Questions().held_out(examples, SHARE, 0)
     seen = [example for example in examples if example.context not in held_out]
     write_examples(folder / "train.json", examples)
     write_examples(folder / "seen.json", seen)
@@ -87,9 +79,7 @@ def test_folder_is_complete(learned: tuple[Path, Reader, list[Example]]) -> None
     assert (
         metrics["steps"] == json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["step"]
     )
-    assert QacnnRecipe.model_validate_json((folder / "recipe.json").read_text()) == recipe_of(
-        reader.recipe
-    )
+    assert QacnnRecipe.model_validate_json((folder / "recipe.json").read_text()) == reader.recipe
 
 
 def test_loaded_reader_answers_as_the_trained_one(
@@ -124,7 +114,7 @@ def test_a_second_run_is_rejected(learned: tuple[Path, Reader, list[Example]]) -
     folder, reader, _ = learned
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     with pytest.raises(ReadletError) as caught:
-        train_reader(recipe_of(reader.recipe), folder, resume=False)
+        train_reader(reader.recipe, folder, resume=False)
     assert str(caught.value) == (
         f"{folder}: already contains a run; continue with --resume, or give another --out"
     )
@@ -139,7 +129,7 @@ def test_changed_recipe_is_named(
     learned: tuple[Path, Reader, list[Example]], changes: list[str]
 ) -> None:
     folder, reader, _ = learned
-    values = recipe_of(reader.recipe).model_dump()
+    values = reader.recipe.model_dump()
     for change in changes:
         path, _, value = change.partition("=")
         section, _, field = path.partition(".")
@@ -160,7 +150,7 @@ def test_finished_run_resumed_gives_the_same_reader(
     folder, reader, _ = learned
     names = ("model.safetensors", "calibration.json", "metrics.json", "log.jsonl", "config.json")
     before = {name: (folder / name).read_bytes() for name in names}
-    train_reader(recipe_of(reader.recipe), folder, resume=True)
+    train_reader(reader.recipe, folder, resume=True)
     assert {name: (folder / name).read_bytes() for name in names} == before
 
 
@@ -170,14 +160,14 @@ def test_changed_data_is_noticed(
     folder, reader, seen = learned
     other = tmp_path / "run"
     shutil.copytree(folder, other)
-    train = Path(recipe_of(reader.recipe).data.train[0])
+    train = Path(reader.recipe.data.train[0])
     before = train.read_bytes()
     write_examples(train, seen[:-1])
     try:
         with pytest.raises(
             ReadletError, match="the training data, the encoder, the word vectors or the code"
         ):
-            train_reader(recipe_of(reader.recipe), other, resume=True)
+            train_reader(reader.recipe, other, resume=True)
     finally:
         train.write_bytes(before)
 
@@ -191,22 +181,10 @@ def test_two_processes_do_not_train_in_one_folder(
     other.mkdir()
     shutil.copy(folder / "recipe.json", other)
     with locked_folder(other), pytest.raises(ReadletError) as caught:
-        train_reader(recipe_of(reader.recipe), other, resume=resume)
+        train_reader(reader.recipe, other, resume=resume)
     assert str(caught.value) == (
         f"{other}: another process trains here; wait for it, or give another --out"
     )
-
-
-def test_a_disk_without_locks_can_be_trained_on(
-    small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> bool:
-        raise OSError(errno.ENOLCK, "no locks available")
-
-    monkeypatch.setattr("readlet.training.run_folder.locked_folder", refuse)
-    recipe = load_recipe("tiny", [*small_training, "training.epochs=1"])
-    train_reader(recipe, tmp_path / "run", resume=False)
-    assert (tmp_path / "run" / "config.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -233,41 +211,6 @@ def test_full_memory_is_reported_in_one_line(
     assert str(caught.value) == f"the {place}'s memory is full; lower training.batch_size"
 
 
-def test_torch_reports_full_memory_as_expected() -> None:
-    """Its messages are recognised: they are no part of its interface."""
-    with pytest.raises(RuntimeError) as caught:
-        torch.empty(1 << 60, dtype=torch.uint8)
-    assert is_out_of_memory(caught.value)
-    assert not is_out_of_memory(RuntimeError("size mismatch"))
-
-
-def test_a_batch_larger_than_the_data_takes_no_more_memory_than_the_data(
-    small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes = []
-    make = Batches.make
-
-    def noted(self: Batches[Any], *args: Any, **options: Any) -> Any:
-        sizes.append(self.batch_size)
-        return make(self, *args, **options)
-
-    monkeypatch.setattr(Batches, "make", noted)
-    changes = [*small_training, "training.epochs=1", "training.batch_size=1000000"]
-    recipe = load_recipe("tiny", changes)
-    reader = train_reader(recipe, tmp_path / "run", resume=False)
-    assert recipe_of(reader.recipe).training.batch_size == 1_000_000
-    assert max(sizes) <= len(prepare(recipe).train.rows)
-
-
-def test_a_batch_that_cannot_fit_is_refused_before_training(
-    small_training: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("readlet.training.train.memory_bytes", lambda: 1 << 20)
-    monkeypatch.setattr(TrainingLoop, "__init__", None)
-    with pytest.raises(FailedTrainingError, match=r"rows takes .* lower training\.batch_size"):
-        train_reader(load_recipe("tiny", small_training), tmp_path / "run", resume=False)
-
-
 @pytest.mark.parametrize("exists", [True, False])
 def test_no_run_to_resume(tmp_path: Path, exists: bool) -> None:
     folder = tmp_path / "run"
@@ -276,14 +219,6 @@ def test_no_run_to_resume(tmp_path: Path, exists: bool) -> None:
     with pytest.raises(ReadletError) as caught:
         train_reader(load_recipe("tiny"), folder, resume=True)
     assert str(caught.value) == f"{folder}: no run to resume; leave --resume out"
-
-
-def test_out_is_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("mine")
-    with pytest.raises(ReadletError, match=r"file: is a file; give another --out"):
-        train_reader(load_recipe("tiny"), path, resume=False)
-    assert path.read_text() == "mine"
 
 
 def test_training_starts_from_another_reader(
@@ -332,12 +267,12 @@ def test_words_and_licence_come_from_the_start(
 ) -> None:
     _, reader, _ = learned
     replace(reader, notice="Under a licence.").save(tmp_path / "licensed")
-    values = recipe_of(reader.recipe).model_dump()
+    values = reader.recipe.model_dump()
     values["training"] |= {"start": str(tmp_path / "licensed"), "epochs": 1}
     values["words"]["width"] += 1  # without effect: the words are those of the start
     more = train_reader(QacnnRecipe.model_validate(values), tmp_path / "more", resume=False)
     assert Reader.load(tmp_path / "more").notice == "Under a licence."
-    assert recipe_of(more.recipe).words == recipe_of(reader.recipe).words
+    assert more.recipe.words == reader.recipe.words
 
 
 def test_a_start_with_another_network_is_rejected(
@@ -358,32 +293,12 @@ def test_what_a_recipe_leaves_open_is_the_network_of_its_start(
     folder, reader, _ = learned
     start, recipe = load_start(load_recipe("finetune-qacnn", [f"training.start={folder}"]))
     assert start is not None
-    before = recipe_of(reader.recipe).model
+    before = reader.recipe.model
     assert (recipe.model.width, recipe.model.blocks) == (before.width, before.blocks) == (32, 1)
-    assert (
-        recipe.model.dropout != recipe_of(reader.recipe).model.dropout
-    )  # of training, not of the network
-    assert recipe.training.learning_rate != recipe_of(reader.recipe).training.learning_rate
+    assert recipe.model.dropout != reader.recipe.model.dropout  # of training, not of the network
+    assert recipe.training.learning_rate != reader.recipe.training.learning_rate
     with pytest.raises(ReadletError, match=r"training\.start: .* another model\.width"):
         load_start(load_recipe("finetune-qacnn", [f"training.start={folder}", "model.width=64"]))
-
-
-def test_a_start_may_be_trained_with_other_dropout(
-    learned: tuple[Path, Reader, list[Example]],
-) -> None:
-    folder, reader, _ = learned
-    values = json.loads((folder / "recipe.json").read_text())
-    values["training"]["start"] = str(folder)
-    values["model"] |= {"dropout": 0.3, "input_dropout": 0.2, "last_survival": 0.8}
-    recipe = QacnnRecipe.model_validate(values)
-    start, recipe = load_start(recipe)
-    made = build_scorer(recipe, prepare(recipe, start), start)
-    for name, weight in made.module.named_parameters():
-        torch.testing.assert_close(weight, dict(reader.scorer.module.named_parameters())[name])
-    modules = list(made.module.modules())
-    assert {m.p for m in modules if isinstance(m, torch.nn.Dropout)} >= {0.3, 0.2}
-    survivals = [float(m.survival) for m in modules if isinstance(m, StochasticDepth)]
-    assert min(survivals) == pytest.approx(0.8)
 
 
 def test_the_log_has_statistics_of_attention(small_training: list[str], tmp_path: Path) -> None:
@@ -414,22 +329,3 @@ def test_impossible_questions_that_are_not_trained_on_are_counted(
     assert left_out
     assert not any(known[identity].answers for identity in left_out)
     assert f"{len(left_out)} × question without an answer" in capsys.readouterr().err
-
-
-def test_fields_without_effect_are_reported(small_training: list[str], tmp_path: Path) -> None:
-    changes = [*small_training, "training.epochs=1", "attention.gamma=2"]
-    with pytest.warns(UserWarning, match=r"attention\.gamma does nothing: attention\.softmax is n"):
-        train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
-
-
-def test_training_warns_where_few_words_bound_the_confidence(
-    small_training: list[str], tmp_path: Path
-) -> None:
-    _warn.cache_clear()
-    changes = [*small_training, "training.epochs=1", "loss.softmax=norm"]
-    with pytest.warns(UserWarning, match=r"places \(a short window\) .* at most 0\..*loss\.gamma"):
-        train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
-    _warn.cache_clear()
-    capped = load_recipe("tiny", [*changes, "loss.gamma=1"])
-    with warnings.catch_warnings(action="error", category=UserWarning):
-        train_reader(capped, tmp_path / "capped", resume=False)

@@ -1,6 +1,7 @@
 """The data of a recipe: what is trained on, held out, rejected, and noted."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,17 @@ import pytest
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.models.recipe_files import load_recipe
-from readlet.training.datasets import MAX_HELD_OUT, held_out_contexts, part_of
 from readlet.training.train import train_reader
-from readlet.training.training_data import RecentData, prepare
-from readlet.types import Example, Span
+from readlet.training.training_data import (
+    MAX_HELD_OUT,
+    LabelledTexts,
+    Questions,
+    RecentData,
+    part_of,
+    prepare,
+    read_split,
+)
+from readlet.types import Example, Sentence, Span
 
 Write = Callable[[list[Example]], Path]
 PARTS = [0, 2, 1, 0, 2]  # of five texts; a change would make trained folds useless
@@ -38,7 +46,7 @@ def test_missing_files_are_reported_before_work_starts(
     def work(*args: object) -> None:
         raise AssertionError("work has started")
 
-    monkeypatch.setattr("readlet.training.datasets.read_questions", work)
+    monkeypatch.setattr("readlet.training.training_data.read_questions", work)
     monkeypatch.setattr("readlet.training.train.make_accelerator", work)
     with pytest.raises(ReadletError) as caught:
         train_reader(load_recipe("tiny", [change]), tmp_path / "run", resume=False)
@@ -107,15 +115,6 @@ def test_a_part_of_the_contexts_is_not_trained_on(
     assert sum(map(len, left_out)) == len(set.union(*left_out)) == len(contexts)
 
 
-def test_replayed_questions_are_not_of_that_part_either(
-    small_training: list[str],
-) -> None:
-    chosen = ["data.folds=2", "data.fold=1", 'data.replay=["bundled:train"]', "data.dev="]
-    data = prepare(load_recipe("tiny", [*small_training, *chosen]))
-    assert data.replayed
-    assert {part_of(example.context, 2) for example in data.train.examples} == {0}
-
-
 def test_parts_do_not_depend_on_the_process_or_version() -> None:
     assert [part_of(text, 4) for text in ("", "a", "Zürich", "\ud800", "the mill")] == PARTS
 
@@ -129,62 +128,12 @@ def test_a_part_with_all_contexts(tmp_path: Path, small_training: list[str]) -> 
         prepare(load_recipe("tiny", [*small_training, *chosen]))
 
 
-def test_recent_data_is_that_of_the_fold(small_training: list[str]) -> None:
-    recent = RecentData()
-    one, other = (
-        load_recipe("tiny", [*small_training, "data.folds=2", f"data.fold={fold}"])
-        for fold in (0, 1)
-    )
-    data = recent.add(one, prepare(one))
-    assert recent.find(one) is data
-    assert recent.find(other) is None
-
-
-def test_held_out_words_stay_unknown(tmp_path: Path, small_training: list[str]) -> None:
-    """The vocabulary is also made from the training contexts only."""
-    names = [f"Zaf{chr(97 + i)}" for i in range(6)]
-    examples = [
-        Example(name, f"Who is {name}?", f"{name} is here. {name}!", (Span(0, name),))
-        for name in names
-    ]
-    path = tmp_path / "names.json"
-    write_examples(path, examples)
-    changes = [f'data.train=["{path}"]', "data.dev=", "data.held_out=0.4", "words.min_count=1"]
-    data = prepare(load_recipe("tiny", [*small_training, *changes]))
-    held_out = {example.id for example in data.held_out.examples}
-    assert len(held_out) == 2
-    known = {word for word in data.encoder.vocabulary.trainable if word.lower().startswith("zaf")}
-    assert {word.lower() for word in known} == {n.lower() for n in names if n not in held_out}
-
-
 def test_seeds_hold_other_contexts_out(short_corpus: Path) -> None:
     examples = list(read_examples(short_corpus))
-    one, again, other = (held_out_contexts(examples, 0.3, seed) for seed in (0, 0, 1))
+    one, again, other = (Questions().held_out(examples, 0.3, seed) for seed in (0, 0, 1))
     assert one == again != other
-    backwards = held_out_contexts(examples[::-1], 0.3, 0)
+    backwards = Questions().held_out(examples[::-1], 0.3, 0)
     assert one == backwards  # the order of the file does not matter
-
-
-def test_kept_data_is_that_of_the_seed(short_corpus: Path, small_training: list[str]) -> None:
-    """Later seeds must not get the split of the first."""
-    zero, one, rate = (
-        load_recipe("tiny", [*small_training, change])
-        for change in ("training.seed=0", "training.seed=1", "training.learning_rate=0.002")
-    )
-    recent = RecentData()
-    kept = recent.add(zero, prepare(zero))
-    assert recent.find(one) is None
-    other = recent.add(one, prepare(one))
-    assert other.held_out.examples != kept.held_out.examples
-    assert recent.find(one) is other
-    assert recent.find(zero) is recent.find(rate) is kept  # a rate changes no data
-
-
-def test_without_dev_the_held_out_questions_are_scored(
-    short_corpus: Path, small_training: list[str]
-) -> None:
-    data = prepare(load_recipe("tiny", [*small_training, "data.dev="]))
-    assert data.dev.examples == data.held_out.examples
 
 
 def test_calibration_on_a_file_of_its_own(
@@ -238,12 +187,6 @@ def test_too_little_to_train_on(
     )
 
 
-def test_empty_dev_file(tmp_path: Path, written: Write, small_training: list[str]) -> None:
-    path = written([])
-    with pytest.raises(ReadletError, match=r"given\.json: data\.dev: no questions in this file"):
-        prepare(load_recipe("tiny", [*small_training, f"data.dev={path}"]))
-
-
 def test_notes_list_every_changed_or_skipped_example(
     tmp_path: Path,
     short_corpus: Path,
@@ -284,19 +227,19 @@ def test_notes_list_every_changed_or_skipped_example(
 
 def test_no_more_questions_are_held_out_than_needed() -> None:
     examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(100) for j in range(50)]
-    held_out = held_out_contexts(examples, 0.45, 0)
+    held_out = Questions().held_out(examples, 0.45, 0)
     assert len(held_out) == MAX_HELD_OUT // 50
-    assert len(held_out_contexts(examples, 0.2, 0)) == 20
+    assert len(Questions().held_out(examples, 0.2, 0)) == 20
 
 
 def test_held_out_contexts_are_whole_and_always_the_same() -> None:
     examples = [Example(f"{i}-{j}", "?", f"context {i}") for i in range(40) for j in range(3)]
-    held_out = held_out_contexts(examples, 0.1, 3)
+    held_out = Questions().held_out(examples, 0.1, 3)
     assert len(held_out) == 4
     assert held_out <= {example.context for example in examples}
-    assert held_out_contexts(examples[::-1], 0.1, 3) == held_out
-    assert held_out_contexts(examples, 0.1, 4) != held_out
-    assert len(held_out_contexts(examples[:3], 0.1, 3)) == 1  # at least one
+    assert Questions().held_out(examples[::-1], 0.1, 3) == held_out
+    assert Questions().held_out(examples, 0.1, 4) != held_out
+    assert len(Questions().held_out(examples[:3], 0.1, 3)) == 1  # at least one
 
 
 def test_columns_and_encoding_of_a_recipe(tmp_path: Path, small_training: list[str]) -> None:
@@ -320,3 +263,92 @@ def test_columns_and_encoding_of_a_recipe(tmp_path: Path, small_training: list[s
         prepare(load_recipe("tiny", [*changes, swapped, "data.encoding=cp1252"]))
     latin = prepare(load_recipe("tiny", [*changes, columns, "data.encoding=latin-1"]))
     assert latin.key != first.key
+
+
+def test_held_out_words_stay_unknown(tmp_path: Path, small_training: list[str]) -> None:
+    """The vocabulary is also made from the training contexts only."""
+    names = [f"Zaf{chr(97 + i)}" for i in range(6)]
+    examples = [
+        Example(name, f"Who is {name}?", f"{name} is here. {name}!", (Span(0, name),))
+        for name in names
+    ]
+    path = tmp_path / "names.json"
+    write_examples(path, examples)
+    changes = [f'data.train=["{path}"]', "data.dev=", "data.held_out=0.4", "words.min_count=1"]
+    data = prepare(load_recipe("tiny", [*small_training, *changes]))
+    held_out = {example.id for example in data.held_out.examples}
+    assert len(held_out) == 2
+    known = {word for word in data.encoder.vocabulary.trainable if word.lower().startswith("zaf")}
+    assert {word.lower() for word in known} == {n.lower() for n in names if n not in held_out}
+
+
+def test_kept_data_is_that_of_the_seed(short_corpus: Path, small_training: list[str]) -> None:
+    """Later seeds must not get the split of the first."""
+    zero, one, rate = (
+        load_recipe("tiny", [*small_training, change])
+        for change in ("training.seed=0", "training.seed=1", "training.learning_rate=0.002")
+    )
+    recent = RecentData()
+    kept = recent.add(zero, prepare(zero))
+    assert recent.find(one) is None
+    other = recent.add(one, prepare(one))
+    assert other.held_out.examples != kept.held_out.examples
+    assert recent.find(one) is other
+    assert recent.find(zero) is recent.find(rate) is kept  # a rate changes no data
+
+
+TEXTS = LabelledTexts("classes")
+SENTENCES = [Sentence(str(n), f"Text {n}.", "rare" if n % 10 == 0 else "common") for n in range(90)]
+
+
+def test_held_out_texts_do_not_depend_on_seed_or_order() -> None:
+    chosen = TEXTS.held_out(SENTENCES, 0.2, 0)
+    assert chosen == TEXTS.held_out(SENTENCES[::-1], 0.2, 7)
+    labels = Counter(s.label for s in SENTENCES if s.text in chosen)
+    assert labels == {"common": 16, "rare": 2}  # a fifth of each class
+    assert TEXTS.held_out(SENTENCES, 0.1, 0) < chosen  # a larger share includes a smaller one
+
+
+def test_every_class_is_trained_on() -> None:
+    single = [*SENTENCES, Sentence("x", "Alone.", "single")]
+    assert "Alone." not in TEXTS.held_out(single, 0.49, 0)
+    assert "Alone." in TEXTS.shared(single, 0.01, 0)
+    assert len(TEXTS.held_out(SENTENCES[:4], 0.05, 0)) == 1  # at least one
+
+
+def test_a_text_with_two_labels_and_a_pair_stay_in_one_part() -> None:
+    assert TEXTS.group(Sentence("1", "a", "x")) == TEXTS.group(Sentence("2", "a", "y"))
+    pair, other = Sentence("1", "a", "x", "b"), Sentence("1", "a", "x", "c")
+    assert TEXTS.group(pair) != TEXTS.group(other)
+
+
+def test_shares_are_nested_and_depend_on_the_seed() -> None:
+    half, fifth = (TEXTS.shared(SENTENCES, share, 3) for share in (0.5, 0.2))
+    assert fifth < half
+    assert half != TEXTS.shared(SENTENCES, 0.5, 4)
+
+
+def test_seeds_share_their_data(classifier_recipe: Callable[..., Any]) -> None:
+    """Without a calibration file, too: a grid of many seeds encodes its texts once."""
+    recent = RecentData()
+    changes = ("data.calibration=", "data.dev=", "data.held_out=0.2")
+    first = classifier_recipe("pairs", *changes)
+    data = recent.add(first, prepare(first))
+    assert recent.find(classifier_recipe("pairs", *changes, "training.seed=5")) is data
+    assert recent.find(classifier_recipe("pairs", *changes, "data.share=0.5")) is None
+    assert data.dev is data.held_out
+    assert len(data.dev.rows) == 8
+    assert not {s.text for s in data.dev.examples} & {s.text for s in data.train.examples}
+
+
+@pytest.mark.parametrize("part", ["dev", "calibration", "replay"])
+def test_pairs_and_single_texts_do_not_mix(
+    classifier_recipe: Callable[..., Any], labelled_files: Callable[..., Path], part: str
+) -> None:
+    """They would be read with the special tokens of the other kind."""
+    recipe = classifier_recipe("single", f"data.{part}={labelled_files('pairs')}")
+    with pytest.raises(ReadletError, match="has pairs of texts, but the classifier reads single"):
+        read_split(recipe)
+    recipe = classifier_recipe("pairs", f"data.{part}={labelled_files('single')}")
+    with pytest.raises(ReadletError, match=r"row '.*': has single texts, but the classifier reads"):
+        read_split(recipe)

@@ -22,7 +22,7 @@ from readlet.cli.options import (
 )
 from readlet.console import console, print_json
 from readlet.errors import ReadletError
-from readlet.evaluation.tasks import SPANS
+from readlet.evaluation.squad import SPANS
 from readlet.inference.inputs import AnswerOptions
 
 if TYPE_CHECKING:

@@ -21,8 +21,13 @@ from readlet.engine.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from readlet.engine.optimiser import ParameterGroup, learning_rate, make_optimizer, one_group
-from readlet.engine.precision import MixedPrecision
+from readlet.engine.optimiser import (
+    MixedPrecision,
+    ParameterGroup,
+    learning_rate,
+    make_optimizer,
+    one_group,
+)
 from readlet.engine.processes import in_main, stop_signals
 from readlet.engine.spike_guard import Guard, LossMeter
 from readlet.engine.step import (

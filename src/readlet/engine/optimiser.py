@@ -1,16 +1,18 @@
-"""The learning rate as a function of the step, so that no scheduler state has to be saved.
+"""How weights are updated: learning rate, Adam with groups of parameters, mixed precision.
 
-The optimiser: Adam with groups of parameters that have their own rate and weight decay.
+The rate is a function of the step, so that no scheduler state has to be saved.
 """
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.amp.grad_scaler import GradScaler
 
-from readlet.recipe.recipe import Training
+from readlet.recipe.recipe import Precision, Training
 
 
 def learning_rate(settings: Training, step: int, total: int) -> float:
@@ -86,3 +88,43 @@ def make_optimizer(groups: list[ParameterGroup], settings: Training) -> torch.op
         betas=(settings.beta1, settings.beta2),
         eps=settings.epsilon,
     )
+
+
+_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class MixedPrecision:
+    """Weights and optimiser stay in float32; products run in the chosen dtype."""
+
+    def __init__(self, precision: Precision, device: torch.device) -> None:
+        self._dtype = _DTYPES.get(precision)
+        self._device = device.type
+        # Small gradients underflow in float16: the loss is scaled up, the gradients back down.
+        self.scaler = GradScaler(device.type, enabled=precision == "float16")
+
+    def autocast(self) -> AbstractContextManager[None]:
+        if self._dtype is None:
+            return nullcontext()
+        # No cache of cast weights: in a captured graph it would outlive its memory.
+        return torch.autocast(self._device, self._dtype, cache_enabled=False)
+
+    def backward(self, loss: Tensor) -> None:
+        torch.autograd.backward(self.scaler.scale(loss))
+
+    def clip(self, optimizer: torch.optim.Optimizer, norm: float) -> None:
+        self.scaler.unscale_(optimizer)
+        weights = [p for group in optimizer.param_groups for p in group["params"]]
+        torch.nn.utils.clip_grad_norm_(weights, norm)
+
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
+        """A step; if a gradient overflowed, the scaler skips it and lowers the scale."""
+        self.scaler.step(optimizer)
+        self.scaler.update()
+
+    @property
+    def is_scaled(self) -> bool:
+        return self.scaler.is_enabled()
+
+    def scale(self) -> float:
+        """The factor of the loss. Synchronises with the device."""
+        return float(self.scaler.get_scale())

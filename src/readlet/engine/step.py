@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.engine.checkpoint import TrainingState
-from readlet.engine.precision import MixedPrecision
+from readlet.engine.optimiser import MixedPrecision
 from readlet.engine.weight_selection import Average
 from readlet.errors import ReadletError
 

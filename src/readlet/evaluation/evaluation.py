@@ -13,16 +13,21 @@ from unicodedata import normalize
 
 from readlet.errors import ReadletError
 from readlet.evaluation.calibration_error import ReliabilityBin, calibration_error, reliability
-from readlet.evaluation.no_answer import (
+from readlet.evaluation.significance import difference_p, score_interval
+from readlet.evaluation.squad import (
+    SPANS,
+    QuestionScores,
+    Rules,
     abstain_above,
     best_thresholds,
     no_answer_area,
     precision_recall,
+    question_items,
+    rules_of,
+    score_questions,
+    summary,
 )
-from readlet.evaluation.significance import difference_p, score_interval
-from readlet.evaluation.squad import QuestionScores, Rules, rules_of, score_questions, summary
 from readlet.evaluation.task import Scored, Task
-from readlet.evaluation.tasks import SPANS, question_items
 from readlet.text.words import word_spans, words
 from readlet.types import Example, Sentence
 
@@ -106,19 +111,14 @@ def _bin(bins: Mapping[str, tuple[int, int]], length: int) -> str:
     return next(name for name, (low, high) in bins.items() if low <= length < high)
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """Everything that `readlet evaluate` prints; `official` has the official keys."""
-
+@dataclass(frozen=True, kw_only=True)
+class _Evaluation:
     official: dict[str, float]
     missing: list[str]
     intervals: dict[str, tuple[float, float]]
-    breakdown: dict[str, dict[str, dict[str, float]]]
     against: dict[str, float] | None
-    # The reader's confidence against its accuracy; None without a reader.
+    # The model's confidence against its accuracy; None without a model.
     reliability: list[ReliabilityBin] | None = None
-    # ROC area of the no-answer probability; None without probabilities, or one kind of question.
-    no_answer_area: float | None = None
 
     @property
     def calibration_error(self) -> float | None:
@@ -126,19 +126,42 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         """The official keys are at the top level, where other tools expect them."""
-        extra: dict[str, Any] = {
+        found: dict[str, Any] = self.official | {
             "missing": self.missing,
             "confidence_95": {name: list(bounds) for name, bounds in self.intervals.items()},
-            "breakdown": self.breakdown,
         }
         if self.against is not None:
-            extra["against"] = self.against
-        if self.no_answer_area is not None:
-            extra["no_answer_area"] = self.no_answer_area
+            found["against"] = self.against
         if self.reliability is not None:
-            extra["calibration_error"] = self.calibration_error
-            extra["reliability"] = [asdict(bin) for bin in self.reliability]
-        return self.official | extra
+            found["calibration_error"] = self.calibration_error
+            found["reliability"] = [asdict(bin) for bin in self.reliability]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(_Evaluation):
+    """Everything that `readlet evaluate` prints of questions; `official` has the official keys."""
+
+    breakdown: dict[str, dict[str, dict[str, float]]]
+    # ROC area of the no-answer probability; None without probabilities, or one kind of question.
+    no_answer_area: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        area = {} if self.no_answer_area is None else {"no_answer_area": self.no_answer_area}
+        return super().as_json() | {"breakdown": self.breakdown} | area
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassEvaluation(_Evaluation):
+    """The same for texts with labels."""
+
+    task: Task
+    # By label, then by predicted class; None for values.
+    confusion: dict[str, dict[str, int]] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        confusion = {} if self.confusion is None else {"confusion": self.confusion}
+        return super().as_json() | confusion
 
 
 def evaluate(
@@ -167,23 +190,13 @@ def evaluate(
         intervals={name: score_interval(SPANS.metric(name), items) for name in SPANS.headline},
         breakdown=_breakdown(examples, scores),
         against=_compare(examples, scores, against, rules) if against is not None else None,
-        reliability=_reliability(scores, confidences),
-        no_answer_area=_no_answer_area(raw, na_probs),
+        reliability=None
+        if confidences is None
+        else reliability([confidences[identity] for identity in scores.ids], scores.exact),
+        no_answer_area=None
+        if na_probs is None
+        else no_answer_area([na_probs[identity] for identity in raw.ids], raw.has_answer),
     )
-
-
-def _reliability(
-    scores: QuestionScores, confidences: Mapping[str, float] | None
-) -> list[ReliabilityBin] | None:
-    if confidences is None:
-        return None
-    return reliability([confidences[identity] for identity in scores.ids], scores.exact)
-
-
-def _no_answer_area(scores: QuestionScores, na_probs: Mapping[str, float] | None) -> float | None:
-    if na_probs is None:
-        return None
-    return no_answer_area([na_probs[identity] for identity in scores.ids], scores.has_answer)
 
 
 def _require_probabilities(scores: QuestionScores, na_probs: Mapping[str, float]) -> None:
@@ -199,14 +212,17 @@ def _compare(
     examples: Sequence[Example], scores: QuestionScores, against: Mapping[str, str], rules: Rules
 ) -> dict[str, float]:
     other = score_questions(examples, against, rules)
-    theirs, ours = summary(other), summary(scores)
-    items, other_items = question_items(scores), question_items(other)
+    ours, theirs = (Scored(s.ids, question_items(s), summary(s), {}) for s in (scores, other))
+    return _difference(SPANS, SPANS.headline, ours, theirs) | {"missing": len(other.missing)}
+
+
+def _difference(task: Task, names: Sequence[str], ours: Scored, theirs: Scored) -> dict[str, float]:
     found: dict[str, float] = {}
-    for name in SPANS.headline:
-        found[name] = theirs[name]
-        found[f"{name}_difference"] = ours[name] - theirs[name]
-        found[f"{name}_p"] = difference_p(SPANS.metric(name), items, other_items)
-    return found | {"missing": len(other.missing)}
+    for name in names:
+        found[name] = theirs.summary[name]
+        found[f"{name}_difference"] = ours.summary[name] - theirs.summary[name]
+        found[f"{name}_p"] = difference_p(task.metric(name), ours.items, theirs.items)
+    return found
 
 
 def _breakdown(
@@ -225,39 +241,6 @@ def _breakdown(
         }
         for group, parts in groups.items()
     }
-
-
-@dataclass(frozen=True)
-class ClassEvaluation:
-    """Everything that `readlet evaluate` prints for texts with labels."""
-
-    task: Task
-    official: dict[str, float]
-    missing: list[str]
-    intervals: dict[str, tuple[float, float]]
-    against: dict[str, float] | None
-    # By label, then by predicted class; None for values.
-    confusion: dict[str, dict[str, int]] | None = None
-    # The classifier's confidence against its accuracy; None without a classifier.
-    reliability: list[ReliabilityBin] | None = None
-
-    @property
-    def calibration_error(self) -> float | None:
-        return None if self.reliability is None else calibration_error(self.reliability)
-
-    def as_json(self) -> dict[str, Any]:
-        extra: dict[str, Any] = {
-            "missing": self.missing,
-            "confidence_95": {name: list(bounds) for name, bounds in self.intervals.items()},
-        }
-        if self.confusion is not None:
-            extra["confusion"] = self.confusion
-        if self.against is not None:
-            extra["against"] = self.against
-        if self.reliability is not None:
-            extra["calibration_error"] = self.calibration_error
-            extra["reliability"] = [asdict(bin) for bin in self.reliability]
-        return self.official | extra
 
 
 def evaluate_classes(
@@ -279,13 +262,22 @@ def evaluate_classes(
         official=scored.summary,
         missing=missing_in(sentences, predictions),
         intervals={metric.name: score_interval(metric, scored.items) for metric in task.metrics},
-        against=(
-            _compare_classes(task, classes, sentences, scored, against)
-            if against is not None
-            else None
-        ),
+        against=None
+        if against is None
+        else _difference(
+            task,
+            [metric.name for metric in task.metrics],
+            scored,
+            _scored(task, classes, sentences, against),
+        )
+        | {"missing": len(missing_in(sentences, against))},
         confusion=_confusion(classes, sentences, predictions) if classes else None,
-        reliability=_class_reliability(sentences, predictions, confidences),
+        reliability=None
+        if confidences is None
+        else reliability(
+            [confidences[s.id] for s in sentences],
+            [float(predictions[s.id] == s.label) for s in sentences],
+        ),
     )
 
 
@@ -309,31 +301,3 @@ def _confusion(
 ) -> dict[str, dict[str, int]]:
     counts = Counter((s.label, given[s.id]) for s in sentences if s.id in given)
     return {label: {name: counts[label, name] for name in classes} for label in classes}
-
-
-def _class_reliability(
-    sentences: Sequence[Sentence],
-    predictions: Mapping[str, str],
-    confidences: Mapping[str, float] | None,
-) -> list[ReliabilityBin] | None:
-    if confidences is None:
-        return None
-    correct = [float(predictions[s.id] == s.label) for s in sentences]
-    return reliability([confidences[s.id] for s in sentences], correct)
-
-
-def _compare_classes(
-    task: Task,
-    classes: Sequence[str],
-    sentences: Sequence[Sentence],
-    ours: Scored,
-    against: Mapping[str, str],
-) -> dict[str, float]:
-    theirs = _scored(task, classes, sentences, against)
-    found: dict[str, float] = {}
-    for metric in task.metrics:
-        there = theirs.summary[metric.name]
-        found[metric.name] = there
-        found[f"{metric.name}_difference"] = ours.summary[metric.name] - there
-        found[f"{metric.name}_p"] = difference_p(metric, ours.items, theirs.items)
-    return found | {"missing": len(missing_in(sentences, against))}

@@ -1,4 +1,7 @@
-"""Exact match and F1 of SQuAD 1.1 and 2.0, equal to the official evaluations to the last digit."""
+"""The official scores of SQuAD 1.1 and 2.0, to the last digit: exact match, F1, thresholds.
+
+And the task of readers, which has these scores.
+"""
 
 import re
 import string
@@ -9,7 +12,11 @@ from functools import lru_cache, reduce
 from operator import add
 from typing import Literal
 
-from readlet.types import Example
+import numpy as np
+from numpy.typing import ArrayLike
+
+from readlet.evaluation.task import Items, Scored, Task, mean
+from readlet.types import Example, Prediction
 
 Rules = Literal["1.1", "2.0"]
 
@@ -122,3 +129,156 @@ def _averages(prefix: str, scores: QuestionScores, rows: Sequence[int]) -> dict[
         f"{prefix}f1": 100.0 * added(scores.f1[row] for row in rows) / max(total, 1),
         f"{prefix}total": total,
     }
+
+
+def question_items(scores: QuestionScores) -> Items:
+    """The columns of scored questions."""
+    has_answer = np.array(scores.has_answer, np.bool_)
+    return {
+        "exact": np.array(scores.exact, np.float64),
+        "f1": np.array(scores.f1, np.float64),
+        "has_answer": has_answer.astype(np.uint8),
+        "no_answer": (~has_answer).astype(np.uint8),
+    }
+
+
+def _score_spans(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Scored:
+    """By the official rules: those of 2.0 if any question is unanswerable."""
+    of_id = {e.id: p for e, p in zip(examples, predictions, strict=True)}
+    answers = {identity: prediction.text for identity, prediction in of_id.items()}
+    scores = score_questions(examples, answers, rules_of(examples))
+    # The position of an answer does not affect its score; reports mark it in the passage.
+    starts = np.array([of_id[identity].start for identity in scores.ids], np.int32)
+    items = {**question_items(scores), "start": starts}
+    return Scored(scores.ids, items, summary(scores), answers)
+
+
+SPANS = Task(
+    name="spans",
+    noun="questions",
+    metrics=(
+        mean("exact", "EM", "exact"),
+        mean("f1", "F1", "f1"),
+        mean("HasAns_exact", "EM, with answer", "exact", "has_answer"),
+        mean("HasAns_f1", "F1, with answer", "f1", "has_answer"),
+        mean("NoAns_exact", "EM, without answer", "exact", "no_answer"),
+        mean("NoAns_f1", "F1, without answer", "f1", "no_answer"),
+    ),
+    decisive="f1",
+    headline=("exact", "f1"),
+    score=_score_spans,
+)
+
+
+# --- abstention -----------------------------------------------------------------------------------
+
+
+def no_answer_area(no_answer: ArrayLike, has_answer: Sequence[bool]) -> float | None:
+    """The area under the ROC curve, whatever the threshold; None without both kinds of questions.
+
+    It is the probability that an unanswerable question has a higher no-answer probability than an
+    answerable one; ties count half.
+    """
+    answerable = np.asarray(has_answer, np.bool_)  # (questions,)
+    values = np.asarray(no_answer, np.float64)  # (questions,)
+    lower = np.sort(values[answerable])  # (answerable,)
+    upper = values[~answerable]  # (unanswerable,)
+    pairs = len(lower) * len(upper)
+    if not pairs:
+        return None
+    below = np.searchsorted(lower, upper, "left")  # (unanswerable,)
+    not_above = np.searchsorted(lower, upper, "right")  # (unanswerable,)
+    return float((below + not_above).sum() / (2 * pairs))
+
+
+def abstain_above(
+    scores: QuestionScores, na_probs: Mapping[str, float], threshold: float
+) -> QuestionScores:
+    """The scores if every question above the threshold is left without an answer.
+
+    A missing prediction stays wrong: it does not count as abstaining.
+    """
+    missing = set(scores.missing)
+    abstains = [na_probs[key] > threshold and key not in missing for key in scores.ids]
+
+    def applied(values: Sequence[float]) -> list[float]:
+        rows = zip(values, abstains, scores.has_answer, strict=True)
+        return [float(not has) if no else value for value, no, has in rows]
+
+    return QuestionScores(
+        scores.ids,
+        applied(scores.exact),
+        applied(scores.f1),
+        scores.has_answer,
+        [empty or no for empty, no in zip(scores.abstained, abstains, strict=True)],
+        scores.missing,
+        scores.rules,
+    )
+
+
+def best_thresholds(scores: QuestionScores, na_probs: Mapping[str, float]) -> dict[str, float]:
+    """The best score over all no-answer thresholds, and the smallest threshold that reaches it."""
+    best_exact, exact_threshold = _best(scores, scores.exact, na_probs)
+    best_f1, f1_threshold = _best(scores, scores.f1, na_probs)
+    return {
+        "best_exact": best_exact,
+        "best_exact_thresh": exact_threshold,
+        "best_f1": best_f1,
+        "best_f1_thresh": f1_threshold,
+    }
+
+
+def precision_recall(scores: QuestionScores, na_probs: Mapping[str, float]) -> dict[str, float]:
+    """Average precision when questions are answered in order of decreasing confidence."""
+    if not any(scores.has_answer):
+        return {}
+    oracle = [float(has) for has in scores.has_answer]
+    return {
+        "pr_exact_ap": _average_precision(scores, scores.exact, na_probs),
+        "pr_f1_ap": _average_precision(scores, scores.f1, na_probs),
+        "pr_oracle_ap": _average_precision(scores, oracle, na_probs),
+    }
+
+
+def _by_confidence(scores: QuestionScores, na_probs: Mapping[str, float]) -> list[int]:
+    """Rows by increasing no-answer probability; ties stay in the order of `na_probs`."""
+    rows = {identity: row for row, identity in enumerate(scores.ids)}
+    return [rows[key] for key in sorted(na_probs, key=lambda key: na_probs[key]) if key in rows]
+
+
+def _best(
+    scores: QuestionScores, values: Sequence[float], na_probs: Mapping[str, float]
+) -> tuple[float, float]:
+    # Abstaining everywhere is right for the unanswerable questions; then answer one by one.
+    missing = set(scores.missing)
+    predicted = [identity not in missing for identity in scores.ids]
+    pairs = zip(scores.has_answer, predicted, strict=True)
+    current: float = sum(given and not has for has, given in pairs)
+    best, threshold = current, 0.0
+    for row in _by_confidence(scores, na_probs):
+        if not predicted[row]:
+            continue
+        if scores.has_answer[row]:
+            current += values[row]
+        elif not scores.abstained[row]:
+            current -= 1
+        if current > best:
+            best, threshold = current, na_probs[scores.ids[row]]
+    return 100.0 * best / max(len(scores), 1), threshold
+
+
+def _average_precision(
+    scores: QuestionScores, values: Sequence[float], na_probs: Mapping[str, float]
+) -> float:
+    order = _by_confidence(scores, na_probs)
+    answerable = sum(scores.has_answer)
+    true_positives = precision_sum = last_recall = 0.0
+    for rank, row in enumerate(order, 1):
+        if scores.has_answer[row]:
+            true_positives += values[row]
+        recall = true_positives / answerable
+        tie = rank < len(order) and (na_probs[scores.ids[row]] == na_probs[scores.ids[order[rank]]])
+        if not tie:  # only a change of the threshold is a point of the curve
+            precision_sum += true_positives / rank * (recall - last_recall)
+            last_recall = recall
+    return 100.0 * precision_sum

@@ -56,18 +56,10 @@ class _Pair:
     is_paired: bool  # False: no seed in common, and all runs are taken
 
     @property
-    def items(self) -> tuple[str, ...]:
-        """Digests of the items of both rows: one, or one for each seed; empty if they differ."""
-        ours, theirs = (
-            tuple(run.result.items for run in listed) for listed in (self.first, self.second)
-        )
-        distinct = {*ours, *theirs}
-        if len({run.result.task for run in (*self.first, *self.second)}) > 1:
-            return ()
-        if len(distinct) == 1:
-            return ours[:1]
-        # Held-out questions: different for each seed, the same for both rows.
-        return ours if ours == theirs and len(distinct) == len(ours) else ()
+    def items(self) -> str:
+        """The digest of the items of all runs of both rows; empty if they differ."""
+        same = {(run.result.items, run.result.task) for run in (*self.first, *self.second)}
+        return same.pop()[0] if len(same) == 1 else ""
 
     def metric(self, name: str) -> Metric:
         return self.first[0].task.metric(name)
@@ -90,26 +82,13 @@ class _Pair:
         differences: Numbers = (first - second)[chosen]
         return differences
 
-    def tables(self, listed: Sequence[FinishedRun], metric: Metric) -> Column:
-        """The columns of every run of a row: (items, seeds, columns)."""
-        tables = [metric.table(run.items) for run in listed]  # (items, columns) each
-        if not self._is_joined:
-            return np.stack(tables, axis=1)
-        # Every seed has its own items, and zeros for the items of the others.
-        ends = np.cumsum([0, *map(len, tables)])
-        joined = np.zeros((ends[-1], len(tables), tables[0].shape[1]))
-        for seed, table in enumerate(tables):
-            joined[ends[seed] : ends[seed + 1], seed] = table
-        return joined
-
-    @property
-    def _is_joined(self) -> bool:
-        return len(self.items) > 1
-
     def _columns(self, listed: Sequence[FinishedRun], column: str) -> NDArray[Any]:
-        """(seeds, items); if every seed has its own items, these are concatenated: (1, items)."""
-        found = [run.items[column] for run in listed]
-        return np.concatenate(found)[None] if self._is_joined else np.stack(found)
+        return np.stack([run.items[column] for run in listed])  # (seeds, items)
+
+
+def _tables(listed: Sequence[FinishedRun], metric: Metric) -> Column:
+    """The columns of every run of a row: (items, seeds, columns)."""
+    return np.stack([metric.table(run.items) for run in listed], axis=1)
 
 
 def find_differences(
@@ -190,8 +169,8 @@ def _tested(pairs: Sequence[_Pair], metric: Metric) -> tuple[Column, Column, Col
         low, high = bootstrap_intervals(columns)
         return low, high, paired_permutations(columns)
     # (items, pairs, seeds, columns) each
-    first = np.stack([pair.tables(pair.first, metric) for pair in pairs], 1)
-    second = np.stack([pair.tables(pair.second, metric) for pair in pairs], 1)
+    first = np.stack([_tables(pair.first, metric) for pair in pairs], 1)
+    second = np.stack([_tables(pair.second, metric) for pair in pairs], 1)
     scores = (resampled_scores(side, metric.of_sums) for side in (first, second))
     low, high = percentile_interval(np.subtract(*scores))
     return low, high, swapped_p_values(first, second, metric.of_sums)

@@ -13,10 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from readlet.errors import bad_input, install_extra
-from readlet.evaluation.tasks import LABELS, task_named
 from readlet.experiments.differences import Difference
 from readlet.experiments.learning_curve import MOST_CURVES, drawn_curves
 from readlet.experiments.report import Cell, Report, ReportRow
+from readlet.experiments.spec import LABELS, task_named
 from readlet.experiments.store import is_ours
 from readlet.storage.files import write_text
 from readlet.storage.overwrite import check_file, check_folder, make_folder

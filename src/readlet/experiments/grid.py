@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -33,7 +32,6 @@ from readlet.text.pretrained import encoder_digest
 
 _SEPARATOR = " / "
 _BASELINE = "baseline"
-_MAX_RUNS = 10_000
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,6 @@ def expand(
     Data files are looked up in `folders`; `only` selects rows (the others are still checked and
     shown), `seeds` changes their number, and `changes` (section.field=value) apply to every run.
     """
-    _refuse_too_many(table, seeds)
     numbers = _seeds(table, seeds)
     rows = list(_rows(table))
     names = [row.name for row in rows]
@@ -162,17 +159,6 @@ def _check_parts(table: Table, rows: Sequence[Row], base: Recipe) -> None:
 
 def _row_label(table: Table, row: Row) -> str:
     return f"{table.label}, row {row.name!r}"
-
-
-def _refuse_too_many(table: Table, wanted: int | None) -> None:
-    """Every run is a training, so that more would never end; listing them all takes minutes."""
-    listed = table.seeds if isinstance(table.seeds, int) else len(table.seeds)
-    seeds = listed if wanted is None else wanted
-    sizes = [len(choices) for choices in table.axes.values()]
-    rows = math.prod(sizes) if table.combine == "all" else 1 + sum(sizes)
-    if rows * seeds > _MAX_RUNS:
-        fault = f"{rows:,} rows with {seeds:,} seeds are more than {_MAX_RUNS:,} runs"
-        raise bad_input(table.label, "", fault, "leave out choices or seeds")
 
 
 def _seeds(table: Table, wanted: int | None) -> list[int]:

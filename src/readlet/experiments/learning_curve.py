@@ -24,7 +24,7 @@ class LossPoint:
 
 @dataclass(frozen=True)
 class ScorePoint:
-    """An evaluation on dev: scores by metric, in percent. Older logs have no seconds."""
+    """An evaluation on dev: scores by metric, in percent."""
 
     epoch: float
     seconds: float | None

@@ -183,22 +183,10 @@ def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) ->
     unknown = [metric for metric in grid.table.metrics if metric not in metrics]
     if unknown:
         remarks.append(f"No run has {', '.join(unknown)}: the data has no such {noun}.")
-    untested = [pair for pair in grid.comparisons if not (runs[pair[0]] and runs[pair[1]])]
-    if untested:
-        remarks.append(
-            f"{len(untested)} of {len(grid.comparisons)} comparisons lack a finished run, the "
-            f"first: {untested[0][0]} against {untested[0][1]}."
-        )
     if len(asked) > 1:
         remarks.append(
-            f"Not all runs were scored on the same {noun}: the test over {noun} pools those of the "
-            f"seeds if every seed has its own, and leaves out rows with different {noun}."
-        )
-    files = {grid.of_row(name)[0].recipe.data.dev for name, listed in runs.items() if listed}
-    if len(asked) == 1 and len(files) > 1:
-        remarks.append(
-            f"Rows have different dev files with the same ids: the test over {noun} pairs {noun} "
-            "by id."
+            f"Not all runs were scored on the same {noun}: the test over {noun} leaves out rows "
+            f"with different {noun}."
         )
     if len(_code(runs)) > 1:
         remarks.append(

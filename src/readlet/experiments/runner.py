@@ -7,14 +7,14 @@ finished run is never repeated, and an interrupted one resumes at its last check
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from readlet.errors import CannotResumeError, ReadletError
+from readlet.errors import ReadletError
 from readlet.experiments.grid import Grid, Run, run_key, source_digests
 from readlet.experiments.learning_curve import read_log
 from readlet.experiments.store import (
@@ -40,15 +40,11 @@ from readlet.storage.sections import AffectsCompilation
 if TYPE_CHECKING:
     from readlet.training.train import Trained, Watch
 
-Notify = Callable[[str], None]
-
 
 class Watcher(Protocol):
     """Callbacks for the progress of a grid."""
 
     def found(self, run: Run, finished: FinishedRun) -> None: ...
-
-    def set_aside(self, run: Run, error: DamagedRunError, place: Path) -> None: ...
 
     def begun(self, run: Run) -> None: ...
 
@@ -59,8 +55,6 @@ class Watcher(Protocol):
     def failed(self, run: Run, error: ReadletError) -> None: ...
 
     def skipped(self, run: Run) -> None: ...
-
-    def notified(self, text: str) -> None: ...
 
 
 class Runner:
@@ -77,29 +71,22 @@ class Runner:
         self._programs: Any = None
         self._processes = make_accelerator()
 
-    def make(self, run: Run, watch: "Watch", notify: Notify) -> FinishedRun | None:
+    def make(self, run: Run, watch: "Watch") -> FinishedRun | None:
         """Train or resume a run and store its results; None if another process is training it."""
         folder = RunFolder(self._out / run.key)
         with folder.claimed() if self._processes.is_main_process else nullcontext(True) as free:
             if not self._agreed(free):
                 return None
             finished = folder.read()  # another process may have finished it in the meantime
-            return finished or self._make(run, folder, watch, notify)
+            return finished or self._make(run, folder, watch)
 
-    def _make(self, run: Run, folder: RunFolder, watch: "Watch", notify: Notify) -> FinishedRun:
+    def _make(self, run: Run, folder: RunFolder, watch: "Watch") -> FinishedRun:
         recipe = _shared_by(run, self._processes.num_processes)
         self._forget_other_programs(run.recipe)
         _refuse_changed_data(run)
         resume = folder.is_begun
         self.in_main(lambda: _prepare_work(folder, recipe, resume=resume))
-        try:
-            trained = self._train(folder, recipe, watch, resume=resume)
-        except CannotResumeError as error:
-            self._processes.wait_for_everyone()  # no process may still read what is moved now
-            fault = str(error)
-            self.in_main(lambda: notify(f"{fault}; set aside as {folder.set_work_aside().name}"))
-            self.in_main(lambda: _prepare_work(folder, recipe, resume=False))
-            trained = self._train(folder, recipe, watch, resume=False)
+        trained = self._train(folder, recipe, watch, resume=resume)
         _refuse_changed_data(run)
         self.in_main(
             lambda: finish(folder, run, trained, _machine(), keep_reader=self._keep_readers)
@@ -156,14 +143,13 @@ def run_grid(
     """
     seeds = len({run.seed for run in grid.runs})
     runner = Runner(out, keep_readers=keep_readers, data_sets=max(4, min(seeds, 10)))
-    runner.in_main(lambda: take_folder(out, grid))
-    runner.in_main(lambda: set_damaged_aside(grid, out, watcher))
-    done = find_finished(grid, out).runs
+    runner.in_main(lambda: _take(out, grid))
+    done, damaged = find_finished(grid, out)
+    if damaged:
+        raise ReadletError(damaged[0])
     for run in grid.runs:
         if run.key in done:
             watcher.found(run, done[run.key])
-    if keep_readers:
-        report_missing_readers(grid, done, watcher.notified)
     failures: list[str] = []
     left = [run for run in grid.runs if run.key not in done]
     for _ in range(2):  # runs of other processes may be finished or abandoned by the second pass
@@ -171,7 +157,7 @@ def run_grid(
         for run in left:
             watcher.begun(run)
             try:
-                finished = runner.make(run, partial(watcher.evaluated, run), watcher.notified)
+                finished = runner.make(run, partial(watcher.evaluated, run))
             except ReadletError as error:
                 failures.append(f"{run.label}: {error}")
                 watcher.failed(run, error)
@@ -183,16 +169,11 @@ def run_grid(
                 done[run.key] = finished
                 watcher.finished(run, finished)
         left = elsewhere
-    refuse_failures(grid, failures)
-    return done
-
-
-def refuse_failures(grid: Grid, failures: Sequence[str]) -> None:
-    """An error if there are any."""
     if failures:
         raise ReadletError(
             f"{len(failures)} of {len(grid.runs)} runs failed; the first: {failures[0]}"
         )
+    return done
 
 
 def finish(
@@ -226,7 +207,7 @@ def finish(
         steps=model.metrics["steps"],
         parameters=model.scorer.parameters,
         machine=machine,
-        versions=versions() | {"code": " and ".join(folder.codes() or [versions()["code"]])},
+        versions=versions(),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         items=hashlib.sha256(json.dumps(list(scored.ids)).encode()).hexdigest()[:16],
         sources=dict(source_digests(run.recipe)),
@@ -238,33 +219,11 @@ def finish(
     shutil.rmtree(folder.work, ignore_errors=True)
 
 
-def take_folder(out: Path, grid: Grid) -> None:
-    """Check that the folder may be written, and make it."""
+def _take(out: Path, grid: Grid) -> None:
     from readlet.training.run_folder import inputs_of
 
     check_runs(out, [path for run in grid.runs for path in inputs_of(run.recipe)])
     make_folder(out)
-
-
-def report_missing_readers(grid: Grid, done: dict[str, FinishedRun], notify: Notify) -> None:
-    """Name the runs that were finished without keeping their readers."""
-    runs = [r for r in grid.runs if r.key in done and not (done[r.key].path / READER).is_dir()]
-    if runs:
-        named = ", ".join(f"{run.label} ({done[run.key].path})" for run in runs)
-        remedy = "remove these folders and run the same command to train them again"
-        notify(f"finished without --keep-readers, so no reader was kept: {named}; {remedy}")
-
-
-def set_damaged_aside(grid: Grid, out: Path, watcher: Watcher) -> None:
-    """Move damaged runs out of the way, and remove leftovers of finished runs."""
-    for run in grid.runs:
-        folder = RunFolder(out / run.key)
-        try:
-            folder.read()
-        except DamagedRunError as error:
-            watcher.set_aside(run, error, folder.set_aside())
-        else:
-            folder.tidy()
 
 
 def find_finished(grid: Grid, out: Path) -> StoredRuns:
@@ -279,16 +238,6 @@ def find_finished(grid: Grid, out: Path) -> StoredRuns:
         if finished is not None:
             found.runs[run.key] = finished
     return found
-
-
-def seconds_left(grid: Grid, out: Path, done: dict[str, FinishedRun]) -> float | None:
-    """Estimated from the mean time of an epoch; None if no run is finished."""
-    epochs = {run.key: float(run.recipe.training.epochs) for run in grid.runs}
-    finished = sum(epochs[key] for key in done)
-    if not finished:
-        return None
-    left = sum(n - RunFolder(out / key).progress() for key, n in epochs.items() if key not in done)
-    return left * sum(run.result.seconds for run in done.values()) / finished
 
 
 def _programs(recipe: Recipe) -> Any:
@@ -307,7 +256,7 @@ def _shared_by(run: Run, processes: int) -> Recipe:
 
 
 def _prepare_work(folder: RunFolder, recipe: Recipe, *, resume: bool) -> None:
-    folder.record_version()
+    folder.work.mkdir(parents=True, exist_ok=True)
     if resume:  # the key is the same, but the files may have moved
         with atomic_text(folder.work / "recipe.json") as stream:
             stream.write(recipe.model_dump_json(indent=1))

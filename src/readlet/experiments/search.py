@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from readlet.console import say
 from readlet.errors import FailedTrainingError, ReadletError, bad_input, install_extra
 from readlet.experiments.grid import Grid, Run, resolve_files, run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.spec import Range, Search
-from readlet.experiments.store import LOCKS, DamagedRunError, RunFolder, check_runs
+from readlet.experiments.store import LOCKS, RunFolder, check_runs
 from readlet.models.recipe_files import changed_values, parse_recipe, recipe_toml
 from readlet.recipe.recipe import Recipe
 from readlet.storage.files import atomic_text, locked
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 SEARCH, BEST, JOURNAL = "search", "best.toml", "search.journal"
 _STARTUP_TRIALS = 4  # trials without pruning: a median of fewer means little
 _STEPS_PER_EPOCH = 1000  # Optuna counts whole steps
-_MAX_REFUSED_IN_A_ROW = 20  # invalid recipes in a row before the search gives up
-_REFUSED = "refused"  # user attribute of a trial with an invalid recipe
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,6 @@ def _run_trials(
 ) -> None:
     optuna = _optuna()
     runner = Runner(out)
-    refused = 0  # in a row
     while (done := len(_done(study))) < total:
         trial = study.ask()
         for name, listed in settings.ranges.items():
@@ -113,16 +109,9 @@ def _run_trials(
             recipe = _changed(grid, values)
         except ReadletError as error:  # values that cannot be combined
             # Not as failed: Optuna would ignore it, and propose similar values again and again.
-            trial.set_user_attr(_REFUSED, True)
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
             report(TrialReport(done + 1, total, values, f"invalid recipe ({error})"))
-            refused += 1
-            if refused == _MAX_REFUSED_IN_A_ROW:
-                fault = f"{refused} proposals in a row were invalid recipes"
-                remedy = "choose ranges whose values can be combined"
-                raise bad_input(grid.table.label, "search.ranges", fault, remedy) from None
             continue
-        refused = 0
         report(TrialReport(done + 1, total, values))
         try:
             score = _run_trial(
@@ -145,11 +134,6 @@ def _run_trial(
 ) -> float:
     optuna = _optuna()
     run = Run(f"trial {trial.number}", recipe.training.seed, recipe, run_key(recipe))
-    folder = RunFolder(out / run.key)
-    try:
-        folder.read()
-    except DamagedRunError as error:
-        say(f"{error}; the folder is now {folder.set_aside().name}")
 
     def watch(epoch: float, scores: dict[str, float]) -> None:
         trial.report(_score(scores, settings), round(epoch * _STEPS_PER_EPOCH))
@@ -157,9 +141,9 @@ def _run_trial(
             raise optuna.TrialPruned
 
     try:
-        finished = runner.make(run, watch, say)
+        finished = runner.make(run, watch)
     except (optuna.TrialPruned, FailedTrainingError):
-        shutil.rmtree(folder.work, ignore_errors=True)
+        shutil.rmtree(RunFolder(out / run.key).work, ignore_errors=True)
         raise
     assert finished is not None  # no other process trains here: the search holds the lock
     return _score(finished.result.scores, settings)
@@ -200,10 +184,9 @@ def _open_study(out: Path, name: str, settings: Search) -> "Study":
 
 
 def _done(study: "Study") -> list[Any]:
-    """Trials that were trained, completely or until they were pruned."""
+    """Trials that were completed, stopped early, or had an invalid recipe."""
     states = _optuna().trial.TrialState
-    done = study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
-    return [trial for trial in done if _REFUSED not in trial.user_attrs]
+    return study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
 
 
 def _study_name(grid: Grid, base: Recipe) -> str:

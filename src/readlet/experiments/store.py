@@ -9,12 +9,10 @@ KEY/work/                checkpoints, until the run is finished
 
 import hashlib
 import json
-import os
 import platform
 import re
-import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -23,11 +21,11 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError
 from readlet.evaluation.task import Items, Task
-from readlet.evaluation.tasks import task_named
 from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
-from readlet.storage.files import atomic_text, locked, text_chunks
+from readlet.experiments.spec import task_named
+from readlet.storage.files import locked, text_chunks
 from readlet.storage.overwrite import check_folder, others
 
 FORMAT = 2
@@ -38,7 +36,7 @@ RESULT, SCORES, ANSWERS, LOG = (
     "log.jsonl",
 )
 FILES = (SCORES, ANSWERS, LOG)
-WORK, READER, VERSIONS, LOCKS = "work", "reader", "versions.json", ".locks"
+WORK, READER, LOCKS = "work", "reader", ".locks"
 RESUME_HINT = "run the same command to resume"
 _KEY = re.compile(r"[0-9a-f]{16}")
 
@@ -130,36 +128,29 @@ class RunFolder:
     def is_finished(self) -> bool:
         return (self.path / RESULT).exists()
 
-    def progress(self) -> float:
-        """Number of epochs done, from the log of an unfinished run."""
-        try:
-            records = read_log(self.work / LOG)
-        except ReadletError:  # no log yet
-            return 0.0
-        return float(records[-1]["epoch"]) if records else 0.0
-
     def read(self) -> "FinishedRun | None":
         """The finished run; None if it is not finished; raises `DamagedRunError` if damaged."""
         result = self._result()
         if result is None:
             return None
-        with self._disk_errors():
+        try:
             found = self.digests()
+        except FileNotFoundError as error:
+            raise self._damage(str(error)) from None
         changed = [name for name in FILES if found[name] != result.files.get(name)]
         if changed:
             raise self._damage(f"{', '.join(changed)} changed")
         return FinishedRun(self.path, result)
 
     def _result(self) -> Result | None:
-        with self._disk_errors():
-            # Checked before the result: a run that ends now writes the result before removing work.
-            has_work = self.work.exists()
-            text = (self.path / RESULT).read_bytes() if self.is_finished else None
-        if text is None:
-            self._refuse_leftovers(has_work=has_work)
+        # Checked before the result: a run that ends now writes the result before removing work.
+        has_work = self.work.exists()
+        if not self.is_finished:
+            if not has_work and any((self.path / name).exists() for name in FILES):
+                raise self._damage(f"{RESULT} is missing")
             return None
         try:
-            values = json.loads(text)
+            values = json.loads((self.path / RESULT).read_bytes())
             is_other = isinstance(values, dict) and values.get("format") != FORMAT
             result = None if is_other else Result.model_validate(values)
         except (ValueError, RecursionError) as error:
@@ -176,61 +167,13 @@ class RunFolder:
         """Digests of the files other than the result."""
         return {name: _digest(self.path / name) for name in FILES}
 
-    def _refuse_leftovers(self, *, has_work: bool) -> None:
-        """A folder that is neither finished, nor begun, nor empty is damaged."""
-        if not self.path.is_dir() and os.path.lexists(self.path):
-            raise self._damage("not a folder")
-        if not has_work and any((self.path / name).exists() for name in FILES):
-            raise self._damage(f"{RESULT} is missing")
-
     def _damage(self, what: str) -> DamagedRunError:
-        remedy = "run the command that made it to make it again"
+        remedy = "remove this folder and run the command that made it again"
         return DamagedRunError(f"{self.path}: is damaged ({what}); {remedy}")
-
-    @contextmanager
-    def _disk_errors(self) -> Iterator[None]:
-        """A missing file is damage; a file that cannot be read may still be intact."""
-        try:
-            yield
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-            raise self._damage(str(error)) from None
-        except OSError as error:
-            fault = f"cannot be read ({error.strerror})"
-            remedy = "check its permissions and the disk, and try again"
-            raise bad_input(error.filename or self.path, "", fault, remedy) from None
-
-    def set_aside(self) -> Path:
-        """Move a damaged folder out of the way; nothing is deleted."""
-        return _moved(self.path)
-
-    def set_work_aside(self) -> Path:
-        """Move the checkpoints of an interrupted run out of the way."""
-        return _moved(self.work)
-
-    def tidy(self) -> None:
-        """Remove the checkpoints of a finished run, left if the process was killed at the end."""
-        if self.is_finished:
-            shutil.rmtree(self.work, ignore_errors=True)
 
     def claimed(self) -> AbstractContextManager[bool]:
         """A lock on the run: True if this process has it, False if another one does."""
         return locked(self.path.parent / LOCKS / self.path.name)
-
-    def record_version(self) -> None:
-        """Record the current code version: an interrupted run may be resumed by another one."""
-        self.work.mkdir(parents=True, exist_ok=True)
-        codes = self.codes()
-        if versions()["code"] not in codes:
-            with atomic_text(self.work / VERSIONS) as stream:
-                json.dump([*codes, versions()["code"]], stream)
-
-    def codes(self) -> list[str]:
-        """The code versions that have trained this run so far."""
-        try:
-            found = json.loads((self.work / VERSIONS).read_text("utf-8"))
-        except (OSError, ValueError):
-            return []
-        return [str(code) for code in found] if isinstance(found, list) else []
 
 
 @dataclass(frozen=True)
@@ -269,10 +212,3 @@ class FinishedRun:
 def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _moved(path: Path) -> Path:
-    number = 0
-    while (place := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    return path.rename(place)

@@ -1,5 +1,6 @@
 """A trained model's folder to that of an ONNX model with its scores: one that needs no torch."""
 
+import logging
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,6 @@ from readlet.data import read_examples, read_questions
 from readlet.data.datasets import input_path, read_labelled
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.task import Task
-from readlet.export.int8 import round_to_int8
 from readlet.export.tracing import Network, network_of, require_onnx, trace
 from readlet.inference.classifier import Classifier
 from readlet.inference.evaluate_questions import predict
@@ -71,7 +71,8 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
         require_onnx(name)
         network = network_of(model.scorer)
         if network is None:
-            raise bad_input(name, "", f"a model of kind {model.kind!r} cannot be exported", _KINDS)
+            kind = model.recipe.model.kind
+            raise bad_input(name, "", f"a model of kind {kind!r} cannot be exported", _KINDS)
         items = _items(model, dev) if dev else []
         with tempfile.TemporaryDirectory() as folder:
             traced, difference = _traced(model, network, name, Path(folder))
@@ -131,9 +132,14 @@ def _with_onnx(
     model: TrainedModel, network: Network, path: Path, precision: Precision
 ) -> TrainedModel:
     onnx, scorer = OnnxModel.load(path), model.scorer
-    exported = Exported(onnx.digest, scorer.parameters, precision, tuple(scorer.facts()))
-    kind = OnnxSpanScorer if isinstance(model, Reader) else OnnxClassScorer
-    made: OnnxScorer = kind(onnx, network.inputs, exported)
+    can_abstain = network.inputs.null
+    facts = tuple(scorer.facts())
+    exported = Exported(onnx.digest, scorer.parameters, precision, can_abstain, facts)
+    made: OnnxScorer
+    if isinstance(model, Reader):
+        made = OnnxSpanScorer(onnx, network.inputs, exported, model.scorer.max_answer)
+    else:
+        made = OnnxClassScorer(onnx, network.inputs, exported)
     return replace(model, scorer=made)
 
 
@@ -215,3 +221,36 @@ def _difference(expected: Sequence[Any], found: Sequence[Any]) -> float:
         return float("inf")
     pairs = zip(expected, found, strict=True)
     return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
+
+
+def round_to_int8(source: Path, target: Path) -> None:
+    """Write the model with the weights of its matrix products in eight bits.
+
+    What is multiplied with them is rounded while it runs, so no data is needed for it. Word
+    vectors and convolutions stay as they are.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    logging.disable(logging.WARNING)  # advice on how to prepare models of other makers
+    try:
+        quantize_dynamic(
+            source,
+            target,
+            op_types_to_quantize=["MatMul"],
+            nodes_to_exclude=_with_vectors(source),
+            per_channel=True,
+            # With 8 bits, sums of two products overflow on processors without VNNI.
+            reduce_range=True,
+            weight_type=QuantType.QInt8,
+        )
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _with_vectors(source: Path) -> list[str]:
+    """Names of products with a vector: onnxruntime has none of them in int8."""
+    import onnx
+
+    graph = onnx.load(source).graph
+    vectors = {weight.name for weight in graph.initializer if len(weight.dims) < 2}
+    return [node.name for node in graph.node if vectors.intersection(node.input)]

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.evaluation.calibration_error import expected_calibration_error
-from readlet.evaluation.no_answer import best_thresholds
-from readlet.evaluation.squad import exact_match, score_questions
+from readlet.evaluation.squad import best_thresholds, exact_match, score_questions
 from readlet.inference.calibration import (
     UNCALIBRATED,
     Calibration,

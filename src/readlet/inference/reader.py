@@ -49,7 +49,7 @@ class Reader(TrainedModel, Answerer):
 
     @property
     def task(self) -> "Task":
-        from readlet.evaluation.tasks import SPANS
+        from readlet.evaluation.squad import SPANS
 
         return SPANS
 

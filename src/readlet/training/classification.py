@@ -28,9 +28,8 @@ from readlet.models.family import ClassFamily, Floats, TrainableClassScorer
 from readlet.nn.normsoftmax.loss import warn_of_bound
 from readlet.recipe.recipe import Recipe
 from readlet.text.labels import Labels, class_balance, class_numbers
-from readlet.training.objective import Fitted
+from readlet.training.objective import Fitted, copy_weights
 from readlet.training.training_data import Part, TrainingData
-from readlet.training.warm_start import copy_weights
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class ClassEvaluator:
 
     @property
     def task(self) -> Task:
-        return task_of_labels(self.labels, self.recipe.data.chosen_metrics)
+        return task_of_labels(self.labels, self.recipe)
 
     def __call__(self) -> Scores:
         predictions = self._predicted(self._scores(), self.calibration)
@@ -76,7 +75,7 @@ class ClassEvaluator:
     def model(
         self, recipe: Any, calibration: ClassCalibration, metrics: dict[str, Any], notice: str
     ) -> Classifier:
-        return Classifier(self.scorer, recipe.model_dump(mode="json"), calibration, metrics, notice)
+        return Classifier(self.scorer, recipe, calibration, metrics, notice)
 
     def _scores(self) -> Floats:
         return scores_in_order(self.scorer, self.dev.rows, self.batch_size)  # (texts, outputs)

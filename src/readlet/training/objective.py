@@ -1,13 +1,14 @@
 """What training needs to know of a task: how a model is built, evaluated, calibrated and made."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from pydantic import BaseModel
 from torch import nn
 
 from readlet.engine.weight_selection import Scores
+from readlet.errors import bad_input
 from readlet.evaluation.task import Task
 from readlet.inference.trained_model import TrainedModel
 from readlet.models.family import TrainableScorer
@@ -65,3 +66,17 @@ class Objective(Protocol):
     def learner(self, data: TrainingData, scorer: Any, device: torch.device) -> nn.Module: ...
 
     def evaluator(self, data: TrainingData, scorer: Any, batch_size: int) -> TaskEvaluator: ...
+
+
+def copy_weights(start: TrainedModel, scorer: TrainableScorer, *, strict: bool = True) -> None:
+    """Copy the weights of the start; `strict`: it must have the same parameters."""
+    before = module_of(start).state_dict()
+    loaded = scorer.module.load_state_dict(before, strict=False)
+    other = [*loaded.missing_keys, *loaded.unexpected_keys]
+    if other and strict:
+        fault = f"that reader has other parameters ({other[0]})"
+        raise bad_input(start.name, "training.start", fault, "give another reader")
+
+
+def module_of(start: TrainedModel) -> nn.Module:
+    return cast(TrainableScorer, start.scorer).module

@@ -8,12 +8,11 @@ import torch
 from torch import nn
 
 from readlet.console import say
-from readlet.engine.precision import MixedPrecision
+from readlet.engine.optimiser import MixedPrecision
 from readlet.engine.processes import is_main_process
 from readlet.engine.weight_selection import Scores
-from readlet.evaluation.no_answer import no_answer_area
+from readlet.evaluation.squad import SPANS, no_answer_area
 from readlet.evaluation.task import Task
-from readlet.evaluation.tasks import SPANS
 from readlet.inference.calibration import UNCALIBRATED, Calibration
 from readlet.inference.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
 from readlet.inference.inputs import AnswerOptions, languages_of
@@ -25,10 +24,9 @@ from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.recipe.recipe import Recipe, SpanTraining
 from readlet.text.rows import LONG_QUESTION
 from readlet.training.distillation import ask_teachers, count_untaught, remembered
-from readlet.training.objective import Fitted
+from readlet.training.objective import Fitted, copy_weights
 from readlet.training.run_folder import digest_of_reader
 from readlet.training.training_data import Part, TrainingData
-from readlet.training.warm_start import copy_weights, keeps_no_answer
 from readlet.types import Prediction
 
 _TRACKED = 32  # rows: all attention scores of every head are in memory at once
@@ -99,8 +97,7 @@ class SpanEvaluator:
     ) -> Reader:
         if "start" in metrics:
             metrics = metrics | {"keeps_refusals": self.keeps_no_answer}
-        values = recipe.model_dump(mode="json")
-        return Reader(self.scorer, values, calibration, metrics, notice, languages=self.languages)
+        return Reader(self.scorer, recipe, calibration, metrics, notice, languages=self.languages)
 
 
 @dataclass
@@ -195,7 +192,9 @@ class SpanObjective:
             data.dev,
             self.recipe.training.track_softmax,
             UNCALIBRATED if start is None else start.calibration,
-            keeps_no_answer=start is not None and keeps_no_answer(self.recipe, start),
+            keeps_no_answer=start is not None
+            and start.scorer.can_abstain
+            and not self.recipe.data.calibration,
             languages=_languages(data, start),
         )
 

@@ -1,49 +1,62 @@
-"""The objective of each task: what a recipe's kind of model is trained for.
+"""From a recipe to a trained reader or classifier: what `readlet train` calls.
 
-From a recipe to a trained reader or classifier: what `readlet train` calls.
+As a program it encodes the data of the recipe on its standard input into the cache.
 """
 
 import json
+import subprocess
+import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
+from torch import Tensor, nn
 
 from readlet.console import say
 from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
-from readlet.engine.precision import check_precision
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
 from readlet.engine.weight_selection import Evaluator, Scores
-from readlet.errors import FailedTrainingError, memory_reported
-from readlet.evaluation.task import Task
+from readlet.errors import FailedTrainingError, bad_input, memory_reported
+from readlet.evaluation.significance import difference_p
+from readlet.evaluation.task import Scored, Task
 from readlet.inference.classifier import Classifier
 from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel, default_batch_size
 from readlet.models.family import ClassFamily, SpanFamily, TrainableFamily, TrainableScorer
-from readlet.models.kinds import trainable_family
-from readlet.models.recipe_files import recipe_of
-from readlet.processes import memory_bytes
-from readlet.recipe.recipe import Recipe, fields_without_effect
+from readlet.models.kinds import kind_named, trainable_family
+from readlet.processes import own_command
+from readlet.recipe.recipe import (
+    Recipe,
+    RecipeField,
+    changed_fields,
+    fields_with,
+    fields_without_effect,
+)
 from readlet.storage.files import atomic_text
+from readlet.storage.sections import (
+    OnlyInTraining,
+    PartOfNetwork,
+    SourceEncoder,
+    SourceFile,
+    SourceReader,
+)
 from readlet.training.classification import ClassObjective
-from readlet.training.objective import Objective, TaskEvaluator
+from readlet.training.objective import Objective, TaskEvaluator, module_of
 from readlet.training.question_answering import SpanObjective
 from readlet.training.run_folder import NOTES, check_data, check_run_folder, claimed_folder
 from readlet.training.training_data import (
     RecentData,
     TrainingData,
     data_files,
-    encoding_in_background,
     prepare,
     read_split,
 )
-from readlet.training.warm_start import load_start, mix_in, scores_before, weights_of
 
 
 def objective_of(recipe: Recipe, start: TrainedModel | None) -> Objective:
@@ -106,7 +119,6 @@ def train(
     device = accelerator.device
     objective = objective_of(recipe, start)
     objective.load_teachers()
-    check_precision(settings.precision, device)
     _warn_of_seen_fold(recipe, start)
     with (
         claimed_folder(recipe, folder, accelerator, resume=resume),
@@ -129,8 +141,6 @@ def train(
         learner = objective.learner(data, scorer, device)
         rows = data.train.rows
         size = _rows_per_batch(settings.batch_size, len(rows), accelerator.num_processes)
-        if device.type == "cpu":
-            _refuse_larger_than_memory(size, family.least_bytes(recipe, rows.longest))
         batches = scorer.batches(rows, size, seed=settings.seed)
         evaluator = objective.evaluator(data, scorer, default_batch_size(device.type))
         loop = TrainingLoop(
@@ -182,18 +192,6 @@ def _rows_per_batch(wanted: int, rows: int, processes: int) -> int:
     return min(wanted, -(-rows // processes)) * processes
 
 
-def _refuse_larger_than_memory(rows: int, bytes_of_row: int) -> None:
-    """Refuse what cannot work. Linux would grant the memory, and kill the process when it is used.
-
-    A GPU has no such promises: there the allocation itself fails.
-    """
-    has, least = memory_bytes(), rows * bytes_of_row
-    if has is not None and least > has:
-        fault = f"a batch of {rows:,} rows takes {least >> 30:,} GiB or more"
-        remedy = f"this machine has {has >> 30:,}; lower training.batch_size"
-        raise FailedTrainingError(f"{fault}; {remedy}")
-
-
 def _watched(evaluator: TaskEvaluator, watch: Watch | None) -> Evaluator:
     def evaluate(epoch: float) -> Scores:
         scores = evaluator()
@@ -233,7 +231,7 @@ def _finish(
         metrics["start"] = scores_before(start, evaluator, data, scored)
         # Its encoder and its licence belong to its weights.
         family = trainable_family(recipe.model.kind)
-        recipe, notice = family.with_encoder_of(recipe, recipe_of(start.recipe)), start.notice
+        recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
     model = evaluator.model(recipe, fitted.calibration, metrics, notice)
     return Trained(model, examples, fitted.predictions, task)
 
@@ -243,8 +241,7 @@ def _warn_of_seen_fold(recipe: Recipe, start: TrainedModel | None) -> None:
     own = (recipe.data.folds, recipe.data.fold)
     if start is None or not recipe.data.folds:
         return
-    before = recipe_of(start.recipe).data
-    if (before.folds, before.fold) != own:
+    if (start.recipe.data.folds, start.recipe.data.fold) != own:
         fault = f"the start reader was not trained without part {recipe.data.fold}"
         warnings.warn(f"data.fold: {fault}, so the new one knows it", stacklevel=2)
 
@@ -263,3 +260,119 @@ def _report_notes(
         json.dump(notes, stream, ensure_ascii=False, indent=1)
     for reason, ids in notes.items():
         say(f"{len(ids):,} × {reason}")
+
+
+# --- the model that training starts from ----------------------------------------------------------
+
+
+def load_start(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
+    """The model that training starts from, and the recipe with its network.
+
+    Fields of the network that the recipe does not set are those of the start; a field that is set
+    must have the same value.
+    """
+    name = recipe.training.start
+    if not name:
+        return None, recipe
+    is_reader = kind_named(recipe.model.kind).task == "spans"
+    load = Reader.load if is_reader else Classifier.load
+    start: TrainedModel = load(name, device="cpu")  # training moves it
+    recipe = _with_network_of(start.recipe, recipe)
+    refuse_other_network(start.recipe, recipe)
+    if not hasattr(start.scorer, "module"):
+        fault = "that reader cannot be trained"
+        raise bad_input(recipe.training.start, "training.start", fault, "give another reader")
+    return start, recipe
+
+
+def _with_network_of(start: Recipe, recipe: Recipe) -> Recipe:
+    if start.model.kind != recipe.model.kind:
+        return recipe
+    for field in _network(recipe):
+        section = getattr(recipe, field.section)
+        if field.name not in section.model_fields_set:
+            taken = {field.name: getattr(getattr(start, field.section), field.name)}
+            recipe = recipe.model_copy(update={field.section: section.model_copy(update=taken)})
+    return recipe
+
+
+def _network(recipe: Recipe) -> list[RecipeField]:
+    """The fields that define the network of a reader, not how it is trained."""
+    # Files of initial weights have no effect: those of the start reader are used.
+    others = fields_with(recipe, OnlyInTraining, SourceFile, SourceReader, SourceEncoder)
+    return [field for field in fields_with(recipe, PartOfNetwork) if field not in others]
+
+
+def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
+    """Raise an error if the recipe defines another network than that of the start reader."""
+    network = {field.path for field in _network(recipe)}
+    changed = changed_fields(start.model_dump(mode="json"), recipe)
+    other = [field for field in changed if field in network]
+    if other:
+        fault = f"that reader has another {', '.join(other)}"
+        remedy = "set the same values in the recipe"
+        raise bad_input(recipe.training.start, "training.start", fault, remedy)
+
+
+def weights_of(start: TrainedModel, scorer: TrainableScorer) -> dict[str, Tensor]:
+    """The initial weights that come from the start."""
+    known = module_of(start).state_dict().keys()
+    named = scorer.module.named_parameters()
+    return {name: weight.detach().clone() for name, weight in named if name in known}
+
+
+@torch.no_grad()
+def mix_in(module: nn.Module, before: dict[str, Tensor], share: float) -> None:
+    """Interpolate between the weights before and after fine-tuning (Wortsman et al. 2022, WiSE-FT).
+
+    `share` is the weight of those before: less is learned, but less is forgotten.
+    """
+    after = dict(module.named_parameters())
+    for name, weight in before.items():
+        after[name].lerp_(weight.to(after[name].device), share)
+
+
+def scores_before(
+    start: TrainedModel, evaluator: TaskEvaluator, data: TrainingData, after: Scored
+) -> dict[str, float]:
+    """The scores of the start on dev, and the p-value of the difference to them.
+
+    It is calibrated on the same items.
+    """
+    start.scorer.move_to(str(make_accelerator().device))
+    task, same = evaluator.task, evaluator.of_start(start)
+    before = task.score(data.dev.examples, same.fitted(data.held_out).predictions)
+    start.scorer.move_to("cpu")
+    p = difference_p(task.metric(task.decisive), after.items, before.items)
+    return {name: before.summary[name] for name in task.headline} | {f"{task.decisive}_p": p}
+
+
+@contextmanager
+def encoding_in_background(recipe: Recipe) -> Iterator[None]:
+    """Another process encodes the data into the cache; wait for it at the end.
+
+    On a GPU this one compiles meanwhile: both take half a minute of one core. If the
+    helper fails, `prepare` does the work itself and reports the error.
+    """
+    command, null = own_command("readlet.training.train"), subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=null, stderr=null) as helper:
+        try:
+            with suppress(BrokenPipeError):  # it has died already
+                helper.stdin.write(recipe.model_dump_json().encode())  # type: ignore[union-attr]
+                helper.stdin.close()  # type: ignore[union-attr]
+            yield
+        except BaseException:
+            helper.kill()
+            raise
+
+
+def _main() -> None:
+    """Encode the data of the recipe on standard input."""
+    from readlet.models.recipe_files import parse_recipe
+
+    start, recipe = load_start(parse_recipe(json.load(sys.stdin), "standard input"))
+    prepare(recipe, start)
+
+
+if __name__ == "__main__":
+    _main()

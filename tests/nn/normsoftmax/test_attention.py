@@ -214,49 +214,6 @@ def test_padding_changes_nothing(count: int) -> None:
         assert not one[:, :, :50].any()
 
 
-@pytest.mark.parametrize("gamma", [math.inf, 0.5])
-def test_two_keys_of_one_feature(gamma: float) -> None:
-    query, key, value = (torch.randn(1, 2, 9, 1, dtype=torch.float64) for _ in range(3))
-    inputs: Tensors = (query, key[:, :, :2], value[:, :, :2])
-    got = with_gradients(norm_attention, inputs, None, gamma=gamma)
-    wanted = with_gradients(materialised_norm_attention, inputs, None, gamma=gamma)
-    torch.testing.assert_close(got, wanted, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("of_key", [torch.float32, torch.bfloat16])
-def test_autocast(of_key: torch.dtype) -> None:
-    query, key, value = (t.requires_grad_() for t in tensors(torch.float32))
-    with torch.autocast("cpu", torch.bfloat16):
-        out = norm_attention(query, key.to(of_key), value)
-    assert out.dtype == torch.bfloat16
-    out.float().square().sum().backward()
-    for leaf in (query, key, value):
-        assert leaf.grad is not None
-        assert leaf.grad.isfinite().all()
-
-
-def test_masks_of_four_dimensions() -> None:
-    query, key, value = tensors(torch.float64)
-    for shape in ((B, H, 1, LK), (1, 1, 1, LK), (B, 1, 1, LK), (1, H, LQ, LK)):
-        keep = torch.rand(shape) > 0.4
-        keep[..., 0] = True
-        with warnings.catch_warnings(action="ignore"):
-            got = norm_attention(query, key, value, keep)
-        wanted = materialised_norm_attention(query, key, value, keep)
-        assert torch.allclose(got, wanted, atol=1e-12)
-
-
-@pytest.mark.parametrize("masked", [False, True])
-def test_one_program(masked: bool) -> None:
-    """No break in the graph, also where an uncompiled call would warn."""
-    compiled = torch.compile(norm_attention, backend="aot_eager", fullgraph=True)
-    inputs = tensors(torch.float32)
-    keep = some_keys() if masked else torch.rand(B, 1, LQ, LK) > 0.2
-    with warnings.catch_warnings(action="ignore"):
-        assert torch.allclose(compiled(*inputs, keep), norm_attention(*inputs, keep), atol=1e-5)
-    torch._dynamo.reset()
-
-
 def test_masked_keys_never_matter() -> None:
     query, key, value = tensors(torch.float32)
     keep = some_keys()
@@ -283,13 +240,6 @@ def test_masks_of_pairs_need_all_scores_and_warn_once() -> None:
             assert torch.allclose(got[b : b + 1, :, q : q + 1], alone, atol=1e-12)
 
 
-def test_a_mask_of_keys_may_have_four_dimensions() -> None:
-    query, key, value = tensors(torch.float64)
-    keep = some_keys()
-    four = norm_attention(query, key, value, keep[:, None, None, :])
-    assert torch.equal(four, norm_attention(query, key, value, keep))
-
-
 def test_a_bias_is_part_of_the_scores() -> None:
     query, key, value = tensors(torch.float64)
     bias = torch.randn(1, H, LQ, LK, dtype=torch.float64)
@@ -313,30 +263,6 @@ def test_the_rescaled_query_gives_scores_of_deviation_one() -> None:
         )
 
 
-def test_dropout_drops_weights() -> None:
-    query, key, value = tensors(torch.float32)
-    many = torch.stack(
-        [norm_attention(query, key, torch.ones_like(value), dropout=0.5) for _ in range(400)]
-    )
-    assert many.std() > 0.1
-    assert float(many.mean()) == pytest.approx(1.0, abs=0.05)  # the others are scaled up
-
-
-def test_dropout_is_that_of_the_form_with_all_scores() -> None:
-    inputs, keep = tensors(torch.float64), some_keys()
-    parts = []
-    for attention in (norm_attention, materialised_norm_attention):
-        torch.manual_seed(5)  # the same weights are dropped
-        parts.append(with_gradients(attention, inputs, keep, dropout=0.3))
-    torch.testing.assert_close(parts[0], parts[1], rtol=1e-12, atol=1e-12)
-
-
-def test_three_dimensions_are_reported() -> None:
-    few = torch.zeros(4, 5, 8)
-    with pytest.raises(ReadletError, match=r"\(4, 5, 8\); give \(batch, heads, length, width\)"):
-        norm_attention(few, few, few)
-
-
 @pytest.mark.parametrize(
     "keep",
     [torch.ones(B, LK), torch.ones(B, LK + 1, dtype=torch.bool), torch.ones(LK, dtype=torch.bool)],
@@ -344,25 +270,6 @@ def test_three_dimensions_are_reported() -> None:
 def test_a_wrong_mask_is_reported(keep: Tensor) -> None:
     with pytest.raises(ReadletError, match="mask"):
         norm_attention(*tensors(torch.float32), keep)
-
-
-@pytest.mark.parametrize("shape", [(B + 1, 1, 1, LK), (B, 1, 1, LK - 1), (B + 1, H, LQ, LK)])
-def test_a_wrong_mask_of_four_dimensions_is_reported(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ReadletError, match=r"^mask: "):
-        norm_attention(*tensors(torch.float32), torch.ones(shape, dtype=torch.bool))
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("autocast", [False, True])
-def test_all_scores_are_computed_in_float32(dtype: torch.dtype, autocast: bool) -> None:
-    """These scores exceed float16, and bfloat16 has two digits for their differences."""
-    query, key, value = (t.to(dtype) for t in tensors(torch.float64, offset=60.0))
-    query = 20 * query + 20  # (B, H, LQ, E)
-    wanted = materialised_norm_attention(query.double(), key.double(), value.double())
-    given = [t.float() if autocast else t for t in (query, key, value)]
-    with torch.autocast("cpu", dtype, enabled=autocast):
-        got = materialised_norm_attention(*given)
-    assert (got.double() - wanted).norm() <= 5e-3 * wanted.norm()
 
 
 @pytest.mark.parametrize("gamma", [0.0, -2.0, math.nan])

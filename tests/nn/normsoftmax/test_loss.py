@@ -50,16 +50,6 @@ def test_labels_of_minus_100_are_ignored() -> None:
     assert (gradient[~kept] == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("logits", "labels"), [((4, 3), (2,)), ((2, 3, 5), (2, 5)), ((4, 3), (4, 3)), ((3,), ())]
-)
-def test_shapes_that_do_not_match_are_reported(
-    logits: tuple[int, ...], labels: tuple[int, ...]
-) -> None:
-    with pytest.raises(ReadletError, match=r"^logits .*, labels .*; give \(rows, classes\) and"):
-        norm_cross_entropy(torch.randn(logits), torch.zeros(labels, dtype=torch.long), gamma=1.0)
-
-
 def test_few_classes_warn_once() -> None:
     logits, labels = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
     with pytest.warns(

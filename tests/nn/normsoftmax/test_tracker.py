@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from readlet.errors import ReadletError
 from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.nn.qanet import SelfAttention
 
@@ -79,25 +78,3 @@ def test_an_example_without_words_does_not_give_nan() -> None:
         model(X, keep)
     assert len(found) == 2
     assert all(math.isfinite(f.variance) and math.isfinite(f.entropy) for f in found)
-
-
-def test_a_compiled_model_is_tracked_too() -> None:
-    model = Twice(None).eval()
-    model.compile(backend="eager")
-    with torch.no_grad():
-        before = model(X, KEEP)
-        with tracked_softmax(model) as found:
-            during = model(X, KEEP)
-        after = model(X, KEEP)
-    assert len(found) == 2
-    assert torch.equal(before, during)
-    assert torch.equal(before, after)
-    torch._dynamo.reset()
-
-
-def test_a_model_without_our_attention_is_reported() -> None:
-    with (
-        pytest.raises(ReadletError, match="Linear has no SelfAttention of readlet to track"),
-        tracked_softmax(nn.Linear(2, 2)),
-    ):
-        pass

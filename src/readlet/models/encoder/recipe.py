@@ -77,11 +77,10 @@ class EncoderRecipe(Recipe):
     training: EncoderTraining = EncoderTraining()
 
     def config(self, *, null_answer: bool) -> EncoderConfig:
-        sizes = self.model.model_dump(include={*EncoderNetwork.model_fields})
         return EncoderConfig(
             **self.data.lengths,
             null_answer=null_answer,
-            model=EncoderNetwork(**sizes),
+            model=self.model,
             attention=self.attention,
             loss=self.loss,
         )

@@ -19,9 +19,6 @@ from readlet.recipe.recipe import Recipe
 from readlet.text.pretrained import encoder_digest, load_config
 from readlet.text.subwords import Layout, check_vocabulary
 
-# Values that a layer keeps for the backward pass, per token and unit of width: at least these.
-_KEPT = 10
-
 
 class PretrainedFamily(TrainableFamily):
     """What does not depend on the head."""
@@ -59,17 +56,9 @@ class PretrainedFamily(TrainableFamily):
             raise ReadletError(f"model.mix: {fault}; take 'last', or a deeper encoder")
         return network
 
-    def least_bytes(self, recipe: Recipe, length: int) -> int:
-        """Every layer keeps values for the backward pass, several times the width."""
-        if recipe.training.start:  # the recipe's own encoder is not used
-            return 0
-        config = load_config(_pretrained(recipe).model.encoder)
-        layers, width = config.get("num_hidden_layers", 1), config.get("hidden_size", 1)
-        return 4 * _KEPT * int(layers) * int(width) * length
-
     def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
         """Compile the layers in a trial; the layers that are trained reuse the programs."""
-        from readlet.engine.precision import MixedPrecision
+        from readlet.engine.optimiser import MixedPrecision
 
         typed, settings = _pretrained(recipe), recipe.training
         own = None if start is None else getattr(start.encoder, "config", None)
