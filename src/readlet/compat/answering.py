@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, TypedDict
 
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, warn_caller
 from readlet.inference.inputs import Answerer, AnswerOptions, Asked, as_examples
 
 _REMEDY = "give question= and context=: two texts, a list and a text, or two lists"
@@ -78,9 +78,6 @@ class Options:
     max_seq_len: int | None = None  # of question and window together
     doc_stride: int | None = None  # tokens that two windows share
     align_to_words: bool | None = None
-    # These two never changed a result; programs that give them still run.
-    max_question_len: int | None = None
-    padding: bool | str | None = None
 
     def __post_init__(self) -> None:
         for name in ("top_k", "max_answer_len"):
@@ -89,14 +86,41 @@ class Options:
                 raise ReadletError(f"{name}: {value!r:.40}; give a number from 1")
 
     def changed(self, given: dict[str, Any]) -> "Options":
-        """With what a call gives; None leaves an option as it is."""
+        """With what a call gives; None leaves an option as it is.
+
+        Programs of ten years pass options of old versions: a warning says what becomes of them.
+        """
         known = [field.name for field in fields(self)]
-        for name in given:
-            if name not in known:
+        chosen = {}
+        for name, value in given.items():
+            new = _RENAMED.get(name, name)
+            if new not in known and name not in _WITHOUT_EFFECT:
                 raise ReadletError(f"{name}: no such option; give one of {', '.join(known)}")
-        return replace(self, **{name: v for name, v in given.items() if v is not None})
+            if value is None:
+                continue
+            if name in _WITHOUT_EFFECT:
+                warn_caller(f"{name}: has no effect; {_WITHOUT_EFFECT[name]}")
+                continue
+            if new != name:
+                warn_caller(f"{name}: is called {new} now")
+            if new == name or new not in given:
+                chosen[new] = value
+        return replace(self, **chosen)
 
 
+_RENAMED = {"topk": "top_k"}
+# What pipelines and their calls have taken besides, from version 2 to 5.2, and a remedy.
+_LOADED = "load model and tokenizer yourself and pass both"
+_UNNEEDED = "leave it out"
+_WITHOUT_EFFECT = dict.fromkeys(
+    "config revision use_fast device_map dtype torch_dtype token use_auth_token trust_remote_code "
+    "model_kwargs".split(),
+    _LOADED,
+) | dict.fromkeys(
+    "framework feature_extractor image_processor processor modelcard num_workers batch_size "
+    "binary_output args_parser pipeline_class max_question_len padding".split(),
+    _UNNEEDED,
+)
 _OF_TOKENS = ("max_answer_len", "max_seq_len", "doc_stride", "align_to_words")
 
 
@@ -135,8 +159,10 @@ class ReaderAnswering:
     def answers(self, asked: Pairs, options: Options) -> Iterator[list[Answer]]:
         for name in _OF_TOKENS:
             if getattr(options, name) is not None:
-                fault = f"{name}: a reader of Readlet has windows and answer lengths of its own"
-                raise ReadletError(f"{fault}; leave it out")
+                fault = f"{name}: has no effect"
+                warn_caller(
+                    f"{fault}; a reader of Readlet has windows and answer lengths of its own"
+                )
         impossible = options.handle_impossible_answer
         how = AnswerOptions(n_best=options.top_k, always_answer=not impossible)
         for prediction in self.reader.answer_batch(asked, how):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.compat.answering import Options, pairs_of
-from readlet.errors import ReadletError, extra_needed
+from readlet.errors import ReadletError, extra_needed, warn_caller
 from readlet.inference.model_folder import BASELINE, BUNDLED
 from readlet.inference.trained_model import AUTO, chosen_device
 from readlet.storage.stored_files import read_json
@@ -33,12 +33,15 @@ class QuestionAnsweringPipeline:
 
         `question` and `context` are texts, a list of questions and a text, or two lists. Options:
         `top_k`, `max_answer_len`, `handle_impossible_answer`, `doc_stride`, `max_seq_len`,
-        `align_to_words`; `max_question_len` and `padding` are accepted and change nothing.
+        `align_to_words`. Those of older versions are accepted with a warning that says what became
+        of them.
 
         The result for a question is a dict with `score`, `start`, `end` and `answer`, or a list
         of them unless there is exactly one. Several questions give a list of results, an iterator
         of questions an iterator of results.
         """
+        for name in ("data", "X"):  # as in version 2
+            asked += (options.pop(name),) if name in options else ()
         chosen = self._options.changed(options)
         pairs = pairs_of(asked, question, context)
         results = self._results(iter(pairs), chosen)
@@ -54,7 +57,7 @@ class QuestionAnsweringPipeline:
 
 
 def pipeline(
-    task: str,
+    task: str | None = TASK,
     model: Any = None,
     tokenizer: Any = None,
     *,
@@ -68,7 +71,7 @@ def pipeline(
     with its `tokenizer`), or a reader of Readlet; by default the bundled one. `device` is a name,
     a `torch.device` or a number: -1 is the CPU. `options` are defaults for the calls.
     """
-    if task != TASK:
+    if task not in (None, TASK):
         remedy = f'give "{TASK}"; for other tasks use transformers.pipeline'
         raise ReadletError(f"task {task!r:.60}: not in readlet.compat; {remedy}")
     if type(batch_size) is not int or batch_size < 1:
@@ -77,7 +80,7 @@ def pipeline(
     name = BUNDLED if model is None else model
     if isinstance(name, (str, Path)) and _is_reader(name):
         if tokenizer is not None:
-            raise ReadletError("tokenizer: a reader of Readlet has its own; leave it out")
+            warn_caller("tokenizer: has no effect; a reader of Readlet has its own")
         answering = _reader(str(name), _device(device), batch_size)
     else:
         answering = _span_model(name, tokenizer, _device(device), batch_size)
