@@ -17,9 +17,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from readlet.augmentation.translation.batch_translator import BatchTranslator
-from readlet.augmentation.translation.cache import Cache
-from readlet.augmentation.translation.engines import parse_pair, translator_for
+from readlet.augmentation.translation.batch_translator import BatchTranslator, Cache
+from readlet.augmentation.translation.engines import translator_for
 from readlet.augmentation.translation.sentences import split_sentences
 from readlet.augmentation.translation.types import LanguagePair, Translator
 from readlet.data import read_examples
@@ -81,16 +80,14 @@ def there_and_back(
     back = LanguagePair(pair.target, pair.source)
     began, busy = time.perf_counter(), processor_seconds()
     with Cache(folder / "whole.sqlite") as cache:
-        filled = BatchTranslator(cache, lambda pair: engine).fill(
-            contexts, (pair, back), total=len(contexts)
-        )
+        translated = BatchTranslator(cache, lambda pair: engine).fill(contexts, (pair, back))
     minutes = (time.perf_counter() - began) / 60
     busy_minutes = (processor_seconds() - busy) / 60
     share = sum(map(len, contexts)) / total
     how = "measured" if share == 1 else f"from {share:.1%} of the characters"
     size = (folder / "whole.sqlite").stat().st_size
-    print(f"{pair} and back, {len(contexts)} contexts, {filled.sentences} sentences", end=": ")
-    print(f"{minutes:.1f} minutes, {size / filled.translated:.0f} bytes a translation in the cache")
+    print(f"{pair} and back, {len(contexts)} contexts, {translated} translations", end=": ")
+    print(f"{minutes:.1f} minutes, {size / translated:.0f} bytes a translation in the cache")
     print(f"the whole set: {minutes / share:.1f} minutes ({how}), at most {MINUTES:.0f} wanted")
     print(f"without other work on the machine: {busy_minutes / share / 2:.1f} minutes of 2 cores")
     own, programs = (
@@ -109,7 +106,7 @@ def main() -> None:
     parser.add_argument("--contexts", type=int, default=300, help="there and back; 0: all")
     options = parser.parse_args()
 
-    pair = parse_pair(options.pair)
+    pair = LanguagePair(*options.pair.split("-"))
     engine = translator_for(pair, options.engine)
     questions: dict[str, list[str]] = {}
     for example in read_examples(options.data):

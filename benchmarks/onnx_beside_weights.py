@@ -30,7 +30,7 @@ def add_onnx_model(folder: Path) -> float:
     scorer = reader.scorer
     network = network_of(scorer)
     if network is None or not isinstance(scorer, EncoderScorer):
-        fault = f"a reader of kind {reader.recipe.model.kind!r} has no such ONNX model"
+        fault = f"a reader of kind {reader.kind!r} has no such ONNX model"
         raise bad_input(folder, "", fault, "use `readlet export --onnx`")
     weights = folder / WEIGHTS
     state = {name: weight.numpy() for name, weight in scorer.module.state_dict().items()}
@@ -40,11 +40,8 @@ def add_onnx_model(folder: Path) -> float:
         names = take_weights_out(path, state)
         onnx = OnnxModel.load(path, weights=weights, names=names)
         facts = tuple(scorer.facts())
-        exported = Exported(
-            onnx.digest, scorer.parameters, "float32", scorer.can_abstain, facts, names
-        )
-        own = {"architecture": reader.recipe.model.kind, **scorer.config()}
-        made = OnnxSpanScorer(onnx, network.inputs, exported, scorer.max_answer, own)
+        exported = Exported(onnx.digest, scorer.parameters, "float32", facts, names)
+        made = OnnxSpanScorer(onnx, network.inputs, exported)
         difference = require_equal(str(folder), scorer, made, rows)
         replace(reader, scorer=made).write(folder)
     return difference

@@ -26,6 +26,7 @@ from readlet.evaluation.squad import Rules, rules_of
 from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
 from readlet.inference.evaluate_questions import predict
 from readlet.inference.reader import Reader
+from readlet.models.recipe_files import recipe_of
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.types import Example
 
@@ -78,7 +79,7 @@ def answer_again(
     rules = rules_of(examples)
     return Run(
         name=name,
-        recipe=reader.recipe,
+        recipe=recipe_of(reader.recipe),
         parameters=reader.scorer.parameters,
         curve=curve,
         answers=answers,

@@ -47,8 +47,7 @@ from readlet.augmentation.relocation.cascade import (
 )
 from readlet.augmentation.relocation.probe_texts import Keep, asked_sentences, place_of, probe_texts
 from readlet.augmentation.relocation.stages import Alignment, find_marked, occurrences
-from readlet.augmentation.translation.batch_translator import BatchTranslator
-from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.batch_translator import BatchTranslator, Cache
 from readlet.augmentation.translation.engines import translator_for
 from readlet.augmentation.translation.sentences import split_sentences
 from readlet.augmentation.translation.types import LanguagePair, Range, Route, TranslatedText
@@ -135,9 +134,7 @@ def questions(
     for example in examples:
         sentences = split_sentences(example.context)
         texts.update(probe_texts(example, sentences, "all", has_links=pool.has_links(route)))
-    filled = pool.fill(sorted(texts), route)
-    lost = ", ".join(f"{count} {loss}" for loss, count in filled.losses.items())
-    print(f"\n{name_of(route)}: {filled.sentences} sentences and probes; {lost or 'none is lost'}")
+    print(f"\n{name_of(route)}: {pool.fill(sorted(texts), route)} new translations")
     labels = read_labels()
     for example in examples:
         context = pool.get(example.context, route)

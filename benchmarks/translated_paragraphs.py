@@ -11,8 +11,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from readlet.augmentation.translation.batch_translator import BatchTranslator
-from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.batch_translator import BatchTranslator, Cache
 from readlet.augmentation.translation.engines import translator_for
 from readlet.augmentation.translation.types import LanguagePair
 from readlet.data import read_examples
@@ -43,7 +42,7 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     with Cache(given.cache) as cache:
         pool = BatchTranslator(cache, lambda pair: translator_for(pair, given.engine))
-        pool.fill(english.values(), route, total=len(english))
+        pool.fill(english.values(), route)
         made = [pool.get(text, route).text for text in english.values()]
     write_lines(given.out / "translated.txt", made)
     write_lines(given.out / "human.txt", [human[identity] for identity in english])

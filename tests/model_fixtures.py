@@ -65,7 +65,7 @@ def random_reader() -> Callable[..., Any]:
         with torch.no_grad():  # otherwise the scores of an untrained model are nearly equal
             scorer.module.start.weight *= 4
             scorer.module.end.weight *= 4
-        return Reader(scorer, recipe, Calibration())
+        return Reader(scorer, recipe.model_dump(mode="json"), Calibration())
 
     return build
 
@@ -90,7 +90,7 @@ def random_encoder_reader(tiny_encoder: Callable[..., Path]) -> Callable[..., An
         family = EncoderFamily()
         scorer = family.build(recipe, family.fit_encoder(recipe, []), can_abstain=True)
         scorer.module.eval()
-        return Reader(scorer, recipe, Calibration())
+        return Reader(scorer, recipe.model_dump(mode="json"), Calibration())
 
     return build
 
@@ -302,5 +302,7 @@ def random_classifier(
     family = ClassifierFamily()
     encoder = family.fit_encoder(recipe, read_labelled("bundled:reviews-train"))
     folder = tmp_path_factory.mktemp("classifier")
-    Classifier(family.build(recipe, encoder), recipe, ClassCalibration()).save(folder)
+    Classifier(
+        family.build(recipe, encoder), recipe.model_dump(mode="json"), ClassCalibration()
+    ).save(folder)
     return folder

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -108,17 +108,6 @@ class SafeConsole(Console):
 console = SafeConsole(highlight=False, emoji=False)
 # Shared by all bars, so that rich can stack them.
 stderr_console = SafeConsole(stderr=True)
-
-
-@contextmanager
-def on_stderr(needed: bool) -> Iterator[None]:
-    """Print what is for people on stderr: a program reads stdout."""
-    before = console.stderr
-    console.stderr = before or needed
-    try:
-        yield
-    finally:
-        console.stderr = before
 
 
 def print_json(values: Any, *, indent: int | None = None) -> None:

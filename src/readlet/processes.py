@@ -24,12 +24,15 @@ from typing import Any
 # Of the package nothing is imported up here: this file is run before the package is found.
 
 _MEMORY = 1 << 30  # bytes
+CORES = "READLET_CORES"  # a variable of the environment: how many cores a process may use
 _CGROUP = Path("/sys/fs/cgroup")
 _FAULT = 3  # exit code: stderr has a line for the user
 
 
 def usable_cores() -> int:
-    """The cores that this process may use: its affinity, and the limit of its container."""
+    """The cores that this process may use: its affinity, the limit of its container, its share."""
+    if (share := os.environ.get(CORES, "")).isdecimal():
+        return max(1, int(share))
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows

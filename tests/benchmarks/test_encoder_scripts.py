@@ -1,7 +1,7 @@
 """Scripts that train encoder readers in several steps, at the smallest possible size."""
 
+import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,15 @@ from readlet.inference.reader import Reader
 from readlet.inference.trained_model import needs_torch
 from readlet.models.encoder.family import EncoderFamily
 from readlet.models.encoder.recipe import EncoderRecipe
+from readlet.models.recipe_files import recipe_of
 from readlet.training.train import train_reader
 
 FAST = ["training.epochs=1", "training.warmup_steps=2", "training.batch_size=32"]
+DIALOGUE = {
+    "passage": "The lamp was dark. At nine the keeper lit it. CANNOTANSWER",
+    "question": "question1: Who lit the lamp?\n answer : ?\nquestion2: Why?\n answer : ?",
+    "answer": "possible answers for question1:\nthe keeper lit it\n",
+}
 SHORT = ["data.max_context=80", "data.overlap=16"]
 
 
@@ -28,11 +34,10 @@ def squad(tmp_path: Path) -> Path:
     english = [e for e in read_examples(corpus("train")) if e.language == "en"]
     answerable = [e for e in english if e.answers]
     others = [e for e in read_examples(corpus("test")) if e.language == "en"]
-    # One article, so that questions can be paired with its other paragraphs.
-    write_examples(
-        folder / "train-v1.1.json.gz", [replace(e, title="All") for e in answerable[:48:2]]
-    )
+    write_examples(folder / "train-v1.1.json.gz", answerable[:48:2])
     write_examples(folder / "dev-v1.1.json.gz", [e for e in others if e.answers][:10])
+    unanswerable = [e for e in english if not e.answers]
+    write_examples(folder / "unanswerable-train-v2.0.json.gz", unanswerable[:12])
     write_examples(folder / "rest-dev-v2.0.json.gz", english[-20:])
     write_examples(folder / "cs224n-dev-v2.0.json.gz", others[:8])
     return folder
@@ -59,19 +64,21 @@ def test_teachers_that_have_not_seen_the_question(
         student_changes=[*FAST, *SHORT, *small, "words.width=8", "words.min_count=1"],
     )
     assert found.keys() == {"exact", "f1", "teacher_seconds", "student_seconds"}
-    recipe = Reader.load(tmp_path / "out" / "student").recipe
+    recipe = recipe_of(Reader.load(tmp_path / "out" / "student").recipe)
     assert [Path(name).name for name in recipe.training.teacher] == ["fold-0", "fold-1"]
     assert "without a teacher" not in capsys.readouterr().out  # each question has one
 
 
 def train_some(recipe: EncoderRecipe, folder: Path, *, resume: bool) -> None:
     """Train one reader of a kind; the others get an untrained network."""
-    if folder.name in ("teacher-1", "taught", "last-1"):
+    if folder.name in ("teacher-1", "student-1-0"):
         train_reader(recipe, folder, resume=resume)
         return
     family = EncoderFamily()
     scorer = family.build(recipe, family.fit_encoder(recipe, ()), can_abstain=True)
-    Reader(scorer, recipe, Calibration(), {"steps": 1}).save(folder)
+    Reader(
+        scorer, recipe.model_dump(mode="json"), Calibration(), {"steps": 1, "dev": {"f1": 1.0}}
+    ).save(folder)
 
 
 def test_the_bundled_reader(
@@ -80,42 +87,76 @@ def test_the_bundled_reader(
     tmp_path: Path,
     long_encoder: Path,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     script, out = load_script("bundled_reader"), tmp_path / "out"
-    monkeypatch.setattr(script, "FOLDS", 2)
-    monkeypatch.setattr(script, "TIMES_OWN", 1)
-    monkeypatch.setattr(script, "SEEDS", 2)
+    for name, value in {"SEEDS": 2, "TIMES_OWN": 1, "HELD_OUT": 0.5, "LEAST_GAIN": -99}.items():
+        monkeypatch.setattr(script, name, value)
     monkeypatch.setattr(script, "train_reader", train_some)
     few = script.calibration_questions
     monkeypatch.setattr(script, "calibration_questions", lambda held: few(held)[:64])
-    changes = [*SHORT, f"model.encoder={long_encoder}", "data.share=0.6"]
-    shares = {"TAUGHT": 0.6, "SECOND_STAGE": 0.1, "SECOND_OF_TEACHER": 0.1}
-    for name, share in shares.items():
-        shorter = (*getattr(script, name), "training.epochs=1", f"data.share={share}")
+    for name in ("OF_TEACHER", "OF_STUDENT"):
+        shorter = (*getattr(script, name), "training.epochs=1", "data.share=0.1")
         monkeypatch.setattr(script, name, shorter)
-    finished = script.make(squad, out, [*changes, *FAST], teacher=str(long_encoder))
+    quac = tmp_path / "quac.jsonl"
+    quac.write_text(json.dumps(DIALOGUE) + "\n")
+
+    def make() -> Path:
+        students, changes = [str(long_encoder)] * 2, [*SHORT, *FAST]
+        teacher = str(long_encoder)
+        finished = script.make(squad, out, changes, teacher=teacher, students=students, quac=quac)
+        assert isinstance(finished, Path)
+        return finished
+
+    finished = make()
     made = Reader.load(finished, device="cpu")
     assert made.scorer.stored == "int8"
     assert made.calibration.unanswerable_share == 0.1
     assert made.languages == ("en",)
     assert "`readlet evaluate bundled cs224n-dev-v2.0.json.gz --unans" in made.metrics["dev_source"]
     assert "SQuAD" in made.notice
-    for name, real in (("twin", ["rest-train"]), ("last", ["rest-train", "rest-held"])):
-        recipe = Reader.load(out / f"{name}-1").recipe
-        files = {Path(file).name.removesuffix(".json.gz") for file in recipe.data.train}
-        assert files == {*real, "own-train"}
-        assert (Path(recipe.training.start).name, recipe.training.seed) == ("taught", 1)
-        assert [Path(name).name for name in recipe.training.teacher] == ["teacher-0", "teacher-1"]
-        assert [Path(name).name for name in recipe.data.replay] == ["made.json.gz"]
-    teacher = Reader.load(out / "teacher-1").recipe
+    assert "student-0: held-out F1 1.00 ± 0.00" in capsys.readouterr().out
+    recipe = recipe_of(Reader.load(out / "student-1-0").recipe)
+    files = [Path(file).name.removesuffix(".json.gz") for file in recipe.data.train]
+    assert files == ["squad-train", "rest", "own", "quac"]
+    assert [Path(name).name for name in recipe.training.teacher] == ["teacher-0", "teacher-1"]
+    held, trained = (
+        {e.title for e in read_examples(out / f"squad-{part}.json.gz")}
+        for part in ("held", "train")
+    )
+    assert held
+    assert not held & trained
+    teacher = recipe_of(Reader.load(out / "teacher-1").recipe)
     assert (teacher.data.folds, teacher.data.fold) == (2, 1)
-    assert Path(teacher.training.start).name == "wide-1"
     assert needs_torch(str(finished), device="cpu")
     assert not needs_torch(str(finished))  # by its ONNX model
     before = (finished / "config.json").read_bytes()
-    again = script.make(squad, out, [*changes, *FAST], teacher=str(long_encoder))
-    assert again == finished  # nothing is trained again
+    assert make() == finished  # nothing is trained again
     assert (finished / "config.json").read_bytes() == before
     heading, *rows = script.lines(finished, squad)
     assert heading.split() == ["EM", "F1", "answerable", "area"]
     assert [row[:16].strip() for row in rows] == ["default", "share 0.5", "always answering"]
+
+
+def test_first_questions_of_dialogues(load_script: Callable[[str], Any], tmp_path: Path) -> None:
+    file = tmp_path / "quac.jsonl"
+    unanswerable = DIALOGUE | {"answer": "possible answers for question1:\nCANNOTANSWER\n"}
+    file.write_text("".join(json.dumps(row) + "\n" for row in (DIALOGUE, unanswerable)))
+    without, with_answer = load_script("bundled_reader").quac_questions(file)
+    assert with_answer.question == without.question == "Who lit the lamp?"
+    assert [span.text for span in with_answer.answers] == ["the keeper lit it"]
+    assert with_answer.answers[0].is_in(with_answer.context)
+    assert without.is_impossible
+    assert "CANNOTANSWER" not in without.context
+
+
+def test_the_student_that_earns_its_size(
+    load_script: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = load_script("bundled_reader")
+    scores = {"small-0": 70.0, "small-1": 72.0, "large-0": 72.5, "large-1": 72.0}
+    monkeypatch.setattr(script, "held_out_f1", lambda folder: scores[folder.name])
+    students = [[Path("small-0"), Path("small-1")], [Path("large-0"), Path("large-1")]]
+    assert script.choose(students) == Path("small-1")  # the larger one gains 1.25 points
+    scores["large-1"] = 74.0
+    assert script.choose(students) == Path("large-1")

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from readlet.augmentation.translation.apertium import Apertium
-from readlet.augmentation.translation.batch_translator import BatchTranslator
-from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.batch_translator import BatchTranslator, Cache
 from readlet.augmentation.translation.types import LanguagePair, SentencePair, TranslatedText
 from readlet.data import read_examples
 from readlet.types import Example, Span

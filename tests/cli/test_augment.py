@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from readlet.augmentation.translation.argos import unpack
-from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.batch_translator import Cache
 from readlet.bundled import corpus
 from readlet.data import read_examples, write_examples
 from readlet.types import Example
@@ -116,7 +116,7 @@ WRONG = {
     "no language": (["--out", "OUT"], "--to"),
     "a preset and more": (
         ["--preset", "B1", "--back", "--out", "OUT"],
-        "--back: ",
+        "--preset: ",
     ),
     "no such engine": (["--to", "es", "--engine", "babel", "--out", "OUT"], "babel: "),
     "one file for two": (["--to", "es", "--out", "OUT", "--lost", "OUT"], "--lost"),

@@ -89,28 +89,6 @@ def test_an_interrupted_file_is_continued(
     assert out.read_bytes() == whole.read_bytes()
 
 
-def test_evaluate_shows_scores_confusion_and_calibration(
-    readlet: Run, trained_classifier: Make, labelled_files: Make, tmp_path: Path
-) -> None:
-    folder, _ = trained_classifier()
-    saved = tmp_path / "saved.json"
-    done = readlet(
-        "evaluate", folder, labelled_files(), "--against", folder,
-        "--save-predictions", saved,
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    for expected in (
-        *("Accuracy", "Macro F1", "40 texts", "how often they were predicted as", "by confidence"),
-        *("expected calibration error", "against the other predictions: Accuracy +0.00"),
-    ):
-        assert expected in done.out
-    assert len(json.loads(saved.read_text())) == 40
-    values, _ = trained_classifier("numbers")
-    done = readlet("evaluate", values, labelled_files("numbers"))
-    assert "Pearson correlation" in done.out
-    assert "mean squared error" in done.out
-
-
 def test_bad_input_is_one_line(
     readlet: Run, trained_classifier: Make, labelled_files: Make, tmp_path: Path
 ) -> None:

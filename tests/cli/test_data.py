@@ -113,37 +113,6 @@ def test_show(readlet: Run, clean: Path) -> None:
     assert "lamp-1" not in done.out
 
 
-def test_text_is_printed_unchanged(readlet: Run, tmp_path: Path) -> None:
-    """Square brackets are common in encyclopedias, and are markup for rich."""
-    context = "The bell [note 1] rang :bell: twice [/b] at noon."
-    example = Example(
-        "[red]7[/x]",
-        "What [b]rang[/c]?",
-        context,
-        (
-            Span(4, "bell [note 1]"),
-            Span(context.index("ice [/b]"), "ice [/b]"),
-            Span(0, "[/nowhere]"),
-        ),
-        title="[/t]",
-    )
-    path = tmp_path / "[dim]marked[bold].json"
-    write_examples(path, [example])
-    shown = readlet("data", "show", path).out
-    assert "[red]7[/x]" in shown
-    assert "What [b]rang[/c]?" in shown
-    assert "[/t]" in shown
-    assert "[bell [note 1]] rang :bell: tw[ice [/b]] at noon." in shown
-    assert "bell [note 1] | ice [/b] | [/nowhere]" in shown
-    checked = readlet("data", "check", path)
-    assert checked.code == 1
-    assert "'ice [/b]' of 'twice [/b]'" in " ".join(checked.out.split())
-    assert "'[/nowhere]' at 0" in checked.out
-    fixed = readlet("data", "check", path, "--fix", tmp_path / "out.json")
-    assert fixed.code == 0
-    assert "answer not in context removed ([red]7[/x])" in " ".join(fixed.out.split())
-
-
 def test_an_unpaired_surrogate_is_found_and_repaired(
     readlet_process: Run, tmp_path: Path, squad_text: Callable[..., str]
 ) -> None:

@@ -149,20 +149,6 @@ def test_perfect_predictions_as_json(write: Write) -> None:
     assert set(shown["breakdown"]) == {"question type", "answer words", "context words"}
 
 
-def test_probabilities_add_their_keys(write: Write) -> None:
-    na_probs = {key: 0.1 if text else 0.9 for key, text in golds().items()}
-    result = evaluate(
-        *("--predictions", write("p.json", dict.fromkeys(golds(), "x")), TEST, "--json"),
-        *("--na-probs", write("n.json", na_probs)),
-    )
-    shown = json.loads(result.stdout)
-    assert shown["pr_oracle_ap"] == 100.0
-    assert shown["NoAns_exact"] == 0.0
-    assert shown["best_exact"] == 100.0 * shown["NoAns_total"] / shown["total"]
-    others = {"best_f1", "best_exact_thresh", "best_f1_thresh", "pr_exact_ap", "pr_f1_ap"}
-    assert others <= set(shown)
-
-
 def test_against_other_predictions(write: Write) -> None:
     good, bad = write("p.json", golds()), write("q.json", dict.fromkeys(golds(), "x"))
     shown = json.loads(evaluate("--predictions", good, TEST, "--against", bad, "--json").stdout)

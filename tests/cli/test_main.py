@@ -59,12 +59,6 @@ def test_version_and_help(readlet: Run) -> None:
         assert readlet(*words, "--help").code == 0
 
 
-def test_unknown_command(readlet: Run) -> None:
-    done = readlet("bake")
-    assert done.code == 2
-    assert "bake" in done.err
-
-
 ODD = "\x1b[31m \x07 \x9b2J \u202e \x7f \r"
 ROW = {
     "id": f"i{ODD}",

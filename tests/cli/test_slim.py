@@ -43,18 +43,6 @@ def test_it_reports_words_and_sizes(readlet: Run, tmp_path: Path, given: Path) -
     assert len(known_words(out).frozen) == 3
 
 
-def test_the_size_limit_is_respected(readlet: Run, tmp_path: Path, given: Path) -> None:
-    readlet("slim", given, "--out", tmp_path / "five", "--words", 5)
-    limit = size(tmp_path / "five")
-    (tmp_path / "slim").mkdir()  # an empty folder is allowed
-    done = readlet("slim", given, "--out", tmp_path / "slim", "--max-mb", limit / 1e6)
-    assert done.code == 0, done.err
-    assert len(known_words(tmp_path / "slim").frozen) == 5
-    whole = readlet("slim", given, "--out", tmp_path / "whole")  # the default of 12 MB is enough
-    assert whole.code == 0
-    assert known_words(tmp_path / "whole") == known_words(given)
-
-
 @pytest.fixture
 def on_encoder(tmp_path: Path, random_encoder_reader: Callable[..., Reader]) -> Path:
     random_encoder_reader().save(tmp_path / "given")

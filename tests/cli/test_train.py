@@ -77,7 +77,7 @@ def check_same_as_uninterrupted(folder: Path, changes: list[str], reference: Pat
 def test_killed_and_resumed(
     readlet: Run, forked: Any, tmp_path: Path, small_training: list[str], few_questions: Path
 ) -> None:
-    """Law 6 with SIGKILL in the middle of an epoch."""
+    """The same weights as without SIGKILL in the middle of an epoch."""
     folder, changes = tmp_path / "killed", [*small_training, *KILLED, f"data.dev={few_questions}"]
 
     def is_between_checkpoints() -> bool:

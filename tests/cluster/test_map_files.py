@@ -1,193 +1,219 @@
-"""Work over many files: in turn and by actors, with the same outputs, whatever dies."""
+"""Many files in turn: local folders and object stores, damaged files, outputs that are there."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from readlet.cluster.files import Job, jobs_of, missing
-from readlet.cluster.map_files import MakeWorker, Summary, map_files
-from readlet.errors import InputError, ReadletError
+from readlet.cluster.actors import Share, share_of
+from readlet.cluster.files import Job, jobs_of, names_many
+from readlet.cluster.map_files import map_files
+from readlet.data import read_examples, write_examples
+from readlet.errors import InputError
+from readlet.types import Example, Span
 
-ray = pytest.importorskip("ray", reason="needs the extra `cluster`")
-
+Run = Callable[..., Any]
+Jobs = Callable[..., list[Job]]
 SETTINGS = {"task": "upper"}
-
-
-def make_upper(log: Path, seconds: float = 0.0) -> MakeWorker:
-    """Texts in capitals; a line in the log for each worker that is made and each file begun.
-
-    Nested functions: a worker process cannot import a module of the tests.
-    """
-
-    def make() -> Any:
-        def note(text: str) -> None:
-            with log.open("a") as lines:
-                lines.write(f"{text} {os.getpid()}\n")
-
-        note("made")
-
-        def work(source: Path, target: Path) -> Mapping[str, int]:
-            note(source.name)
-            time.sleep(seconds)
-            text = source.read_text("utf-8")
-            if "damaged" in text:
-                raise ReadletError(f"{source}: is damaged; give another")
-            draft = target.with_name(f".{target.name}")
-            draft.write_text(text.upper(), "utf-8")
-            draft.replace(target)
-            return {"letters": len(text)}
-
-        return work
-
-    return make
-
-
-def write_files(folder: Path, count: int, damaged: tuple[int, ...] = ()) -> None:
-    folder.mkdir()
-    for n in range(count):
-        (folder / f"{n:02d}.csv").write_text("damaged" if n in damaged else f"text {n}")
-
-
-def contents(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
-
-
-@pytest.fixture
-def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A cluster of two nodes with one core each, on this machine."""
-    from ray.cluster_utils import Cluster
-
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    head = {"num_cpus": 1, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
-    # Connected before there is a second node, so that the tests are on the first.
-    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
-    second = cluster.add_node(num_cpus=1)
-    cluster.wait_for_nodes()
-    try:
-        yield cluster, second
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
 
 
 def begun(log: Path) -> list[str]:
     return [line.split()[0] for line in log.read_text().splitlines() if "made" not in line]
 
 
-def test_in_turn_one_worker_does_all_and_a_damaged_file_stops_none(tmp_path: Path) -> None:
-    write_files(tmp_path / "in", 4, damaged=(1,))
-    jobs = jobs_of(str(tmp_path / "in"), str(tmp_path / "out"), ".jsonl")
-    log = tmp_path / "log"
-    found = map_files(make_upper(log), jobs, settings=SETTINGS)
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name[0] != "."}
+
+
+def test_one_worker_does_all_and_a_damaged_file_stops_none(
+    tmp_path: Path, jobs: Jobs, upper: Any
+) -> None:
+    log, damaged = tmp_path / "log", str(tmp_path / "in" / "01.csv")
+    found = map_files(upper(log), jobs(4, damaged=1), settings=SETTINGS)
     assert log.read_text().count("made") == 1
     assert (found.files, found.skipped, found.counts) == (4, 0, {"letters": 18})
-    assert list(found.failed) == [str(tmp_path / "in" / "01.csv")]
-    assert found.by_reason() == [("is damaged; give another", [str(tmp_path / "in" / "01.csv")])]
-    assert contents(tmp_path / "out") == {f"0{n}.jsonl": f"TEXT {n}" for n in (0, 2, 3)}
+    assert found.by_reason() == [("is damaged; give another", [damaged])]
+    assert contents(tmp_path / "out") == {f"0{n}.jsonl": f"TEXT {n}".encode() for n in (0, 2, 3)}
 
 
-def test_a_second_call_does_what_is_missing(tmp_path: Path) -> None:
-    write_files(tmp_path / "in", 3)
-    jobs = jobs_of(str(tmp_path / "in"), str(tmp_path / "out"), ".jsonl")
+def test_a_second_call_does_what_is_missing(tmp_path: Path, jobs: Jobs, upper: Any) -> None:
     log = tmp_path / "log"
-    map_files(make_upper(log), jobs, settings=SETTINGS)
+    map_files(upper(log), jobs(3), settings=SETTINGS)
     (tmp_path / "out" / "01.jsonl").unlink()
-    again = map_files(make_upper(log), jobs, settings=SETTINGS)
+    again = map_files(upper(log), jobs(3), settings=SETTINGS)
     assert again.skipped == 2
     assert begun(log) == ["00.csv", "01.csv", "02.csv", "01.csv"]
 
 
-def test_outputs_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
-    write_files(tmp_path / "in", 1)
-    jobs = jobs_of(str(tmp_path / "in"), str(tmp_path / "out"), ".jsonl")
-    map_files(make_upper(tmp_path / "log"), jobs, settings=SETTINGS)
+def test_outputs_of_other_settings_are_not_mixed(tmp_path: Path, jobs: Jobs, upper: Any) -> None:
+    map_files(upper(tmp_path / "log"), jobs(1), settings=SETTINGS)
     with pytest.raises(InputError) as error:
-        map_files(make_upper(tmp_path / "log"), jobs, settings={"task": "lower"})
+        map_files(upper(tmp_path / "log"), jobs(1), settings={"task": "lower"})
     assert error.value.source == str(tmp_path / "out")
 
 
-def test_actors_load_once_and_write_the_same(tmp_path: Path, two_nodes: Any) -> None:
-    write_files(tmp_path / "in", 8, damaged=(5,))
-    for name, address in (("one", ""), ("many", "auto")):
-        jobs = jobs_of(str(tmp_path / "in"), str(tmp_path / name), ".jsonl")
-        found = map_files(
-            make_upper(tmp_path / f"{name}.log"), jobs, settings=SETTINGS, ray=address
-        )
-        assert list(found.failed) == [str(tmp_path / "in" / "05.csv")]
-    assert contents(tmp_path / "one") == contents(tmp_path / "many")
-    lines = (tmp_path / "many.log").read_text().splitlines()
-    assert sum("made" in line for line in lines) == len({line.split()[1] for line in lines})
+def test_warnings_are_counted_over_all_files(tmp_path: Path, jobs: Jobs) -> None:
+    import warnings
+
+    def make() -> Any:
+        def work(source: Path, target: Path) -> dict[str, int]:
+            warnings.warn("3 × long question", stacklevel=1)
+            warnings.warn(f"{source}: column 'q' is read as 'question'", stacklevel=1)
+            return {}
+
+        return work
+
+    found = map_files(make, jobs(2), settings=SETTINGS)
+    assert found.warned == {"long question": 6, "column 'q' is read as 'question'": 2}
 
 
-def test_a_killed_node_costs_the_file_in_work(tmp_path: Path, two_nodes: Any) -> None:
-    cluster, second = two_nodes
-    write_files(tmp_path / "in", 10)
-    jobs = jobs_of(str(tmp_path / "in"), str(tmp_path / "out"), ".jsonl")
-    log, found = tmp_path / "log", []
-    from threading import Thread
-
-    def run() -> None:
-        found.append(map_files(make_upper(log, 0.8), jobs, settings=SETTINGS, ray="auto"))
-
-    thread = Thread(target=run)
-    thread.start()
-    while not log.exists() or len({line.split()[1] for line in log.read_text().splitlines()}) < 2:
-        time.sleep(0.1)
-    time.sleep(1.0)
-    cluster.remove_node(second, allow_graceful=False)
-    thread.join(60)
-    (summary,) = found
-    assert not summary.failed
-    assert len(contents(tmp_path / "out")) == 10
-    assert len(begun(log)) <= 11  # one file was begun twice, at most
+@pytest.mark.parametrize("sources", [["in/*.csv"], ["in/00.csv", "in"], ["in"], ["in/**/*.csv"]])
+def test_sources_are_folders_patterns_and_files(
+    tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, sources: list[str]
+) -> None:
+    jobs(2)
+    (tmp_path / "in" / ".hidden.csv").write_text("")
+    (tmp_path / "in" / "notes.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    found = jobs_of(sources, "out/", ".csv")
+    assert [job.target for job in found] == ["out/00.csv", "out/01.csv"]
+    assert not names_many("in/00.csv")
+    assert names_many("in")
 
 
-DRIVER = """
-import sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from test_map_files import SETTINGS, make_upper
-from readlet.cluster.files import jobs_of
-from readlet.cluster.map_files import map_files
-jobs = jobs_of({source!r}, {target!r}, ".jsonl")
-map_files(make_upper(Path({log!r}), 0.3), jobs, settings=SETTINGS, ray="local")
-"""
+def test_outputs_that_would_meet_are_refused(tmp_path: Path, jobs: Jobs) -> None:
+    jobs(1)
+    (tmp_path / "in" / "00.jsonl").write_text("")
+    with pytest.raises(InputError) as error:
+        jobs_of([str(tmp_path / "in")], str(tmp_path / "out"), ".jsonl")
+    assert "00.csv" in error.value.remedy
+    with pytest.raises(InputError) as error:
+        jobs_of([str(tmp_path / "in" / "*.csv")], str(tmp_path / "in"), ".jsonl")
+    assert error.value.source == str(tmp_path / "in")
 
 
-def test_a_killed_driver_is_started_again(tmp_path: Path) -> None:
-    write_files(tmp_path / "in", 10)
-    log = tmp_path / "log"
-    code = DRIVER.format(
-        tests=str(Path(__file__).parent),
-        source=str(tmp_path / "in"),
-        target=str(tmp_path / "out"),
-        log=str(log),
-    )
-    first = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
-    while not (tmp_path / "out").exists() or len(contents(tmp_path / "out")) < 3:
-        assert first.poll() is None
-        time.sleep(0.05)
-    first.send_signal(signal.SIGKILL)
-    first.wait()
-    subprocess.run([sys.executable, "-c", code], check=True, stderr=subprocess.DEVNULL)
-    assert len(contents(tmp_path / "out")) == 10
-    assert len(begun(log)) <= 12  # the two in work were begun again
+@pytest.mark.parametrize(
+    ("nodes", "items", "cores", "share"),
+    [
+        ([(16, 0)], 100, 0, Share(16, 1, 0)),  # an actor for each core
+        ([(16, 0)], 4, 0, Share(4, 4, 0)),
+        ([(8, 0), (8, 0)], 1, 0, Share(1, 8, 0)),  # no machine has 16
+        ([(8, 0), (2, 0)], 3, 0, Share(3, 2, 0)),
+        ([(0, 0), (4, 0)], 9, 0, Share(4, 1, 0)),  # the head takes no work
+        ([(16, 2), (8, 0)], 100, 0, Share(2, 8, 1)),  # an actor for each GPU
+        ([(16, 2)], 1, 0, Share(1, 8, 1)),
+        ([(16, 0)], 100, 2, Share(8, 2, 0)),
+        ([(1, 0), (1, 0)], 2, 2, Share(2, 1, 0)),
+    ],
+)
+def test_every_actor_fits_on_a_machine(
+    nodes: list[tuple[int, int]], items: int, cores: int, share: Share
+) -> None:
+    assert share_of(nodes, items, cores=cores) == share
 
 
-def test_an_address_without_a_cluster_is_one_line(tmp_path: Path) -> None:
-    write_files(tmp_path / "in", 1)
-    jobs = jobs_of(str(tmp_path / "in"), str(tmp_path / "out"), ".jsonl")
-    with pytest.raises(ReadletError) as error:
-        map_files(make_upper(tmp_path / "log"), jobs, settings=SETTINGS, ray="auto")
-    assert "\n" not in str(error.value)
-    assert isinstance(Summary(0, 0).by_reason(), list)
-    assert missing([Job("a", str(tmp_path / "b"))])
+def test_actors_leave_gpus_alone_when_the_cpu_is_wanted() -> None:
+    assert share_of([(16, 2)], 100, with_gpu=False) == Share(16, 1, 0)
+
+
+# From here on the commands.
+
+
+def test_predict_of_a_folder_is_that_of_its_files(
+    readlet: Run, tmp_path: Path, question_files: Path
+) -> None:
+    out = tmp_path / "out"
+    done = readlet("predict", "baseline", question_files, "--out", out, "--format", "csv")
+    assert done.code == 2  # one is damaged
+    assert "damaged.jsonl" in done.err
+    for n in range(3):
+        one = tmp_path / f"{n}.csv"
+        assert readlet("predict", "baseline", question_files / f"{n}.jsonl", "--out", one).code == 0
+        assert (out / f"{n}.csv").read_bytes() == one.read_bytes()
+    (question_files / "damaged.jsonl").unlink()
+    again = readlet("predict", "baseline", question_files, "--out", out, "--format", "csv")
+    assert again.code == 0
+    assert "3 were done before" in again.out
+
+
+def test_outputs_in_parquet_have_all_fields(
+    readlet: Run, tmp_path: Path, question_files: Path
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra `parquet`")
+    (question_files / "damaged.jsonl").unlink()
+    for kind in ("jsonl", "parquet"):
+        words = ("--out", tmp_path / kind, "--format", kind, "--n-best", 2)
+        assert readlet("predict", "baseline", question_files, *words).code == 0
+    rows = parquet.read_table(tmp_path / "parquet" / "0.parquet").to_pylist()
+    lines = (tmp_path / "jsonl" / "0.jsonl").read_text().splitlines()
+    assert rows == [json.loads(line) for line in lines]
+
+
+def test_options_of_a_single_file_are_refused(
+    readlet: Run, tmp_path: Path, question_files: Path
+) -> None:
+    words = ("--out", tmp_path / "out", "--na-probs", tmp_path / "na.json")
+    done = readlet("predict", "baseline", question_files, *words)
+    assert done.code == 2
+    assert "--na-probs" in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_object_stores_are_read_and_written(
+    readlet: Run, tmp_path: Path, question_files: Path
+) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="needs the extra `cluster`")
+    memory = fsspec.filesystem("memory")
+    memory.put(str(question_files), "/store/in", recursive=True)
+    words = ("memory://store/in/*.jsonl", "--out", "memory://store/out")
+    done = readlet("predict", "baseline", *words)
+    assert done.code == 2
+    assert "memory://store/in/damaged.jsonl" in done.err.replace(":///", "://")
+    readlet("predict", "baseline", question_files, "--out", tmp_path / "out")
+    stored = {f"{n}.jsonl": memory.cat_file(f"/store/out/{n}.jsonl") for n in range(3)}
+    assert stored == contents(tmp_path / "out")
+
+
+def test_classify_of_many_files(readlet: Run, tmp_path: Path, random_classifier: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for n in range(2):
+        (tmp_path / "in" / f"{n}.csv").write_text(f"id,text\n1,A good day {n}!\n")
+    done = readlet("classify", random_classifier, tmp_path / "in", "--out", tmp_path / "out")
+    assert (done.code, done.err) == (0, "")
+    assert sorted(contents(tmp_path / "out")) == ["0.jsonl", "1.jsonl"]
+    one = tmp_path / "one.jsonl"
+    readlet("classify", random_classifier, tmp_path / "in" / "1.csv", "--out", one)
+    assert (tmp_path / "out" / "1.jsonl").read_bytes() == one.read_bytes()
+
+
+# A wall of 1881 in every file; the translation of the models below swaps the case of letters.
+def write_wall(path: Path, *ids: str) -> None:
+    context = "Ada Brook built the wall in 1881."
+    answer = (Span(context.index("1881"), "1881"),)
+    write_examples(path, [Example(i, f"When, {path.stem}?", context, answer) for i in ids])
+
+
+def test_augment_of_many_files_keeps_new_ids_unique(
+    readlet: Run, tmp_path: Path, argos_package: Callable[[str, str], Path]
+) -> None:
+    pytest.importorskip("ctranslate2", reason="needs the extra `translate`")
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        write_wall(tmp_path / "in" / f"{name}.jsonl", f"{name}1", f"{name}2")
+    words = ("augment", tmp_path / "in", "--to", "es", "--keep", "all")
+    words += ("--engine", argos_package("en", "es"), "--out", tmp_path / "out")
+    done = readlet(*words)
+    assert (done.code, done.err) == (0, "")
+    made = [e.id for n in "ab" for e in read_examples(tmp_path / "out" / f"{n}.jsonl")]
+    assert sorted(made) == ["a1", "a1-es", "a2", "a2-es", "b1", "b1-es", "b2", "b2-es"]
+    # An old id that is the new one of another file.
+    write_wall(tmp_path / "in" / "c.jsonl", "a1-es")
+    done = readlet(*words)
+    assert done.code == 2
+    assert "a.jsonl" in done.err
+    assert "c.jsonl" in done.err
+    assert not (tmp_path / "out" / "c.jsonl").exists()
+    assert len(np.load(tmp_path / "out" / ".readlet-ids" / "a.npy")) == 4

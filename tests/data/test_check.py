@@ -101,25 +101,6 @@ def test_each_fault_of_texts_is_found_and_nothing_else(
     assert finding.detail.startswith(detail)
 
 
-def test_nearest_of_several_places_is_named() -> None:
-    example = Example("n", "Which?", "bell and bell and bell", (Span(11, "bell"),))
-    (finding,) = check_items("memory", [example], {}).findings
-    assert finding.detail == "'bell' at 11, is at 9"
-
-
-def test_an_answer_in_another_normalisation_is_found() -> None:
-    example = Example("n", "Who?", "Here works Zoe\u0301.", (Span(11, "Zoé"),))
-    (finding,) = check_items("memory", [example], {}).findings
-    assert finding.fault is Fault.MISPLACED
-    assert finding.detail == "'Zoé' at 11, is at 11, in another Unicode normalisation"
-
-
-def test_every_cut_answer_is_counted() -> None:
-    """Whole words are used in training: each answer that must grow for it is counted."""
-    cut = replace(GOOD, answers=(Span(15, "Hollow"), Span(15, "Hollo"), Span(5, "iln")))
-    assert check_items("memory", [cut], {}).counts() == {Fault.CUT: 2}
-
-
 def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None:
     train, dev = tmp_path / "train.json", tmp_path / "dev.jsonl"
     write_examples(train, sound)
@@ -134,17 +115,6 @@ def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None
     # The same id in two files is no fault.
     write_examples(dev, [replace(GOOD, id=sound[0].id)])
     assert not check([str(train), str(dev)]).is_wrong
-
-
-def test_pairs_are_compared_by_both_texts(tmp_path: Path) -> None:
-    """Neither repeated nor shared: only their first texts are the same."""
-    for name, second in (("train.tsv", "It shone."), ("dev.tsv", "It went out.")):
-        header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
-        rows = (f"{n % 2}\t1\t2\tAda lit it.\t{second} {n}" for n in range(4))
-        (tmp_path / name).write_text("\n".join((header, *rows)))
-    report = check([str(tmp_path / "train.tsv"), str(tmp_path / "dev.tsv")])
-    assert [file.sentences for file in report.files] == [4, 4]
-    assert [file.findings for file in report.files] == [[], []]
 
 
 def test_a_text_in_two_files(tmp_path: Path) -> None:

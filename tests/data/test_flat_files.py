@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from readlet.data import read, read_examples
-from readlet.data.columns import DataFormat, parse_columns
-from readlet.errors import InputError, ReadletError
+from readlet.data.columns import DataFormat
+from readlet.errors import ReadletError
 from readlet.types import NO_OFFSET, Example, Span
 
 RECORDS: list[dict[str, Any]] = [
@@ -52,15 +52,6 @@ def test_records_in_one_json_file(tmp_path: Path, document: Any, indent: int | N
     path = tmp_path / "rows.json"
     path.write_text(json.dumps(document, indent=indent))
     assert list(read(path)) == EXAMPLES
-
-
-def test_records_with_other_names(tmp_path: Path) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps([{"ask": "Who?", "story": "Ada came.", "gold": "Ada"}]))
-    columns = parse_columns(["question=ask", "context=story", "answer=gold"])
-    assert list(read(path, DataFormat(columns))) == [
-        Example("1", "Who?", "Ada came.", (Span(0, "Ada"),))
-    ]
 
 
 def test_an_array_is_streamed(tmp_path: Path) -> None:
@@ -189,35 +180,6 @@ def test_answers_without_offsets(tmp_path: Path, answers: Any, found: tuple[Span
     assert example.answers == found
 
 
-@pytest.mark.parametrize("start", ["", "NaN", "nan", "-1"])
-def test_a_missing_start_in_csv(tmp_path: Path, start: str) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text(
-        f"question,context,answer,answer_start\nWho?,Ada came.,Ada,{start}\nX?,c,,nan\n"
-    )
-    first, second = read_examples(path)
-    assert first.answers == (Span(0, "Ada"),)
-    assert second.is_impossible
-
-
-@pytest.mark.parametrize(
-    ("context", "answer", "error"),
-    [
-        ("red, blue, red", "red", "answer 'red' .* 2 times"),
-        ("In Paris.", "paris", "answer 'paris' .*'Paris'"),
-        ("In Paris.", "Rome", "answer 'Rome' "),
-    ],
-)
-def test_errors_about_answers_without_offset(
-    tmp_path: Path, context: str, answer: str, error: str
-) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps({"question": "Q?", "context": context, "answer": answer}))
-    with pytest.raises(ReadletError, match=error) as caught:
-        list(read_examples(path))
-    assert "at -1" not in str(caught.value)
-
-
 def test_squad_without_answers_is_unlabelled(tmp_path: Path) -> None:
     qas = [{"id": "1", "question": "Who?"}, {"id": "2", "question": "Who?", "answers": []}]
     path = tmp_path / "test.json"
@@ -262,46 +224,3 @@ def test_answers_in_a_column_of_another_name(tmp_path: Path, name: str) -> None:
         list(read_examples(path, DataFormat(columns)))
     (example,) = read_examples(path, DataFormat(columns | {"answer": "antwort"}))
     assert example.answers == (Span(0, "Ada"),)
-
-
-@pytest.mark.parametrize("wrap", ["{}", '{{"data": {}}}'])
-def test_records_with_other_names_are_no_articles(tmp_path: Path, wrap: str) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text(wrap.format('[{"q": "Who?", "p": "Ada came.", "a": "Ada"}]'))
-    fault = r"record 1: no column '{}' \(it has q, p, a\); name the column with --column {}=NAME"
-    with pytest.raises(ReadletError, match=fault.format("question", "question")):
-        list(read_examples(path, DataFormat()))
-    with pytest.raises(ReadletError, match=fault.format("question", "question")):
-        list(read_examples(path, DataFormat({"answer": "a"})))
-    with pytest.raises(ReadletError, match=fault.format("context", "context")):
-        list(read_examples(path, DataFormat({"question": "q"})))
-    (example,) = read_examples(path, DataFormat({"question": "q", "context": "p", "answer": "a"}))
-    assert example.answers == (Span(0, "Ada"),)
-
-
-def test_other_items_among_records_are_malformed_records(tmp_path: Path) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps([RECORDS[0], 7, {"title": "t"}, RECORDS[1]]))
-    faults: list[InputError] = []
-    assert list(read(path, on_fault=faults.append)) == EXAMPLES
-    found = [(fault.place, fault.fault) for fault in faults]
-    assert found == [
-        ("record 2 (line 1)", "is 7, not an object"),
-        ("record 3 (line 1)", "'context' is missing"),
-    ]
-    path.write_text(json.dumps([{"title": "t"}]))
-    with pytest.raises(ReadletError, match="article 1: 'paragraphs' is missing"):
-        list(read(path))
-
-
-@pytest.mark.parametrize("before", ["\n", "\r\n\n", ",,\n", "\n;;\n"])
-@pytest.mark.parametrize("delimiter", ",;")
-def test_empty_lines_before_the_header(tmp_path: Path, before: str, delimiter: str) -> None:
-    path = tmp_path / "rows.csv"
-    rows = "question,context,answer\nWho?,Ada came.,Ada\nBad,row\n"
-    path.write_text((before.replace(";", ",") + rows).replace(",", delimiter), newline="")
-    faults: list[InputError] = []
-    (example,) = read(path, on_fault=faults.append)
-    assert isinstance(example, Example)
-    assert example.answers == (Span(0, "Ada"),)
-    assert [fault.place for fault in faults] == [f"line {before.count(chr(10)) + 3}"]

@@ -3,8 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
-from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
@@ -136,22 +134,6 @@ def test_nearest_place_equals_brute_force(context: str, text: str, start: int) -
     assert nearest_place(context, Span(start, text)) == brute_nearest(context, Span(start, text))
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize("spelling", ["NFC", "NFD"])
-def test_nearest_place_of_a_text_in_another_normalisation(
-    form: Literal["NFC", "NFD"], spelling: Literal["NFC", "NFD"]
-) -> None:
-    """The span refers to the original context, in its own spelling (law 1)."""
-    context = normalize(spelling, "Café Zoé, café Noé, 한국 und Zoé.")
-    for text in ("Zoé", "한국", "café Noé"):
-        near = nearest_place(context, Span(0, normalize(form, text)))
-        assert near is not None
-        assert near.is_in(context)
-        assert near.text == normalize(spelling, text)
-    last = Span(context.rfind("Zo"), normalize(spelling, "Zoé"))
-    assert nearest_place(context, Span(25, normalize(form, "Zoé"))) == last
-
-
 @pytest.mark.parametrize(
     ("context", "text", "found"),
     [
@@ -198,12 +180,6 @@ def test_an_answer_without_offset_is_placed_if_it_is_certain(
     context: str, text: str, place: int
 ) -> None:
     assert only_place(context, text) == place
-
-
-def test_an_accent_is_part_of_its_letter() -> None:
-    """A search in normalised text must not find half a character."""
-    assert nearest_place("e\u0323\u0301", Span(0, "\u1eb9")) is None  # ẹ of ẹ́
-    assert nearest_place("e\u0323\u0301", Span(0, "\u1eb9\u0301")) == Span(0, "e\u0323\u0301")
 
 
 def test_every_question_gets_a_unique_id(tmp_path: Path, sound: list[Example]) -> None:

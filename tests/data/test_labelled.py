@@ -1,6 +1,5 @@
 """Tables of texts with labels, in every format, with the names and traps of real files."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from readlet.data import content_of, read, read_labelled, read_sentences
 from readlet.data.columns import DataFormat, parse_columns
 from readlet.data.writing import write_sentences
-from readlet.errors import InputError, ReadletError
+from readlet.errors import ReadletError
 from readlet.types import Sentence
 
 ROWS = [
@@ -118,16 +117,6 @@ def test_named_columns(tmp_path: Path) -> None:
         read_labelled(path, data_format=DataFormat({"context": "text"}))
 
 
-def test_ambiguous_names_are_not_guessed(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.csv", "text,sentiment,score\nfine,pos,0.9\n")
-    with pytest.raises(ReadletError, match=r"has no label; .*--column label=NAME"):
-        read_labelled(path, data_format=DataFormat())
-    assert labels(path, allow_unlabelled=True) == [None]
-    path = write(tmp_path / "rows.csv", "review,content,label\nfine,x,pos\n")
-    with pytest.raises(ReadletError, match=r"no column 'text' .*--column text=NAME"):
-        list(read(path))
-
-
 # --- labels ---------------------------------------------------------------------------------------
 
 
@@ -185,25 +174,6 @@ def test_a_table_without_labels(tmp_path: Path) -> None:
 # --- encodings, compression, other structures -----------------------------------------------------
 
 
-def test_encodings_and_compression(tmp_path: Path) -> None:
-    text = "text;label\nÄ fein;gut\n"
-    path = tmp_path / "rows.csv"
-    path.write_bytes(text.encode("cp1252"))
-    with pytest.raises(ReadletError, match="--encoding cp1252"):
-        read_labelled(path, data_format=DataFormat())
-    assert read_labelled(path, data_format=DataFormat(encoding="cp1252")) == [
-        Sentence("1", "Ä fein", "gut")
-    ]
-    path.write_bytes(gzip.compress(text.encode("utf-16")))
-    assert read_labelled(path) == [Sentence("1", "Ä fein", "gut")]
-
-
-def test_hub(tmp_path: Path) -> None:
-    pytest.importorskip("datasets")
-    write_sentences(tmp_path / "train.jsonl", ROWS)
-    assert read_labelled(f"hub:{tmp_path}@train") == ROWS
-
-
 # --- quotes and tabs ------------------------------------------------------------------------------
 
 
@@ -242,14 +212,6 @@ def test_text_in_the_last_column(
     found = list(read(path, on_fault=faults.append))
     assert [item.text for item in found if isinstance(item, Sentence)] == texts
     assert [fault.place for fault in faults] == places
-
-
-def test_too_many_tabs(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.tsv", "text\tlabel\nfine\tpos\nnot\tfine\tneg\n")
-    with pytest.raises(InputError) as caught:
-        read_labelled(path)
-    assert (caught.value.source, caught.value.place) == (path, "line 3")
-    assert "data check" in caught.value.remedy
 
 
 # --- validation -----------------------------------------------------------------------------------

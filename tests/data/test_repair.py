@@ -1,4 +1,3 @@
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,10 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.data import read_examples, write_examples
-from readlet.data.check import check, check_items
-from readlet.data.faults import Fault, Finding
+from readlet.data.check import check_items
 from readlet.data.repair import Changes, repair, repair_file
-from readlet.errors import ReadletError
 from readlet.types import Example, Span
 
 GOOD = Example("g", "Where is the kiln?", "The kiln is in Hollow Lane.", (Span(15, "Hollow Lane"),))
@@ -160,12 +157,6 @@ def test_control_character_between_words_becomes_a_space(space: str) -> None:
     assert dict(changes.changed) == {"control characters removed": ["g"]}
 
 
-def test_offset_chooses_among_repeated_words_after_removal() -> None:
-    context = "bell \x00\x00\x00bell bell"
-    (written,), _ = repaired(replace(GOOD, context=context, answers=(Span(8, "bell"),)))
-    assert written.answers == (Span(5, "bell"),)
-
-
 @pytest.mark.parametrize(
     ("context", "answer", "expected"),
     [
@@ -184,22 +175,6 @@ def test_the_place_at_the_offset_comes_first(context: str, answer: Span, expecte
     assert ("answer moved to the nearest place" in changes.changed) == is_moved
     (finding,) = (f for f in check_items("asked", [asked], {}).findings if f.fault.is_wrong)
     assert f"at {expected.start}" in finding.detail.rpartition(", ")[2]
-
-
-def test_a_whole_word_in_another_case_is_better_than_a_piece_of_a_word(tmp_path: Path) -> None:
-    source, out = tmp_path / "d.jsonl", tmp_path / "out.jsonl"
-    row = {"id": "a", "question": "Who?", "context": "It was just the US.", "answers": ["us"]}
-    source.write_text(json.dumps(row))
-    with pytest.raises(ReadletError, match="occurs only inside of a word, at 8; repair it with"):
-        list(read_examples(source))
-    (finding,) = check([str(source)]).files[0].findings
-    assert finding == Finding(Fault.CASE, "a", "'us': no offset given, is 'US' at 16")
-    changes = repair_file(str(source), out)
-    assert [example.answers for example in read_examples(out)] == [(Span(16, "US"),)]
-    assert dict(changes.changed) == {
-        "answer written in the case of the context": ["a"],
-        "answer without offset placed at its only occurrence": ["a"],
-    }
 
 
 def test_duplicate_ids() -> None:

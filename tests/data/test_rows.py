@@ -85,18 +85,6 @@ def test_csv_with_quotes_and_line_ends_in_cells(
     assert nobody == NOBODY
 
 
-def test_csv_with_other_names_and_numbers_that_are_text(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("nr,ask,passage,gold,at\n1,When?,1904 it was,1904,0\n2,Why?,1904 it was,,\n")
-    columns = parse_columns(
-        ["id=nr", "question=ask", "context=passage", "answer=gold", "answer_start=at"]
-    )
-    assert list(questions(path, DataFormat(columns))) == [
-        Example("1", "When?", "1904 it was", (Span(0, "1904"),)),
-        Example("2", "Why?", "1904 it was", is_impossible=True),
-    ]
-
-
 def test_answer_without_start_needs_a_single_occurrence(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     rows = [
@@ -138,22 +126,6 @@ def test_parquet(tmp_path: Path) -> None:
     assert list(read(path, DataFormat({"context": "passage"}))) == [FERRY, NOBODY]
 
 
-def test_parquet_starts_with_gaps(tmp_path: Path) -> None:
-    """Missing values turn integers into floats: 4.0 is read as 4, and NaN is a missing value."""
-    arrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    path = tmp_path / "rows.parquet"
-    columns = {"question": ["Q", "Q"], "context": ["the bay", "the bay"], "answer": ["bay", None]}
-    parquet.write_table(arrow.table(columns | {"answer_start": [4.0, None]}), path)
-    assert [example.answers for example in read(path)] == [(Span(4, "bay"),), ()]
-    parquet.write_table(arrow.table(columns | {"answer_start": [float("nan"), None]}), path)
-    assert [example.answers for example in read(path)] == [(Span(4, "bay"),), ()]
-    parquet.write_table(arrow.table(columns | {"answer_start": [4.5, None]}), path)
-    with pytest.raises(ReadletError, match=r"row 1: 'answer_start' is 4\.5"):
-        list(read(path))
-
-
 def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
     """The same rows, all of text, in the format that the name says."""
     if path.suffix == ".jsonl":
@@ -184,33 +156,6 @@ def test_an_empty_answer_is_none_in_every_format(tmp_path: Path, name: str) -> N
     write_rows(tmp_path / name, [asked | {"answer": "", "answer_start": "0"}])
     (example,) = read_examples(tmp_path / name)  # the start of an empty answer is ignored
     assert (example.answers, example.is_impossible) == ((), True)
-
-
-@pytest.mark.parametrize(
-    ("line", "place"),
-    [
-        ('{"question": "Q", ', "line 2, column 19"),
-        ("[1, 2]", "line 2"),
-        ('{"question": "Q", "context": 5}', "line 2"),
-        ('{"question": null, "context": "c"}', "line 2"),
-        ('{"question": "Q", "context": "c", "is_impossible": 2}', "line 2"),
-        ("[" * 100_000, "line 2"),
-        ('{"id": ' + "1" * 5000 + "}", "line 2"),
-    ],
-)
-def test_bad_line_of_jsonl(tmp_path: Path, line: str, place: str) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"question": "Q", "context": "c"}\n' + line + "\n")
-    with pytest.raises(ReadletError, match=rf"rows\.jsonl: {place}: .*; \w"):
-        questions(path)
-
-
-@pytest.mark.parametrize("row", ["a,b", "a,b,c,d", 'a,"b"c,d', 'a,"b,c'])
-def test_bad_row_of_csv(tmp_path: Path, row: str) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text(f"id,question,context\n{row}\n")
-    with pytest.raises(ReadletError, match=r"rows\.csv: line 2: .*; \w"):
-        questions(path)
 
 
 @pytest.mark.parametrize("pair", ["context", "context=", "=passage", "colour=red"])

@@ -103,25 +103,6 @@ GOOD: dict[str, Any] = {"id": "q", "question": "Q", "answers": []}
 
 
 @pytest.mark.parametrize(
-    ("data", "place"),
-    [
-        ([3], "article 1"),
-        ([{"title": "t"}], "article 1"),
-        ([{"paragraphs": []}, {"paragraphs": ["x"]}], "article 2, paragraph 1"),
-        ([{"paragraphs": [{"qas": []}]}], "article 1, paragraph 1"),
-        ([{"paragraphs": [{"context": "c"}]}], "article 1, paragraph 1"),
-    ],
-)
-def test_wrong_shape_is_reported_with_its_place(
-    tmp_path: Path, data: list[Any], place: str
-) -> None:
-    path = tmp_path / "odd.json"
-    path.write_text(json.dumps({"data": data}))
-    with pytest.raises(ReadletError, match=rf"odd\.json: {place}: .*; \w"):
-        list(read(path))
-
-
-@pytest.mark.parametrize(
     ("change", "place"),
     [
         ({"id": True}, "article 1, paragraph 1"),

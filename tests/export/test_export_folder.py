@@ -17,6 +17,7 @@ from readlet.inference.classifier import Classifier
 from readlet.inference.reader import Reader
 from readlet.models.onnx.model import OnnxModel
 from readlet.models.onnx.scorer import OnnxSpanScorer
+from readlet.models.recipe_files import recipe_of
 from readlet.types import Example
 
 Make = Callable[..., Any]
@@ -83,12 +84,12 @@ def test_other_small_readers(random_reader: Make, tmp_path: Path, changes: dict[
     from readlet.models.qacnn.scorer import QacnnFamily
 
     plain = random_reader(LAMP)
-    values = plain.recipe.model_dump()
+    values = recipe_of(plain.recipe).model_dump()
     for section, fields in changes.items():
         values[section] |= fields
-    recipe = type(plain.recipe).model_validate(values)
+    recipe = type(recipe_of(plain.recipe)).model_validate(values)
     scorer = QacnnFamily().build(recipe, plain.scorer.encoder, can_abstain=False)
-    Reader(scorer, recipe, Calibration()).save(tmp_path / "torch")
+    Reader(scorer, recipe.model_dump(mode="json"), Calibration()).save(tmp_path / "torch")
     export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
 
@@ -105,9 +106,11 @@ def test_norm_softmax_in_an_encoder(random_encoder_reader: Make, tmp_path: Path)
 
     plain = random_encoder_reader()
     norm = {"attention": {"softmax": "norm"}, "loss": {"softmax": "norm"}}
-    recipe = type(plain.recipe).model_validate(plain.recipe.model_dump() | norm)
+    recipe = type(recipe_of(plain.recipe)).model_validate(
+        recipe_of(plain.recipe).model_dump() | norm
+    )
     scorer = EncoderFamily().build(recipe, plain.scorer.encoder, can_abstain=True)
-    Reader(scorer, recipe, Calibration()).save(tmp_path / "torch")
+    Reader(scorer, recipe.model_dump(mode="json"), Calibration()).save(tmp_path / "torch")
     export_folder(str(tmp_path / "torch"), tmp_path / "onnx")
     assert_same_answers(tmp_path / "torch", tmp_path / "onnx")
 

@@ -266,11 +266,14 @@ def test_a_damaged_file_is_named(folder: Path, name: str, damage: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-LARGE = {"model": {"blocks": 256, "convolutions": 256, "width": 2048, "feed_forward": 16_384}}
+LARGE = {"blocks": 256, "convolutions": 256, "width": 2048, "feed_forward": 16_384}
 
 
-def change(path: Path, **values: Any) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
+def change(path: Path, *, settings: dict[str, Any] | None = None, **values: Any) -> None:
+    before = json.loads(path.read_text("utf-8"))
+    if settings is not None:
+        before["settings"] |= settings
+    path.write_text(json.dumps(before | values), "utf-8")
 
 
 @pytest.mark.parametrize(
@@ -278,20 +281,24 @@ def change(path: Path, **values: Any) -> None:
     [
         ("config.json", {"format": 2}, "config.json"),
         ("config.json", {"architecture": "encoder"}, "config.json"),
-        ("config.json", {"recipe": {"model": {"widht": 8}}}, "widht"),
-        ("config.json", {"stored": "int4"}, "config.json"),
+        ("config.json", {"settings": {"model": {"widht": 8}}}, "widht"),
+        ("config.json", {"settings": {"stored": "int4"}}, "config.json"),
         # The weights have another width.
-        ("config.json", {"recipe": {}}, "model.safetensors"),
+        ("config.json", {"settings": {"model": {}}}, "model.safetensors"),
         ("calibration.json", {"temperature": 0}, "calibration.json"),
         ("calibration.json", {"heat": 1}, "calibration.json"),
         ("vocabulary.json", {"trainable": 7}, "vocabulary.json"),
         ("vocabulary.json", {"frozen": ["sea"]}, "vocabulary.json"),
         ("vocabulary.json", {"characters": "ab"}, "model.safetensors"),
         ("vocabulary.json", {"max_characters": 10**9}, "max_characters: "),
-        ("config.json", {"null_answer": 1}, "null_answer: "),
+        ("config.json", {"settings": {"null_answer": 1}}, "null_answer: "),
         ("config.json", {"files": ["../x"]}, "files: "),
-        # Within the limits of a recipe, but of terabytes: compared with the weights first.
-        ("config.json", {"recipe": LARGE}, r"model.safetensors: is damaged .* of the recipe"),
+        # Within the limits of a field, but of terabytes: compared with the weights first.
+        (
+            "config.json",
+            {"settings": {"model": LARGE}},
+            r"model.safetensors: is damaged .* of the settings",
+        ),
         ("metrics.json", {"dev": {"f1": "high"}}, "dev, f1: "),
     ],
 )
@@ -353,7 +360,7 @@ def test_a_folder_of_the_same_name_is_not_used(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    bundle(replace(refusing, recipe=refusing.recipe.model_copy(update={"name": "inside"})))
+    bundle(replace(refusing, recipe=refusing.recipe | {"name": "inside"}))
     monkeypatch.chdir(tmp_path)
     reader.save(Path(name))
     taken = load_reader(name)

@@ -57,7 +57,9 @@ def build() -> Callable[..., QACNN]:
         recipe = QacnnRecipe(model=QacnnModel.model_validate(TINY | changes))
         rows, listed = KNOWN.trainable_rows, len(KNOWN.frozen)
         frozen = torch.cat([torch.zeros(rows, word_width), torch.randn(listed, word_width)])
-        return QACNN(recipe, frozen, rows, KNOWN.character_count, null=null)
+        return QACNN(
+            recipe.config(null_answer=null), frozen, rows, KNOWN.character_count, null=null
+        )
 
     return make
 

@@ -1,7 +1,4 @@
-"""A kind of reader in one file: pieces between spaces, hashed; embeddings, one convolution.
-
-Nothing of the package knows it. Its places are its own: what it teaches travels over characters.
-"""
+"""A kind of reader in one file, unknown to the package: pieces between spaces, hashed."""
 
 import math
 import re
@@ -14,6 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from readlet.models.config import SpanConfig
 from readlet.models.family import SpanFamily
 from readlet.models.kinds import register_kind
 from readlet.models.span_loss import SpanLogits
@@ -29,6 +27,11 @@ class PiecesModel(Model):
     kind: Literal["pieces"] = "pieces"
     width: int = 24
     buckets: int = 512  # pieces are hashed into so many numbers
+
+
+class PiecesConfig(SpanConfig):
+    kind: Literal["pieces"] = "pieces"
+    model: PiecesModel
 
 
 class PiecesRecipe(Recipe):
@@ -58,12 +61,8 @@ class PieceEncoder:
             middle = len(offsets) - len(spans)
             added = rows.add(number, example, offsets[first:middle], first)
             questions += [(middle, min(len(spans), self.windows.max_question))] * added
-        return PieceRows(
-            **rows.arrays(),
-            offsets=ints(offsets).reshape(-1, 2),
-            pieces=ints(pieces),
-            row_question=ints(questions).reshape(-1, 2),
-        )
+        spans, asked = (ints(pairs).reshape(-1, 2) for pairs in (offsets, questions))
+        return PieceRows(**rows.arrays(), offsets=spans, pieces=ints(pieces), row_question=asked)
 
     def stored(self) -> Stored:
         return {}, {}
@@ -82,12 +81,13 @@ class PieceBatch(RowBatch):
 
 
 class PiecesNetwork(nn.Module):
-    def __init__(self, sizes: PiecesModel, *, null: bool) -> None:
+    def __init__(self, settings: PiecesConfig) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(sizes.buckets, sizes.width, padding_idx=0)
-        self.mix = nn.Conv1d(sizes.width, sizes.width, 5, padding=2)
-        self.score = nn.Linear(2 * sizes.width, 2)
-        self.null = nn.Linear(sizes.width, 2) if null else None
+        width = settings.model.width
+        self.embedding = nn.Embedding(settings.model.buckets, width, padding_idx=0)
+        self.mix = nn.Conv1d(width, width, 5, padding=2)
+        self.score = nn.Linear(2 * width, 2)
+        self.null = nn.Linear(width, 2) if settings.null_answer else None
 
     def forward(self, batch: PieceBatch) -> SpanLogits:
         x = self.embedding(batch.context)  # (B, L, D)
@@ -133,11 +133,13 @@ class PiecesFamily(SpanFamily):
         return PieceRows.from_stored(stored)
 
     def build(self, recipe: Recipe, encoder: PieceEncoder, *, can_abstain: bool) -> PiecesScorer:
-        network = PiecesNetwork(recipe.model, null=can_abstain)
-        return PiecesScorer(network, encoder, recipe.data.max_answer, can_abstain)
+        settings = PiecesConfig(**recipe.data.lengths, null_answer=can_abstain, model=recipe.model)
+        return PiecesScorer(PiecesNetwork(settings), encoder, settings)
 
-    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> PiecesScorer:
-        scorer = self.build(recipe, self.fit_encoder(recipe, []), can_abstain=config["null_answer"])
+    def load(self, folder: Path, config: dict[str, Any]) -> PiecesScorer:
+        settings = PiecesConfig.read(config)
+        encoder = PieceEncoder(settings.windows, settings.model.buckets)
+        scorer = PiecesScorer(PiecesNetwork(settings), encoder, settings)
         scorer.load_weights(folder)
         return scorer
 

@@ -15,6 +15,7 @@ from readlet.engine.loop import TrainingLoop
 from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
 from readlet.models.pretrained.encoder import load_pretrained
+from readlet.models.recipe_files import recipe_of
 from readlet.text.pretrained import load_config
 from readlet.text.rows import Rows
 from readlet.training.train import build_scorer, train_reader
@@ -184,7 +185,8 @@ def test_weights_in_half_precision_survive_saving(
     with torch.no_grad():
         for weight in reader.scorer.module.parameters():
             weight.copy_(weight.half().float())
-    slim = replace(reader, scorer=replace(reader.scorer, stored="float16"))
+    settings = reader.scorer.settings.model_copy(update={"stored": "float16"})
+    slim = replace(reader, scorer=replace(reader.scorer, settings=settings))
     slim.save(tmp_path / "slim")
     whole, half = (path / "model.safetensors" for path in (folder, tmp_path / "slim"))
     assert half.stat().st_size < 0.7 * whole.stat().st_size
@@ -240,7 +242,7 @@ def test_a_reader_is_a_start_without_the_encoder_it_was_made_from(
     known = start.scorer.module.state_dict()
     for name, weight in made.scorer.module.state_dict().items():
         torch.testing.assert_close(weight, known[name], atol=1e-6, rtol=0)
-    assert made.recipe.model.encoder == str(copy)
+    assert recipe_of(made.recipe).model.encoder == str(copy)
     loaded = Reader.load(tmp_path / "run")
     assert loaded.answer("Who?", "Ada lit it.") == made.answer("Who?", "Ada lit it.")
 

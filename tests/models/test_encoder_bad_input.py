@@ -474,9 +474,9 @@ def test_the_tokenizer_of_another_reader(
         Reader.load(folder)
 
 
-def test_windows_of_a_stored_recipe_that_are_too_long(reader_copy: Callable[..., Path]) -> None:
+def test_windows_of_a_stored_model_that_are_too_long(reader_copy: Callable[..., Path]) -> None:
     folder = reader_copy()
-    _altered(folder / "config.json", lambda c: c["recipe"]["data"].update({"max_context": 4000}))
+    _altered(folder / "config.json", lambda c: c["settings"].update({"max_context": 4000}))
     with pytest.raises(ReadletError, match="a window takes 4053 tokens"):
         Reader.load(folder)
 
@@ -484,7 +484,7 @@ def test_windows_of_a_stored_recipe_that_are_too_long(reader_copy: Callable[...,
 def test_a_reader_named_as_another_kind(reader_copy: Callable[..., Path]) -> None:
     folder = reader_copy()
     _altered(folder / "config.json", lambda content: content.update({"architecture": "qacnn"}))
-    with pytest.raises(ReadletError, match=r"config\.json: is damaged .* of kind 'encoder'"):
+    with pytest.raises(ReadletError, match=r"config\.json: is damaged .*settings\.kind"):
         Reader.load(folder)
 
 

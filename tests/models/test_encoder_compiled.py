@@ -11,6 +11,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 
 from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.kinds import trainable_family
+from readlet.models.recipe_files import recipe_of
 from readlet.training.train import build_scorer
 from readlet.training.training_data import prepare
 
@@ -65,8 +66,8 @@ def test_a_start_reader_is_compiled_without_the_encoder_of_the_recipe(
     encoder_reader: Callable[..., tuple[Path, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, reader = encoder_reader()
-    gone = reader.recipe.model.model_copy(update={"encoder": "/no/such/folder"})
-    recipe = reader.recipe.model_copy(update={"model": gone})
+    gone = recipe_of(reader.recipe).model.model_copy(update={"encoder": "/no/such/folder"})
+    recipe = recipe_of(reader.recipe).model_copy(update={"model": gone})
     torch._dynamo.reset()
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
     family = trainable_family("encoder")

@@ -12,7 +12,7 @@ from readlet.inference.reader import Reader
 from readlet.models.config import Attention, Loss, norm_gamma
 from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
-from readlet.models.recipe_files import load_recipe
+from readlet.models.recipe_files import load_recipe, recipe_of
 from readlet.models.span_loss import SpanLearner
 from readlet.nn.softmax import masked_softmax, norm_softmax
 from readlet.text.arrays import shapes
@@ -45,7 +45,7 @@ def build(attention: str, loss: str) -> QACNN:
             "loss": {"softmax": loss},
         }
     )
-    return QACNN(recipe, frozen, rows, KNOWN.character_count).eval()
+    return QACNN(recipe.config(null_answer=False), frozen, rows, KNOWN.character_count).eval()
 
 
 @pytest.mark.parametrize(("attention", "loss"), [("norm", "standard"), ("norm", "norm")])
@@ -97,7 +97,9 @@ def test_train_save_and_load(small_training: list[str], tmp_path: Path) -> None:
     changes = [*small_training, "training.epochs=1", "attention.softmax=norm", "loss.softmax=norm"]
     reader = train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
     again = Reader.load(tmp_path / "run")
-    assert again.recipe.attention.softmax == again.recipe.loss.softmax == "norm"
+    assert (
+        recipe_of(again.recipe).attention.softmax == recipe_of(again.recipe).loss.softmax == "norm"
+    )
     context = "The kettle was patented in 1891 by a smith."
     predictions = [r.answer("When was it patented?", context) for r in (reader, again)]
     assert predictions[0] == predictions[1]

@@ -133,7 +133,9 @@ def test_an_untrained_reader_aligns_similar_words() -> None:
     vocabulary = Vocabulary((), tuple(words), "".join(sorted(set("".join(words)))), 16)
     rows = vocabulary.trainable_rows
     frozen = torch.cat([torch.zeros(rows, 150), 0.4 * torch.randn(len(words), 150)])  # as GloVe
-    model = QACNN(load_recipe("qacnn"), frozen, rows, vocabulary.character_count).eval()
+    model = QACNN(
+        load_recipe("qacnn").config(null_answer=False), frozen, rows, vocabulary.character_count
+    ).eval()
     order = torch.randperm(60)
     context = " ".join(words[i] for i in order.tolist())
     question = " ".join(words[i] for i in torch.randperm(60)[:12].tolist())

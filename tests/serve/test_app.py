@@ -1,4 +1,4 @@
-"""The paths of the API: the answers of the model itself, and a reason for every refusal."""
+"""The paths of the API: the answers of the model itself, and a reason for every error."""
 
 import asyncio
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def test_lists_are_answered_in_order(server: Any, models: dict[str, Any]) -> Non
     assert [a["n_best"][0]["start"] for a in shared.json()["answers"]] == [starts[2], starts[0]]
 
 
-def test_refusals_can_be_set(server: Any) -> None:
+def test_abstaining_can_be_set(server: Any) -> None:
     def abstained(**options: Any) -> Any:
         got = server.post("/answer", question=QUESTION, passage=PASSAGE, **options)
         return got.json()["answers"][0]["abstained"], got.json()["answers"][0]["no_answer"]
@@ -133,9 +133,7 @@ def test_models_and_passages_are_listed(server: Any) -> None:
         ("/nothing", {}, 404, "Not Found"),
     ],
 )
-def test_refusals_have_a_reason(
-    server: Any, path: str, body: Any, status: int, reason: str
-) -> None:
+def test_errors_have_a_reason(server: Any, path: str, body: Any, status: int, reason: str) -> None:
     got = server.client.post(path, json=body)
     assert got.status_code == status
     assert list(got.json()) == ["reason"]
@@ -152,7 +150,7 @@ def test_refusals_have_a_reason(
         b'{"question": "a", "passage": "b", "\\ud800": 1}',
     ],
 )
-def test_malformed_bodies_are_refused(server: Any, content: bytes) -> None:
+def test_malformed_bodies_are_rejected(server: Any, content: bytes) -> None:
     headers = {"content-type": "application/json"}
     got = server.client.post("/answer", content=content, headers=headers)
     assert got.status_code in (400, 422)
@@ -191,7 +189,7 @@ def test_a_key_is_asked_for(start: Callable[..., Any]) -> None:
         assert client.get(path).status_code == 200
 
 
-def test_other_names_of_this_machine_are_refused(start: Callable[..., Any]) -> None:
+def test_other_names_of_this_machine_are_rejected(start: Callable[..., Any]) -> None:
     """A page elsewhere may point its own name at this server."""
     hosts = frozenset({"localhost", "127.0.0.1", "[::1]"})
     client = start({"baseline": LexicalBaseline()}, hosts=hosts).client
@@ -203,7 +201,7 @@ def test_other_names_of_this_machine_are_refused(start: Callable[..., Any]) -> N
 
 
 @pytest.mark.parametrize(
-    ("headers", "is_refused"),
+    ("headers", "is_rejected"),
     [
         ({}, False),
         ({"sec-fetch-site": "same-origin", "origin": "http://testserver"}, False),
@@ -221,15 +219,15 @@ def test_other_names_of_this_machine_are_refused(start: Callable[..., Any]) -> N
     ],
 )
 @pytest.mark.parametrize("path", ["/answer", "/classify", "/text?kind=html", "/nothing"])
-def test_pages_of_other_sites_are_refused(
-    server: Any, path: str, headers: dict[str, str], is_refused: bool
+def test_pages_of_other_sites_are_rejected(
+    server: Any, path: str, headers: dict[str, str], is_rejected: bool
 ) -> None:
     got = server.client.post(path, content=b"<p>Shown", headers=headers)
-    assert (got.status_code == 403) == is_refused
+    assert (got.status_code == 403) == is_rejected
     assert list(got.json()) == ["reason"]
 
 
-def test_nothing_of_a_refused_request_is_read(server: Any) -> None:
+def test_nothing_of_a_rejected_request_is_read(server: Any) -> None:
     async def receive() -> Any:
         raise AssertionError
 
@@ -268,7 +266,7 @@ def test_requests_are_counted(start: Callable[..., Any]) -> None:
     server.post("/answer", question=["Who?", "When?"], passage=PASSAGE)
     server.client.get("/secret/path")
     text = server.client.get("/metrics").text
-    assert 'readlet_requests_total{path="/answer",status="200"} 1' in text
-    assert 'readlet_requests_total{path="other",status="404"} 1' in text
-    assert 'readlet_questions_total{model="a\\"b"} 2' in text
+    assert 'readlet_requests_total{path="/answer",status="200"} 1.0' in text
+    assert 'readlet_requests_total{path="other",status="404"} 1.0' in text
+    assert 'readlet_questions_total{model="a\\"b"} 2.0' in text
     assert "secret" not in text

@@ -44,7 +44,7 @@ def schema(served: Any) -> Any:
         {"threshold": 0.5, "always_answer": True},
     ],
 )
-def test_what_is_always_refused_is_not_promised(served: Any, refused: dict[str, Any]) -> None:
+def test_what_is_always_rejected_is_not_promised(served: Any, refused: dict[str, Any]) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     described = served.client.get("/openapi.json").json()
     valid = jsonschema.Draft202012Validator(

@@ -5,7 +5,6 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,20 +108,6 @@ def test_a_row_at_the_limit_of_a_shape_fits() -> None:
     assert first[0] == (16,)
     assert first[1].tolist() == list(range(17))
     assert last[0] == (40,)
-
-
-@pytest.mark.parametrize("dimensions", [1, 2])
-def test_no_rows_give_no_batches(dimensions: int) -> None:
-    nothing = np.zeros((0, dimensions), np.int32)
-    batches = batches_of((nothing, [(9,) * dimensions], np.zeros(0, np.int32)), 4)
-    assert batches.in_order() == batches.epoch(0) == list(batches) == []
-
-
-def test_the_loss_of_guessing_is_infinite_unless_given() -> None:
-    assert many().guessing == math.inf
-    lengths, trainable = np.ones((1, 1), np.int32), np.zeros(1, np.int32)
-    given_one = Batches(lengths, [(1,)], 4, collate, trainable=trainable, guessing=2.5)
-    assert given_one.guessing == 2.5
 
 
 @given(cases(), st.integers(1, 8), st.integers(1, 60))

@@ -2,20 +2,14 @@
 
 import errno
 import gzip
-import importlib
-import json
 import os
-import re
-import sys
 import time
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.storage.files import cache_folder
 from readlet.text import rows as cache
 from readlet.text.rows import Stored, cache_key, cached
@@ -61,18 +55,6 @@ def test_the_second_time_it_is_loaded_from_disk(capsys: pytest.CaptureFixture[st
     assert sorted(path.name for path in cache_folder().iterdir()) == ["key", "other"]
 
 
-def test_the_folder_follows_the_environment(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    assert cache_folder() == tmp_path / "cache"
-    monkeypatch.delenv("READLET_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache_folder() == tmp_path / "xdg" / "readlet"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / ".cache" / "readlet"
-
-
 def test_the_key_depends_on_content_settings_and_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,22 +86,6 @@ def test_the_key_depends_on_content_settings_and_code(
     assert len({key, *others}) == 1 + len(others)
 
 
-def test_the_key_depends_on_the_code_of_the_caller(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Entries may be made by a module outside of `text`, with helpers of its own."""
-    monkeypatch.syspath_prepend(tmp_path)
-    source = tmp_path / "module_of_a_caller.py"
-    keys = set()
-    for width in (3, 4):
-        source.write_text(f"def make():\n    return helper()\ndef helper():\n    return {width}\n")
-        importlib.invalidate_caches()
-        sys.modules.pop(source.stem, None)
-        keys.add(cache_key([], {}, importlib.import_module(source.stem).make))
-    sys.modules.pop(source.stem)
-    assert len(keys) == 2
-
-
 def test_every_file_of_the_rooms_is_part_of_the_code_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,17 +101,6 @@ def test_every_file_of_the_rooms_is_part_of_the_code_version(
     monkeypatch.setattr(cache.regex, "__version__", "another")
     versions.add(cache._code_version())
     assert len(versions) == 7
-
-
-def test_a_draft_of_a_killed_process_with_the_same_id_does_no_harm(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (cache_folder() / f".key.{os.getpid()}").mkdir(parents=True)
-    build = Build()
-    check(cached("key", build))
-    check(cached("key", build))
-    assert build.calls == 1
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -206,31 +161,6 @@ def test_a_full_disk_stops_nothing_and_leaves_no_files(
     assert build.calls == 2
 
 
-def test_a_short_write_is_reported(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def short(*_: Any, **__: Any) -> None:
-        raise OSError("24 requested and 0 written")  # NumPy's own message; no errno
-
-    monkeypatch.setattr(np, "save", short)
-    check(cached("key", Build()))
-    assert "24 requested and 0 written" in capsys.readouterr().err
-
-
-def test_an_entry_appears_only_when_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    existed = []
-    save = np.save
-
-    def watched(*given: Any, **options: Any) -> None:
-        save(*given, **options)
-        existed.append((cache_folder() / "key").exists())
-
-    monkeypatch.setattr(np, "save", watched)
-    cached("key", Build())
-    assert existed == [False, False]
-    assert (cache_folder() / "key").is_dir()
-
-
 def test_the_second_writer_keeps_the_entry_of_the_first() -> None:
     """Two processes make the same entry at the same time."""
     build = Build()
@@ -278,47 +208,3 @@ def test_the_least_recently_used_entries_are_evicted(monkeypatch: pytest.MonkeyP
     cached(keys[2], build)
     assert left() == {*keys[:3], *mine}
     assert build.calls == 5
-
-
-def test_squad_is_encoded_and_loaded_in_time(
-    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Against a program that only cuts all texts into words. All times are those of the CPU."""
-    squad = real_data / "squad" / "dev-v1.1.json.gz"
-    vectors = [tmp_path / f"{width}.txt" for width in (100, 50)]
-    for path, width in zip(vectors, (100, 50), strict=True):
-        with gzip.open(real_data / "vectors" / f"glove.{width}d.txt.gz", "rt", -1, "utf-8") as all_:
-            path.write_text("".join(islice(all_, 20_000)), "utf-8")
-    recipe = QacnnRecipe.model_validate(
-        {"data": {"train": [str(squad)]}, "words": {"vectors": [str(path) for path in vectors]}}
-    )
-    start = time.process_time()
-    made = training_data.prepare(recipe)
-    making = time.process_time() - start
-    assert len(made.train.examples) + len(made.held_out.examples) > 10_000
-    start = time.process_time()
-    with gzip.open(squad) as stream:
-        articles = json.load(stream)["data"]
-    cut = re.compile(r"\w+|[^\w\s]").findall
-    for paragraph in (paragraph for article in articles for paragraph in article["paragraphs"]):
-        for question in paragraph["qas"]:
-            assert len(cut(paragraph["context"])) > len(cut(question["question"])) / 9
-    assert making < 25 * (time.process_time() - start)
-    assert made.encoder.vectors.shape[1] == 150
-
-    loading = []
-
-    def timed(key: str, build: Any) -> Stored:
-        begin = time.process_time()
-        found = cached(key, lambda: pytest.fail("not in the cache"))
-        loading.append(time.process_time() - begin)
-        return found
-
-    monkeypatch.setattr(training_data, "cached", timed)
-    loaded = training_data.prepare(recipe)
-    assert len(loading) == 4  # vocabulary, held-out, dev, train
-    assert sum(loading) < making / 5
-    assert loaded.encoder.vocabulary == made.encoder.vocabulary
-    assert loaded.train.rows.notes == made.train.rows.notes
-    for name, array in made.train.rows.stored()[0].items():
-        np.testing.assert_array_equal(loaded.train.rows.stored()[0][name], array)

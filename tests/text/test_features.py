@@ -13,9 +13,7 @@ from hypothesis.strategies import DataObject, SearchStrategy
 
 from readlet.text.rows import LONG_QUESTION, NO_LABEL, Windows
 from readlet.text.word_features import (
-    NULL,
     NULL_FORM,
-    PADDING,
     PADDING_FORM,
     UNKNOWN,
     Features,
@@ -103,14 +101,6 @@ def test_labels_cover_the_gold_answer(
             assert length <= max(len(words(gold.text)), 1) + 1
 
 
-def test_the_label_is_at_the_offset_of_the_answer() -> None:
-    context = "by the lamp, the tall lamp, the lamp"
-    for start in (7, 22, 32):
-        (row,) = encode([Example("a", "?", context, (Span(start, "lamp"),))], KNOWN, WIDE).row_label
-        spans = word_spans(context)
-        assert row.tolist() == [spans.index((start, start + 4))] * 2
-
-
 def test_answers_that_cut_words_are_extended_and_noted() -> None:
     context = "The 1880s lamp-lighters of Wick"
     examples = [
@@ -130,12 +120,6 @@ def test_answers_that_cut_words_are_extended_and_noted() -> None:
     # An answer that could not be labelled does not become "no answer".
     assert features.row_impossible.tolist() == [False, False, False, False, True]
     assert features.notes == {CUT: ["cut"], EMPTY: ["nothing"]}
-
-
-def test_the_first_gold_answer_is_the_label() -> None:
-    context = "Ada Brook in 1881"
-    golds = (Span(4, "Brook"), Span(0, "Ada Brook"))
-    assert encode([Example("a", "?", context, golds)], KNOWN, WIDE).row_label.tolist() == [[1, 1]]
 
 
 @given(st.integers(2, 40), st.integers(0, 39), st.integers(0, 300))
@@ -226,16 +210,6 @@ def test_combining_accents_give_the_same_numbers_and_keep_their_offsets() -> Non
     assert apart.offsets[-2:].max() == len(examples[1].question)  # in the original text
 
 
-def test_special_forms() -> None:
-    # A text may contain any character, even U+0000: it is a word like others.
-    features = encode([Example("a", "\0?", "\0 lamp")], KNOWN, WIDE)
-    assert features.form_words[:2].tolist() == [PADDING, NULL]
-    assert not features.form_characters[:2].any()
-    zero, lamp = features.forms[:2]
-    assert zero not in (PADDING_FORM, NULL_FORM)
-    assert features.form_words[[zero, lamp]].tolist() == [UNKNOWN, KNOWN.word_number("lamp")]
-
-
 @pytest.mark.parametrize(
     ("question", "context"), [("", ""), (" ", "the"), ("who", ""), ("who", " \n")]
 )
@@ -244,13 +218,6 @@ def test_empty_texts_have_a_row(question: str, context: str) -> None:
     assert len(features) == 1
     assert features.row_window.tolist() == [[0, len(words(context))]]
     assert features.row_impossible.all()
-
-
-def test_no_examples() -> None:
-    features = encode([], KNOWN, WIDE)
-    assert len(features) == 0
-    assert features.offsets.shape == features.row_window.shape == features.row_label.shape == (0, 2)
-    assert features.notes == {}
 
 
 def test_features_are_restored_from_what_is_stored() -> None:
@@ -263,12 +230,6 @@ def test_features_are_restored_from_what_is_stored() -> None:
     assert again.notes == features.notes == {CUT: ["a"]}
     for name, array in arrays.items():
         np.testing.assert_array_equal(getattr(again, name), array)
-
-
-def test_count_words_counts_each_text_once() -> None:
-    examples = [Example(str(i), q, "The lamp the") for i, q in enumerate(["lamp", "oil"])]
-    expected = {("", "The"): 1, ("", "lamp"): 2, ("", "the"): 1, ("", "oil"): 1}
-    assert count_words(examples) == Counter(expected)
 
 
 SPEAKING = Vocabulary((), ("en:me", "es:me", "tr:ev"), "aem", 4, ("en", "es", "tr", "th"))

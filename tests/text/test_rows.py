@@ -1,4 +1,4 @@
-"""Rows in any tokenisation: here one place for every character that is not white space."""
+"""Rows of any tokenisation, and results that are kept by text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
-from readlet.text.rows import NO_LABEL, Ints, RowBuilder, Rows, Windows, cached, ints
+from readlet.text.rows import NO_LABEL, Ints, RowBuilder, Rows, SizedCache, Windows, cached, ints
 from readlet.types import Example, Span
 
 EMPTY = "answer without a word: not trained on"
@@ -138,3 +138,28 @@ def test_stored_has_all_arrays_of_a_subclass_too(
             assert getattr(again, name).dtype == array.dtype, name
             np.testing.assert_array_equal(getattr(again, name), array)
         np.testing.assert_array_equal(again.places(1), spoken.places(1))
+
+
+PASSAGE = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
+
+
+@given(st.lists(st.lists(st.text("ab", max_size=4), max_size=4), max_size=12))
+def test_results_are_those_of_make_and_memory_is_bounded(calls: list[list[str]]) -> None:
+    asked: list[str] = []
+
+    def make(texts: list[str]) -> list[int]:
+        assert len(set(texts)) == len(texts)
+        asked.extend(texts)
+        return [hash(text) for text in texts]
+
+    remembered = SizedCache(make, len, most=6)
+    last: list[str] = []  # the same memory, as a plain list
+    for texts in calls:
+        asked.clear()
+        assert remembered(texts) == [hash(text) for text in texts]
+        assert set(asked) == set(texts) - set(last)
+        old = [text for text in dict.fromkeys(texts) if text in last]
+        for text in [*old, *(t for t in dict.fromkeys(texts) if t not in old)]:
+            last = [*(t for t in last if t != text), text]
+            while sum(map(len, last)) > 6:
+                last.pop(0)

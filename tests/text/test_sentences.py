@@ -91,18 +91,3 @@ def test_values_are_standardised() -> None:
     assert (numbers * labels.deviation + labels.mean).tolist() == pytest.approx([1990, 2000, 2010])
     same = Labels.learned("numbers", sentences[:1] * 2)
     assert same.deviation == 1.0  # nothing is divided by zero
-
-
-@pytest.mark.parametrize(
-    "stored",
-    [
-        {"kind": "classes", "classes": ["a"], "mean": 0.0, "deviation": 1.0},
-        {"kind": "classes", "classes": ["a", "a"], "mean": 0.0, "deviation": 1.0},
-        {"kind": "classes", "classes": ["a", 3], "mean": 0.0, "deviation": 1.0},
-        {"kind": "else", "classes": ["a", "b"], "mean": 0.0, "deviation": 1.0},
-        {"kind": "numbers", "classes": [], "mean": float("nan"), "deviation": 1.0},
-    ],
-)
-def test_damaged_labels(stored: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="labels"):
-        Labels.from_json(stored)

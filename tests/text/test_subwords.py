@@ -1,6 +1,5 @@
 """Subwords: windows, exact offsets, labels, and rows as the tokenizer itself would make them."""
 
-import resource
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from readlet.text import subwords as room
 from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import LONG_QUESTION, NO_LABEL, Windows
 from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of, trimmed
@@ -136,26 +134,6 @@ def test_white_space_around_an_answer_is_no_part_of_it(
     assert text[places[first, 0] : places[last, 1]] == "qzqz"
 
 
-def test_an_answer_of_white_space_is_not_trained_on(encoder: Make) -> None:
-    rows = encoder("roberta").encode([Example("1", "Who?", "a    b", (Span(2, "  "),))])
-    assert rows.row_label.tolist() == [[NO_LABEL, NO_LABEL]]
-    assert not rows.row_impossible.any()
-    assert list(rows.notes.values()) == [["1"]]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_white_space_is_not_allowed_in_answers(encoder: Make, kind: str) -> None:
-    text = " Ada  \n\n lit   it . "
-    made = encoder(kind)
-    rows = made.encode([Example("1", "Who?", text)])
-    (batch,) = batches_of(made, rows)
-    places = rows.places(0)
-    for index, (start, end) in enumerate(places.tolist()):
-        assert bool(batch.allowed[0, index]) == bool(text[start:end].strip())
-    assert not batch.allowed[0, len(places) :].any()
-    assert int(batch.allowed.sum()) >= 4
-
-
 def test_long_runs_of_white_space_take_no_time() -> None:
     text = "a" + " " * 1_000_000 + "b"
     whole = np.array([[0, 1], [1, 1_000_001], [900_000, 1_000_002]], np.int32)
@@ -268,47 +246,6 @@ def test_each_text_is_tokenised_once(encoder: Make, monkeypatch: pytest.MonkeyPa
     # The tokens of a context are stored once, however many questions share it.
     assert len(rows.offsets) == len(one.offsets) + len(made.encode(examples[-1:]).offsets)
     assert len(rows) > 60
-
-
-def test_many_long_texts_are_tokenised_a_few_at_a_time(
-    encoder: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(room, "_AT_ONCE", 3)
-    monkeypatch.setattr(room, "_CHARACTERS_AT_ONCE", 50)
-    texts = ["a" * 60, "b", "c", "d", "e", "f" * 30, "g" * 30]
-    assert list(room._chunks(texts)) == [
-        ["a" * 60],
-        ["b", "c", "d"],
-        ["e", "f" * 30],
-        ["g" * 30],
-    ]
-    assert list(room._chunks([])) == []
-    made = encoder("bert")
-    examples = [Example(str(i), text[:3], text) for i, text in enumerate(texts)]
-    few = made.encode(examples)
-    monkeypatch.undo()
-    for name, array in made.encode(examples).stored()[0].items():
-        np.testing.assert_array_equal(array, few.stored()[0][name])
-
-
-def test_no_examples(encoder: Make) -> None:
-    made = encoder("bert")
-    rows = made.encode([])
-    assert len(rows) == 0
-    assert batches_of(made, rows) == []
-
-
-def test_a_million_characters(encoder: Make) -> None:
-    made = encoder("bert", Windows(320, 128, 61))
-    text = "Ada lit 12 lamps at Cape Wick, é 水. " * 28_000
-    assert len(text) > 1_000_000
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    rows = made.encode([Example(str(i), f"Who {i}?", text) for i in range(20)])
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024  # MiB
-    assert rows.row_window[:, 1].max() == 320
-    first = rows.row_window[rows.row_example == 0]
-    assert first[-1].sum() == len(rows.offsets)
-    assert grown < 800
 
 
 def test_batches_are_no_longer_than_the_encoder_reads(tiny_encoder: Callable[..., Path]) -> None:

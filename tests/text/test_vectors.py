@@ -1,4 +1,4 @@
-"""Word vectors: both formats, several files at once, and clear errors for bad files."""
+"""Word vectors in files, of one language and of several in one space."""
 
 import gzip
 from collections.abc import Callable
@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from readlet.errors import ReadletError
 from readlet.text import vectors
-from readlet.text.vectors import concatenate_vectors, read_vectors, write_vectors
+from readlet.text.vectors import (
+    ANY,
+    concatenate_vectors,
+    joined,
+    published_file,
+    read_multilingual,
+    read_vectors,
+    word_vectors,
+)
 
 GLOVE = "sea 0.5 -1 2e-1\nship 1 2 3\n"
 FASTTEXT = "2 3\nsea 0.5 -1 2e-1 \nship 1 2 3 \n"  # fastText ends its lines with a space
@@ -38,29 +46,6 @@ def test_both_kinds_plain_and_gzip(write: Write, text: str, name: str) -> None:
     assert words == ["sea", "ship"]
     assert numbers.dtype == np.float32
     np.testing.assert_array_equal(numbers, EXPECTED)
-
-
-@pytest.mark.parametrize("text", [GLOVE, FASTTEXT])
-def test_only_the_first_words_are_read(write: Write, text: str) -> None:
-    # A header may promise more words than are read: that is not an error.
-    words, numbers = read_vectors(write(text + "oar 1 2\n"), 1)
-    assert words == ["sea"]
-    np.testing.assert_array_equal(numbers, EXPECTED[:1])
-
-
-@pytest.mark.parametrize("word", ["New\u00a0York", "a b", ". . .", "x\u2003y", "\u00a0", "水", "1"])
-def test_unusual_white_space_belongs_to_the_word(write: Write, word: str) -> None:
-    words, numbers = read_vectors(write(f"sea 1 2 3\n{word} 4 5 6\n"), 10)
-    assert words == ["sea", word]
-    np.testing.assert_array_equal(numbers[1], [4, 5, 6])
-
-
-def test_many_blocks_are_one_table(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "_BLOCK", 3)
-    text = "".join(f"w{i} {i} {i}.5\n" for i in range(10))
-    words, numbers = read_vectors(write(text), 8)
-    assert words == [f"w{i}" for i in range(8)]
-    np.testing.assert_array_equal(numbers, [[i, i + 0.5] for i in range(8)])
 
 
 @pytest.mark.parametrize(
@@ -97,13 +82,6 @@ def test_faults_are_reported_with_file_and_line(
     assert "\n" not in message
 
 
-def test_a_gzip_file_that_ends_early(write: Write) -> None:
-    path = write(GLOVE * 500, "vectors.gz")
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ReadletError, match=r"vectors\.gz.*ends early"):
-        read_vectors(path, 10_000)
-
-
 def test_vectors_of_several_files_are_concatenated(write: Write) -> None:
     first = write("sea 1 2\nship 3 4\n", "a.txt")
     second = write("2 3\nship 5 6 7\noar 8 9 10\n", "b.vec.gz")
@@ -119,12 +97,6 @@ def test_the_frequent_words_of_every_file_are_kept(write: Write) -> None:
     assert words == ["sea", "oar", "ship"]
     np.testing.assert_array_equal(numbers, [[1, 2, 0, 0], [0, 0, 8, 9], [3, 4, 0, 0]])
     assert concatenate_vectors([first, second], 9)[0] == ["sea", "oar", "ship", "hull", "mast"]
-
-
-def test_one_bad_file_of_several_is_named(write: Write) -> None:
-    good, bad = write(GLOVE, "good.txt"), write("sea 1 2\nship 1\n", "bad.txt")
-    with pytest.raises(ReadletError, match=r"bad\.txt: line 2"):
-        concatenate_vectors([good, bad], 10)
 
 
 @given(
@@ -152,11 +124,83 @@ def test_what_was_written_is_read(
     np.testing.assert_array_equal(numbers, np.array(list(table.values()), np.float32))
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    numbers = np.array([[0.5, -1e-7, 3], [1 / 3, 2e30, 0]], np.float32)
-    path = tmp_path / "out.vec.gz"
-    write_vectors(path, ["mar", "New\u00a0York"], [numbers[:1], numbers[1:]])
-    words, found = read_vectors(path, 10)
-    assert words == ["mar", "New\u00a0York"]
-    np.testing.assert_allclose(found, numbers, rtol=5e-6)
-    assert gzip.decompress(path.read_bytes()).startswith(b"2 3\nmar 0.5 -1e-07 3\n")
+def test_a_merged_file(tmp_path: Path) -> None:
+    path = tmp_path / "all.vec"
+    path.write_text("3 2\nes:mar 1 2\nen:10:30 3 4\nfr:en:x 5 6\n")
+    pairs, vectors = read_multilingual(path, 10)
+    assert pairs == [("es", "mar"), ("en", "10:30"), ("fr", "en:x")]
+    assert [joined(*pair) for pair in pairs] == ["es:mar", "en:10:30", "fr:en:x"]
+    np.testing.assert_array_equal(vectors, [[1, 2], [3, 4], [5, 6]])
+    assert read_multilingual(path, 1)[0] == [("es", "mar")]
+
+
+def test_a_plain_file_names_no_language(tmp_path: Path) -> None:
+    """Even if one of its words looks as if it did."""
+    path = tmp_path / "glove.txt"
+    path.write_text("the 1 2\nes:mar 3 4\n: 5 6\n")
+    assert read_multilingual(path, 10)[0] == [(ANY, "the"), (ANY, "es:mar"), (ANY, ":")]
+
+
+@pytest.mark.parametrize("word", ["mar", "qq:mar", ":mar", "es:"])
+def test_a_merged_file_names_all_languages(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "all.vec"
+    path.write_text(f"es:sol 1 2\n{word} 3 4\n")
+    with pytest.raises(ReadletError, match=f"word 2: '{word}' is not behind a language"):
+        read_multilingual(path, 10)
+
+
+def test_published_files_have_their_language_in_their_name(tmp_path: Path) -> None:
+    path = tmp_path / "wiki.es.align.vec"
+    path.write_text("1 2\nen:mar 1 2\n")
+    assert read_multilingual(path, 10)[0] == [("es", "en:mar")]
+    assert published_file(tmp_path, "es") == path
+    with pytest.raises(ReadletError, match=r"there is no wiki\.de\.align\.vec"):
+        published_file(tmp_path, "de")
+    unknown = path.rename(tmp_path / "wiki.qq.align.vec")
+    with pytest.raises(ReadletError, match="unknown language 'qq'"):
+        read_multilingual(unknown, 10)
+
+
+MERGED = "en:the 1 0\nes:el 0 1\nde:der 5 5\nen:me 2 0\nes:me 0 2\nen:rare 3 0\n"
+
+
+@pytest.fixture
+def merged(tmp_path: Path) -> Path:
+    path = tmp_path / "merged.vec"
+    path.write_text(MERGED)
+    return path
+
+
+def test_words_of_the_chosen_languages(merged: Path) -> None:
+    words, vectors = word_vectors([merged], 100, ("es", "en"))
+    assert words == ["en:the", "es:el", "en:me", "es:me", "en:rare"]
+    assert vectors.dtype == np.float32
+    assert vectors.std() == pytest.approx(0.4)  # whatever the length of the vectors is
+    wanted = np.array([[1, 0], [0, 1], [2, 0], [0, 2], [3, 0]])
+    np.testing.assert_allclose(vectors, wanted * vectors[0, 0], rtol=1e-6)
+
+
+def test_published_files_are_put_together_by_rank(tmp_path: Path) -> None:
+    (tmp_path / "wiki.en.align.vec").write_text("3 2\nthe 1 0\nme 2 0\nrare 3 0\n")
+    (tmp_path / "wiki.es.align.vec").write_text("2 2\nel 0 1\nme 0 2\n")
+    paths = [tmp_path / f"wiki.{code}.align.vec" for code in ("en", "es")]
+    words, vectors = word_vectors(paths, 4, ("en", "es"))
+    assert words == ["en:the", "es:el", "en:me", "es:me"]  # the limit cuts off rare words
+    wanted = np.array([[1, 0], [0, 1], [2, 0], [0, 2]])
+    np.testing.assert_allclose(vectors, wanted * vectors[0, 0], rtol=1e-6)
+
+
+def test_words_without_a_language_serve_for_all(tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("the 1 0\nriver 2 0\n")
+    assert word_vectors([tmp_path / "glove.txt"], 9, ("fr",))[0] == ["the", "river"]
+
+
+def test_faults(merged: Path, tmp_path: Path) -> None:
+    with pytest.raises(ReadletError, match=r"no vectors for 'fr' in these files; leave it out"):
+        word_vectors([merged], 100, ("en", "fr"))
+    with pytest.raises(ReadletError, match=r"merged.vec: has words behind their language .*en,es"):
+        word_vectors([merged], 100, ())
+    wide = tmp_path / "wide.vec"
+    wide.write_text("en:the 1 0 0\n")
+    with pytest.raises(ReadletError, match=r"wide.vec: 3 numbers for a word, but 2 in "):
+        word_vectors([merged, wide], 100, ("en",))

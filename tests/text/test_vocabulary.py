@@ -48,13 +48,6 @@ def test_words_with_a_vector_are_frozen_and_frequent_others_are_trainable() -> N
     assert len({PADDING, UNKNOWN, NULL, 3}) == 4
 
 
-def test_few_trainable_words_are_the_most_frequent() -> None:
-    assert build(trainable_words=1).trainable == ("quib",)
-    assert build(trainable_words=0).trainable == ()
-    assert build(min_count=6).trainable == ()
-    assert build(min_count=1).trainable == ("quib", "zorb", "rare")
-
-
 def test_case_and_typographic_apostrophe_fall_back() -> None:
     counts = Counter({"L’": 3, "l'": 3, "Zorb": 3})
     known = build(counts, ("Paris", "paris", "don't", "'s"))
@@ -100,11 +93,6 @@ def test_character_numbers() -> None:
     assert rare.characters == "ab"
 
 
-@given(st.permutations(sorted(COUNTS.items())))
-def test_the_order_of_the_data_does_not_matter(items: list[tuple[str, int]]) -> None:
-    assert build(Counter(dict(items))) == build()
-
-
 @given(
     st.dictionaries(st.text(min_size=1, max_size=4), st.integers(1, 9)),
     st.lists(st.text(min_size=1, max_size=4), unique=True),
@@ -136,17 +124,6 @@ def test_frozen_table() -> None:
     assert not none.any()
 
 
-def test_padding_and_unknown_are_not_words() -> None:
-    known = Vocabulary((), (), "", 4)
-    assert known.word_number("anything") == UNKNOWN
-    assert known.character_numbers("ab") == [UNKNOWN, UNKNOWN, PADDING, PADDING]
-
-
-@pytest.mark.parametrize(("word", "form"), [("Ada’s", "ada's"), ("ŒUF", "œuf"), ("x", "x")])
-def test_plain(word: str, form: str) -> None:
-    assert plain(word) == form
-
-
 def test_words_are_looked_up_by_language() -> None:
     counts = Counter({("en", "Me"): 5, ("es", "me"): 5, ("es", "Río"): 4, ("en", "río"): 2})
     counts |= Counter({("", "río"): 3, ("es", "Ada"): 9, ("en", "rare"): 1})
@@ -170,10 +147,6 @@ def test_words_are_looked_up_by_language() -> None:
     assert known.word_number("none", "es") == UNKNOWN
     assert [known.language_number(code) for code in ("", "en", "es", "fr")] == [0, 1, 2, 0]
     assert Vocabulary.from_json(known.to_json()) == known
-
-
-def test_a_vocabulary_without_languages_is_stored_as_before() -> None:
-    assert set(build().to_json()) == {"trainable", "frozen", "characters", "max_characters"}
 
 
 @pytest.mark.parametrize("languages", ["en", ["xx"], [3], 3])

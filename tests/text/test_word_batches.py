@@ -1,7 +1,6 @@
 """Batches of words: complete rows, few shapes, and weights that sum to one."""
 
 import math
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from readlet.text.arrays import PADDING, Batches, Shape, shapes
 from readlet.text.rows import NO_LABEL, Windows
-from readlet.text.tensors import FormTables, WordBatch, word_batches
+from readlet.text.tensors import WordBatch, word_batches
 from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, Vocabulary, encode
 from readlet.text.words import word_spans
 from readlet.types import Example, Span
@@ -44,17 +43,6 @@ def batches_of(null: bool = True, size: int = 4, seed: int = 0) -> Batches[WordB
     return word_batches(FEATURES, shapes(WINDOWS, null=null), size, null=null, seed=seed)
 
 
-@pytest.mark.parametrize("null", [False, True])
-@pytest.mark.parametrize("size", [1, 4, 1000])
-def test_every_training_row_occurs_once_per_epoch(null: bool, size: int) -> None:
-    batches = batches_of(null, size)
-    wanted = FEATURES.trainable(can_abstain=null).tolist()
-    for epoch in range(3):
-        seen = [row for _, rows in batches.epoch(epoch) for row in rows.tolist()]
-        assert sorted(seen) == wanted
-    assert all(0 < len(rows) <= size for _, rows in batches.epoch(0))
-
-
 def test_trainable_rows() -> None:
     has_label = FEATURES.row_label[:, 0] != NO_LABEL
     assert has_label.any()
@@ -64,32 +52,6 @@ def test_trainable_rows() -> None:
     either = np.flatnonzero(has_label | FEATURES.row_impossible).tolist()
     assert FEATURES.trainable(can_abstain=True).tolist() == either
     assert len(answered) < len(either)
-
-
-def flat(epoch: list[tuple[Shape, np.ndarray]]) -> list[tuple[Shape, list[int]]]:
-    return [(shape, rows.tolist()) for shape, rows in epoch]
-
-
-def test_the_order_depends_on_seed_and_epoch_only() -> None:
-    batches = batches_of(seed=5)
-    first = flat(batches.epoch(0))
-    batches.epoch(7)
-    assert flat(batches.epoch(0)) == first == flat(batches_of(seed=5).epoch(0))
-    assert flat(batches.epoch(1)) != first
-    assert flat(batches_of(seed=6).epoch(0)) != first
-    # Other rows in each batch, not only another order of the batches.
-    groups = {frozenset(rows) for _, rows in first}
-    assert groups != {frozenset(rows) for _, rows in flat(batches.epoch(1))}
-
-
-@pytest.mark.parametrize("null", [False, True])
-def test_prediction_has_every_row_and_long_ones_first(null: bool) -> None:
-    order = batches_of(null).in_order()
-    assert sorted(r for _, rows in order for r in rows.tolist()) == list(range(len(FEATURES)))
-    sizes = [math.prod(shape) for shape, _ in order]
-    assert sizes == sorted(sizes, reverse=True)
-    made = [batch.rows[batch.rows >= 0].tolist() for batch in batches_of(null)]
-    assert made == [rows.tolist() for _, rows in order]
 
 
 @pytest.mark.parametrize("null", [False, True])
@@ -197,33 +159,6 @@ def test_forms_are_the_distinct_forms_of_the_texts(
         assert_forms_are_distinct(batch, expected)
 
 
-@pytest.mark.parametrize(
-    ("context", "question", "distinct", "thirds"),
-    [
-        (8, 4, 1, 1),
-        (8, 4, 4, 1),  # 12 places and padding: a third is 5, rounded up
-        (8, 4, 5, 2),
-        (8, 4, 9, 2),
-        (8, 4, 10, 3),
-        (8, 4, 12, 3),
-        (8, 6, 4, 1),  # 14 places and padding: a third is 5
-        (8, 6, 5, 2),
-        (8, 6, 14, 3),
-    ],
-)
-def test_the_array_of_forms_is_padded_to_thirds(
-    context: int, question: int, distinct: int, thirds: int
-) -> None:
-    words = [f"w{i % distinct}" for i in range(context + question)]
-    example = Example("a", " ".join(words[context:]), " ".join(words[:context]))
-    features = encode([example], KNOWN, Windows(context, 2, question))
-    (batch,) = word_batches(features, [(context, question)], 1, null=False)
-    expected = padded_forms(features, (context, question), [0], null=False)
-    assert PADDING_FORM not in expected[0]
-    assert len(set(expected[0])) == distinct
-    assert assert_forms_are_distinct(batch, expected) == thirds
-
-
 def test_filler_rows_have_no_weight() -> None:
     batches = batches_of(size=4)
     shape, rows = next((s, r) for s, r in batches.epoch(0) if len(r) < 4)
@@ -261,14 +196,6 @@ def test_the_parts_average_to_the_whole(parts: int, epoch: int) -> None:
             assert torch.equal(p.labels, batch.labels[i::parts])
 
 
-def test_moving_keeps_everything() -> None:
-    batches = batches_of()
-    batch = batches.make(*batches.epoch(0)[0])
-    moved = batch.to(torch.device("cpu"))
-    for field in fields(WordBatch):
-        assert torch.equal(getattr(moved, field.name), getattr(batch, field.name))
-
-
 @given(st.integers(16, 600), st.integers(4, 100), st.booleans())
 def test_shapes_are_few_and_fit_everything(context: int, question: int, null: bool) -> None:
     listed = shapes(Windows(context, 5, question), null=null)
@@ -288,26 +215,6 @@ def test_a_long_question_is_cut_at_its_limit_not_at_its_shape() -> None:
     (batch,) = word_batches(features, shapes(windows, null=False), 1, null=False)
     assert batch.question.shape == (1, 16)
     assert (batch.question != 0).tolist() == [[True] * 5 + [False] * 11]
-
-
-def test_form_tables_move_with_the_module_and_are_not_parameters() -> None:
-    tables = FormTables(FEATURES)
-    assert list(tables.parameters()) == []
-    assert tables.words.tolist() == FEATURES.form_words.tolist()
-    assert tables.characters.tolist() == FEATURES.form_characters.tolist()
-    assert tables.keys.tolist() == FEATURES.form_keys.tolist()
-
-
-def test_an_empty_data_set_has_no_batches() -> None:
-    empty = encode([], KNOWN, WINDOWS)
-    batches = word_batches(empty, shapes(WINDOWS, null=True), 4, null=True)
-    assert batches.in_order() == batches.epoch(0) == []
-
-
-def test_the_loss_of_guessing_is_that_of_the_longest_context() -> None:
-    listed = [(64, 32), (100, 32), (100, 48)]
-    batches = word_batches(features_of(0), listed, 4, null=False)
-    assert batches.guessing == pytest.approx(-math.log(1 / 100) - math.log(1 / 100))
 
 
 def test_languages_without_spaces_have_a_shape_for_long_questions() -> None:

@@ -13,7 +13,7 @@ from readlet.data import write_examples
 from readlet.errors import ReadletError
 from readlet.inference.evaluate_questions import predict
 from readlet.inference.reader import Reader
-from readlet.models.recipe_files import load_recipe
+from readlet.models.recipe_files import load_recipe, recipe_of
 from readlet.nn.characters import FilmLanguage
 from readlet.recipe.recipe import fields_without_effect
 from readlet.training.train import train_reader
@@ -100,7 +100,7 @@ def test_it_can_be_continued(folder: Path, small_training: list[str], tmp_path: 
     recipe = load_recipe("finetune-qacnn", [*own, f"training.start={folder}", "training.epochs=1"])
     assert fields_without_effect(recipe) == []
     more = train_reader(recipe, tmp_path / "more", resume=False)
-    assert more.recipe.words.languages == ("en", "es")
+    assert recipe_of(more.recipe).words.languages == ("en", "es")
     assert more.scorer.encoder.vocabulary == Reader.load(folder).scorer.encoder.vocabulary
     assert isinstance(more.scorer.module.embedding.characters, FilmLanguage)
 

@@ -15,7 +15,7 @@ from readlet.inference.calibration import Calibration
 from readlet.inference.fit_calibration import MIN_QUESTIONS
 from readlet.inference.reader import Reader
 from readlet.models.qacnn.recipe import QacnnRecipe
-from readlet.models.recipe_files import load_recipe
+from readlet.models.recipe_files import load_recipe, recipe_of
 from readlet.storage.files import locked_folder
 from readlet.training.train import load_start, train_reader
 from readlet.training.training_data import Questions
@@ -79,7 +79,9 @@ def test_folder_is_complete(learned: tuple[Path, Reader, list[Example]]) -> None
     assert (
         metrics["steps"] == json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["step"]
     )
-    assert QacnnRecipe.model_validate_json((folder / "recipe.json").read_text()) == reader.recipe
+    assert QacnnRecipe.model_validate_json((folder / "recipe.json").read_text()) == recipe_of(
+        reader.recipe
+    )
 
 
 def test_loaded_reader_answers_as_the_trained_one(
@@ -114,7 +116,7 @@ def test_a_second_run_is_rejected(learned: tuple[Path, Reader, list[Example]]) -
     folder, reader, _ = learned
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     with pytest.raises(ReadletError) as caught:
-        train_reader(reader.recipe, folder, resume=False)
+        train_reader(recipe_of(reader.recipe), folder, resume=False)
     assert str(caught.value) == (
         f"{folder}: already contains a run; continue with --resume, or give another --out"
     )
@@ -129,7 +131,7 @@ def test_changed_recipe_is_named(
     learned: tuple[Path, Reader, list[Example]], changes: list[str]
 ) -> None:
     folder, reader, _ = learned
-    values = reader.recipe.model_dump()
+    values = recipe_of(reader.recipe).model_dump()
     for change in changes:
         path, _, value = change.partition("=")
         section, _, field = path.partition(".")
@@ -150,7 +152,7 @@ def test_finished_run_resumed_gives_the_same_reader(
     folder, reader, _ = learned
     names = ("model.safetensors", "calibration.json", "metrics.json", "log.jsonl", "config.json")
     before = {name: (folder / name).read_bytes() for name in names}
-    train_reader(reader.recipe, folder, resume=True)
+    train_reader(recipe_of(reader.recipe), folder, resume=True)
     assert {name: (folder / name).read_bytes() for name in names} == before
 
 
@@ -160,14 +162,14 @@ def test_changed_data_is_noticed(
     folder, reader, seen = learned
     other = tmp_path / "run"
     shutil.copytree(folder, other)
-    train = Path(reader.recipe.data.train[0])
+    train = Path(recipe_of(reader.recipe).data.train[0])
     before = train.read_bytes()
     write_examples(train, seen[:-1])
     try:
         with pytest.raises(
             ReadletError, match="the training data, the encoder, the word vectors or the code"
         ):
-            train_reader(reader.recipe, other, resume=True)
+            train_reader(recipe_of(reader.recipe), other, resume=True)
     finally:
         train.write_bytes(before)
 
@@ -181,7 +183,7 @@ def test_two_processes_do_not_train_in_one_folder(
     other.mkdir()
     shutil.copy(folder / "recipe.json", other)
     with locked_folder(other), pytest.raises(ReadletError) as caught:
-        train_reader(reader.recipe, other, resume=resume)
+        train_reader(recipe_of(reader.recipe), other, resume=resume)
     assert str(caught.value) == (
         f"{other}: another process trains here; wait for it, or give another --out"
     )
@@ -267,12 +269,12 @@ def test_words_and_licence_come_from_the_start(
 ) -> None:
     _, reader, _ = learned
     replace(reader, notice="Under a licence.").save(tmp_path / "licensed")
-    values = reader.recipe.model_dump()
+    values = recipe_of(reader.recipe).model_dump()
     values["training"] |= {"start": str(tmp_path / "licensed"), "epochs": 1}
     values["words"]["width"] += 1  # without effect: the words are those of the start
     more = train_reader(QacnnRecipe.model_validate(values), tmp_path / "more", resume=False)
     assert Reader.load(tmp_path / "more").notice == "Under a licence."
-    assert more.recipe.words == reader.recipe.words
+    assert recipe_of(more.recipe).words == recipe_of(reader.recipe).words
 
 
 def test_a_start_with_another_network_is_rejected(
@@ -293,10 +295,12 @@ def test_what_a_recipe_leaves_open_is_the_network_of_its_start(
     folder, reader, _ = learned
     start, recipe = load_start(load_recipe("finetune-qacnn", [f"training.start={folder}"]))
     assert start is not None
-    before = reader.recipe.model
+    before = recipe_of(reader.recipe).model
     assert (recipe.model.width, recipe.model.blocks) == (before.width, before.blocks) == (32, 1)
-    assert recipe.model.dropout != reader.recipe.model.dropout  # of training, not of the network
-    assert recipe.training.learning_rate != reader.recipe.training.learning_rate
+    assert (
+        recipe.model.dropout != recipe_of(reader.recipe).model.dropout
+    )  # of training, not of the network
+    assert recipe.training.learning_rate != recipe_of(reader.recipe).training.learning_rate
     with pytest.raises(ReadletError, match=r"training\.start: .* another model\.width"):
         load_start(load_recipe("finetune-qacnn", [f"training.start={folder}", "model.width=64"]))
 

@@ -39,14 +39,6 @@ def test_nearest_rows_are_those_of_a_full_sort() -> None:
     assert torch.equal(rows, expected.indices[:, :30])
 
 
-def test_a_table_with_few_rows() -> None:
-    queries, table = torch.randn(3, 4), torch.randn(2, 4)
-    assert nearest(queries, table, 5)[1].shape == (3, 2)
-    torch.testing.assert_close(density(queries, table), (queries @ table.T).mean(dim=1))
-    scores, rows = csls(normalize(queries), normalize(queries), normalize(table), 5)
-    assert scores.shape == rows.shape == (3, 2)
-
-
 @pytest.mark.parametrize(("some", "listed"), [(10, 3), (10, 12), (40, 5), (1000, 64)])
 @pytest.mark.parametrize("seed", range(3))
 def test_csls_is_exact_whatever_the_bounds(

@@ -61,11 +61,6 @@ def test_a_table_has_distinct_words_and_unit_length(write: Write) -> None:
     torch.testing.assert_close(mapped[0], normalize(torch.tensor([1.6, 0.6, 0.0]), dim=0))
 
 
-def test_a_table_of_zeros_has_no_directions(write: Write) -> None:
-    with pytest.raises(ReadletError, match=r"a\.txt: all vectors are zero"):
-        read_table(write("a.txt", "sea 0 0\nship 0 0\n"))
-
-
 def test_dictionaries(write: Write) -> None:
     path = write("d.txt", "casa house\ncasa\thome\nmar  sea\n\ncasa house\nde nada\tnot at all\n")
     expected = [("casa", "house"), ("casa", "home"), ("mar", "sea"), ("de nada", "not at all")]
@@ -102,26 +97,6 @@ def test_an_alignment_finds_unseen_translations(
     else:
         assert made.distance_from_orthogonal > 0.01
         assert checked.precision["csls"][1] > 0.9
-
-
-def test_fewer_pairs_than_dimensions(
-    tmp_path: Path, languages: tuple[Path, Path, Path, Path]
-) -> None:
-    source, target, known, _ = languages
-    known.write_text("".join(known.read_text().splitlines(keepends=True)[:4]))
-    made = align_files(source, target, known, tmp_path / "out", method="procrustes")
-    assert made.undetermined == WIDTH - 4
-
-
-def test_other_files_than_those_that_fit_together(
-    write: Write, languages: tuple[Path, Path, Path, Path]
-) -> None:
-    source, target, _, unseen = languages
-    narrow = write("narrow.vec", "".join(f"s{n} 1 {n}\n" for n in range(WORDS)))
-    with pytest.raises(ReadletError, match=r"narrow\.vec: vectors of width 2, but 6 in .*align"):
-        check_files(narrow, target, unseen)
-    with pytest.raises(ReadletError, match=r"narrow\.vec: vectors of width 2, but 6 in .*es\.vec"):
-        merge_files([("es", source), ("en", narrow)], narrow.with_name("out"))
 
 
 def test_languages_take_turns_in_a_merged_file(write: Write, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What to translate, and into which languages; and the nine published experiments."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal, get_args
@@ -118,38 +118,9 @@ PRESETS: Mapping[str, Preset] = {
 """The experiments of Signorelli and Sirocchi. Their data is English; the old questions are kept."""
 
 
-def known_preset(name: str) -> Preset:
+def preset(name: str) -> dict[str, Any]:
+    """What an experiment translates, as fields of a configuration."""
     if name not in PRESETS:
         raise ReadletError(f"preset {name!r:.40}: unknown; known: {', '.join(PRESETS)}")
-    return PRESETS[name]
-
-
-def config_of(
-    *,
-    preset: str | None,
-    to: Sequence[str],
-    back: bool,
-    fields: str | None,
-    source: str,
-    merge: bool,
-    share: float,
-    seed: int,
-    keep: str,
-) -> AugmentationConfig:
-    """A configuration from the options of a command; a preset takes the place of some of them."""
-    rest: dict[str, Any] = {
-        "source": source,
-        "merge": merge,
-        "share": share,
-        "seed": seed,
-        "keep": keep,
-    }
-    if preset is not None:
-        for option, given in (("--to", to), ("--back", back), ("--fields", fields)):
-            if given:
-                raise ReadletError(f"{option}: not with --preset; leave one of them out")
-        found = known_preset(preset)
-        return AugmentationConfig(to=found.to, fields=found.fields, back=found.back, **rest)
-    if fields is not None:
-        rest["fields"] = tuple(name.strip() for name in fields.split(","))
-    return AugmentationConfig(to=tuple(to), back=back, **rest)
+    found = PRESETS[name]
+    return {"to": found.to, "fields": found.fields, "back": found.back}

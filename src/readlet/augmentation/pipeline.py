@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache as cached
-from hashlib import blake2b
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from readlet.augmentation.config import AugmentationConfig
 from readlet.augmentation.report import (
     NOT_SAMPLED,
     OTHER_LANGUAGE,
+    Samples,
     Tally,
-    TextStatistics,
     check_report,
     write_report,
 )
@@ -30,8 +29,7 @@ from readlet.augmentation.translated_questions import (
     texts_to_translate,
     translated,
 )
-from readlet.augmentation.translation.batch_translator import BatchTranslator
-from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.batch_translator import BatchTranslator, Cache
 from readlet.augmentation.translation.sentences import split_sentences
 from readlet.augmentation.translation.types import (
     LanguagePair,
@@ -55,18 +53,6 @@ _MAX_BLOCK = 1 << 18
 
 Choose = Callable[[LanguagePair], Translator]
 """The engine for a pair; an error if there is none."""
-
-
-class Translations(Protocol):
-    """Translated texts: they are made in one go, and then asked for one by one."""
-
-    def fill(self, texts: Iterable[str], route: Route) -> object: ...
-
-    def get(self, text: str, route: Route) -> TranslatedText: ...
-
-    def has_links(self, route: Route) -> bool:
-        """Whether translations along a route come with links between words."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +108,10 @@ def augment(
     with Cache(cache) as stored:
         pool = BatchTranslator(stored, choose)
         fill(sources, config, pool, found.tally.questions)
-        statistics = None if outputs.report is None else TextStatistics(config)
-        tally = write(sources, config, pool, found, outputs, statistics)
-    if outputs.report is not None and statistics is not None:
-        write_report(outputs.report, tally, statistics, command)
+        samples = None if outputs.report is None else Samples(config.seed)
+        tally = write(sources, config, pool, found, outputs, samples)
+    if outputs.report is not None and samples is not None:
+        write_report(outputs.report, tally, samples, command)
     return tally
 
 
@@ -163,15 +149,13 @@ class Surveyed:
 
     tally: Tally
     ids: StreamedIds
-    digest: bytes  # of all questions
 
 
 def survey(sources: Sources, config: AugmentationConfig) -> Surveyed:
     """Read all data before anything is translated: its faults are found first."""
-    tally, ids, digest = Tally(config), StreamedIds(), blake2b()
+    tally, ids = Tally(config), StreamedIds()
     for example in sources.read():
         ids.add(example.id)
-        digest.update(_bytes(example))
         tally.questions += 1
         if reason := why_left(example, config):
             tally.left[reason] += 1
@@ -180,11 +164,11 @@ def survey(sources: Sources, config: AugmentationConfig) -> Surveyed:
         fault = f"has no question to translate ({reasons or 'there are none'})"
         raise bad_input(str(sources), "", fault, "check the data, --from and --share")
     ids.count_repeated()
-    return Surveyed(tally, ids, digest.digest())
+    return Surveyed(tally, ids)
 
 
 def fill(
-    sources: Sources, config: AugmentationConfig, translations: Translations, questions: int
+    sources: Sources, config: AugmentationConfig, translations: BatchTranslator, questions: int
 ) -> None:
     """Translate the texts that are needed for new questions; the data has so many old ones."""
     for language in config.to:
@@ -199,14 +183,14 @@ def fill(
 def write(
     sources: Sources,
     config: AugmentationConfig,
-    translations: Translations,
+    translations: BatchTranslator,
     found: Surveyed,
     outputs: Outputs,
-    statistics: TextStatistics | None = None,
+    samples: Samples | None = None,
 ) -> Tally:
     """Write the old and the new questions, article by article."""
     with atomic_text(outputs.lost) if outputs.lost is not None else nullcontext() as listed:
-        writer = _Writer(sources, config, translations, found, statistics, listed)
+        writer = _Writer(sources, config, translations, found, samples, listed)
         write_examples(outputs.out, writer.questions())
     return found.tally
 
@@ -215,23 +199,18 @@ def write(
 class _Writer:
     sources: Sources
     config: AugmentationConfig
-    translations: Translations
+    translations: BatchTranslator
     found: Surveyed
-    statistics: TextStatistics | None
+    samples: Samples | None
     listed: TextIO | None  # takes a line for every question that is not kept
 
     def questions(self) -> Iterator[Example]:
-        tally, digest = self.found.tally, blake2b()
+        tally = self.found.tally
         old = track(self.sources.read(), tally.questions, "finding answers")
         for block in blocks(old):
-            for example in block:
-                digest.update(_bytes(example))
             for example in self._of_block(block):
                 tally.written += 1
                 yield example
-        if digest.digest() != self.found.digest:
-            fault = "has other questions than when it was read first"
-            raise bad_input(str(self.sources), "", fault, "run it again")
         if not tally.written:
             fault = "no new question is left"
             raise bad_input(str(self.sources), "", fault, "keep more with --keep all")
@@ -248,8 +227,8 @@ class _Writer:
 
     def _record(self, one: Translated) -> None:
         self.found.tally.add(one)
-        if self.statistics is not None:
-            self.statistics.add(one)
+        if self.samples is not None:
+            self.samples.add(one)
         if self.listed is not None and one.new is None:
             row = {"id": one.source.id, "language": one.language, "reason": one.reason}
             self.listed.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -290,7 +269,3 @@ def blocks(examples: Iterable[Example]) -> Iterator[list[Example]]:
         block.append(example)
     if block:
         yield block
-
-
-def _bytes(example: Example) -> bytes:
-    return repr(example).encode("utf-8", "surrogatepass")

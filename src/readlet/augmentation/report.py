@@ -1,19 +1,18 @@
 """What became of the questions, by reason; and a report on it, as JSON and as a page of samples."""
 
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from heapq import heappush, heappushpop
 from pathlib import Path
 from typing import Any
 
-from readlet.augmentation.config import AugmentationConfig, draw
+from readlet.augmentation.config import AugmentationConfig
 from readlet.augmentation.translated_questions import COPY, Translated
 from readlet.storage.files import write_text
 from readlet.storage.overwrite import check_file, check_folder, make_folder
-from readlet.text.words import words
 from readlet.types import Span
 
 OTHER_LANGUAGE = "in another language"
@@ -31,7 +30,6 @@ class LanguageTally:
     # Answers of the questions that are kept: located, by the most certain stage, and lost.
     stages: Counter[str] = field(default_factory=Counter)
     lost_answers: Counter[str] = field(default_factory=Counter)
-    lost_plausible: Counter[str] = field(default_factory=Counter)
 
     @property
     def asked(self) -> int:
@@ -55,7 +53,6 @@ class LanguageTally:
         if one.relocated is not None:
             self.stages.update(str(located.stages[0]) for located in one.relocated.answers)
             self.lost_answers.update(str(lost.reason) for lost in one.relocated.lost)
-            self.lost_plausible.update(str(lost.reason) for lost in one.relocated.lost_plausible)
 
 
 @dataclass(slots=True)
@@ -93,74 +90,36 @@ class Tally:
                     "lost": dict(counts.lost.most_common()),
                     "stages": dict(counts.stages.most_common()),
                     "lost_answers": dict(counts.lost_answers.most_common()),
-                    "lost_plausible": dict(counts.lost_plausible.most_common()),
                 }
                 for language, counts in self.languages.items()
             },
         }
 
 
-NEAR = 0.9  # F1 of the words of two texts from which on they are near-duplicates
 SAMPLES = 6  # of each kind
 _FILES = ("augmentation.json", "augmentation.md")
 _AROUND = 240  # characters of a context shown on each side of an answer
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|])")  # they have a meaning in Markdown
 
 
-@dataclass(slots=True)
-class FieldStatistics:
-    """How new texts differ from old ones: questions, or distinct contexts."""
+class Samples:
+    """A few questions of each kind, drawn at random."""
 
-    pairs: int = 0
-    near_duplicates: int = 0
-    total_ratio: float = 0.0
-
-    def add(self, old: str, new: str) -> None:
-        self.pairs += 1
-        self.total_ratio += len(new) / len(old)
-        self.near_duplicates += word_overlap(old, new) >= NEAR
-
-    def as_json(self) -> dict[str, Any]:
-        ratio = round(self.total_ratio / max(1, self.pairs), 4)
-        counts = {"pairs": self.pairs, "near_duplicates": self.near_duplicates}
-        return {**counts, "mean_length_ratio": ratio}
-
-
-class TextStatistics:
-    """Statistics and samples of all questions of a run, in memory of limited size."""
-
-    def __init__(self, config: AugmentationConfig) -> None:
-        self.fields = {name: FieldStatistics() for name in config.fields}
-        self._seed = config.seed
-        self._samples: dict[str, list[tuple[bytes, int, Translated]]] = {}  # heaps, by kind
-        self._last_pair: dict[str, tuple[str, str]] = {}
-        self._count = 0
+    def __init__(self, seed: int) -> None:
+        self.listed: dict[str, list[Translated]] = {}  # by kind
+        self._seen: Counter[str] = Counter()
+        self._random = random.Random(seed)
 
     def add(self, one: Translated) -> None:
-        if one.new is not None:
-            if "question" in self.fields:
-                self.fields["question"].add(one.source.question, one.new.question)
-            pair = one.source.context, one.new.context
-            if "context" in self.fields and self._last_pair.get(one.language) != pair:
-                self._last_pair[one.language] = pair
-                self.fields["context"].add(*pair)
         if one.reason == COPY:
             return
-        # A few of each kind, chosen by their digests: the same in any order.
-        digest = draw(one.source, self._seed, "sample", one.language)
-        self._count += 1
-        entry = bytes(255 - byte for byte in digest), self._count, one
-        heap = self._samples.setdefault(_kind(one), [])
-        if len(heap) < SAMPLES:
-            heappush(heap, entry)
-        else:
-            heappushpop(heap, entry)  # the heap drops its smallest
-
-    @property
-    def samples(self) -> dict[str, list[Translated]]:
-        """By kind; those that were kept first."""
-        ranked = sorted(self._samples.items(), key=lambda item: (item[1][0][2].new is None, item))
-        return {kind: [one for *_, one in sorted(heap)[::-1]] for kind, heap in ranked}
+        kind = _kind(one)
+        self._seen[kind] += 1
+        shown = self.listed.setdefault(kind, [])
+        if len(shown) < SAMPLES:
+            shown.append(one)
+        elif (place := self._random.randrange(self._seen[kind])) < SAMPLES:
+            shown[place] = one
 
 
 def _kind(one: Translated) -> str:
@@ -174,13 +133,6 @@ def _kind(one: Translated) -> str:
     return f"Kept: {one.relocated.answers[0].stages[0]}"
 
 
-def word_overlap(first: str, second: str) -> float:
-    """F1 of the words of two texts, in any order and case; punctuation marks count as words."""
-    one, other = (Counter(map(str.casefold, words(text))) for text in (first, second))
-    total = one.total() + other.total()
-    return 2 * (one & other).total() / total if total else 1.0
-
-
 def check_report(folder: Path, inputs: Sequence[Path] = (), *, overwrite: bool = False) -> None:
     """Check that the report may be written."""
     check_folder(folder, None)
@@ -188,15 +140,14 @@ def check_report(folder: Path, inputs: Sequence[Path] = (), *, overwrite: bool =
         check_file(folder / name, inputs, overwrite=overwrite)
 
 
-def write_report(folder: Path, tally: Tally, statistics: TextStatistics, command: str) -> None:
-    fields = {name: found.as_json() for name, found in statistics.fields.items()}
-    values = json.dumps({**tally.as_json(), "texts": fields}, ensure_ascii=False, indent=1)
+def write_report(folder: Path, tally: Tally, samples: Samples, command: str) -> None:
     make_folder(folder)
-    for name, text in zip(_FILES, (values, markdown(tally, statistics, command)), strict=True):
+    values = json.dumps(tally.as_json(), ensure_ascii=False, indent=1)
+    for name, text in zip(_FILES, (values, markdown(tally, samples, command)), strict=True):
         write_text(folder / name, text)
 
 
-def markdown(tally: Tally, statistics: TextStatistics, command: str) -> str:
+def markdown(tally: Tally, samples: Samples, command: str) -> str:
     """Counts, and samples of each kind with their answers in bold."""
     config = tally.config
     lines = ["# Augmentation by translation", "", f"    {command}", ""]
@@ -209,15 +160,11 @@ def markdown(tally: Tally, statistics: TextStatistics, command: str) -> str:
     for language, counts in tally.languages.items():
         for title, listed in (("lost", counts.lost), ("answer found by", counts.stages)):
             lines += ["", *(f"- {language}, {title}: {n:,} {what}" for what, n in listed.items())]
-    lines += ["", "| texts | pairs | near-duplicates | mean length ratio |", "|---|---:|---:|---:|"]
-    for name, found in statistics.fields.items():
-        lines.append(f"| {name}s | {' | '.join(map(str, found.as_json().values()))} |")
-    for kind, shown in statistics.samples.items():
+    for kind, shown in sorted(samples.listed.items()):  # kept ones, then lost ones
         lines += ["", f"## {kind}"]
         for one in shown:
             old, new = one.source, one.new
-            answers = old.answers or old.plausible_answers
-            found_answers = (new.answers or new.plausible_answers) if new is not None else ()
+            answers, found_answers = old.answers, () if new is None else new.answers
             at = answers[0].start / max(1, len(old.context)) if answers else 0.0
             question = "" if new is None else _escaped(new.question)
             lines += ["", f"`{old.id}` → {one.language}", ""]

@@ -115,11 +115,9 @@ def new_question(
         context=context,
         language=language,
         question_language="" if asked == language else asked,
+        # Those of a question without an answer are not looked for: nothing learns from them.
+        plausible_answers=() if relocated is not None else source.plausible_answers,
     )
     if relocated is None:
         return new
-    return replace(
-        new,
-        answers=tuple(located.span for located in relocated.answers),
-        plausible_answers=tuple(located.span for located in relocated.plausible_answers),
-    )
+    return replace(new, answers=tuple(located.span for located in relocated.answers))

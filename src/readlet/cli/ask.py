@@ -20,7 +20,7 @@ from readlet.cli.options import (
     Threshold,
     UnanswerableShare,
 )
-from readlet.console import FEW, console, forget_interrupt, on_stderr, print_json, say
+from readlet.console import FEW, console, forget_interrupt, print_json, say
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.inputs import MAX_PASSAGES, AnswerOptions
 
@@ -101,8 +101,7 @@ def ask(
     )
     asked = _asked(given, encoding, reader, device, read, options)
     if interactive:
-        with on_stderr(as_json):
-            converse(asked, n_best, as_json=as_json)
+        converse(asked, n_best, as_json=as_json)
         return
     answer = asked.answer(question, n_best)
     if as_json:
@@ -153,14 +152,14 @@ def _report_skipped(files: "DocumentFiles") -> None:
 def converse(asked: Source, shown: int, *, as_json: bool) -> None:
     """Answer questions until the input ends: from the terminal, or one on each line."""
     in_terminal = sys.stdin.isatty()
-    if in_terminal:
+    if in_terminal and not as_json:
         with suppress(ImportError):  # not on every system
             import readline  # noqa: F401  gives `input` line editing and history
         console.print(_HELP, style="dim")
     last: Answer | None = None
     for line in _typed() if in_terminal else _lines():
         try:
-            if line.startswith("/"):
+            if line.startswith("/") and not as_json:
                 _command(line, asked, last)
                 continue
             last = asked.answer(line, shown)
@@ -195,12 +194,9 @@ def _command(line: str, asked: Source, last: Answer | None) -> None:
 
 def _typed() -> Iterator[str]:
     """What the user types, until Ctrl-D."""
-    prompt = _PROMPT if sys.stdout.isatty() else ""  # a file gets the answers only
     while True:
         try:
-            if not prompt:
-                print(_PROMPT, end="", file=sys.stderr, flush=True)
-            line = input(prompt).strip()
+            line = input(_PROMPT).strip()
         except EOFError:
             console.print()
             return
@@ -213,16 +209,8 @@ def _typed() -> Iterator[str]:
 
 
 def _lines() -> Iterator[str]:
-    number = 0
-    while True:
-        number += 1
-        try:
-            line = sys.stdin.readline()
-        except UnicodeDecodeError as error:
-            fault = f"not {error.encoding.upper()} text"
-            place, remedy = f"line {number}", "give the questions as UTF-8"
-            raise bad_input("standard input", place, fault, remedy) from None
-        if not line:
-            return
-        if line.strip():
-            yield line.strip()
+    try:
+        yield from filter(None, map(str.strip, sys.stdin))
+    except UnicodeDecodeError as error:
+        fault = f"not {error.encoding.upper()} text"
+        raise bad_input("standard input", "", fault, "give the questions as UTF-8") from None

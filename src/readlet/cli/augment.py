@@ -8,11 +8,12 @@ import sys
 from functools import cache as cached
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from readlet.cli.data import OUTPUT, Files
+from readlet.cli.data import OUTPUT
+from readlet.cli.many_files import Format, Ray, many_files, show_summary
 from readlet.cli.options import ColumnPairs, Encoding, Overwrite
 from readlet.console import console, print_json
 
@@ -20,8 +21,22 @@ translators = typer.Typer(help="List translation engines.", no_args_is_help=True
 
 
 def augment(
-    files: Files,
-    out: Annotated[Path, typer.Option(metavar="OUT", help=f"The file to write {OUTPUT}.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Data files, hub:NAME@SPLIT or bundled:SPLIT; or a folder, a pattern in quotes or "
+            "a URL (s3://, gs://) of many files.",
+        ),
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            metavar="OUT",
+            help=f"The file to write {OUTPUT}; of a folder, pattern or URL: a folder, with an "
+            "output for each file.",
+        ),
+    ],
     to: Annotated[
         list[str], typer.Option(metavar="CODE", help="A language to translate into; repeatable.")
     ] = [],  # noqa: B006  typer copies it
@@ -75,7 +90,7 @@ def augment(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where translations are stored.",
+            help="Where translations are stored; of many files: a folder, with a file for each.",
             show_default="in the cache folder of Readlet",
         ),
     ] = None,
@@ -91,37 +106,48 @@ def augment(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     column: ColumnPairs = [],  # noqa: B006
     encoding: Encoding = "",
+    ray: Ray = "",
+    kind: Format = "jsonl",
 ) -> None:
     """Add translated or back-translated questions to data.
 
     Every answer is found again in the translated context, or the question is counted as lost.
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
-    from readlet.augmentation.config import config_of
+    from readlet.augmentation.config import AugmentationConfig
+    from readlet.augmentation.config import preset as preset_fields
     from readlet.augmentation.pipeline import Outputs, Sources, default_cache
     from readlet.augmentation.pipeline import augment as augment_files
     from readlet.augmentation.translation.engines import translator_for
     from readlet.cli.data_view import show_tally
     from readlet.data.columns import DataFormat
+    from readlet.errors import ReadletError
 
-    config = config_of(
-        preset=preset,
-        to=to,
-        back=back,
-        fields=fields,
-        source=source,
-        merge=merge,
-        share=share,
-        seed=seed,
-        keep=keep,
-    )
-    sources = Sources(files, DataFormat.parse(column, encoding))
+    what: dict[str, Any] = {"to": tuple(to), "back": back}
+    if fields is not None:
+        what["fields"] = tuple(name.strip() for name in fields.split(","))
+    if preset is not None:
+        if to or back or fields:
+            raise ReadletError("--preset: in place of --to, --back and --fields; leave them out")
+        what = preset_fields(preset)
+    what["keep"] = keep  # checked there
+    config = AugmentationConfig(**what, source=source, merge=merge, share=share, seed=seed)
+    data_format = DataFormat.parse(column, encoding)
+    of_one = {"--report": report, "--lost": lost, "--overwrite": overwrite, "--json": as_json}
+    if many := many_files(files, out, ray, kind, data_format, of_one):
+        from readlet.cluster.commands import augment_files as augment_many
+
+        found = augment_many(many, config, engine=engine, caches=str(cache or ""))
+        new = f"{found.counts['questions']:,} questions, {found.counts['new']:,} of them new"
+        show_summary(found, out, f"{new}, {found.counts['lost']:,} lost")
+        return
+    sources = Sources(files, data_format)
     stored = cache or default_cache()
     choose = cached(partial(translator_for, engine=engine))  # models are loaded once
     tally = augment_files(
         sources,
         config,
-        Outputs(out=out, lost=lost, report=report, overwrite=overwrite),
+        Outputs(out=Path(out), lost=lost, report=report, overwrite=overwrite),
         choose,
         stored,
         command=shlex.join(["readlet", *sys.argv[1:]]),
@@ -129,7 +155,7 @@ def augment(
     if as_json:
         print_json(tally.as_json(), indent=1)
     else:
-        show_tally(tally, str(out))
+        show_tally(tally, out)
 
 
 @translators.callback()

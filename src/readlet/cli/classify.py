@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from readlet.cli.many_files import Format, Ray, many_files, show_summary
 from readlet.cli.options import ColumnPairs, Device, Encoding, Overwrite
 from readlet.console import console, print_json
 
@@ -18,14 +19,16 @@ def classify(
         list[str],
         typer.Argument(
             metavar="TEXT [SECOND]",
-            help="A text in quotes, or two for a classifier of pairs. With --out: a file of texts.",
+            help="A text in quotes, or two for a classifier of pairs. With --out: a file of texts, "
+            "or a folder, a pattern in quotes or a URL (s3://, gs://) of many.",
         ),
     ],
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="Label all texts of a file and write them here: .csv or .jsonl with texts, labels "
-            'and probabilities, .json for {"id": "label", ...}; each also with .gz.'
+            help="Label all texts of a file and write them here: .csv, .jsonl or .parquet with "
+            'texts, labels and probabilities, .json for {"id": "label", ...}; text also with .gz. '
+            "Of many files: a folder."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -37,8 +40,10 @@ def classify(
         typer.Option(min=1, help="Texts read at once.", show_default="suits the device"),
     ] = None,
     overwrite: Overwrite = False,
+    ray: Ray = "",
+    kind: Format = "jsonl",
 ) -> None:
-    """Predict the class of a text, or label a file of any size.
+    """Predict the class of a text, or label a file of any size, or many files.
 
     If labelling a file is interrupted, the same command continues where it stopped.
     """
@@ -49,13 +54,21 @@ def classify(
 
     size = batch_size or 0
     if out is not None:
+        data_format = DataFormat.parse(column, encoding)
+        of_one = {"--overwrite": overwrite}
+        if files := many_files(texts, out, ray, kind, data_format, of_one):
+            from readlet.cluster.commands import classify_files
+
+            labelled = classify_files(classifier, files, device=device, batch_size=size)
+            show_summary(labelled, out, f"{labelled.counts['texts']:,} texts with labels")
+            return
         if len(texts) != 1:
-            raise ReadletError("--out: give one file of texts")
+            raise ReadletError("--out: give one file of texts, a pattern in quotes, or a folder")
         made = classify_file(
             classifier,
             texts[0],
-            out,
-            data_format=DataFormat.parse(column, encoding),
+            Path(out),
+            data_format=data_format,
             device=device,
             batch_size=size,
             overwrite=overwrite,

@@ -5,19 +5,15 @@ The summary that `readlet data unanswerable` prints.
 The summary that `readlet augment` prints.
 """
 
-from collections.abc import Mapping
-
 from rich.markup import escape
 from rich.table import Table
 
 from readlet.augmentation.report import LanguageTally, Tally
 from readlet.augmentation.unanswerable_questions import Summary
 from readlet.console import FEW, console, harmless, some
-from readlet.data.check import EDGES, CheckReport, FileReport
+from readlet.data.check import CheckReport, FileReport
 from readlet.data.faults import Fault
 from readlet.data.repair import Changes
-
-_BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def show_report(report: CheckReport, *, list_all: bool) -> None:
@@ -59,22 +55,15 @@ def _overview(file: FileReport) -> Table:
             note = "usable for predictions, not for training"
             table.add_row("unlabelled", f"{file.unlabelled:,} questions; {note}")
     table.add_row("languages", _languages(file))
-    for what in EDGES:
-        if file.lengths[what]:
-            table.add_row(f"{what} words", _histogram(file.histogram(what)))
+    for what in file.lengths:
+        of = file.quantiles(what)
+        lengths = f"median {of['median']:,}, 95% up to {of['p95']:,}, longest {of['longest']:,}"
+        table.add_row(f"{what} words", lengths)
     return table
 
 
 def _languages(file: FileReport) -> str:
     return escape(", ".join(f"{code} {n:,}" for code, n in file.languages.most_common(8)))
-
-
-def _histogram(bins: Mapping[str, int]) -> str:
-    top = max(bins.values())
-    bars = {name: _BLOCKS[-(-8 * count // top)] for name, count in bins.items()}
-    # No-break spaces: lines are broken between bins, not inside one.
-    shown = (f"{name}\u00a0{bars[name]}\u00a0{count:,}" for name, count in bins.items() if count)
-    return "  ".join(shown)
 
 
 def _problems(file: FileReport, list_all: bool) -> Table:
@@ -119,12 +108,8 @@ def show_tally(tally: Tally, out: str) -> None:
         console.print(f"  not translated: {count:,} {reason}")
     for language, counts in tally.languages.items():
         console.print(_table(tally, language, counts))
-        for what, lost in (
-            ("answers", counts.lost_answers),
-            ("plausible answers", counts.lost_plausible),
-        ):
-            if lost:
-                console.print(f"  also lost, of questions that are kept: {lost.total():,} {what}")
+        if lost := counts.lost_answers.total():
+            console.print(f"  also lost, of questions that are kept: {lost:,} answers")
 
 
 def _table(tally: Tally, language: str, counts: LanguageTally) -> Table:

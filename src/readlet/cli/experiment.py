@@ -63,10 +63,18 @@ def run(
     keep_readers: Annotated[
         bool, typer.Option("--keep-readers", help="Also keep the trained readers.")
     ] = False,
+    ray: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE",
+            help="Train runs at once by Ray, one for each GPU or two cores: `local` on this "
+            "machine, `auto` on the cluster it belongs to, or the address of a cluster.",
+            show_default="one run after the other",
+        ),
+    ] = "",
 ) -> None:
     """Run what is not finished yet. Interrupted runs resume where they stopped.
 
-    Folders of finished runs from several machines can be merged by copying.
     To use several GPUs per run: accelerate launch -m readlet experiment run ...
     """
     from readlet.experiments.grid import plan
@@ -90,10 +98,16 @@ def run(
         return
 
     from readlet.engine.processes import is_main_process
-    from readlet.experiments.runner import run_grid
 
     view = GridView(grid, shown=is_main_process())
-    run_grid(grid, folder, view, keep_readers=keep_readers)
+    if ray:
+        from readlet.cluster.run_grid import run_grid_by_actors
+
+        run_grid_by_actors(grid, folder, view, ray=ray, keep_readers=keep_readers)
+    else:
+        from readlet.experiments.runner import run_grid
+
+        run_grid(grid, folder, view, keep_readers=keep_readers)
     view.notified(view.count())
 
 

@@ -1,10 +1,12 @@
 """`readlet predict`: a reader's predictions for a file of questions."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from readlet.cli.many_files import Format, Ray, many_files, show_summary
 from readlet.cli.options import (
     AlwaysAnswer,
     ColumnPairs,
@@ -17,18 +19,26 @@ from readlet.cli.options import (
     UnanswerableShare,
 )
 from readlet.console import console
+from readlet.errors import ReadletError
 
 
 def predict(
     reader: Annotated[
         str, typer.Argument(help="The reader to use: a folder, `bundled` or `baseline`.")
     ],
-    data: Annotated[str, typer.Argument(help="Questions with their contexts, labelled or not.")],
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA...",
+            help="Questions with their contexts, labelled or not: a file, or a folder, a pattern "
+            "in quotes or a URL (s3://, gs://) of many.",
+        ),
+    ],
     out: Annotated[
-        Path,
+        str,
         typer.Option(
-            help="File for the predictions: .csv or .jsonl with all fields, .json for SQuAD's "
-            'format {"id": "answer", ...}; each also with .gz.'
+            help="File for the predictions: .csv, .jsonl or .parquet with all fields, .json for "
+            'SQuAD\'s format {"id": "answer", ...}; text also with .gz. Of many files: a folder.'
         ),
     ],
     na_probs: Annotated[
@@ -52,8 +62,10 @@ def predict(
         typer.Option(min=1, help="Passages read at once.", show_default="suits the device"),
     ] = None,
     overwrite: Overwrite = False,
+    ray: Ray = "",
+    kind: Format = "jsonl",
 ) -> None:
-    """Write a reader's predictions for a file of any size.
+    """Write a reader's predictions for a file of any size, or for many files.
 
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
@@ -61,25 +73,48 @@ def predict(
     from readlet.inference.inputs import AnswerOptions
     from readlet.inference.predict_file import predict_file
 
+    options = AnswerOptions(
+        threshold=threshold,
+        unanswerable_share=unanswerable_share,
+        always_answer=always_answer,
+        language=language,
+        question_language=question_language,
+    )
+    data_format = DataFormat.parse(column, encoding)
+    of_one = {"--na-probs": na_probs, "--overwrite": overwrite}
+    if files := many_files(data, out, ray, kind, data_format, of_one):
+        from readlet.cluster.commands import predict_files
+
+        found = predict_files(
+            reader,
+            files,
+            options=options,
+            n_best=n_best,
+            device=device,
+            batch_size=batch_size or 0,
+        )
+        show_summary(found, out, _counts(**found.counts))
+        return
+    if len(data) > 1:
+        raise ReadletError("DATA: several files; put a pattern in quotes, or name their folder")
     made = predict_file(
         reader,
-        data,
-        out,
+        data[0],
+        Path(out),
         na_probs=na_probs,
         n_best=n_best,
-        options=AnswerOptions(
-            threshold=threshold,
-            unanswerable_share=unanswerable_share,
-            always_answer=always_answer,
-            language=language,
-            question_language=question_language,
-        ),
-        data_format=DataFormat.parse(column, encoding),
+        options=options,
+        data_format=data_format,
         device=device,
         batch_size=batch_size or 0,
         overwrite=overwrite,
     )
-    line = f"{out}: {made.questions:,} predictions, {made.abstained:,} of them without an answer"
-    if made.unknown_language:
-        line += f", {made.unknown_language:,} in a language that the reader was not trained on"
+    line = f"{out}: {_counts(**asdict(made))}"
     console.print(line, markup=False, soft_wrap=True)  # so that the path can be copied
+
+
+def _counts(questions: int = 0, abstained: int = 0, unknown_language: int = 0) -> str:
+    text = f"{questions:,} predictions, {abstained:,} of them without an answer"
+    if unknown_language:
+        text += f", {unknown_language:,} in a language that the reader was not trained on"
+    return text

@@ -32,46 +32,31 @@ def serve(
         ),
     ] = None,
     device: Device = "auto",
-    max_body_mb: Annotated[float, typer.Option(help="Megabytes of a request.")] = 10.0,
+    max_body_mb: Annotated[int, typer.Option(help="Megabytes of a request.")] = 10,
     max_passage: Annotated[int, typer.Option(help="Characters of a passage.")] = 50_000,
-    max_question: Annotated[int, typer.Option(help="Characters of a question.")] = 1_000,
-    max_text: Annotated[int, typer.Option(help="Characters of a text to classify.")] = 20_000,
     max_questions: Annotated[int, typer.Option(help="Questions or texts of a request.")] = 64,
-    max_queue: Annotated[int, typer.Option(help="Questions that wait for one model.")] = 256,
     max_seconds: Annotated[float, typer.Option(help="Time of a request, waiting included.")] = 30.0,
-    batch_window_ms: Annotated[
-        float,
-        typer.Option(
-            help="How long a question waits for others to be computed with it.",
-        ),
-    ] = 4.0,
 ) -> None:
     """Serve readers and classifiers: an HTTP API, and a page."""
-    from readlet.serve.limits import Limits
-    from readlet.serve.server import (
-        api_key,
-        bound_socket,
-        check_host,
-        check_installed,
-        serve,
-    )
+    from readlet.errors import extra_needed
 
-    check_installed()
+    with extra_needed("serve", "serve"):
+        import fastapi  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import uvicorn  # noqa: F401
+    from readlet.serve.limits import Limits
+    from readlet.serve.registry import load_models
+    from readlet.serve.server import api_key, bound_socket, check_host, serve
+
     key = api_key(api_key_file)
     check_host(host, key)
     limits = Limits(
-        body_bytes=round(max_body_mb * 1_000_000),
+        body_bytes=max_body_mb * 1_000_000,
         passage_characters=max_passage,
-        question_characters=max_question,
-        text_characters=max_text,
         questions=max_questions,
-        queue=max_queue,
+        queue=4 * max_questions,
         seconds=max_seconds,
-        window_seconds=batch_window_ms / 1000,
     )
-    chosen = models or ["bundled"]
     with bound_socket(host, port) as bound:
-        from readlet.serve.registry import load_models
-
-        loaded = load_models(chosen, device)
+        loaded = load_models(models or ["bundled"], device)
         serve(loaded, bound, host=host, key=key, limits=limits)

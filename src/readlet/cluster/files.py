@@ -38,23 +38,27 @@ def names_many(source: str) -> bool:
     return Path(source).is_dir() or (bool(_WILDCARDS & set(source)) and not Path(source).exists())
 
 
-def jobs_of(source: str, folder: str, suffix: str) -> list[Job]:
+def jobs_of(sources: Sequence[str], folder: str, suffix: str) -> list[Job]:
     """A job for each data file, sorted by name; `suffix` is that of the outputs, as in `.jsonl`."""
-    sources = _remote_files(source) if is_remote(source) else _local_files(source)
-    if not sources:
-        known = ", ".join(DATA_SUFFIXES)
-        raise bad_input(source, "", "no data files there", f"give files that end in {known}")
-    jobs = [Job(one, f"{folder.rstrip('/')}/{_stem(one)}{suffix}") for one in sources]
+    found: dict[str, str] = {}
+    for source in sources:
+        files = _remote_files(source) if is_remote(source) else _local_files(source)
+        if not files:
+            known = ", ".join(DATA_SUFFIXES)
+            raise bad_input(source, "", "no data files there", f"give files that end in {known}")
+        found |= {_absolute(name): name for name in files}
+    folder = folder.rstrip("/")
+    if not is_remote(folder) and Path(folder).exists() and not Path(folder).is_dir():
+        raise bad_input(folder, "", "is a file", "give a folder, where each file gets an output")
+    jobs = [Job(name, f"{folder}/{_stem(name)}{suffix}") for name in sorted(found.values())]
     (target, count), *_ = Counter(job.target for job in jobs).most_common(1)
     if count > 1:
         twins = ", ".join(job.source for job in jobs if job.target == target)
-        raise bad_input(
-            source, "", f"{count} files would be written to {target}", f"rename {twins}"
-        )
-    inputs = {_absolute(job.source) for job in jobs}
-    for job in jobs:
-        if _absolute(job.target) in inputs:
-            raise bad_input(job.target, "", "is also an input", "give another folder for --out")
+        fault = f"{count} files would be written to {target}"
+        raise bad_input(sources[0], "", fault, f"rename {twins}")
+    # The outputs would be inputs of the next call.
+    if _absolute(folder) in {name.rpartition("/")[0] for name in found}:
+        raise bad_input(folder, "", "holds the inputs", "give another folder for --out")
     return jobs
 
 

@@ -6,27 +6,27 @@ continue. A file that fails does not stop the others.
 """
 
 import json
-import logging
 import os
-import sys
+import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from readlet.cluster.files import Job, local_copy, missing, published, read_text
+from readlet.cluster.actors import ATTEMPTS, Died, by_actors
+from readlet.cluster.files import Job, is_remote, local_copy, missing, published, read_text
 from readlet.console import track
-from readlet.errors import ReadletError, bad_input, install_extra
+from readlet.errors import bad_input
 
 Worker = Callable[[Path, Path], Mapping[str, int]]
 """Reads the first path, writes the second one whole, and returns what it counted."""
 MakeWorker = Callable[[], Worker]
 
-LOCAL = "local"
-_SETTINGS = "readlet-job.json"
-_ATTEMPTS = 3  # of one file, if its actor dies
-_BEAT = 1.0  # seconds between two looks at Ctrl-C
+_SETTINGS = ".readlet-job.json"
+_COUNTED = re.compile(r"([\d,]+) × (.*)", re.DOTALL)
 
 
 @dataclass
@@ -36,6 +36,8 @@ class Summary:
     files: int
     skipped: int
     counts: Counter[str] = field(default_factory=Counter)
+    warned: Counter[str] = field(default_factory=Counter)
+    """Warnings, and how often they were given: in files, or what they count themselves."""
     failed: dict[str, str] = field(default_factory=dict)
     """The reason for each file that failed."""
 
@@ -43,14 +45,15 @@ class Summary:
         """The failed files of each reason, the most frequent reason first."""
         files: dict[str, list[str]] = {}
         for source, reason in self.failed.items():
-            files.setdefault(reason.removeprefix(f"{source}: "), []).append(source)
+            text = reason.removeprefix(f"{source}: ").replace(source, "FILE")
+            files.setdefault(text, []).append(source)
         return sorted(files.items(), key=lambda item: -len(item[1]))
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    job: Job
-    counts: Mapping[str, int]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    warned: Mapping[str, int] = field(default_factory=dict)
     fault: str = ""
 
 
@@ -61,6 +64,7 @@ def map_files(
     settings: Mapping[str, Any],
     ray: str = "",
     label: str = "files",
+    with_gpu: bool = True,
 ) -> Summary:
     """Do every job whose output is missing.
 
@@ -73,12 +77,27 @@ def map_files(
     summary = Summary(len(jobs), len(jobs) - len(remaining))
     if not remaining:
         return summary
-    run = _by_actors(make_worker, remaining, ray) if ray else _in_turn(make_worker, remaining)
-    for outcome in track(run, len(jobs), label, done=summary.skipped):
+    results: Iterator[tuple[Job, _Outcome | Died]]
+    if ray:
+        make = partial(_worker_of_jobs, make_worker)
+        # Of a process with another current folder.
+        named = {Job(*map(_absolute, job)): job for job in remaining}
+        run = by_actors(make, list(named), ray, with_gpu=with_gpu)
+        results = ((named[job], found) for job, found in run)
+    else:
+        results = _in_turn(make_worker, remaining)
+    for job, found in track(results, len(jobs), label, done=summary.skipped):
+        died = _Outcome(fault=f"its process died {ATTEMPTS} times")
+        outcome = died if isinstance(found, Died) else found
         summary.counts.update(outcome.counts)
+        summary.warned.update(outcome.warned)
         if outcome.fault:
-            summary.failed[outcome.job.source] = outcome.fault
+            summary.failed[job.source] = outcome.fault.replace(_absolute(job.source), job.source)
     return summary
+
+
+def _absolute(name: str) -> str:
+    return name if is_remote(name) else os.path.abspath(name)
 
 
 def _check_settings(jobs: Sequence[Job], settings: Mapping[str, Any]) -> None:
@@ -94,126 +113,35 @@ def _check_settings(jobs: Sequence[Job], settings: Mapping[str, Any]) -> None:
         raise bad_input(folder, "", fault, "give another folder for --out")
 
 
-def _in_turn(make_worker: MakeWorker, jobs: Sequence[Job]) -> Iterator[_Outcome]:
-    worker = make_worker()
+def _in_turn(make_worker: MakeWorker, jobs: Sequence[Job]) -> Iterator[tuple[Job, _Outcome | Died]]:
+    work = _worker_of_jobs(make_worker)
     for job in jobs:
-        yield _do(worker, job)
+        yield job, work(job)
+
+
+def _worker_of_jobs(make_worker: MakeWorker) -> Callable[[Job], _Outcome]:
+    return partial(_do, make_worker())
 
 
 def _do(worker: Worker, job: Job) -> _Outcome:
     """One job; what is wrong with its file is an outcome, not an error."""
-    copy = ""
-    try:
-        with local_copy(job.source) as source, published(job.target) as target:
-            copy = str(source)
-            return _Outcome(job, dict(worker(source, target)))
-    except (ReadletError, OSError, MemoryError) as error:
-        fault = " ".join(str(error).split()) or type(error).__name__
-        return _Outcome(job, {}, fault.replace(copy, job.source) if copy else fault)
-
-
-class _Actor:
-    """A worker in a process of its own: it loads its model once, with threads of its own."""
-
-    def __init__(self, make_worker: MakeWorker, threads: int) -> None:
-        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
-            os.environ[name] = str(threads)
-        self._worker = make_worker()
-
-    def ready(self) -> None:
-        """Ends when the worker is made."""
-
-    def do(self, job: Job) -> _Outcome:
-        return _do(self._worker, job)
-
-
-def connect(address: str) -> Any:
-    """The module `ray`, connected to a cluster or to actors on this machine alone.
-
-    Telemetry and dashboard are off. On one machine Ray wants a token from whoever talks to it; a
-    cluster that is running already has settings of its own.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise ReadletError(f"--ray: needs Ray; {install_extra('cluster')}") from None
-    if ray.is_initialized():
-        return ray
-    only_local: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **only_local)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        remedy = "start one with `ray start`, or give --ray local"
-        raise ReadletError(f"--ray {address}: no cluster there ({reason}); {remedy}") from None
-    return ray
-
-
-def _is_connected() -> bool:
-    return "ray" in sys.modules and bool(sys.modules["ray"].is_initialized())
-
-
-def _by_actors(make_worker: MakeWorker, jobs: Sequence[Job], address: str) -> Iterator[_Outcome]:
-    """The jobs in the order in which they end. An actor that dies is replaced, its file redone."""
-    was_connected = _is_connected()
-    ray = connect(address)
-    there = ray.cluster_resources()
-    gpus, cores = int(there.get("GPU", 0)), max(1, int(there.get("CPU", 1)))
-    count = min(len(jobs), gpus or cores)
-    threads = max(1, cores // count)
-    remote = ray.remote(num_cpus=threads, num_gpus=1 if gpus else 0)(_Actor)
-    reference = ray.put(make_worker)
-    waiting, attempts = list(reversed(jobs)), Counter[Job]()
-    # What each actor does; None while it starts. A file waits for an actor that has started: a new
-    # one may have to wait for the core of another.
-    at_work: dict[Any, tuple[Any, Job | None]] = {}
-
-    def start() -> None:
-        actor = remote.remote(reference, threads)
-        at_work[actor.ready.remote()] = actor, None
-
-    def give(actor: Any) -> None:
-        if waiting:
-            job = waiting.pop()
-            attempts[job] += 1
-            at_work[actor.do.remote(job)] = actor, job
-        else:
-            ray.kill(actor)  # frees its core
-
-    for _ in range(count):
-        start()
-    try:
-        while waiting or any(job for _, job in at_work.values()):
-            ended, _ = ray.wait(list(at_work), timeout=_BEAT)
-            for future in ended:
-                actor, job = at_work.pop(future)
-                try:
-                    outcome = ray.get(future)
-                except ray.exceptions.RayActorError as error:
-                    if job is None and (cause := _cause(error)):
-                        raise cause from None
-                    start()
-                    if job is not None and attempts[job] < _ATTEMPTS:
-                        waiting.append(job)
-                    elif job is not None:
-                        yield _Outcome(job, {}, f"its process died {_ATTEMPTS} times")
-                else:
-                    if outcome is not None:
-                        yield outcome
-                    give(actor)
-    finally:
-        for actor, _ in at_work.values():
-            ray.kill(actor)
-        if not was_connected:
-            ray.shutdown()
-
-
-def _cause(error: Exception) -> ReadletError | None:
-    """Why an actor could not be made: a model that is not there, for example."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ReadletError):
-            return cause
-        cause = cause.__cause__ or getattr(cause, "cause", None)
-    return None
+    counts: Mapping[str, int] = {}
+    fault, copy = "", ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with local_copy(job.source) as source, published(job.target) as target:
+                copy = str(source)
+                counts = dict(worker(source, target))
+        except Exception as error:  # also an error of a library: the other files are done
+            # Paths as the user knows them; a remote file is a copy here.
+            text = " ".join(str(error).split()) or type(error).__name__
+            fault = text.replace(copy, job.source) if copy else text
+    warned = Counter[str]()
+    for warning in caught:
+        if issubclass(warning.category, UserWarning):
+            text = str(warning.message).removeprefix(f"{copy}: ")
+            counted = _COUNTED.fullmatch(text)
+            number, what = counted.groups() if counted else ("1", text)
+            warned[what] += int(number.replace(",", ""))
+    return _Outcome(counts, warned, fault)

@@ -125,7 +125,7 @@ _OF_TOKENS = ("max_answer_len", "max_seq_len", "doc_stride", "align_to_words")
 
 
 class Answer(TypedDict):
-    """An answer as the pipeline returned it; an impossible one is empty, from 0 to 0."""
+    """An answer as the pipeline returned it; one for "no answer" is empty, from 0 to 0."""
 
     score: float
     start: int

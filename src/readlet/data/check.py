@@ -3,6 +3,7 @@
 Check files of questions or labelled texts: report what they contain and what is wrong.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -51,15 +52,6 @@ class ReadableItems:
             raise self.malformed[0]  # one error about all rows
 
 
-# Bin edges of lengths in words; the last bin is open.
-EDGES = {
-    "context": (0, 50, 100, 150, 200, 300, 400, 600),
-    "question": (0, 5, 10, 15, 20, 30, 50),
-    "answer": (0, 2, 3, 4, 6, 11, 21, 31),
-    "text": (0, 5, 10, 15, 20, 30, 50),
-}
-
-
 @dataclass
 class FileReport:
     """The statistics and findings of one file. Lengths are counted in words."""
@@ -76,18 +68,11 @@ class FileReport:
     lengths: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     findings: list[Finding] = field(default_factory=list)
 
-    def histogram(self, what: str) -> dict[str, int]:
-        """Counts per bin of EDGES; a bin is named by its first and last length."""
-        edges = EDGES[what]
-        bins = {
-            _bin_name(low, high): (low, high or float("inf"))
-            for low, high in zip(edges, (*edges[1:], 0), strict=True)
-        }
-        counted = self.lengths[what]
-        return {
-            name: sum(count for length, count in counted.items() if low <= length < high)
-            for name, (low, high) in bins.items()
-        }
+    def quantiles(self, what: str) -> dict[str, int]:
+        """The median, the 95th percentile and the largest of the lengths in words."""
+        found = sorted(self.lengths[what].elements())
+        shares = {"median": 0.5, "p95": 0.95, "longest": 1.0}
+        return {name: found[math.ceil(s * len(found)) - 1] for name, s in shares.items()}
 
     def counts(self) -> dict[Fault, int]:
         return Counter(finding.fault for finding in self.findings)
@@ -107,12 +92,6 @@ class CheckReport:
 
     def as_json(self) -> dict[str, Any]:
         return {"wrong": self.is_wrong, "files": [_file_json(file) for file in self.files]}
-
-
-def _bin_name(low: int, high: int) -> str:
-    if not high:
-        return f"{low}+"
-    return f"{low}" if high == low + 1 else f"{low}-{high - 1}"
 
 
 def check(sources: Sequence[str], data_format: DataFormat = PLAIN) -> CheckReport:
@@ -219,7 +198,7 @@ def _file_json(file: FileReport) -> dict[str, Any]:
         "file": file.source,
         **counted,
         "languages": dict(file.languages.most_common()),
-        "lengths": {what: file.histogram(what) for what in EDGES if file.lengths[what]},
+        "lengths": {what: file.quantiles(what) for what in file.lengths},
         "problems": {fault.label: count for fault, count in file.counts().items()},
         "findings": [
             {"problem": f.fault.label, "wrong": f.fault.is_wrong, "id": f.id, "detail": f.detail}

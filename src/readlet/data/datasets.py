@@ -202,7 +202,7 @@ class StreamedIds:
         self._next: dict[str, int] = {}  # of repeated ids: the next number to append
 
     def add(self, identity: str) -> None:
-        self._digests.append(_digest(identity))
+        self._digests.append(id_digest(identity))
 
     def count_repeated(self) -> int:
         """How many ids occurred before; call it once, after the last id is added."""
@@ -243,14 +243,15 @@ class StreamedIds:
         return own
 
 
-def _digest(identity: str) -> int:
+def id_digest(identity: str) -> int:
+    """An id in 8 bytes."""
     data = identity.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest())
 
 
 def _contains(digests: NDArray[np.uint64], identity: str) -> bool:
     """Two ids with one digest do no harm: a number is skipped, or an id is tracked needlessly."""
-    digest = np.uint64(_digest(identity))
+    digest = np.uint64(id_digest(identity))
     place = int(np.searchsorted(digests, digest))
     return place < len(digests) and bool(digests[place] == digest)
 

@@ -10,7 +10,7 @@ store those of SQuAD: a list of texts and a list of starts.
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeVar
@@ -204,26 +204,32 @@ def _parquet_rows(path: Path, reader: RowReader) -> Iterator[Row]:
 
 
 def write_parquet(path: Path, items: Iterable[Item]) -> None:
-    """Write in batches, atomically."""
     require_pyarrow(path)
     import pyarrow
-    from pyarrow import parquet
 
     texts, starts = pyarrow.list_(pyarrow.string()), pyarrow.list_(pyarrow.int64())
     answers = pyarrow.struct([("text", texts), ("answer_start", starts)])
     types = {"answers": answers, "plausible_answers": answers, "is_impossible": pyarrow.bool_()}
     rest = _storable(items, "Parquet")
-    batch = list(islice(rest, _BATCH))
+    batch = list(islice(rest, 1))
     names = _names_for(batch[0]) if batch else _QUESTIONS
     schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in names])
+    rows = ({name: _stored(getattr(item, name)) for name in names} for item in chain(batch, rest))
+    write_parquet_rows(path, schema, rows)
+
+
+def write_parquet_rows(path: Path, schema: Any, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows with the columns of a schema in batches, atomically."""
+    import pyarrow
+    from pyarrow import parquet
+
+    rest = iter(rows)
     with atomic_bytes(path) as stream:
         try:
             with parquet.ParquetWriter(stream, schema) as writer:
-                while batch:
-                    rows = [{name: _stored(getattr(i, name)) for name in names} for i in batch]
-                    writer.write_batch(pyarrow.RecordBatch.from_pylist(rows, schema=schema))
-                    batch = list(islice(rest, _BATCH))
-        except (pyarrow.ArrowException, OverflowError) as error:
+                while batch := list(islice(rest, _BATCH)):
+                    writer.write_batch(pyarrow.RecordBatch.from_pylist(batch, schema=schema))
+        except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
             raise ReadletError(f"{path}: not written: {error}; write a .jsonl file") from None
 
 

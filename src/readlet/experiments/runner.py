@@ -7,7 +7,7 @@ finished run is never repeated, and an interrupted one resumes at its last check
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -143,7 +143,7 @@ def run_grid(
     """
     seeds = len({run.seed for run in grid.runs})
     runner = Runner(out, keep_readers=keep_readers, data_sets=max(4, min(seeds, 10)))
-    runner.in_main(lambda: _take(out, grid))
+    runner.in_main(lambda: take_folder(out, grid))
     done, damaged = find_finished(grid, out)
     if damaged:
         raise ReadletError(damaged[0])
@@ -169,11 +169,16 @@ def run_grid(
                 done[run.key] = finished
                 watcher.finished(run, finished)
         left = elsewhere
+    refuse_failures(grid, failures)
+    return done
+
+
+def refuse_failures(grid: Grid, failures: Sequence[str]) -> None:
+    """An error if there are any."""
     if failures:
         raise ReadletError(
             f"{len(failures)} of {len(grid.runs)} runs failed; the first: {failures[0]}"
         )
-    return done
 
 
 def finish(
@@ -219,7 +224,8 @@ def finish(
     shutil.rmtree(folder.work, ignore_errors=True)
 
 
-def _take(out: Path, grid: Grid) -> None:
+def take_folder(out: Path, grid: Grid) -> None:
+    """Check that the folder may be written, and make it."""
     from readlet.training.run_folder import inputs_of
 
     check_runs(out, [path for run in grid.runs for path in inputs_of(run.recipe)])

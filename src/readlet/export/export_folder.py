@@ -71,8 +71,7 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
         require_onnx(name)
         network = network_of(model.scorer)
         if network is None:
-            kind = model.recipe.model.kind
-            raise bad_input(name, "", f"a model of kind {kind!r} cannot be exported", _KINDS)
+            raise bad_input(name, "", f"a model of kind {model.kind!r} cannot be exported", _KINDS)
         items = _items(model, dev) if dev else []
         with tempfile.TemporaryDirectory() as folder:
             traced, difference = _traced(model, network, name, Path(folder))
@@ -132,14 +131,9 @@ def _with_onnx(
     model: TrainedModel, network: Network, path: Path, precision: Precision
 ) -> TrainedModel:
     onnx, scorer = OnnxModel.load(path), model.scorer
-    can_abstain = network.inputs.null
-    facts = tuple(scorer.facts())
-    exported = Exported(onnx.digest, scorer.parameters, precision, can_abstain, facts)
-    made: OnnxScorer
-    if isinstance(model, Reader):
-        made = OnnxSpanScorer(onnx, network.inputs, exported, model.scorer.max_answer)
-    else:
-        made = OnnxClassScorer(onnx, network.inputs, exported)
+    exported = Exported(onnx.digest, scorer.parameters, precision, tuple(scorer.facts()))
+    kind = OnnxSpanScorer if isinstance(model, Reader) else OnnxClassScorer
+    made: OnnxScorer = kind(onnx, network.inputs, exported)
     return replace(model, scorer=made)
 
 

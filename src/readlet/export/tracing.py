@@ -41,15 +41,15 @@ def network_of(scorer: Scorer) -> Network | None:
     """None for a kind of model that cannot be exported."""
     if isinstance(scorer, ClassifierScorer):
         texts = _OfTexts(with_plain_attention(scorer.module))
-        return Network(texts, SentenceInputs(scorer.encoder, False), ("scores",))
+        return Network(texts, SentenceInputs(scorer.encoder, scorer.settings), ("scores",))
     module: nn.Module
     inputs: Inputs
     if isinstance(scorer, QacnnScorer):
         module = _OfWords(plain_qacnn(scorer.module))
-        inputs = WordInputs(scorer.encoder, scorer.can_abstain)
+        inputs = WordInputs(scorer.encoder, scorer.settings)
     elif isinstance(scorer, EncoderScorer):
         module = _OfSubwords(with_plain_attention(scorer.module))
-        inputs = SubwordInputs(scorer.encoder, scorer.can_abstain)
+        inputs = SubwordInputs(scorer.encoder, scorer.settings)
     else:
         return None
     return Network(module, inputs, _SPANS if scorer.can_abstain else _SPANS[:-1])

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from readlet.evaluation.task import Task
     from readlet.inference.calibration import ClassCalibration
     from readlet.inference.model_card import CardParts
-    from readlet.models.classifier.recipe import ClassifierRecipe
     from readlet.models.family import ClassScorer, Floats
     from readlet.text.labels import Labels
     from readlet.text.subwords import SentenceRows
@@ -32,7 +31,6 @@ class Classifier(TrainedModel):
     kind_of_task = "classes"
 
     scorer: "ClassScorer"
-    recipe: "ClassifierRecipe"
     calibration: "ClassCalibration"
 
     @property
@@ -47,7 +45,7 @@ class Classifier(TrainedModel):
 
     @property
     def task(self) -> "Task":
-        return task_of_labels(self.labels, self.recipe)
+        return task_of_labels(self.labels, self.scorer.metrics)
 
     def predict(self, text: str, second: str | None = None) -> Classification:
         """The class of a text, or of a pair of texts, with all probabilities; or its value."""
@@ -111,7 +109,7 @@ class Classifier(TrainedModel):
             calibration = ClassCalibration.model_validate(found.calibration)
         return cls(
             found.scorer,
-            found.recipe,  # type: ignore[arg-type]  # its family has checked the kind
+            found.recipe,
             calibration,
             found.metrics,
             found.notice,
@@ -146,10 +144,10 @@ def classifications(
     return found
 
 
-def task_of_labels(labels: "Labels", recipe: "ClassifierRecipe") -> "Task":
+def task_of_labels(labels: "Labels", metrics: Sequence[str]) -> "Task":
     """How predictions of these labels are scored."""
     from readlet.evaluation.classification import VALUES, class_task
 
     if labels.kind == "numbers":
         return VALUES
-    return class_task(labels.classes, recipe.data.chosen_metrics)
+    return class_task(labels.classes, metrics)

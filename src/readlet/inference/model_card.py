@@ -4,7 +4,9 @@ import platform
 import subprocess
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from readlet.models.recipe_files import recipe_of
 
 if TYPE_CHECKING:
     from readlet.inference.classifier import Classifier
@@ -12,20 +14,6 @@ if TYPE_CHECKING:
     from readlet.inference.trained_model import TrainedModel
 
 _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
-
-
-def check_metrics(metrics: dict[str, Any]) -> None:
-    """Raise a ValueError if stored metrics are not of the types that a card needs."""
-    types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
-    types |= {"keeps_refusals": bool, "dev_raw": dict, "refusal_area": float}
-    types |= {"dev_calibration_error": float}
-    for name, kind in types.items():
-        if name in metrics and type(metrics[name]) is not kind:
-            raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
-    for part in ("dev", "dev_raw"):
-        for name, value in metrics.get(part, {}).items():
-            if type(value) not in (int, float):
-                raise ValueError(f"{part}, {name}: {value!r:.40} is not a number")
 
 
 class CardParts(NamedTuple):
@@ -73,7 +61,7 @@ def model_card(model: "TrainedModel") -> str:
 
 
 def _facts(model: "TrainedModel") -> list[str]:
-    recipe, metrics = model.recipe, model.metrics
+    recipe, metrics = recipe_of(model.recipe), model.metrics
     facts = [
         f"- kind `{recipe.model.kind}`, {model.scorer.parameters:,} trainable parameters",
         *model.scorer.facts(),
@@ -152,11 +140,12 @@ def classifier_parts(classifier: "Classifier") -> CardParts:
 
 def _fit(model: "TrainedModel", items: int, too_few: str) -> str:
     """On what the calibration was fitted, or why it was not."""
-    source = model.recipe.data.calibration or "the training data, held out"
+    recipe = recipe_of(model.recipe)
+    source = recipe.data.calibration or "the training data, held out"
     if items:
         return f"Fitted on {items:,} {model.task.noun} of {source}"
     start = f"that of the {'reader' if model.kind_of_task == 'spans' else 'classifier'} it"
-    kept = f"{start} started from" if model.recipe.training.start else "default values"
+    kept = f"{start} started from" if recipe.training.start else "default values"
     return f"Not fitted ({too_few} of {source}); {kept}"
 
 
@@ -167,10 +156,11 @@ def _measured(before: float | None, after: float | None) -> str:
 
 
 def _recipe(model: "TrainedModel") -> list[str]:
-    values = model.recipe.model_dump()
+    recipe = recipe_of(model.recipe)
+    values = recipe.model_dump()
     rows = [
         f"| {section}.{field} | {value!r} |"
-        for section in model.recipe.sections
+        for section in recipe.sections
         for field, value in values[section].items()
     ]
     return ["| field | value |", "|---|---|", *rows]

@@ -14,9 +14,10 @@ from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.datasets import input_path, read_sentences
 from readlet.errors import bad_input
 from readlet.inference.classifier import Classifier, Text
-from readlet.inference.inputs import DEFAULTS, N_BEST, AnswerOptions
+from readlet.inference.inputs import DEFAULTS, N_BEST, Answerer, AnswerOptions
 from readlet.inference.model_folder import BASELINE, reader_folder
 from readlet.inference.prediction_files import (
+    check_format,
     class_record,
     digest_of_model,
     is_squad,
@@ -26,7 +27,6 @@ from readlet.inference.prediction_files import (
     survey,
     write_na_probs,
     write_records,
-    writer_of,
 )
 from readlet.inference.reader import CHUNK, Reader, load_reader
 from readlet.inference.trained_model import AUTO
@@ -56,13 +56,15 @@ def predict_file(
     device: str = AUTO,
     batch_size: int = 0,
     overwrite: bool = False,
+    loaded: Answerer | None = None,
 ) -> PredictedFile:
     """Write a prediction for every question of a file, labelled or not, in its order.
 
     `n_best` candidates are written too. Memory grows by 8 bytes for each question only. The data is
     read twice: its faults are reported before the first prediction. Finished predictions are kept
     in a file next to the output, `OUT.partial`; if the process is killed, the same call continues
-    there, and the output has the same bytes. It appears only when it is complete.
+    there, and the output has the same bytes. It appears only when it is complete. `loaded` is the
+    reader itself, for who predicts several files.
     """
     # At least as many candidates as elsewhere: the scores of some readers depend on it.
     options = options.changed(n_best=max(n_best, N_BEST))
@@ -71,7 +73,7 @@ def predict_file(
         raise bad_input(out, "", "SQuAD's format has no place for --n-best", remedy)
     unfinished = partial_of(out)
     _check_outputs(data, reader, out, na_probs, unfinished, overwrite=overwrite)
-    loaded = load_reader(reader, device=device, batch_size=batch_size)
+    loaded = loaded or load_reader(reader, device=device, batch_size=batch_size)
     questions = partial(_questions, data, data_format)
     found = survey(data, questions(), _asked, "questions")
     task = {
@@ -123,7 +125,7 @@ def _check_outputs(
     for path in final:
         check_file(path, inputs, overwrite=overwrite)
     check_file(unfinished, inputs)
-    writer_of(out)
+    check_format(out)
     if na_probs is not None and na_probs.resolve() in (out.resolve(), unfinished.resolve()):
         raise bad_input(na_probs, "", "is also --out", "give another file for --na-probs")
 
@@ -149,19 +151,21 @@ def classify_file(
     device: str = AUTO,
     batch_size: int = 0,
     overwrite: bool = False,
+    loaded: Classifier | None = None,
 ) -> int:
     """Write a label for every text of a file, labelled or not, in its order; return their number.
 
     Memory grows by 8 bytes for each text only. Finished labels are kept in
     a file next to the output, `OUT.partial`; if the process is killed, the same call continues
-    there, and the output has the same bytes. It appears only when it is complete.
+    there, and the output has the same bytes. It appears only when it is complete. `loaded` is the
+    classifier itself, for who labels several files.
     """
     unfinished, inputs = partial_of(out), [input_path(data), Path(classifier)]
     # Killed while the output was written: it is its own.
     check_file(out, inputs, overwrite=overwrite or unfinished.exists())
     check_file(unfinished, inputs)
-    writer_of(out)
-    loaded = Classifier.load(classifier, device=device, batch_size=batch_size)
+    check_format(out)
+    loaded = loaded or Classifier.load(classifier, device=device, batch_size=batch_size)
     texts = partial(_texts, data, data_format)
     found = survey(data, texts(), _text, "texts")
     task = {

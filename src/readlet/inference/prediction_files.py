@@ -12,12 +12,13 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TextIO, TypeVar
 
 from readlet.console import say, track
 from readlet.data.datasets import StreamedIds
+from readlet.data.tables import require_pyarrow, write_parquet_rows
 from readlet.errors import bad_input
 from readlet.inference.model_folder import BASELINE, reader_files
 from readlet.storage.files import MAX_PIECE, atomic_text, text_lines
@@ -27,7 +28,7 @@ from readlet.types import Classification, Prediction, Sentence
 Record = Mapping[str, Any]
 """A prediction with the id and the question that it belongs to."""
 
-Writer = Callable[[TextIO, Iterable[Record]], None]
+PREDICTION_FORMATS = ("jsonl", "csv", "json", "parquet")
 
 
 def record_of(identity: str, question: str, prediction: Prediction, n_best: int) -> Record:
@@ -48,26 +49,34 @@ def class_record(identity: str, sentence: Sentence, found: Classification) -> Re
     return record
 
 
-def writer_of(path: Path) -> Writer:
-    """How predictions are written to a file of this name."""
+def check_format(path: Path) -> None:
+    """Check that predictions can be written to a file of this name."""
+    if _format_of(path) == "parquet":
+        require_pyarrow(path)
+
+
+def _format_of(path: Path) -> str:
     suffix = path.name.removesuffix(".gz").rpartition(".")[2]
-    writers = {"json": _write_squad, "jsonl": _write_jsonl, "csv": _write_csv}
-    if suffix not in writers:
-        remedy = "end the name in .csv, .json or .jsonl (or .gz)"
+    if suffix not in PREDICTION_FORMATS or path.name.endswith(".parquet.gz"):
+        remedy = "end the name in .csv, .json or .jsonl (or .gz), or .parquet"
         raise bad_input(path, "", "unknown output format", remedy)
-    return writers[suffix]
+    return suffix
 
 
 def is_squad(path: Path) -> bool:
     """Whether a file of this name has texts only, as SQuAD's scripts read them."""
-    return writer_of(path) is _write_squad
+    return _format_of(path) == "json"
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
     """Write predictions atomically, one at a time, in the format that the name asks for."""
-    write = writer_of(path)
+    kind = _format_of(path)
+    if kind == "parquet":
+        _write_parquet(path, records)
+        return
+    writers = {"json": _write_squad, "jsonl": _write_jsonl, "csv": _write_csv}
     with atomic_text(path) as stream:
-        write(stream, records)
+        writers[kind](stream, records)
 
 
 def write_na_probs(path: Path, records: Iterable[Record]) -> None:
@@ -150,6 +159,22 @@ def _write_csv(stream: TextIO, records: Iterable[Record]) -> None:
         writer.writerow(
             value if isinstance(value, str) else _json(value) for value in record.values()
         )
+
+
+def _write_parquet(path: Path, records: Iterable[Record]) -> None:
+    """The first record has the columns of all; its list of candidates may be empty."""
+    require_pyarrow(path)
+    import pyarrow
+
+    rest = iter(records)
+    first = next(rest)
+    schema = pyarrow.Table.from_pylist([first]).schema
+    if "n_best" in first:
+        types = {"text": "string", "start": "int64", "end": "int64", "score": "float64"}
+        candidate = pyarrow.struct([(name, pyarrow.type_for_alias(t)) for name, t in types.items()])
+        place = schema.get_field_index("n_best")
+        schema = schema.set(place, pyarrow.field("n_best", pyarrow.list_(candidate)))
+    write_parquet_rows(path, schema, chain([first], rest))
 
 
 def _json(value: Any) -> str:

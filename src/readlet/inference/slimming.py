@@ -119,13 +119,13 @@ def slim_to(reader: Model, limit: int, *, stored: StoredAs = "float16") -> Model
 
 def _refuse_int8(reader: TrainedModel, stored: StoredAs) -> None:
     if stored == "int8" and isinstance(reader.scorer, WithWords):
-        fault = f"a reader of kind {reader.recipe.model.kind!r} is not stored in eight bits"
+        fault = f"a reader of kind {reader.kind!r} is not stored in eight bits"
         raise bad_input(reader.name, "--int8", fault, "leave it out")
 
 
 def _slimmable(reader: TrainedModel) -> Slimmable:
     if not isinstance(reader.scorer, Slimmable):
-        fault = f"this reader of kind {reader.recipe.model.kind!r} cannot be slimmed"
+        fault = f"this reader of kind {reader.kind!r} cannot be slimmed"
         remedy = "give one of kind 'qacnn', 'encoder' or 'classifier' that is not exported"
         raise bad_input(reader.name, "", fault, remedy)
     return reader.scorer
@@ -133,7 +133,7 @@ def _slimmable(reader: TrainedModel) -> Slimmable:
 
 def _refuse_words(reader: TrainedModel, words: int | None) -> None:
     if words is not None and not isinstance(reader.scorer, WithWords):
-        fault = f"a reader of kind {reader.recipe.model.kind!r} has no word vectors to remove"
+        fault = f"a reader of kind {reader.kind!r} has no word vectors to remove"
         raise bad_input(reader.name, "", fault, "leave out --words")
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from readlet.inference.model_card import CardParts
     from readlet.models.family import Scorer, TaskName
     from readlet.models.kinds import Kind
-    from readlet.recipe.recipe import Recipe
 
 
 AUTO = "auto"
@@ -104,7 +103,8 @@ class TrainedModel(ABC):
     kind_of_task: ClassVar["TaskName"]
 
     scorer: "Scorer"
-    recipe: "Recipe"
+    # The recipe it was trained with, as plain values: inference needs nothing of it but the name.
+    recipe: dict[str, Any]
     calibration: "BaseModel"
     metrics: dict[str, Any] = field(default_factory=dict)
     # Licences and authors of the data and word vectors: distributed with every copy of the model.
@@ -121,7 +121,12 @@ class TrainedModel(ABC):
 
     @property
     def name(self) -> str:
-        return self.recipe.name
+        return str(self.recipe["name"])
+
+    @property
+    def kind(self) -> str:
+        """The kind of model that it was trained as."""
+        return str(self.config()["settings"]["kind"])
 
     @property
     def rows_at_once(self) -> int:
@@ -133,7 +138,7 @@ class TrainedModel(ABC):
         """How its predictions are scored."""
 
     def config(self) -> dict[str, Any]:
-        """What `config.json` says besides format, architecture, files and recipe."""
+        """What `config.json` says besides format, files and recipe."""
         return self.scorer.config()
 
     @abstractmethod
@@ -165,9 +170,8 @@ class TrainedModel(ABC):
             if self.notice:
                 write_text(draft / "NOTICE.md", self.notice)
             write_text(draft / "README.md", model_card(self))
-            config = {"format": FORMAT, "architecture": self.recipe.model.kind, "files": files}
-            recipe = {"recipe": self.recipe.model_dump()}
-            write_json(draft / "config.json", config | self.config() | recipe)
+            config = {"format": FORMAT, "files": files, **self.config(), "recipe": self.recipe}
+            write_json(draft / "config.json", config)
 
         replace_reader(folder, write)
 
@@ -176,7 +180,7 @@ class StoredModel(NamedTuple):
     """The content of a model's folder."""
 
     scorer: Any
-    recipe: "Recipe"
+    recipe: dict[str, Any]
     config: dict[str, Any]
     calibration: dict[str, Any]
     metrics: dict[str, Any]
@@ -189,9 +193,7 @@ def read_model(
     folder: str | Path, wanted: "TaskName", *, device: str, batch_size: int
 ) -> StoredModel:
     """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
-    from readlet.inference.model_card import check_metrics
     from readlet.models.kinds import family_of, kind_named
-    from readlet.models.recipe_files import parse_recipe
     from readlet.storage.stored_files import damage_of, read_json, stored_text
 
     if batch_size < 0:
@@ -205,7 +207,9 @@ def read_model(
         raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
     reader_files(path)  # checks them
     with damage_of(path / "config.json"):
-        recipe = parse_recipe(config["recipe"], str(path / "config.json"))
+        recipe = config["recipe"]
+        if not isinstance(recipe, dict) or not isinstance(recipe["name"], str):
+            raise ValueError(f"recipe: {recipe!r:.40}")
         try:
             kind = kind_named(used := _used(config, device))
         except ReadletError as error:
@@ -215,16 +219,30 @@ def read_model(
             raise bad_input(path, "", fault, _COMMANDS[kind.task])
         family = family_of(used)
         device = chosen_device(device) if kind.needs_torch or device != AUTO else "cpu"
-        scorer = family.load(path, recipe, config)
+        scorer = family.load(path, config)
     calibration = read_json(path / "calibration.json")
     metrics = read_json(path / "metrics.json")
     with damage_of(path / "metrics.json"):
-        check_metrics(metrics)
+        _check_metrics(metrics)
     notice = ""
     if os.path.lexists(path / "NOTICE.md"):
         with damage_of(path / "NOTICE.md"):
             notice = stored_text(path / "NOTICE.md")
     return StoredModel(scorer, recipe, config, calibration, metrics, notice, path, device)
+
+
+def _check_metrics(metrics: dict[str, Any]) -> None:
+    """Raise a ValueError if stored metrics are not of the types that a card needs."""
+    types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
+    types |= {"keeps_refusals": bool, "dev_raw": dict, "refusal_area": float}
+    types |= {"dev_calibration_error": float}
+    for name, kind in types.items():
+        if name in metrics and type(metrics[name]) is not kind:
+            raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
+    for part in ("dev", "dev_raw"):
+        for name, value in metrics.get(part, {}).items():
+            if type(value) not in (int, float):
+                raise ValueError(f"{part}, {name}: {value!r:.40} is not a number")
 
 
 def stored_task(name: str) -> "TaskName | None":

@@ -7,9 +7,10 @@ turned into settings by its method `config`.
 
 import math
 import sys
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, PlainValidator, ValidationError, model_validator
 
 from readlet.storage.sections import AffectsCompilation, Count, PartOfNetwork, Positive, Section
 from readlet.text.rows import Windows
@@ -23,7 +24,46 @@ StoredAs = Literal["float32", "float16", "int8"]
 class Config(Section):
     """The settings of a model of any kind."""
 
+    kind: str
     stored: StoredAs = "float32"
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> Self:
+        """The settings in a `config.json`; ValueError if damaged."""
+        try:
+            return cls.model_validate(
+                config["settings"] if "settings" in config else _early(config)
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, ("settings", *first["loc"])))
+            raise ValueError(f"{place}: {first['msg']}") from None
+
+
+def config_of(settings: Config) -> dict[str, Any]:
+    """What a `config.json` says of a model with these settings."""
+    return {"architecture": settings.kind, "settings": settings.model_dump(mode="json")}
+
+
+def kind_of_settings(config: Mapping[str, Any]) -> str:
+    """The kind of model whose settings these are: that before an export."""
+    return str((config["settings"] if "settings" in config else config["recipe"]["model"])["kind"])
+
+
+def _early(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings from the time when they were parts of the recipe."""
+    recipe, exported = config["recipe"], config.get("exported", {})
+    data, model = recipe["data"], dict(recipe["model"])
+    model.pop("null_answer", None)
+    found = {"kind": model.pop("kind"), "stored": config.get("stored", "float32"), "model": model}
+    found |= {name: recipe[name] for name in ("attention", "loss") if name in recipe}
+    if "max_length" in data:
+        of_values = data["labels"] == "numbers"
+        usual = ["pearson"] if of_values else ["accuracy", "macro_f1"]
+        return found | {"max_length": data["max_length"], "metrics": data["metrics"] or usual}
+    lengths = ("max_context", "overlap", "max_question", "max_answer")
+    null = config["null_answer"] if "null_answer" in config else exported["can_refuse"]
+    return found | {name: data[name] for name in lengths} | {"null_answer": null}
 
 
 class SpanConfig(Config):

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.recipe.recipe import Recipe, Training
 from readlet.text.rows import AnyRows, Ints, Rows, Stored
 from readlet.types import Example, Sentence
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from readlet.engine.optimiser import ParameterGroup
     from readlet.engine.step import BatchSource
     from readlet.models.span_loss import Teacher
+    from readlet.recipe.recipe import Recipe, Training
     from readlet.text.labels import Labels
     from readlet.text.subwords import SentenceRows
 
@@ -98,7 +98,7 @@ class Scorer(Protocol):
         ...
 
     def config(self) -> dict[str, Any]:
-        """What the family's `load` needs besides recipe and files; a part of `config.json`."""
+        """What the family's `load` needs besides the files; a part of `config.json`."""
         ...
 
     def facts(self) -> list[str]:
@@ -132,6 +132,11 @@ class ClassScorer(Scorer, Protocol):
 
     @property
     def encoder(self) -> TextEncoder: ...
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """The scores that its predictions get, the most important first."""
+        ...
 
     def scores(self, rows: "SentenceRows", batch_size: int) -> Iterator[tuple[Ints, Floats]]:
         """Row numbers (B,), and scores of the classes (B, C) or standardised values (B, 1)."""
@@ -173,7 +178,7 @@ class TrainableScorer(Scorer, Protocol):
 
     def batches(self, rows: Any, batch_size: int, *, seed: int) -> "BatchSource": ...
 
-    def groups(self, settings: Training) -> "list[ParameterGroup]":
+    def groups(self, settings: "Training") -> "list[ParameterGroup]":
         """The trainable parameters with their learning rates and weight decay."""
         ...
 
@@ -196,38 +201,41 @@ class Family(ABC):
     """One kind of model. To answer with its readers, loading is all it takes."""
 
     @abstractmethod
-    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> Scorer:
-        """The scorer stored in a model's folder; `damage_of` reports damaged files."""
+    def load(self, folder: Path, config: dict[str, Any]) -> Scorer:
+        """The scorer stored in a model's folder; `damage_of` reports damaged files.
+
+        `config` is what its config.json says.
+        """
 
 
 class TrainableFamily(Family):
     """One kind of model that can be trained: what does not depend on the task."""
 
-    def check_recipe(self, recipe: Recipe) -> None:
+    def check_recipe(self, recipe: "Recipe") -> None:
         """Raise an error about what the recipe names, before any data is read."""
 
     @abstractmethod
-    def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
+    def encoder_settings(self, recipe: "Recipe") -> dict[str, Any]:
         """All settings but `data` that `fit_encoder` and `restore_encoder` depend on.
 
         Runs that agree in them and in their data share one encoder.
         """
 
     @abstractmethod
-    def fit_encoder(self, recipe: Recipe, examples: Sequence[Any]) -> AnyEncoder:
+    def fit_encoder(self, recipe: "Recipe", examples: Sequence[Any]) -> AnyEncoder:
         """Learn a vocabulary from the training examples, or load a tokenizer."""
 
     @abstractmethod
-    def restore_encoder(self, recipe: Recipe, stored: Stored) -> AnyEncoder: ...
+    def restore_encoder(self, recipe: "Recipe", stored: Stored) -> AnyEncoder: ...
 
     @abstractmethod
     def restore_rows(self, stored: Stored) -> AnyRows: ...
 
-    def with_encoder_of(self, recipe: Recipe, start: Recipe) -> Recipe:
+    def with_encoder_of(self, recipe: "Recipe", start: "Recipe") -> "Recipe":
         """The recipe of a model that was trained with the encoder of another model."""
         return recipe
 
-    def compile_ahead(self, recipe: Recipe, device: "torch.device", start: Scorer | None) -> bool:
+    def compile_ahead(self, recipe: "Recipe", device: "torch.device", start: Scorer | None) -> bool:
         """On a GPU, compile what training will run while the data is encoded; False: nothing.
 
         `start` is the scorer that training starts from.
@@ -241,15 +249,15 @@ class TrainableFamily(Family):
 class SpanFamily(TrainableFamily):
     """A kind of reader."""
 
-    def can_abstain(self, recipe: Recipe) -> bool:
+    def can_abstain(self, recipe: "Recipe") -> bool:
         """Whether the recipe lets the model learn to predict "no answer"."""
         return True
 
     @abstractmethod
-    def build(self, recipe: Recipe, encoder: Any, *, can_abstain: bool) -> TrainableSpanScorer:
+    def build(self, recipe: "Recipe", encoder: Any, *, can_abstain: bool) -> TrainableSpanScorer:
         """A model with random initial weights, drawn from torch's generator."""
 
-    def check(self, recipe: Recipe, rows: Rows, *, can_abstain: bool) -> None:
+    def check(self, recipe: "Recipe", rows: Rows, *, can_abstain: bool) -> None:
         """Warn if this kind of model will do badly on these rows."""
 
 
@@ -257,5 +265,5 @@ class ClassFamily(TrainableFamily):
     """A kind of classifier."""
 
     @abstractmethod
-    def build(self, recipe: Recipe, encoder: Any) -> TrainableClassScorer:
+    def build(self, recipe: "Recipe", encoder: Any) -> TrainableClassScorer:
         """A model with random initial weights, drawn from torch's generator."""

@@ -83,6 +83,11 @@ def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
         raise _field_error(error.errors()[0], source, of_kind) from None
 
 
+def recipe_of(values: Mapping[str, Any]) -> Recipe:
+    """The recipe that a stored model carries along."""
+    return parse_recipe(values, "its recipe")
+
+
 def check_fields(values: Mapping[str, Any], source: str, *, kind: str = DEFAULT_KIND) -> None:
     """Check the names and values of a part of a recipe, each on its own.
 

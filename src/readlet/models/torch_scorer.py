@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from torch import nn
 
 from readlet.engine.optimiser import ParameterGroup, one_group
 from readlet.errors import bad_input, memory_reported
+from readlet.models.config import Config, SpanConfig, StoredAs, config_of
 from readlet.models.family import AnyEncoder, Encoder, SpanScores
 from readlet.models.onnx.model import WEIGHTS
 from readlet.models.span_loss import SpanLearner, SpanLogits, Teacher
@@ -85,8 +86,6 @@ def compiles(trial: Callable[[], None]) -> bool:
     return True
 
 
-StoredAs = Literal["float32", "float16", "int8"]
-"""The dtype of the weights on disk; int8: that of matrices (`pretrained_parts.py`)."""
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
 
 
@@ -96,6 +95,7 @@ class ModuleScorer(ABC):
 
     module: nn.Module
     encoder: AnyEncoder
+    settings: Config
 
     @abstractmethod
     def batches(self, rows: Any, batch_size: int, *, seed: int = 0) -> Batches[Any]: ...
@@ -139,8 +139,17 @@ class ModuleScorer(ABC):
             refuse_non_finite(weights)
             self.module.load_state_dict(weights)
 
+    @property
+    def stored(self) -> StoredAs:
+        """The dtype of the weights on disk.
+
+        Unless float32, they are rounded already (`slimmed` does that): the loaded model computes
+        as the saved one.
+        """
+        return self.settings.stored
+
     def config(self) -> dict[str, Any]:
-        return {}
+        return config_of(self.settings)
 
     def facts(self) -> list[str]:
         return []
@@ -151,8 +160,15 @@ class TorchScorer(ModuleScorer):
     """A reader's module with its encoder."""
 
     encoder: Encoder
-    max_answer: int
-    can_abstain: bool
+    settings: SpanConfig
+
+    @property
+    def max_answer(self) -> int:
+        return self.settings.max_answer
+
+    @property
+    def can_abstain(self) -> bool:
+        return self.settings.null_answer
 
     def over(self, rows: Rows) -> nn.Module:
         """The module for batches of these rows: a batch in, `SpanLogits` out."""
@@ -167,9 +183,6 @@ class TorchScorer(ModuleScorer):
     def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
         for numbers, found in self.outputs(rows, batch_size):
             yield numbers, _as_numpy(found)
-
-    def config(self) -> dict[str, Any]:
-        return {"null_answer": self.can_abstain}
 
 
 def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -186,22 +199,6 @@ def _as_numpy(found: SpanLogits) -> SpanScores:
     start, end = (side.float().cpu().numpy() for side in (found.start, found.end))  # (B, L)
     null = None if found.null is None else found.null.float().cpu().numpy()  # (B, 2)
     return SpanScores(start, end, found.allowed.cpu().numpy(), null)
-
-
-def stored_settings(config: dict[str, Any]) -> tuple[bool, StoredAs]:
-    """Whether a stored reader can abstain, and the dtype of its weights; ValueError if damaged."""
-    null = config["null_answer"]
-    if not isinstance(null, bool):
-        raise ValueError(f"null_answer: {null!r:.40} is neither true nor false")
-    return null, stored_as(config)
-
-
-def stored_as(config: dict[str, Any]) -> StoredAs:
-    """The dtype of stored weights; ValueError if damaged."""
-    stored: StoredAs = config.get("stored", "float32")
-    if stored not in get_args(StoredAs):
-        raise ValueError(f"weights stored as {stored!r:.40}")
-    return stored
 
 
 def warn_of_short_windows(rows: Rows, *, can_abstain: bool) -> None:

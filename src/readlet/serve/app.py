@@ -22,15 +22,13 @@ from readlet.errors import ReadletError
 from readlet.inference.document_files import DocumentKind, document_text
 from readlet.processes import Job
 from readlet.serve.batching import results, while_wanted
-from readlet.serve.limits import Limits, RefusedError
+from readlet.serve.limits import Limits, RequestError
 from readlet.serve.messages import (
-    AnswerMessage,
     AnswerRequest,
     AnswerResponse,
     ClassifierMessage,
     ClassifyRequest,
     ClassifyResponse,
-    ClassMessage,
     HealthResponse,
     ModelsResponse,
     PassageMessage,
@@ -58,7 +56,7 @@ def _check_type(request: Request, kind: DocumentKind) -> None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given not in (_ANY_BYTES, *_TYPES_OF_KINDS[kind]):
         proper = " or ".join((_ANY_BYTES, *_TYPES_OF_KINDS[kind]))
-        raise RefusedError(415, f"send the file with Content-Type: {proper}")
+        raise RequestError(415, f"send the file with Content-Type: {proper}")
 
 
 class Uploads:
@@ -74,13 +72,13 @@ class Uploads:
 
     async def text(self, request: Request, kind: DocumentKind) -> str:
         if self._waiting >= _MOST_WAITING:
-            raise RefusedError(429, "other files are being read; try again later", retry_after=1)
+            raise RequestError(429, "other files are being read; try again later", retry_after=1)
         self._waiting += 1
         reading = asyncio.ensure_future(self._in_turn(await request.body(), kind))
         try:
             return await while_wanted(request, reading, self._limits.seconds)
         except ReadletError as error:
-            raise RefusedError(422, str(error)) from None
+            raise RequestError(422, str(error)) from None
         finally:
             self._waiting -= 1
 
@@ -204,14 +202,12 @@ def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
 
     @app.post("/answer", responses=reasons(*_QUEUED))
     async def answer(request: Request, asked: AnswerRequest) -> AnswerResponse:
-        """Answers to questions, with their places in the passage, or refusals."""
+        """Answers to questions, with their places in the passage, or none."""
         name, served = _chosen(models.readers, asked.reader, "reader")
         if asked.unanswerable_share is not None and not served.model.takes_unanswerable_share:
-            raise RefusedError(422, f"unanswerable_share: {name} has no probabilities to move")
+            raise RequestError(422, f"unanswerable_share: {name} has no probabilities to move")
         futures = served.answers.submit(questions_of(asked, limits))
-        found = await results(request, futures, limits.seconds)
-        answers = [AnswerMessage.model_validate(asdict(one)) for one in found]
-        return AnswerResponse(reader=name, answers=answers)
+        return AnswerResponse(reader=name, answers=await results(request, futures, limits.seconds))
 
     @app.post("/classify", responses=reasons(*_QUEUED))
     async def classify(request: Request, asked: ClassifyRequest) -> ClassifyResponse:
@@ -220,8 +216,7 @@ def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
         pairs = served.model.scorer.encoder.pairs
         futures = served.classes.submit(class_texts(asked, limits, pairs=pairs))
         found = await results(request, futures, limits.seconds)
-        predictions = [ClassMessage.model_validate(asdict(one)) for one in found]
-        return ClassifyResponse(classifier=name, predictions=predictions)
+        return ClassifyResponse(classifier=name, predictions=found)
 
 
 def _add_page(app: FastAPI, limits: Limits) -> None:
@@ -260,17 +255,17 @@ def _chosen(models: Mapping[str, Served], name: str | None, kind: str) -> tuple[
     if name is None and models:
         return next(iter(models.items()))
     if name is None:
-        raise RefusedError(404, f"this server has no {kind}")
+        raise RequestError(404, f"this server has no {kind}")
     if name not in models:
-        raise RefusedError(404, f"no {kind} of this name; GET /readers lists them")
+        raise RequestError(404, f"no {kind} of this name; GET /readers lists them")
     return name, models[name]
 
 
 def _add_errors(app: FastAPI) -> None:
     """Every error is JSON with a reason; what a client sent is not sent back."""
 
-    @app.exception_handler(RefusedError)
-    async def refused(_: Request, error: RefusedError) -> JSONResponse:
+    @app.exception_handler(RequestError)
+    async def rejected(_: Request, error: RequestError) -> JSONResponse:
         return JSONResponse({"reason": error.reason}, error.status, error.headers)
 
     @app.exception_handler(RequestValidationError)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from readlet.errors import ReadletError, is_out_of_memory
-from readlet.serve.limits import Limits, RefusedError
+from readlet.serve.limits import Limits, RequestError
 from readlet.serve.monitoring import Counters
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ async def results(
         return await while_wanted(request, asyncio.ensure_future(_all(futures)), seconds)
     except (MemoryError, RuntimeError, ReadletError) as error:
         if is_out_of_memory(error):
-            raise RefusedError(503, "the memory is full; ask less at once") from None
+            raise RequestError(503, "the memory is full; ask less at once") from None
         if isinstance(error, ReadletError):
-            raise RefusedError(422, str(error)) from None
+            raise RequestError(422, str(error)) from None
         raise
     finally:
         for future in futures:
@@ -57,8 +57,8 @@ async def while_wanted(
         if work.done():
             return work.result()
         if left.done():
-            raise RefusedError(503, "the client has left")
-        raise RefusedError(503, f"not done within {seconds:g} s; ask less, or later")
+            raise RequestError(503, "the client has left")
+        raise RequestError(503, f"not done within {seconds:g} s; ask less, or later")
     finally:
         left.cancel()
         work.cancel()
@@ -112,24 +112,24 @@ class Batcher(Generic[Asked, Found]):
         """Queue all questions of a request, or none of them if there is no room."""
         with self._changed:
             if self._closed:
-                raise RefusedError(503, "the server is stopping")
+                raise RequestError(503, "the server is stopping")
             if len(self._waiting) + len(asked) > self._limits.queue:
                 reason = f"{len(self._waiting)} questions are waiting; try again later"
-                raise RefusedError(429, reason, retry_after=_RETRY_SECONDS)
+                raise RequestError(429, reason, retry_after=_RETRY_SECONDS)
             futures: list[Future[Found]] = [Future() for _ in asked]
             self._waiting.extend(zip(asked, futures, strict=True))
             self._changed.notify_all()
         return futures
 
     def close(self) -> None:
-        """Refuse what waits. What is being computed gets a few seconds."""
+        """Reject what waits. What is being computed gets a few seconds."""
         with self._changed:
             self._closed = True
-            refused = [future for _, future in self._waiting]
+            waiting = [future for _, future in self._waiting]
             self._waiting.clear()
             self._changed.notify_all()
-        for future in refused:
-            _fail(future, RefusedError(503, "the server is stopping"))
+        for future in waiting:
+            _fail(future, RequestError(503, "the server is stopping"))
         end = time.monotonic() + _JOIN_SECONDS
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
@@ -189,8 +189,8 @@ class Batcher(Generic[Asked, Found]):
             for item in batch:  # only the one that fails alone is to fail
                 self._run([item])
             return
-        self._counters.add("readlet_batches_total", 1, model=self._name)
-        self._counters.add("readlet_questions_total", len(batch), model=self._name)
+        self._counters.batches.labels(self._name).inc()
+        self._counters.questions.labels(self._name).inc(len(batch))
         for (_, future), result in zip(batch, found, strict=True):
             future.set_result(result)
 

@@ -1,4 +1,4 @@
-"""Requests that are refused: a status and a reason, sent to the client as JSON.
+"""Requests that are rejected: a status and a reason, sent to the client as JSON.
 
 How much a client may ask for, and how long it may take.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from readlet.errors import ReadletError
 
 
-class RefusedError(Exception):
+class RequestError(Exception):
     """The request is not answered. The client gets the status, and the reason as JSON."""
 
     def __init__(self, status: int, reason: str, *, retry_after: int | None = None) -> None:
@@ -24,7 +24,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """Beyond them a request is refused at once. All are more than 0."""
+    """Beyond them a request is rejected at once. All are more than 0."""
 
     body_bytes: int = 10_000_000
     passage_characters: int = 50_000

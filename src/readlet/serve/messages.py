@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from readlet.inference.inputs import N_BEST
+from readlet.types import Classification, Prediction
 
 _PASSAGE = "The kettle was patented in 1891. A toaster followed two years later."
 _ANSWER: dict[str, Any] = {"text": "1891", "start": 27, "end": 31, "score": 0.93}
@@ -17,7 +18,7 @@ _THRESHOLD_AND_ALWAYS: Any = {
 
 
 class Request(BaseModel):
-    """Unknown fields are refused: a misspelt one would otherwise have no effect."""
+    """Unknown fields are rejected: a misspelt one would otherwise have no effect."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -64,24 +65,6 @@ class AnswerRequest(Request):
     ] = False
 
 
-class CandidateMessage(BaseModel):
-    text: str
-    start: int
-    end: int
-    score: Annotated[float, Field(description="Probability that this answer is right.")]
-
-
-class AnswerMessage(CandidateMessage):
-    """`passage[start:end] == text`; without an answer the text is empty."""
-
-    no_answer: Annotated[float, Field(description="Probability that there is no answer.")]
-    abstained: bool
-    n_best: list[CandidateMessage]
-    unknown_language: Annotated[
-        str, Field(description="Of passage or question, if the reader was not trained on it.")
-    ] = ""
-
-
 class AnswerResponse(BaseModel):
     """One answer for each question, in order."""
 
@@ -98,7 +81,7 @@ class AnswerResponse(BaseModel):
         }
     )
     reader: str
-    answers: list[AnswerMessage]
+    answers: list[Prediction]
 
 
 class ClassifyRequest(Request):
@@ -114,18 +97,11 @@ class ClassifyRequest(Request):
     classifier: Annotated[str | None, Field(description="By default the first one.")] = None
 
 
-class ClassMessage(BaseModel):
-    label: str
-    probability: float | None
-    probabilities: dict[str, float]
-    value: float | None
-
-
 class ClassifyResponse(BaseModel):
     """One prediction for each text, in order."""
 
     classifier: str
-    predictions: list[ClassMessage]
+    predictions: list[Classification]
 
 
 class ReaderMessage(BaseModel):
@@ -162,13 +138,13 @@ class HealthResponse(BaseModel):
 
 
 class Reason(BaseModel):
-    """Why a request was refused."""
+    """Why a request was rejected."""
 
     reason: str
 
 
 def reasons(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The refusals of a path, for the schema."""
+    """The errors of a path, for the schema."""
     return {status: {"model": Reason, "description": _STATUSES[status]} for status in statuses}
 
 

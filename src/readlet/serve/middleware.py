@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from readlet.serve.limits import Limits, RefusedError
+from readlet.serve.limits import Limits, RequestError
 from readlet.serve.monitoring import Counters
 
 Message = MutableMapping[str, Any]
@@ -64,8 +64,7 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                status = str(message["status"])
-                self.counters.add("readlet_requests_total", 1, path=path, status=status)
+                self.counters.requests.labels(path, message["status"]).inc()
                 message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
             await send(message)
 
@@ -73,24 +72,23 @@ class Guard:
             self._check(scope)
             body = await self._body(scope, receive)
             await self.app(scope, _replayed(body, receive), guarded)
-        except RefusedError as refused:
-            await _respond(guarded, refused)
+        except RequestError as error:
+            await _respond(guarded, error)
         except _Left:
             return
-        taken = time.perf_counter() - began
-        self.counters.add("readlet_request_seconds_total", taken, path=path)
+        self.counters.seconds.labels(path).observe(time.perf_counter() - began)
 
     def _check(self, scope: MutableMapping[str, Any]) -> None:
         headers = dict(scope["headers"])
         host = _without_port(headers.get(b"host", b"").decode("latin-1"))
         if self.hosts is not None and host not in self.hosts:
-            raise RefusedError(421, "this server answers for its own host only")
+            raise RequestError(421, "this server answers for its own host only")
         if scope["method"] not in _READING and _is_from_elsewhere(headers):
-            raise RefusedError(403, "pages of other sites may not use this server")
+            raise RequestError(403, "pages of other sites may not use this server")
         if self.key and scope["path"] not in self.public:
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, b"Bearer " + self.key.encode()):
-                raise RefusedError(401, "send the key as `Authorization: Bearer KEY`")
+                raise RequestError(401, "send the key as `Authorization: Bearer KEY`")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length[:20]) > self.limits.body_bytes:
             raise self._too_large()
@@ -112,10 +110,10 @@ class Guard:
                         return b"".join(parts)
         except TimeoutError:
             seconds = self.limits.body_seconds
-            raise RefusedError(408, f"the body did not arrive within {seconds:g} s") from None
+            raise RequestError(408, f"the body did not arrive within {seconds:g} s") from None
 
-    def _too_large(self) -> RefusedError:
-        return RefusedError(413, f"more than {self.limits.body_bytes:,} bytes")
+    def _too_large(self) -> RequestError:
+        return RequestError(413, f"more than {self.limits.body_bytes:,} bytes")
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
@@ -152,13 +150,13 @@ def _without_port(host: str) -> str:
     return (name if colon and port.isdigit() else host).lower()
 
 
-async def _respond(send: Send, refused: RefusedError) -> None:
-    body = json.dumps({"reason": refused.reason}).encode()
+async def _respond(send: Send, error: RequestError) -> None:
+    body = json.dumps({"reason": error.reason}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    headers += [(name.lower().encode(), v.encode()) for name, v in refused.headers.items()]
-    if refused.status == 401:
+    headers += [(name.lower().encode(), v.encode()) for name, v in error.headers.items()]
+    if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     # What is left of the body is not read.
     headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

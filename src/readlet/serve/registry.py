@@ -15,7 +15,7 @@ from readlet.inference.model_folder import BASELINE, BUNDLED
 from readlet.inference.reader import Reader, load_reader
 from readlet.inference.trained_model import stored_task
 from readlet.serve.batching import Batcher
-from readlet.serve.limits import Limits, RefusedError
+from readlet.serve.limits import Limits, RequestError
 from readlet.serve.messages import AnswerRequest, ClassifyRequest
 from readlet.serve.monitoring import Counters
 from readlet.types import Classification, Example, Prediction, free_id
@@ -137,9 +137,9 @@ def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
             question_language=asked.question_language,
         )
     except ReadletError as error:
-        raise RefusedError(422, str(error)) from None
+        raise RequestError(422, str(error)) from None
     if asked.n_best > limits.n_best:
-        raise RefusedError(422, f"n_best: {asked.n_best}; at most {limits.n_best}")
+        raise RequestError(422, f"n_best: {asked.n_best}; at most {limits.n_best}")
     questions = _listed(asked.question, "question", limits)
     if isinstance(asked.passage, str):
         passages = [asked.passage] * len(questions)
@@ -147,7 +147,7 @@ def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
         passages = _listed(asked.passage, "passage", limits)
     if len(questions) != len(passages):
         reason = f"{len(questions)} questions, {len(passages)} passages"
-        raise RefusedError(422, f"{reason}; give one passage, or one for each question")
+        raise RequestError(422, f"{reason}; give one passage, or one for each question")
     for question, passage in zip(questions, passages, strict=True):
         _check_question(question, passage, limits)
     return [
@@ -163,13 +163,13 @@ def class_texts(asked: ClassifyRequest, limits: Limits, *, pairs: bool) -> list[
         _check(text, "text", limits.text_characters)
     if (asked.second is not None) != pairs:
         remedy = "give `second`, too" if pairs else "leave `second` out"
-        raise RefusedError(422, f"was trained on {'pairs' if pairs else 'single texts'}; {remedy}")
+        raise RequestError(422, f"was trained on {'pairs' if pairs else 'single texts'}; {remedy}")
     if asked.second is None:
         return list(texts)
     seconds = _listed(asked.second, "second", limits)
     if len(texts) != len(seconds):
         reason = f"{len(texts)} texts, {len(seconds)} second texts"
-        raise RefusedError(422, f"{reason}; give one for each text")
+        raise RequestError(422, f"{reason}; give one for each text")
     for text in seconds:
         _check(text, "second", limits.text_characters)
     return list(zip(texts, seconds, strict=True))
@@ -178,9 +178,9 @@ def class_texts(asked: ClassifyRequest, limits: Limits, *, pairs: bool) -> list[
 def _listed(given: str | list[str], name: str, limits: Limits) -> list[str]:
     texts = [given] if isinstance(given, str) else given
     if not texts:
-        raise RefusedError(422, f"{name}: the list is empty")
+        raise RequestError(422, f"{name}: the list is empty")
     if len(texts) > limits.questions:
-        raise RefusedError(422, f"{name}: {len(texts)} of them; at most {limits.questions}")
+        raise RequestError(422, f"{name}: {len(texts)} of them; at most {limits.questions}")
     return texts
 
 
@@ -191,10 +191,10 @@ def _check_question(question: str, passage: str, limits: Limits) -> None:
 
 def _check(text: str, name: str, most: int) -> None:
     if not text.strip():
-        raise RefusedError(422, f"{name}: is empty")
+        raise RequestError(422, f"{name}: is empty")
     if len(text) > most:
-        raise RefusedError(422, f"{name}: {len(text):,} characters; at most {most:,}")
+        raise RequestError(422, f"{name}: {len(text):,} characters; at most {most:,}")
     try:
         text.encode()
     except UnicodeEncodeError as error:  # JSON can name it, but no answer could contain it
-        raise RefusedError(422, f"{name}: character {error.start} is a lone surrogate") from None
+        raise RequestError(422, f"{name}: character {error.start} is a lone surrogate") from None

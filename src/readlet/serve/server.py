@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from readlet.console import say
-from readlet.errors import ReadletError, bad_input, install_extra
+from readlet.errors import bad_input
 from readlet.serve.limits import Limits
 
 if TYPE_CHECKING:
@@ -25,15 +25,6 @@ KEY_VARIABLE = "READLET_API_KEY"
 _SHORTEST_KEY = 16
 _IDLE_SECONDS, _ENDING_SECONDS, _SILENT_SECONDS = 10, 5, 60
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-
-
-def check_installed() -> None:
-    """An error of one line if the libraries of the server are missing."""
-    try:
-        import fastapi  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ReadletError(f"serve: {error.name} is missing; {install_extra('serve')}") from None
 
 
 def api_key(file: Path | None) -> str:
@@ -63,7 +54,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_host(host: str, key: str) -> None:
-    """Refuse to serve other machines without a key."""
+    """Do not serve other machines without a key."""
     if not is_loopback(host) and not key:
         remedy = f"give --api-key-file FILE, or set {KEY_VARIABLE}"
         raise bad_input(f"--host {host}", "", "other machines could use it without a key", remedy)

@@ -48,7 +48,7 @@ class ClassEvaluator:
 
     @property
     def task(self) -> Task:
-        return task_of_labels(self.labels, self.recipe)
+        return task_of_labels(self.labels, self.recipe.data.chosen_metrics)
 
     def __call__(self) -> Scores:
         predictions = self._predicted(self._scores(), self.calibration)
@@ -75,7 +75,7 @@ class ClassEvaluator:
     def model(
         self, recipe: Any, calibration: ClassCalibration, metrics: dict[str, Any], notice: str
     ) -> Classifier:
-        return Classifier(self.scorer, recipe, calibration, metrics, notice)
+        return Classifier(self.scorer, recipe.model_dump(mode="json"), calibration, metrics, notice)
 
     def _scores(self) -> Floats:
         return scores_in_order(self.scorer, self.dev.rows, self.batch_size)  # (texts, outputs)

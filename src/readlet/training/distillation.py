@@ -19,6 +19,7 @@ from readlet.console import track
 from readlet.engine.processes import is_main_process
 from readlet.inference.decoding import NOTHING
 from readlet.inference.reader import Reader
+from readlet.models.recipe_files import recipe_of
 from readlet.models.span_loss import Teacher
 from readlet.text.rows import Ints, Rows, Stored, cache_key, cached
 from readlet.training.training_data import texts_in_fold
@@ -229,10 +230,11 @@ def _rows_to_teach(
     teacher: Reader, examples: Sequence[Example], rows: Rows, *, abstains: bool
 ) -> dict[int, list[int]]:
     """The rows of each example that the teacher is asked about."""
-    unseen = texts_in_fold(teacher.recipe.data, (example.context for example in examples))
+    data = recipe_of(teacher.recipe).data
+    unseen = texts_in_fold(data, (example.context for example in examples))
     found: defaultdict[int, list[int]] = defaultdict(list)
     for row in rows.trainable(can_abstain=abstains).tolist():
         number = int(rows.row_example[row])
-        if not teacher.recipe.data.folds or examples[number].context in unseen:
+        if not data.folds or examples[number].context in unseen:
             found[number].append(row)
     return found

@@ -97,7 +97,8 @@ class SpanEvaluator:
     ) -> Reader:
         if "start" in metrics:
             metrics = metrics | {"keeps_refusals": self.keeps_no_answer}
-        return Reader(self.scorer, recipe, calibration, metrics, notice, languages=self.languages)
+        values = recipe.model_dump(mode="json")
+        return Reader(self.scorer, values, calibration, metrics, notice, languages=self.languages)
 
 
 @dataclass

@@ -30,6 +30,7 @@ from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel, default_batch_size
 from readlet.models.family import ClassFamily, SpanFamily, TrainableFamily, TrainableScorer
 from readlet.models.kinds import kind_named, trainable_family
+from readlet.models.recipe_files import recipe_of
 from readlet.processes import own_command
 from readlet.recipe.recipe import (
     Recipe,
@@ -231,7 +232,7 @@ def _finish(
         metrics["start"] = scores_before(start, evaluator, data, scored)
         # Its encoder and its licence belong to its weights.
         family = trainable_family(recipe.model.kind)
-        recipe, notice = family.with_encoder_of(recipe, start.recipe), start.notice
+        recipe, notice = family.with_encoder_of(recipe, recipe_of(start.recipe)), start.notice
     model = evaluator.model(recipe, fitted.calibration, metrics, notice)
     return Trained(model, examples, fitted.predictions, task)
 
@@ -241,7 +242,8 @@ def _warn_of_seen_fold(recipe: Recipe, start: TrainedModel | None) -> None:
     own = (recipe.data.folds, recipe.data.fold)
     if start is None or not recipe.data.folds:
         return
-    if (start.recipe.data.folds, start.recipe.data.fold) != own:
+    before = recipe_of(start.recipe).data
+    if (before.folds, before.fold) != own:
         fault = f"the start reader was not trained without part {recipe.data.fold}"
         warnings.warn(f"data.fold: {fault}, so the new one knows it", stacklevel=2)
 
@@ -277,8 +279,9 @@ def load_start(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
     is_reader = kind_named(recipe.model.kind).task == "spans"
     load = Reader.load if is_reader else Classifier.load
     start: TrainedModel = load(name, device="cpu")  # training moves it
-    recipe = _with_network_of(start.recipe, recipe)
-    refuse_other_network(start.recipe, recipe)
+    before = recipe_of(start.recipe)
+    recipe = _with_network_of(before, recipe)
+    refuse_other_network(before, recipe)
     if not hasattr(start.scorer, "module"):
         fault = "that reader cannot be trained"
         raise bad_input(recipe.training.start, "training.start", fault, "give another reader")

@@ -1,4 +1,3 @@
-import os
 import random
 import subprocess
 from pathlib import Path
@@ -53,10 +52,6 @@ def test_characters_of_the_stream_and_white_space(apertium: Any) -> None:
     assert "\0" not in made.text
 
 
-def test_an_empty_batch(apertium: Any) -> None:
-    assert apertium.translate([], PAIR) == []
-
-
 def test_the_version_follows_the_data(apertium: Any, tmp_path: Path) -> None:
     (tmp_path / "modes").mkdir()
     data, mode = tmp_path / "x.bin", tmp_path / "modes" / "eng-deu.mode"
@@ -85,8 +80,3 @@ def test_a_program_that_fails(
     monkeypatch.setattr("readlet.augmentation.translation.apertium._SECONDS", 0.5)
     with pytest.raises(EngineError, match="apertium en-es: "):
         Apertium(tmp_path).translate(["One."], PAIR)
-
-
-def test_no_installation_has_no_pairs(tmp_path: Path) -> None:
-    assert not Apertium(tmp_path).pairs()
-    assert os.listdir(tmp_path) == []

@@ -1,5 +1,8 @@
+"""Translations of a whole data set, and their cache on disk."""
+
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Collection, Sequence
@@ -10,14 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.augmentation.translation.batch_translator import BatchTranslator
-from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.batch_translator import (
+    BatchTranslator,
+    Cache,
+    composed,
+    route_to,
+)
 from readlet.augmentation.translation.types import (
     EngineError,
     LanguagePair,
     Link,
     Loss,
     Translation,
+    loss_of,
 )
 from readlet.errors import ReadletError
 
@@ -85,12 +93,11 @@ def cache(tmp_path: Path) -> Any:
 
 def test_each_distinct_sentence_is_translated_once(engine: Backwards, cache: Cache) -> None:
     pool = BatchTranslator(cache, lambda pair: engine)
-    filled = pool.fill(iter(TEXTS), (THERE,), total=len(TEXTS))
-    assert (filled.sentences, filled.translated, filled.losses) == (4, 4, {})
+    assert pool.fill(iter(TEXTS), (THERE,)) == 4
     [batch] = engine.batches
     assert batch == sorted(batch, key=len)
     assert set(batch) == {"The lamp was lit.", "It burned, and burned.", "Who lit it?", "The end"}
-    assert pool.fill(TEXTS, (THERE,)).translated == 0
+    assert pool.fill(TEXTS, (THERE,)) == 0
     assert [path.name for path in cache.path.parent.iterdir() if "queue" in path.name] == []
     made = pool.get(TEXTS[0], (THERE,))
     assert made.text == "lit. was lamp The burned. and burned, It\n\n12.5 %\n\nit? lit Who"
@@ -99,7 +106,7 @@ def test_each_distinct_sentence_is_translated_once(engine: Backwards, cache: Cac
 
 def test_positions_and_links_over_two_legs(engine: Backwards, cache: Cache) -> None:
     pool = BatchTranslator(cache, lambda pair: engine)
-    assert pool.fill(TEXTS, (THERE, BACK)).translated == 8
+    assert pool.fill(TEXTS, (THERE, BACK)) == 8
     for text in TEXTS:
         made = pool.get(text, (THERE, BACK))
         assert made.text == text
@@ -113,7 +120,7 @@ def test_positions_and_links_over_two_legs(engine: Backwards, cache: Cache) -> N
 def test_a_pivot_shares_its_first_leg(engine: Backwards, cache: Cache) -> None:
     pool = BatchTranslator(cache, lambda pair: engine)
     pool.fill(TEXTS, (THERE,))
-    assert pool.fill(TEXTS, (LanguagePair("en", "fr"),)).translated == 4
+    assert pool.fill(TEXTS, (LanguagePair("en", "fr"),)) == 4
     assert pool.get("The end", (LanguagePair("en", "fr"),)).text == "The end"
     with pytest.raises(ReadletError, match="backwards has no en-de"):
         pool.get("The end", (LanguagePair("en", "de"),))
@@ -132,19 +139,9 @@ def test_what_stands_between_sentences_stays(text: str) -> None:
     assert made.text[last_target:] == text[last_source:]
 
 
-def test_text_that_has_no_encoding(engine: Backwards, cache: Cache) -> None:
-    """JSON may hold half of a character."""
-    pool = BatchTranslator(cache, lambda pair: engine)
-    assert pool.fill(["One \ud83d two."], (THERE,)).translated == 1
-    assert pool.get("One \ud83d two.", (THERE,)).text == "two. ? One"
-    assert len(engine.batches) == 1
-
-
 def test_losses_are_counted_and_go_no_further(engine: Backwards, cache: Cache) -> None:
     pool = BatchTranslator(cache, lambda pair: engine)
-    filled = pool.fill(["There is silence. The end."], (THERE, BACK))
-    assert filled.losses == {Loss.EMPTY: 1}
-    assert filled.translated == 3
+    assert pool.fill(["There is silence. The end."], (THERE, BACK)) == 3
     made = pool.get("There is silence. The end.", (THERE, BACK))
     assert made.losses == (Loss.EMPTY,)
     assert made.text == " The end."
@@ -169,13 +166,13 @@ def test_an_engine_that_fails_twice_loses_one_batch(
     done = len(cache)
     assert 0 < done < 20
     engine.translate = translate  # type: ignore[method-assign]
-    assert pool.fill(texts, (THERE,)).translated == 20 - done
+    assert pool.fill(texts, (THERE,)) == 20 - done
 
 
 _RUN = """
 import os, signal, sys
 from pathlib import Path
-from readlet.augmentation.translation.cache import Cache
+from readlet.augmentation.translation.batch_translator import Cache
 from readlet.augmentation.translation.engines import engine_named
 from readlet.augmentation.translation import batch_translator
 from readlet.augmentation.translation.types import LanguagePair
@@ -207,3 +204,116 @@ def test_a_killed_run_loses_one_batch(argos_package: Any, tmp_path: Path) -> Non
     with Cache(path) as cache:
         assert len(cache) == 16  # two batches of the fewest sentences
     assert [entry.name for entry in tmp_path.iterdir() if "queue" in entry.name] == []
+
+
+PAIR = LanguagePair("en", "es")
+MADE = [
+    Translation("uno"),
+    Translation("dos", (Link((0, 3), (0, 3)), Link((4, 70_000), (4, 9)))),
+    Translation("", loss=Loss.EMPTY),
+    Translation("cuatro ?", ()),
+]
+SENTENCES = ["one", "two", "three", "four ö"]
+
+
+def test_what_was_stored_is_found(tmp_path: Path) -> None:
+    with Cache(tmp_path / "c.sqlite") as cache:
+        cache.put(cache.model("x", "1", PAIR), SENTENCES, MADE)
+    with Cache(tmp_path / "c.sqlite") as cache:
+        model = cache.model("x", "1", PAIR)
+        assert cache.get(model, [*SENTENCES, "five"]) == dict(zip(SENTENCES, MADE, strict=True))
+        for other in (("y", "1", PAIR), ("x", "2", PAIR), ("x", "1", LanguagePair("en", "fr"))):
+            assert cache.get(cache.model(*other), SENTENCES) == {}
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from typing import Any
+from readlet.augmentation.translation.batch_translator import Cache
+from readlet.augmentation.translation.types import LanguagePair, Translation
+with Cache(Path(sys.argv[1])) as cache:
+    model = cache.model("x", "1", LanguagePair("en", "es"))
+    for batch in range(20):
+        texts = [f"{sys.argv[2]} {batch} {n}" for n in range(20)]
+        cache.put(model, texts, [Translation(text) for text in texts])
+    print("stored", flush=True)
+    cache.connection.execute("BEGIN IMMEDIATE")
+    cache.connection.execute("DELETE FROM translations")
+    if sys.argv[3] == "killed":
+        import os, signal
+        os.kill(os.getpid(), signal.SIGKILL)
+    cache.connection.execute("ROLLBACK")
+"""
+
+
+def test_two_processes_at_once_one_of_them_killed(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    commands = [
+        [sys.executable, "-c", _WRITER, str(path), name, end]
+        for name, end in (("a", "killed"), ("b", "ends"))
+    ]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for command in commands]
+    printed = [process.communicate()[0] for process in running]
+    assert printed == [b"stored\n"] * 2
+    assert [process.returncode for process in running] == [-9, 0]
+    with Cache(path) as cache:
+        assert len(cache) == 800
+
+
+def test_files_that_are_no_cache(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    path.write_text("This is a text, not a database, and a long one at that. " * 40)
+    with pytest.raises(ReadletError, match=r"c\.sqlite: "):
+        Cache(path)
+    assert path.read_text().startswith("This is")
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE songs (name)")
+    with pytest.raises(ReadletError, match=r"other\.sqlite: "):
+        Cache(other)
+
+
+def test_a_cache_damaged_in_the_middle(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    sentences = [f"sentence {number}" for number in range(2000)]
+    with Cache(path) as cache:
+        model = cache.model("x", "1", PAIR)
+        cache.put(model, sentences, [Translation(text) for text in sentences])
+    data = bytearray(path.read_bytes())
+    data[8192 : len(data) - 4096] = bytes([255]) * (len(data) - 12288)
+    path.write_bytes(data)
+    with pytest.raises(ReadletError, match="the cache is damaged"), Cache(path) as cache:
+        cache.get(model, sentences)
+
+
+def test_links_over_two_legs() -> None:
+    first = (Link((0, 3), (5, 9)), Link((4, 8), (0, 4)))
+    second = (Link((0, 4), (0, 2)), Link((5, 9), (3, 6)), Link((5, 9), (7, 8)))
+    assert composed(first, second) == (
+        Link((0, 3), (3, 6)),
+        Link((0, 3), (7, 8)),
+        Link((4, 8), (0, 2)),
+    )
+    assert composed(first, None) is None
+
+
+def test_pivots() -> None:
+    def pairs(*names: str) -> set[LanguagePair]:
+        return {LanguagePair(*name.split("-")) for name in names}
+
+    wanted = LanguagePair("fr", "de")
+    there = pairs("fr-es", "es-de", "fr-en", "en-de")
+    assert route_to(wanted, there | {wanted}) == (wanted,)
+    assert route_to(wanted, there) == (LanguagePair("fr", "en"), LanguagePair("en", "de"))
+    assert route_to(wanted, pairs("fr-es", "es-de")) is not None
+    assert route_to(wanted, pairs("fr-es", "de-es")) is None
+
+
+def test_losses() -> None:
+    assert loss_of("Hello", " ") is Loss.EMPTY
+    assert loss_of("", "") is None
+    assert loss_of("A dog", "un perro " * 8) is Loss.REPEATED
+    assert loss_of("One million", "1000000") is None
+    assert loss_of("ha " * 20, "ja " * 20) is None
+    assert loss_of("A long line", "Una línea larga y larga y larga") is None

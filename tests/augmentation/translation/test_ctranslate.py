@@ -94,13 +94,6 @@ def test_a_package_for_each_direction(
     assert translator_for(PAIR, both) is translator_for(PAIR, both)
 
 
-def test_versions_follow_the_weights(marian: Path, translation_models: Any, tmp_path: Path) -> None:
-    other = translation_models.write_marian(tmp_path / "other-es-en", ends=False)
-    pair = LanguagePair("es", "en")
-    assert engine_named(str(marian)).version(pair) == engine_named(str(marian)).version(pair)
-    assert engine_named(str(marian)).version(pair) != engine_named(str(other)).version(pair)
-
-
 def test_links_follow_attention_summed_over_pieces() -> None:
     # "red wine" in pieces red, wi, ne; "vino tinto" in pieces vino, tin, to.
     attention = np.array([[0.1, 0.45, 0.45], [0.6, 0.2, 0.2], [0.3, 0.5, 0.2]], np.float32)
@@ -109,9 +102,3 @@ def test_links_follow_attention_summed_over_pieces() -> None:
     )
     # tinto: 0.6 + 0.3 for red against 0.4 + 0.7 for wine.
     assert links == (Link((4, 8), (0, 4)), Link((4, 8), (5, 10)))
-
-
-def test_pieces_that_begin_with_a_space_belong_to_their_word() -> None:
-    attention = np.array([[0.2, 0.8], [0.9, 0.1]], np.float32)
-    links = links_from_attention(attention, "a b", [(0, 1), (1, 3)], "c d", [(0, 1), (1, 3)])
-    assert links == (Link((2, 3), (0, 1)), Link((0, 1), (2, 3)))

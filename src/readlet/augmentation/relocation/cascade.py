@@ -74,9 +74,7 @@ class Relocated:
     """
 
     answers: tuple[Located, ...]
-    plausible_answers: tuple[Located, ...]
-    lost: tuple[Lost, ...]  # gold answers
-    lost_plausible: tuple[Lost, ...]
+    lost: tuple[Lost, ...]
 
 
 # Articles and prepositions of one letter or two; they tell no language, so they are not there.
@@ -127,23 +125,17 @@ def relocate(
     language: str,
     keep: Keep,
 ) -> Relocated:
-    """The answers of a question, plausible ones too, in the translation of its context.
+    """The answers of a question in the translation of its context.
 
     `translate` gives the translation of each of the example's `probe_texts` along the same route,
     and `language` is the last one of it.
     """
-
-    def split(answers: Sequence[Span]) -> tuple[tuple[Located, ...], tuple[Lost, ...]]:
-        found = [
-            relocate_answer(answer, context, translate, language=language, keep=keep)
-            for answer in dict.fromkeys(answers)
-        ]
-        located = {one.span: one for one in found if isinstance(one, Located)}
-        return tuple(located.values()), tuple(one for one in found if isinstance(one, Lost))
-
-    answers, lost = split(example.answers)
-    plausible, lost_plausible = split(example.plausible_answers)
-    return Relocated(answers, plausible, lost, lost_plausible)
+    found = [
+        relocate_answer(answer, context, translate, language=language, keep=keep)
+        for answer in dict.fromkeys(example.answers)
+    ]
+    located = {one.span: one for one in found if isinstance(one, Located)}
+    return Relocated(tuple(located.values()), tuple(one for one in found if isinstance(one, Lost)))
 
 
 def relocate_answer(

@@ -81,7 +81,7 @@ def probe_texts(
     `sentences` are those of the context, as in its `TranslatedText`. Single words are asked for
     only if its translation has no links between words; `has_links` leaves them out.
     """
-    for answer in {*example.answers, *example.plausible_answers}:
+    for answer in dict.fromkeys(example.answers):
         if not answer.is_in(example.context):
             continue
         yield answer.text

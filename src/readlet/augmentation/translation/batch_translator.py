@@ -1,11 +1,19 @@
-"""Texts of a whole data set: every distinct sentence is translated once, in large batches."""
+"""Texts of a whole data set: every distinct sentence is translated once, in large batches.
 
+Translations are kept on disk, in SQLite: safe from crashes, shared by processes.
+"""
+
+import hashlib
+import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
 
-from readlet.augmentation.translation.cache import Cache, storable
+import numpy as np
+
 from readlet.augmentation.translation.sentences import split_sentences
 from readlet.augmentation.translation.types import (
     EngineError,
@@ -20,25 +28,187 @@ from readlet.augmentation.translation.types import (
     route_to,
 )
 from readlet.console import say, track
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, bad_input
+
+_FORMAT = 1
+_SECONDS = 60.0  # to wait for another process that writes
+_TABLES = """
+CREATE TABLE IF NOT EXISTS models (
+    model INTEGER PRIMARY KEY, engine TEXT, version TEXT, pair TEXT,
+    UNIQUE (engine, version, pair));
+CREATE TABLE IF NOT EXISTS translations (
+    model INTEGER, digest BLOB, text TEXT NOT NULL, links BLOB, loss TEXT,
+    PRIMARY KEY (model, digest)) WITHOUT ROWID;
+"""
+
+
+class Cache:
+    """A file of translations. One of another model version is simply not found."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self.faults_reported():
+            self.connection = sqlite3.connect(path, timeout=_SECONDS, isolation_level=None)
+            try:
+                self._prepare()
+            except BaseException:
+                self.connection.close()
+                raise
+
+    def _prepare(self) -> None:
+        # In one transaction: another process may be making the tables.
+        self.connection.execute("BEGIN")
+        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        self.connection.execute("COMMIT")
+        if version not in (0, _FORMAT):
+            raise bad_input(
+                self.path, "", f"is a cache of format {version}", "give another file with --cache"
+            )
+        if version == 0 and tables:
+            raise bad_input(
+                self.path, "", "is another program's database", "give another file with --cache"
+            )
+        self._log_first()
+        self.connection.execute("PRAGMA synchronous = NORMAL")
+        self.connection.execute("PRAGMA cache_size = -65536")  # KiB
+        with self.transaction():
+            for command in _TABLES.split(";")[:-1]:
+                self.connection.execute(command)
+            self.connection.execute(f"PRAGMA user_version = {_FORMAT}")
+
+    def _log_first(self) -> None:
+        """The log outlives a killed process, and readers do not wait for the one that writes."""
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:  # SQLite does not wait by itself here
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def model(self, engine: str, version: str, pair: LanguagePair) -> int:
+        """The number under which translations of this model are stored."""
+        names = (engine, version, str(pair))
+        with self.faults_reported(), self.transaction():
+            self.connection.execute(
+                "INSERT OR IGNORE INTO models (engine, version, pair) VALUES (?, ?, ?)", names
+            )
+            row = self.connection.execute(
+                "SELECT model FROM models WHERE engine = ? AND version = ? AND pair = ?", names
+            ).fetchone()
+        return int(row[0])
+
+    def get(self, model: int, sentences: Iterable[str]) -> dict[str, Translation]:
+        """The translations that are stored."""
+        rows = self._rows(model, sentences, "text, loss, links")
+        return {s: Translation(r[0], _links(r[2]), r[1] and Loss(r[1])) for s, r in rows}
+
+    def texts(self, model: int, sentences: Iterable[str]) -> dict[str, tuple[str, Loss | None]]:
+        """The same without links, which would take far more memory than the texts."""
+        rows = self._rows(model, sentences, "text, loss")
+        return {s: (r[0], r[1] and Loss(r[1])) for s, r in rows}
+
+    def _rows(
+        self, model: int, sentences: Iterable[str], columns: str
+    ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        query = f"SELECT {columns} FROM translations WHERE model = ? AND digest = ?"
+        with self.faults_reported():
+            for sentence in sentences:
+                row = self.connection.execute(query, (model, digest_of(sentence))).fetchone()
+                if row is not None:
+                    yield sentence, row
+
+    def put(
+        self, model: int, sentences: Sequence[str], translations: Sequence[Translation]
+    ) -> None:
+        """Store a batch: all of it or, if the process is killed, nothing."""
+        rows = [
+            (model, digest_of(sentence), storable(made.text), _bytes(made.links), made.loss)
+            for sentence, made in zip(sentences, translations, strict=True)
+        ]
+        with self.faults_reported(), self.transaction():
+            # Another process may have stored a translation first: that one stays.
+            self.connection.executemany(
+                "INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?, ?)", rows
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self.connection.in_transaction:  # a full disk may have ended it
+                self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+    @contextmanager
+    def faults_reported(self) -> Iterator[None]:
+        """Faults of file and disk as errors of one line."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _fault(self.path, error) from None
+
+    def __len__(self) -> int:
+        with self.faults_reported():
+            return int(self.connection.execute("SELECT COUNT(*) FROM translations").fetchone()[0])
+
+
+def digest_of(sentence: str) -> bytes:
+    return hashlib.blake2b(sentence.encode("utf-8"), digest_size=16).digest()
+
+
+def _fault(path: Path, error: sqlite3.Error) -> ReadletError:
+    text = str(error)
+    if "full" in text:
+        return ReadletError(f"{path}: the disk is full; free some space and run it again")
+    if "locked" in text or "busy" in text:
+        fault = f"another process has locked it for {_SECONDS:.0f} seconds"
+        return bad_input(path, "", fault, "wait for it, or give another file with --cache")
+    if "unable to open" in text or "readonly" in text or "disk I/O" in text:
+        fault = f"cannot be opened and written ({text})"
+        return bad_input(path, "", fault, "give another file with --cache")
+    fault = f"the cache is damaged ({text})"
+    return bad_input(path, "", fault, "move it away; its texts are then translated again")
+
+
+def storable(text: str) -> str:
+    """The text with a question mark for each unpaired surrogate: these have no UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _bytes(links: tuple[Link, ...] | None) -> bytes | None:
+    if links is None:
+        return None
+    return np.asarray([(*link.source, *link.target) for link in links], "<u4").tobytes()
+
+
+def _links(data: bytes | None) -> tuple[Link, ...] | None:
+    if data is None:
+        return None
+    numbers = np.frombuffer(data, "<u4").reshape(-1, 4).tolist()
+    return tuple(Link((a, b), (c, d)) for a, b, c, d in numbers)
+
 
 Links = tuple[Link, ...] | None
 """Links between words, if there are any."""
 
 # A batch is stored as a whole: it should take long enough that the engine's start does not matter,
 # and be short enough that a killed run loses little.
-_SECONDS = 10.0
+_BATCH_SECONDS = 10.0
 _FIRST_BATCH, _LARGEST_BATCH = 50_000, 2_000_000  # characters
 _FEWEST = 8  # sentences in a batch
-
-
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """What a run over all texts found and did."""
-
-    sentences: int  # distinct ones
-    translated: int  # over all legs; the others were in the cache
-    losses: Counter[Loss]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +226,12 @@ class BatchTranslator:
         self._translator_for = translator_for
         self._known: dict[Route, list[_Leg]] = {}
 
-    def fill(self, texts: Iterable[str], route: Route, *, total: int | None = None) -> Filled:
+    def fill(self, texts: Iterable[str], route: Route) -> int:
         """Translate the sentences of all texts along a route, as far as they are not cached.
 
-        The texts are read once and may be any number of them; `total` is for the progress bar.
+        The number of translations made, over all legs.
         """
-        if total is not None:
-            texts = track(texts, total, "finding sentences")
-        wanted = list(dict.fromkeys(_wanted(texts)))
-        sentences, translated, losses = len(wanted), 0, Counter[Loss]()
+        wanted, translated = list(dict.fromkeys(_wanted(texts))), 0
         for leg in self._legs(route):
             known = self._cache.texts(leg.model, wanted)
             # By length, so that batches have little padding.
@@ -72,10 +239,9 @@ class BatchTranslator:
             for _ in track(self._worked_off(waiting, leg), len(waiting), f"translating {leg.pair}"):
                 translated += 1
             made = self._cache.texts(leg.model, wanted).values()
-            losses.update(loss for _, loss in made if loss is not None)
             # What was lost is not wanted of the next leg.
             wanted = list(dict.fromkeys(text for text, loss in made if text and loss is None))
-        return Filled(sentences, translated, losses)
+        return translated
 
     def get(self, text: str, route: Route) -> TranslatedText:
         """The translation of a text; sentences that are not in the cache are translated now."""
@@ -123,7 +289,7 @@ class BatchTranslator:
             self._make(leg, batch)
             seconds = time.monotonic() - began
             # At most twice as much as before: longer sentences may take longer.
-            factor = min(2.0, max(0.25, _SECONDS / max(seconds, 0.01)))
+            factor = min(2.0, max(0.25, _BATCH_SECONDS / max(seconds, 0.01)))
             characters = min(_LARGEST_BATCH, int(characters * factor))
             place = end
             yield from batch

@@ -86,11 +86,3 @@ def _no_engine(pair: LanguagePair, engines: list[Translator]) -> ReadletError:
         f"no engine translates {pair}: {'; '.join(there) or 'none is installed'}; "
         f"give --engine a {SUFFIX} file or a CTranslate2 model{by_apertium}"
     )
-
-
-def parse_pair(text: str) -> LanguagePair:
-    """`en-es` as a pair."""
-    source, _, target = text.partition("-")
-    if not (source.isalpha() and target.isalpha() and source != target):
-        raise bad_input(text, "", "no language pair", "give two codes such as en-es")
-    return LanguagePair(source.lower(), target.lower())

@@ -68,6 +68,7 @@ class ClassLoss(Loss):
 class ClassifierConfig(Config):
     """What a stored classifier is built from; its tokenizer's file has the labels."""
 
+    kind: Literal["classifier"] = "classifier"
     max_length: Annotated[int, Field(ge=1, le=4096)]
     """Of a text, or of two together, in subwords with the special tokens."""
     metrics: Annotated[tuple[MetricName, ...], Field(min_length=1)]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.errors import ReadletError
+from readlet.models.classifier.config import ClassifierConfig
 from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.classifier.scorer import ClassifierScorer, make_scorer, scorer_with
 from readlet.models.family import ClassFamily
@@ -12,7 +13,6 @@ from readlet.models.onnx.model import WEIGHTS
 from readlet.models.pretrained.family import PretrainedFamily, require_own_tokenizer
 from readlet.models.pretrained.parts import load_parts
 from readlet.models.pretrained.tokenizer_files import CONFIG, labels_of
-from readlet.models.torch_scorer import stored_as
 from readlet.recipe.recipe import Recipe
 from readlet.storage.stored_files import damage_of
 from readlet.text.arrays import check_length
@@ -49,12 +49,12 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
             tokenizer.backend_tokenizer, layout, config, labels, length, pairs=pairs
         )
         require_own_tokenizer(made.tokenizer, layout, config, name)
-        _check_length(made, recipe)
+        _check_length(made, name)
         return made
 
     def restore_encoder(self, recipe: Recipe, stored: Stored) -> SentenceEncoder:
         made = SentenceEncoder.from_stored(stored, _typed(recipe).data.max_length)
-        _check_length(made, _typed(recipe))
+        _check_length(made, _typed(recipe).model.encoder)
         return made
 
     def restore_rows(self, stored: Stored) -> SentenceRows:
@@ -67,27 +67,29 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
             fault = f"NormSoftmax over two classes learns nothing at {loss.gamma}"
             raise ReadletError(f"loss.gamma: {fault}; give a small number, such as 0.01")
         network = self.trained_network(recipe, encoder.config, sides=1)
-        return make_scorer(_typed(recipe), encoder, network)
+        return make_scorer(_typed(recipe).config(), encoder, network)
 
-    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> ClassifierScorer:
+    def load(self, folder: Path, config: dict[str, Any]) -> ClassifierScorer:
         with damage_of(folder / "config.json"):
-            if not isinstance(recipe, ClassifierRecipe):
-                raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-            stored = stored_as(config)
+            settings = ClassifierConfig.read(config)
         parts = load_parts(folder)
         with damage_of(folder / CONFIG):
-            labels, pairs = labels_of(parts.more, recipe)
+            labels, pairs = labels_of(parts.more)
         with damage_of(folder / WEIGHTS):
-            length = recipe.data.max_length
             encoder = SentenceEncoder(
-                parts.tokenizer, parts.layout, parts.config, labels, length, pairs=pairs
+                parts.tokenizer,
+                parts.layout,
+                parts.config,
+                labels,
+                settings.max_length,
+                pairs=pairs,
             )
-            _check_length(encoder, recipe)
-            return scorer_with(parts.weights, recipe, encoder, stored=stored)
+            _check_length(encoder, settings.model.encoder)
+            return scorer_with(parts.weights, settings, encoder)
 
 
-def _check_length(encoder: SentenceEncoder, recipe: ClassifierRecipe) -> None:
-    name, field = recipe.model.encoder, "data.max_length"
+def _check_length(encoder: SentenceEncoder, name: str) -> None:
+    field = "data.max_length"
     check_length(encoder.longest, encoder.config, name, field=field, remedy="lower it")
 
 

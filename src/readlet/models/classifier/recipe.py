@@ -98,10 +98,11 @@ class ClassifierRecipe(Recipe):
     training: ClassifierTraining = ClassifierTraining()
 
     def config(self) -> ClassifierConfig:
+        network = self.model.model_dump(include={*ClassifierNetwork.model_fields})
         return ClassifierConfig(
             max_length=self.data.max_length,
             metrics=self.data.chosen_metrics,
-            model=self.model,
+            model=ClassifierNetwork(**network),
             attention=self.attention,
             loss=self.loss,
         )

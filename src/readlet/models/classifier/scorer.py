@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from readlet.engine.optimiser import ParameterGroup
+from readlet.models.classifier.config import ClassifierConfig, MetricName
 from readlet.models.classifier.network import ClassLearner, SentenceClassifier
-from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.config import StoredAs, norm_gamma
 from readlet.models.encoder.recipe import FineTuning
 from readlet.models.family import Floats
@@ -40,10 +39,11 @@ class ClassifierScorer(ModuleScorer):
 
     module: SentenceClassifier
     encoder: SentenceEncoder
-    recipe: ClassifierRecipe
-    # The dtype of the weights on disk. Unless float32, they must be rounded already (`slimmed` does
-    # that), or the loaded classifier would differ from the saved one.
-    stored: StoredAs = "float32"
+    settings: ClassifierConfig
+
+    @property
+    def metrics(self) -> tuple[MetricName, ...]:
+        return self.settings.metrics
 
     def batches(
         self, rows: SentenceRows, batch_size: int, *, seed: int = 0
@@ -69,11 +69,8 @@ class ClassifierScorer(ModuleScorer):
         labels = {"labels": asdict(self.encoder.labels), "pairs": self.encoder.pairs}
         return save_parts(folder, self.module, self.encoder, self.stored, **labels)
 
-    def config(self) -> dict[str, Any]:
-        return {"stored": self.stored}
-
     def facts(self) -> list[str]:
-        model, labels = self.recipe.model, self.encoder.labels
+        model, labels = self.settings.model, self.encoder.labels
         named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
         poolers = ", ".join(model.pooler)
         reads = "pairs of texts" if self.encoder.pairs else "single texts"
@@ -93,21 +90,18 @@ class ClassifierScorer(ModuleScorer):
     def slimmed(self, stored: StoredAs = "float16") -> "ClassifierScorer":
         """A copy with rounded weights; it computes in float32."""
         weights = slim_weights(self.module, stored)
-        return scorer_with(weights, self.recipe, self.encoder, stored=stored)
+        settings = self.settings.model_copy(update={"stored": stored})
+        return scorer_with(weights, settings, self.encoder)
 
 
 def make_scorer(
-    recipe: ClassifierRecipe,
-    encoder: SentenceEncoder,
-    network: PretrainedEncoder,
-    *,
-    stored: StoredAs = "float32",
+    settings: ClassifierConfig, encoder: SentenceEncoder, network: PretrainedEncoder
 ) -> ClassifierScorer:
-    model, labels = recipe.model, encoder.labels
+    model, labels = settings.model, encoder.labels
     pooler = make_pooler(model.pooler, network.width)
-    gamma = norm_gamma(recipe.loss, pooler.out_width) if labels.kind == "classes" else None
+    gamma = norm_gamma(settings.loss, pooler.out_width) if labels.kind == "classes" else None
     module = SentenceClassifier(
-        with_attention(recipe.attention, network),
+        with_attention(settings.attention, network),
         make_layer_mix(model.mix, network.width, network.layers, sides=1),
         pooler,
         labels.outputs,
@@ -115,19 +109,15 @@ def make_scorer(
         loss_gamma=gamma,
     )
     module.take_pretrained_pooler()
-    return ClassifierScorer(module, encoder, recipe, stored)
+    return ClassifierScorer(module, encoder, settings)
 
 
 def scorer_with(
-    weights: dict[str, torch.Tensor],
-    recipe: ClassifierRecipe,
-    encoder: SentenceEncoder,
-    *,
-    stored: StoredAs,
+    weights: dict[str, torch.Tensor], settings: ClassifierConfig, encoder: SentenceEncoder
 ) -> ClassifierScorer:
     """The model with these weights, which may be rounded."""
-    network = build_encoder(encoder.config, recipe.model.dropout)
-    scorer = make_scorer(recipe, encoder, network, stored=stored)
+    network = build_encoder(encoder.config, settings.model.dropout)
+    scorer = make_scorer(settings, encoder, network)
     scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
     scorer.module.eval()
     return scorer

@@ -26,6 +26,7 @@ class EncoderNetwork(Section):
 class EncoderConfig(SpanConfig):
     """What a stored reader of this kind is built from; the rest is its tokenizer's."""
 
+    kind: Literal["encoder"] = "encoder"
     model: EncoderNetwork
     attention: Attention
     loss: Loss

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from readlet.models.config import norm_gamma
+from readlet.models.encoder.config import EncoderConfig
 from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.encoder.scorer import EncoderScorer, make_scorer, scorer_with
 from readlet.models.family import SpanFamily
 from readlet.models.onnx.model import WEIGHTS
 from readlet.models.pretrained.family import PretrainedFamily, require_own_tokenizer
 from readlet.models.pretrained.parts import load_parts
-from readlet.models.torch_scorer import stored_settings, warn_of_short_windows
+from readlet.models.torch_scorer import warn_of_short_windows
 from readlet.nn.layer_mix import SIDES
 from readlet.recipe.recipe import Recipe
 from readlet.storage.stored_files import damage_of
@@ -56,20 +57,16 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
 
     def build(self, recipe: Recipe, encoder: SubwordEncoder, *, can_abstain: bool) -> EncoderScorer:
         network = self.trained_network(recipe, encoder.config, SIDES)
-        return make_scorer(_typed(recipe), encoder, network, can_abstain=can_abstain)
+        return make_scorer(_typed(recipe).config(null_answer=can_abstain), encoder, network)
 
-    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> EncoderScorer:
+    def load(self, folder: Path, config: dict[str, Any]) -> EncoderScorer:
         with damage_of(folder / "config.json"):
-            if not isinstance(recipe, EncoderRecipe):
-                raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-            null, stored = stored_settings(config)
+            settings = EncoderConfig.read(config)
         parts = load_parts(folder)
         with damage_of(folder / WEIGHTS):
-            encoder = SubwordEncoder(
-                parts.tokenizer, parts.layout, recipe.data.windows, parts.config
-            )
-            check_length(encoder.longest, parts.config, recipe.model.encoder)
-            return scorer_with(parts.weights, recipe, encoder, can_abstain=null, stored=stored)
+            encoder = SubwordEncoder(parts.tokenizer, parts.layout, settings.windows, parts.config)
+            check_length(encoder.longest, parts.config, settings.model.encoder)
+            return scorer_with(parts.weights, settings, encoder)
 
     def check(self, recipe: Recipe, rows: Rows, *, can_abstain: bool) -> None:
         """NormSoftmax in the loss bounds the confidence in windows of few subwords."""

@@ -77,10 +77,11 @@ class EncoderRecipe(Recipe):
     training: EncoderTraining = EncoderTraining()
 
     def config(self, *, null_answer: bool) -> EncoderConfig:
+        sizes = self.model.model_dump(include={*EncoderNetwork.model_fields})
         return EncoderConfig(
             **self.data.lengths,
             null_answer=null_answer,
-            model=self.model,
+            model=EncoderNetwork(**sizes),
             attention=self.attention,
             loss=self.loss,
         )

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from readlet.engine.optimiser import ParameterGroup
 from readlet.models.config import StoredAs, norm_gamma
+from readlet.models.encoder.config import EncoderConfig
 from readlet.models.encoder.network import EncoderReader
-from readlet.models.encoder.recipe import EncoderRecipe, FineTuning
+from readlet.models.encoder.recipe import FineTuning
 from readlet.models.family import LayerView
 from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder
 from readlet.models.pretrained.parts import (
@@ -36,10 +36,7 @@ class EncoderScorer(TorchScorer):
 
     module: EncoderReader
     encoder: SubwordEncoder
-    recipe: EncoderRecipe
-    # The dtype of the weights on disk. Unless float32, they must be rounded already (`slimmed` does
-    # that), or the loaded reader would differ from the saved one.
-    stored: StoredAs = "float32"
+    settings: EncoderConfig
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
         assert isinstance(rows, SubwordRows)
@@ -64,7 +61,7 @@ class EncoderScorer(TorchScorer):
             parts = mix.contributions(states)  # (1, T, N, 2)
         name_of = self.encoder.tokenizer.id_to_token
         return LayerView(
-            mix=self.recipe.model.mix,
+            mix=self.settings.model.mix,
             tokens=tuple(name_of(token) or "" for token in batch.tokens[0].tolist()),
             first=int(batch.first[0]),
             null=self.encoder.layout.null,
@@ -77,54 +74,40 @@ class EncoderScorer(TorchScorer):
     def save(self, folder: Path) -> list[str]:
         return save_parts(folder, self.module, self.encoder, self.stored)
 
-    def config(self) -> dict[str, Any]:
-        return super().config() | {"stored": self.stored}
-
     def facts(self) -> list[str]:
-        model = self.recipe.model
+        model = self.settings.model
         named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
         return [f"- {named}; mix of layers: {model.mix}", *STORED_FACTS[self.stored]]
 
     def slimmed(self, stored: StoredAs = "float16") -> "EncoderScorer":
         """A copy with rounded weights; it computes in float32."""
         weights = slim_weights(self.module, stored)
-        return scorer_with(
-            weights, self.recipe, self.encoder, can_abstain=self.can_abstain, stored=stored
-        )
+        settings = self.settings.model_copy(update={"stored": stored})
+        return scorer_with(weights, settings, self.encoder)
 
 
 def make_scorer(
-    recipe: EncoderRecipe,
-    encoder: SubwordEncoder,
-    network: PretrainedEncoder,
-    *,
-    can_abstain: bool,
-    stored: StoredAs = "float32",
+    settings: EncoderConfig, encoder: SubwordEncoder, network: PretrainedEncoder
 ) -> EncoderScorer:
-    mix = make_layer_mix(recipe.model.mix, network.width, network.layers)
+    mix = make_layer_mix(settings.model.mix, network.width, network.layers)
     module = EncoderReader(
-        with_attention(recipe.attention, network),
+        with_attention(settings.attention, network),
         mix,
         encoder.layout.null,
-        null=can_abstain,
-        loss_gamma=norm_gamma(recipe.loss, network.width),
-        token_dropout=recipe.model.token_dropout,
+        null=settings.null_answer,
+        loss_gamma=norm_gamma(settings.loss, network.width),
+        token_dropout=settings.model.token_dropout,
         mask_token=encoder.layout.mask,
     )
-    return EncoderScorer(module, encoder, recipe.data.max_answer, can_abstain, recipe, stored)
+    return EncoderScorer(module, encoder, settings)
 
 
 def scorer_with(
-    weights: dict[str, torch.Tensor],
-    recipe: EncoderRecipe,
-    encoder: SubwordEncoder,
-    *,
-    can_abstain: bool,
-    stored: StoredAs,
+    weights: dict[str, torch.Tensor], settings: EncoderConfig, encoder: SubwordEncoder
 ) -> EncoderScorer:
     """The model with these weights, which may be rounded."""
-    network = build_encoder(encoder.config, recipe.model.dropout)
-    scorer = make_scorer(recipe, encoder, network, can_abstain=can_abstain, stored=stored)
+    network = build_encoder(encoder.config, settings.model.dropout)
+    scorer = make_scorer(settings, encoder, network)
     scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
     scorer.module.eval()
     return scorer

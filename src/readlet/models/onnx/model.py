@@ -27,6 +27,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from readlet.errors import ReadletError, bad_input, is_out_of_memory
+from readlet.models.config import Config, SpanConfig
 from readlet.processes import usable_cores
 from readlet.storage.stored_files import damage_of, stored_file
 from readlet.text.arrays import Arrays, Batches
@@ -179,7 +180,12 @@ class Inputs(ABC):
     """Of the arrays that the network reads, in the order of its parameters."""
 
     encoder: Any
-    null: bool  # whether the model scores "no answer"
+    settings: Config
+
+    @property
+    def null(self) -> bool:
+        """Whether the model scores "no answer"."""
+        return isinstance(self.settings, SpanConfig) and self.settings.null_answer
 
     @abstractmethod
     def batches(self, rows: Any, batch_size: int) -> Batches[Arrays]: ...

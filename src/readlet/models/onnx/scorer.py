@@ -1,24 +1,24 @@
 """Exported readers and classifiers: rows to arrays, arrays to scores. Nothing imports torch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from readlet.errors import ReadletError, memory_reported
+from readlet.models.config import SpanConfig, config_of, kind_of_settings
 from readlet.models.family import Family, Floats, SpanScores
 from readlet.models.onnx.model import MODEL, WEIGHTS, Inputs, OnnxModel, Workers
-from readlet.recipe.recipe import Recipe, SpanData
 from readlet.storage.stored_files import damage_of
 from readlet.text.arrays import Arrays
 from readlet.text.rows import AnyRows, Ints, Rows
 
 if TYPE_CHECKING:
+    from readlet.models.classifier.config import ClassifierConfig
     from readlet.text.subwords import SentenceRows
 
 Precision = Literal["float32", "int8"]
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
-_OF_TORCH = ("architecture", "null_answer", "stored")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,6 @@ class Exported:
     graph: str  # SHA-256 of model.onnx, under the name that stored models have it
     parameters: int
     precision: Precision
-    can_refuse: bool  # as stored
     facts: tuple[str, ...]  # of the model before, for the card
     weights: tuple[str, ...] = ()  # those that model.onnx reads from the file of the model in torch
 
@@ -75,9 +74,12 @@ class OnnxScorer:
         return [*self.model.copy_to(folder), *self.inputs.save(folder)]
 
     def config(self) -> dict[str, Any]:
-        return {"architecture": self.architecture, "exported": asdict(self.exported)}
+        found = config_of(self.inputs.settings) | {"exported": asdict(self.exported)}
+        return found if self.exported.weights else found | {"architecture": self.architecture}
 
     def facts(self) -> list[str]:
+        if self.exported.weights:
+            return [*self.exported.facts, "- with an ONNX model, for CPUs without torch"]
         return [*self.exported.facts, f"- exported to ONNX, in {self.exported.precision}"]
 
 
@@ -87,21 +89,18 @@ class OnnxSpanScorer(OnnxScorer):
 
     architecture = "onnx"
 
-    max_answer: int
-    # What config.json says for torch, if the folder has both forms.
-    with_torch: dict[str, Any] | None = None
+    @property
+    def settings(self) -> SpanConfig:
+        assert isinstance(self.inputs.settings, SpanConfig)
+        return self.inputs.settings
+
+    @property
+    def max_answer(self) -> int:
+        return self.settings.max_answer
 
     @property
     def can_abstain(self) -> bool:
-        return self.exported.can_refuse
-
-    def config(self) -> dict[str, Any]:
-        return super().config() | (self.with_torch or {})
-
-    def facts(self) -> list[str]:
-        if self.with_torch is None:
-            return super().facts()
-        return [*self.exported.facts, "- with an ONNX model, for CPUs without torch"]
+        return self.settings.null_answer
 
     def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
         for numbers, given, found in self.outputs(rows, batch_size):
@@ -115,6 +114,11 @@ class OnnxClassScorer(OnnxScorer):
 
     architecture = "onnx-classifier"
 
+    @property
+    def metrics(self) -> Sequence[str]:
+        settings: ClassifierConfig = self.inputs.settings  # type: ignore[assignment]
+        return settings.metrics
+
     def scores(self, rows: "SentenceRows", batch_size: int) -> Iterator[tuple[Ints, Floats]]:
         for numbers, _, found in self.outputs(rows, batch_size):
             scores: Floats = found["scores"]  # (B, outputs)
@@ -124,59 +128,54 @@ class OnnxClassScorer(OnnxScorer):
 class OnnxReaderFamily(Family):
     """Loads exported readers."""
 
-    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> OnnxScorer:
+    def load(self, folder: Path, config: dict[str, Any]) -> OnnxScorer:
         exported = _exported(folder, config)
-        with damage_of(folder / "config.json"):
-            data = recipe.data
-            if not isinstance(data, SpanData):
-                raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-        inputs = _load_inputs(folder, recipe, null=exported.can_refuse)
-        names, weights, with_torch = exported.weights, None, None
-        if names:
-            weights = folder / WEIGHTS
-            with_torch = {name: config[name] for name in _OF_TORCH if name in config}
-        model = OnnxModel.load(folder / MODEL, exported.graph, weights=weights, names=names)
-        return OnnxSpanScorer(model, inputs, exported, data.max_answer, with_torch)
+        inputs = _load_inputs(folder, config)
+        weights = folder / WEIGHTS if exported.weights else None
+        model = OnnxModel.load(
+            folder / MODEL, exported.graph, weights=weights, names=exported.weights
+        )
+        return OnnxSpanScorer(model, inputs, exported)
 
 
 class OnnxClassifierFamily(Family):
     """Loads exported classifiers."""
 
-    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> OnnxScorer:
-        exported = _exported(folder, config)
-        with damage_of(folder / "config.json"):
-            if recipe.model.kind != "classifier":
-                raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-        inputs = _load_inputs(folder, recipe, null=False)
+    def load(self, folder: Path, config: dict[str, Any]) -> OnnxScorer:
+        # Tokenizers take time to import, and words need none.
+        from readlet.models.pretrained.onnx_inputs import load_sentences
+
+        exported, inputs = _exported(folder, config), load_sentences(folder, config)
         return OnnxClassScorer(OnnxModel.load(folder / MODEL, exported.graph), inputs, exported)
 
 
 def _exported(folder: Path, config: dict[str, Any]) -> Exported:
     with damage_of(folder / "config.json"):
-        given = config["exported"]
-        if not isinstance(given, dict):
-            raise ValueError(f"exported: {given!r:.80}")
+        given = dict(config["exported"])
+        given.pop("can_refuse", None)  # it stands in the settings
         # Two fields of earlier versions are gone; they were empty unless there was a second model.
-        gone = ("first_layers", "first_weights")
-        stored = {name: value for name, value in given.items() if value or name not in gone}
-        lists = {name: tuple(stored.get(name, ())) for name in ("facts", "weights")}
-        found = Exported(**stored | lists)
-        kinds = {"graph": str, "parameters": int, "can_refuse": bool}
+        for name in ("first_layers", "first_weights"):
+            if not given.get(name):
+                given.pop(name, None)
+        lists = {name: tuple(given.get(name, ())) for name in ("facts", "weights")}
+        found = Exported(**given | lists)
+        kinds = {"graph": str, "parameters": int}
         wrong = [name for name, kind in kinds.items() if type(getattr(found, name)) is not kind]
         if wrong or found.precision not in get_args(Precision):
-            raise ValueError(f"exported: {stored!r:.80}")
+            raise ValueError(f"exported: {given!r:.80}")
         if not all(isinstance(text, str) for text in (*found.facts, *found.weights)):
             raise ValueError("exported: a fact or a name is not text")
         return found
 
 
-def _load_inputs(folder: Path, recipe: Recipe, *, null: bool) -> Inputs:
+def _load_inputs(folder: Path, config: dict[str, Any]) -> Inputs:
     """The inputs that `save` wrote; `damage_of` reports damaged files."""
-    if recipe.model.kind == "qacnn":
+    with damage_of(folder / "config.json"):
+        kind = kind_of_settings(config)
+    if kind == "qacnn":
         from readlet.models.qacnn.onnx_inputs import load_words
 
-        return load_words(folder, recipe, null=null)
-    # Tokenizers take time to import, and words need none.
+        return load_words(folder, config)
     from readlet.models.pretrained.onnx_inputs import load_subwords
 
-    return load_subwords(folder, recipe, null=null)
+    return load_subwords(folder, config)

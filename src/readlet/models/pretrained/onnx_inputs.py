@@ -2,9 +2,9 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from readlet.models.classifier.recipe import ClassifierRecipe
-from readlet.models.encoder.recipe import EncoderRecipe
+from readlet.models.encoder.config import EncoderConfig
 from readlet.models.onnx.model import Inputs
 from readlet.models.pretrained.tokenizer_files import (
     CONFIG,
@@ -12,7 +12,6 @@ from readlet.models.pretrained.tokenizer_files import (
     load_tokenizer,
     save_tokenizer,
 )
-from readlet.recipe.recipe import Recipe
 from readlet.storage.stored_files import damage_of
 from readlet.text.arrays import (
     Arrays,
@@ -61,21 +60,26 @@ class SentenceInputs(Inputs):
         return save_tokenizer(folder, self.encoder, **labels)
 
 
-def load_subwords(folder: Path, recipe: Recipe, *, null: bool) -> Inputs:
+def load_subwords(folder: Path, config: dict[str, Any]) -> SubwordInputs:
+    with damage_of(folder / "config.json"):
+        settings = EncoderConfig.read(config)
     stored = load_tokenizer(folder)
-    if isinstance(recipe, EncoderRecipe):
-        subwords = SubwordEncoder(
-            stored.tokenizer, stored.layout, recipe.data.windows, stored.config
-        )
-        check_length(subwords.longest, stored.config, recipe.model.encoder)
-        return SubwordInputs(subwords, null)
+    encoder = SubwordEncoder(stored.tokenizer, stored.layout, settings.windows, stored.config)
+    check_length(encoder.longest, stored.config, settings.model.encoder)
+    return SubwordInputs(encoder, settings)
+
+
+def load_sentences(folder: Path, config: dict[str, Any]) -> SentenceInputs:
+    from readlet.models.classifier.config import ClassifierConfig
+
+    with damage_of(folder / "config.json"):
+        settings = ClassifierConfig.read(config)
+    stored = load_tokenizer(folder)
     with damage_of(folder / CONFIG):
-        if not isinstance(recipe, ClassifierRecipe):
-            raise ValueError(f"a recipe of kind {recipe.model.kind!r}")
-        labels, pairs = labels_of(stored.more, recipe)
-        length = recipe.data.max_length
-        sentences = SentenceEncoder(
+        labels, pairs = labels_of(stored.more)
+        length = settings.max_length
+        encoder = SentenceEncoder(
             stored.tokenizer, stored.layout, stored.config, labels, length, pairs=pairs
         )
-        check_length(sentences.longest, stored.config, recipe.model.encoder)
-    return SentenceInputs(sentences, null)
+        check_length(encoder.longest, stored.config, settings.model.encoder)
+    return SentenceInputs(encoder, settings)

@@ -66,6 +66,7 @@ class QacnnNetwork(Section):
 class QacnnConfig(SpanConfig):
     """What a stored reader of this kind is built from; the rest is its vocabulary."""
 
+    kind: Literal["qacnn"] = "qacnn"
     model: QacnnNetwork
     attention: Attention
     loss: Loss

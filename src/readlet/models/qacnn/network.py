@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from readlet.models.config import norm_gamma
-from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
+from readlet.models.qacnn.config import QacnnConfig, QacnnNetwork
 from readlet.models.span_loss import SpanLogits
 from readlet.nn.characters import AddedLanguage, CharacterConvolution, FilmLanguage, NoCharacters
 from readlet.nn.qanet import (
@@ -32,7 +32,7 @@ class Embedding(nn.Module):
 
     def __init__(
         self,
-        recipe: QacnnModel,
+        sizes: QacnnNetwork,
         frozen: Tensor,
         trainable_rows: int,
         character_count: int,
@@ -44,13 +44,13 @@ class Embedding(nn.Module):
         self.trainable = nn.Embedding(trainable_rows, frozen.shape[1], padding_idx=0)
         nn.init.normal_(self.trainable.weight, std=0.1)
         nn.init.zeros_(self.trainable.weight[0])
-        self.characters = _character_layer(recipe, character_count, languages)
+        self.characters = _character_layer(sizes, character_count, languages)
         # One more feature of context words: whether they occur in the question. 0 in questions.
-        self.match_features = recipe.match_features
-        inputs = frozen.shape[1] + recipe.character_filters + recipe.match_features
-        self.project = nn.Linear(inputs, recipe.width, bias=False)
-        self.highway = Highway(recipe.width, recipe.highway_layers, recipe.dropout)
-        self.dropout = nn.Dropout(recipe.dropout)
+        self.match_features = sizes.match_features
+        inputs = frozen.shape[1] + sizes.character_filters + sizes.match_features
+        self.project = nn.Linear(inputs, sizes.width, bias=False)
+        self.highway = Highway(sizes.width, sizes.highway_layers, sizes.dropout)
+        self.dropout = nn.Dropout(sizes.dropout)
 
     def of_forms(self, words: Tensor, characters: Tensor) -> Tensor:
         """Word numbers (U,) and character vectors (U, C) -> (U, E + C)."""
@@ -71,16 +71,16 @@ class Embedding(nn.Module):
 
 
 def _character_layer(
-    recipe: QacnnModel, characters: int, languages: int
+    sizes: QacnnNetwork, characters: int, languages: int
 ) -> CharacterConvolution | NoCharacters:
-    if not recipe.character_filters:
+    if not sizes.character_filters:
         return NoCharacters()
-    width, filters = recipe.character_width, recipe.character_filters
-    sizes = characters, width, filters, recipe.character_kernel, recipe.character_dropout
-    if recipe.language_characters == "none":
-        return CharacterConvolution(*sizes)
-    layer = {"added": AddedLanguage, "film": FilmLanguage}[recipe.language_characters]
-    return layer(*sizes, languages=languages, language_dropout=recipe.language_dropout)
+    width, filters = sizes.character_width, sizes.character_filters
+    given = characters, width, filters, sizes.character_kernel, sizes.character_dropout
+    if sizes.language_characters == "none":
+        return CharacterConvolution(*given)
+    layer = {"added": AddedLanguage, "film": FilmLanguage}[sizes.language_characters]
+    return layer(*given, languages=languages, language_dropout=sizes.language_dropout)
 
 
 class QACNN(nn.Module):
@@ -91,7 +91,7 @@ class QACNN(nn.Module):
 
     def __init__(
         self,
-        recipe: QacnnRecipe,
+        settings: QacnnConfig,
         frozen: Tensor,
         trainable_rows: int,
         character_count: int,
@@ -100,9 +100,9 @@ class QACNN(nn.Module):
         null: bool = False,
     ) -> None:
         super().__init__()
-        sizes = recipe.model
+        sizes = settings.model
         self.null = null
-        self.loss_gamma = norm_gamma(recipe.loss, sizes.width)
+        self.loss_gamma = norm_gamma(settings.loss, sizes.width)
         self.embedding = Embedding(sizes, frozen, trainable_rows, character_count, languages)
 
         def block(convolutions: int, kernel: int, number: int, of: int) -> EncoderBlock:
@@ -116,7 +116,7 @@ class QACNN(nn.Module):
                 feed_forward=sizes.feed_forward,
                 dropout=sizes.dropout,
                 input_dropout=sizes.input_dropout,
-                norm_gamma=norm_gamma(recipe.attention, sizes.head_width),
+                norm_gamma=norm_gamma(settings.attention, sizes.head_width),
                 first_sublayer=number * sublayers + 1,
                 total_sublayers=of * sublayers,
                 last_survival=sizes.last_survival,

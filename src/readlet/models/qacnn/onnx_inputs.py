@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from readlet.models.onnx.model import Inputs
-from readlet.models.qacnn.recipe import QacnnRecipe
-from readlet.recipe.recipe import Recipe
+from readlet.models.qacnn.config import QacnnConfig
 from readlet.storage.stored_files import damage_of, read_json, write_json
 from readlet.text.arrays import (
     PADDING,
@@ -59,9 +59,10 @@ class WordInputs(Inputs):
         return [_WORDS]
 
 
-def load_words(folder: Path, recipe: Recipe, *, null: bool) -> WordInputs:
-    assert isinstance(recipe, QacnnRecipe)
+def load_words(folder: Path, config: dict[str, Any]) -> WordInputs:
+    with damage_of(folder / "config.json"):
+        settings = QacnnConfig.read(config)
     with damage_of(folder / _WORDS):
         known = Vocabulary.from_json(read_json(folder / _WORDS))
     nothing = np.zeros((0, 0), np.float32)  # the vectors are in the ONNX model
-    return WordInputs(WordEncoder(known, nothing, recipe.data.windows), null)
+    return WordInputs(WordEncoder(known, nothing, settings.windows), settings)

@@ -62,10 +62,11 @@ class QacnnRecipe(Recipe):
     training: SpanTraining = SpanTraining()
 
     def config(self, *, null_answer: bool) -> QacnnConfig:
+        sizes = self.model.model_dump(include={*QacnnNetwork.model_fields})
         return QacnnConfig(
             **self.data.lengths,
             null_answer=null_answer,
-            model=self.model,
+            model=QacnnNetwork(**sizes),
             attention=self.attention,
             loss=self.loss,
         )

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from readlet.models.config import StoredAs, norm_gamma
+from readlet.models.config import norm_gamma
 from readlet.models.family import Encoder, Scorer, SpanFamily, TrainableScorer
 from readlet.models.onnx.model import WEIGHTS
+from readlet.models.qacnn.config import QacnnConfig, QacnnNetwork
 from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.span_loss import SpanLogits
@@ -21,7 +22,6 @@ from readlet.models.torch_scorer import (
     TorchScorer,
     compiles,
     in_half_precision,
-    stored_settings,
     warn_of_short_windows,
 )
 from readlet.recipe.recipe import Recipe
@@ -57,10 +57,7 @@ class QacnnScorer(TorchScorer):
 
     module: QACNN
     encoder: WordEncoder
-    recipe: QacnnRecipe
-    # The dtype of the weights on disk. For float16 they must be rounded already (`slimmed` does
-    # that), or the loaded reader would differ from the saved one.
-    stored: StoredAs = "float32"
+    settings: QacnnConfig
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[WordBatch]:
         assert isinstance(rows, Features)
@@ -89,9 +86,6 @@ class QacnnScorer(TorchScorer):
         save_tensors(folder / WEIGHTS, weights)
         write_json(folder / _WORDS, self.encoder.vocabulary.to_json())
         return [WEIGHTS, _WORDS]
-
-    def config(self) -> dict[str, Any]:
-        return super().config() | {"stored": self.stored}
 
     def facts(self) -> list[str]:
         known = self.encoder.vocabulary
@@ -126,7 +120,7 @@ class QacnnScorer(TorchScorer):
         weights = dict(self.module.state_dict())
         weights[_VECTORS] = weights[_VECTORS][: known.trainable_rows + len(known.frozen)]
         weights = in_half_precision(weights)
-        return scorer_of(self.recipe, known, weights, null=self.can_abstain, stored="float16")
+        return scorer_of(self.settings.model_copy(update={"stored": "float16"}), known, weights)
 
 
 class QacnnFamily(SpanFamily):
@@ -168,29 +162,26 @@ class QacnnFamily(SpanFamily):
 
     def build(self, recipe: Recipe, encoder: Encoder, *, can_abstain: bool) -> QacnnScorer:
         assert isinstance(encoder, WordEncoder)
-        known, typed = encoder.vocabulary, _typed(recipe)
+        settings = _typed(recipe).config(null_answer=can_abstain)
         frozen = torch.from_numpy(encoder.vectors)  # (rows, width)
-        model = _network(typed, frozen, known, null=can_abstain)
-        return _scorer(model, encoder, typed)
+        return QacnnScorer(_network(settings, frozen, encoder.vocabulary), encoder, settings)
 
-    def load(self, folder: Path, recipe: Recipe, config: dict[str, Any]) -> QacnnScorer:
+    def load(self, folder: Path, config: dict[str, Any]) -> QacnnScorer:
         with damage_of(folder / "config.json"):
-            if not isinstance(recipe, QacnnRecipe):
-                raise ValueError(f"its recipe is of kind {recipe.model.kind!r}")
-            null, stored = stored_settings(config)
+            settings = QacnnConfig.read(config)
         with damage_of(folder / _WORDS):
             known = Vocabulary.from_json(read_json(folder / _WORDS))
         with damage_of(folder / WEIGHTS):
             weights = load_tensors(folder / WEIGHTS)
             refuse_non_finite(weights)
-            return scorer_of(recipe, known, weights, null=null, stored=stored)
+            return scorer_of(settings, known, weights)
 
     def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
         """Compile the blocks on random inputs; the blocks that are trained reuse the programs."""
         from readlet.engine.optimiser import MixedPrecision
 
-        typed = _typed(recipe)
-        model = QACNN(typed, torch.zeros(1, 1), 1, 1).to(device)
+        settings = _typed(recipe).config(null_answer=False)
+        model = QACNN(settings, torch.zeros(1, 1), 1, 1).to(device)
         model.compile_blocks()
         precision = MixedPrecision(recipe.training.precision, device)
         keep = torch.ones(
@@ -200,7 +191,7 @@ class QacnnFamily(SpanFamily):
         def trial() -> None:
             for block in (model.encoder, model.blocks[0]):
                 with precision.autocast():
-                    x = torch.randn(*keep.shape, typed.model.width, device=device)  # (B, L, D)
+                    x = torch.randn(*keep.shape, settings.model.width, device=device)  # (B, L, D)
                     out = block(x.requires_grad_(), keep)  # (B, L, D)
                 out.sum().backward()
 
@@ -218,46 +209,40 @@ class QacnnFamily(SpanFamily):
 
 
 def scorer_of(
-    recipe: Recipe,
-    vocabulary: Vocabulary,
-    weights: dict[str, Tensor],
-    *,
-    null: bool,
-    stored: StoredAs,
+    settings: QacnnConfig, vocabulary: Vocabulary, weights: dict[str, Tensor]
 ) -> QacnnScorer:
     """The model with these weights, which may be in half precision and without the zero rows.
 
     It computes in float32. Only the table of word vectors may stay in half precision: its rows are
     converted at lookup, which costs nothing.
     """
-    typed = _typed(recipe)
     frozen = weights[_VECTORS]  # (words, width)
     rows = vocabulary.trainable_rows
     absent = rows + len(vocabulary.frozen) - len(frozen)
     if len(weights["embedding.trainable.weight"]) != rows or absent not in (0, rows):
         raise ValueError(f"{len(frozen)} words do not match {_WORDS}")
     frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
-    _refuse_larger_network(typed, vocabulary, weights)
-    model = _network(typed, frozen, vocabulary, null=null)
+    _refuse_larger_network(settings.model, vocabulary, weights)
+    model = _network(settings, frozen, vocabulary)
     model.load_state_dict(weights | {_VECTORS: frozen})
     vectors: Matrix = model.embedding.frozen.numpy()  # (rows + words, width), the same memory
-    encoder = WordEncoder(vocabulary, vectors, _typed(recipe).data.windows)
-    return _scorer(model.eval(), encoder, typed, stored)
+    return QacnnScorer(model.eval(), WordEncoder(vocabulary, vectors, settings.windows), settings)
 
 
-def _network(recipe: QacnnRecipe, frozen: Tensor, known: Vocabulary, *, null: bool) -> QACNN:
+def _network(settings: QacnnConfig, frozen: Tensor, known: Vocabulary) -> QACNN:
     rows, characters, languages = known.trainable_rows, known.character_count, len(known.languages)
-    return QACNN(recipe, frozen, rows, characters, languages=languages, null=null)
+    null = settings.null_answer
+    return QACNN(settings, frozen, rows, characters, languages=languages, null=null)
 
 
 def _refuse_larger_network(
-    recipe: QacnnRecipe, vocabulary: Vocabulary, weights: dict[str, Tensor]
+    sizes: QacnnNetwork, vocabulary: Vocabulary, weights: dict[str, Tensor]
 ) -> None:
-    """Compare the recipe with the weights before the network is built: it could be of any size.
+    """Compare the settings with the weights before the network is built: it could be of any size.
 
     Only its large parts are counted; whether every tensor fits is checked when it is loaded.
     """
-    sizes, width = recipe.model, recipe.model.width
+    width = sizes.width
     rest = 4 * width * sizes.heads * sizes.head_width + 2 * width * sizes.feed_forward
     convolutions = sizes.blocks * sizes.convolutions + sizes.embedding_convolutions
     parameters = (sizes.blocks + 1) * rest + (convolutions + sizes.highway_layers) * width**2
@@ -267,13 +252,7 @@ def _refuse_larger_network(
         parameters += vocabulary.character_count * sizes.character_width
     stored = sum(tensor.numel() for tensor in weights.values())
     if parameters > stored:
-        raise ValueError(f"{stored:,} numbers for at least {parameters:,} of the recipe")
-
-
-def _scorer(
-    model: QACNN, encoder: WordEncoder, recipe: QacnnRecipe, stored: StoredAs = "float32"
-) -> QacnnScorer:
-    return QacnnScorer(model, encoder, recipe.data.max_answer, model.null, recipe, stored)
+        raise ValueError(f"{stored:,} numbers for at least {parameters:,} of the settings")
 
 
 class _OverTables(nn.Module):

@@ -1,0 +1,195 @@
+"""Work done by the actors of a Ray cluster: each makes its worker once, then takes item after item.
+
+An actor that dies is replaced and its item given to another one.
+"""
+
+import logging
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+from readlet.errors import ReadletError, install_extra
+from readlet.processes import CORES
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+LOCAL = "local"
+ATTEMPTS = 3  # of one item, if its actor dies; and of actors that die before they take one
+_BEAT = 1.0  # seconds between two looks at Ctrl-C
+_STORE = 256 << 20  # bytes of shared memory for what actors are sent
+
+
+class Died:
+    """The result of an item whose actors died, every time."""
+
+
+class Share(NamedTuple):
+    """How many actors there are, and what each of them has."""
+
+    actors: int
+    cores: int
+    gpus: int
+
+
+class _Actor:
+    """A worker in a process of its own, with threads of its own."""
+
+    def __init__(self, make_worker: Callable[[], Callable[[Any], Any]], cores: int) -> None:
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", CORES):
+            os.environ[name] = str(cores)
+        self._make_worker = make_worker
+
+    def prepare(self) -> ReadletError | None:
+        """Make the worker; an error if there is no such model, for example."""
+        try:
+            self._work = self._make_worker()
+        except ReadletError as error:
+            return error
+        return None
+
+    def do(self, item: Any) -> Any:
+        return self._work(item)
+
+
+def by_actors(
+    make_worker: Callable[[], Callable[[Item], Result]],
+    items: Sequence[Item],
+    address: str,
+    *,
+    cores: int = 0,
+    with_gpu: bool = True,
+    begun: Callable[[Item], None] = lambda item: None,
+) -> Iterator[tuple[Item, Result | Died]]:
+    """Each item with its result, in the order in which they end.
+
+    `cores` and `with_gpu` are as for `share_of`. `begun` is called when an item is given to an
+    actor.
+    """
+    with connected(address) as ray:
+        yield from _by_actors(ray, make_worker, items, address, cores, with_gpu, begun)
+
+
+def _by_actors(
+    ray: Any,
+    make_worker: Callable[[], Callable[[Item], Result]],
+    items: Sequence[Item],
+    address: str,
+    cores: int,
+    with_gpu: bool,
+    begun: Callable[[Item], None],
+) -> Iterator[tuple[Item, Result | Died]]:
+    share = share_of(_nodes(ray), len(items), cores=cores, with_gpu=with_gpu)
+    remote = ray.remote(num_cpus=share.cores, num_gpus=share.gpus)(_Actor)
+    reference = ray.put(make_worker)
+    waiting, attempts = deque(enumerate(items)), Counter[int]()
+    died_early = 0
+    # What each actor does; None while it starts. An item waits for an actor that has started: a new
+    # one may have to wait for the cores of another.
+    at_work: dict[Any, tuple[Any, int | None]] = {}
+
+    def start() -> None:
+        actor = remote.remote(reference, share.cores)
+        at_work[actor.prepare.remote()] = actor, None
+
+    def give(actor: Any) -> None:
+        if waiting:
+            number, item = waiting.popleft()
+            attempts[number] += 1
+            begun(item)
+            at_work[actor.do.remote(item)] = actor, number
+        else:
+            ray.kill(actor)  # frees its cores
+
+    try:
+        for _ in range(share.actors):
+            start()
+        while waiting or any(number is not None for _, number in at_work.values()):
+            ended, _ = ray.wait(list(at_work), timeout=_BEAT)
+            for future in ended:
+                actor, number = at_work.pop(future)
+                try:
+                    result = ray.get(future)
+                except ray.exceptions.RayActorError:
+                    if number is None:
+                        died_early += 1
+                        if died_early > ATTEMPTS * share.actors:
+                            fault = f"--ray {address}: workers die as soon as they start"
+                            raise ReadletError(f"{fault}; {_LOGS}") from None
+                    elif attempts[number] < ATTEMPTS:
+                        waiting.append((number, items[number]))
+                    else:
+                        yield items[number], Died()
+                    start()
+                    continue
+                if number is not None:
+                    yield items[number], result
+                elif result is not None:
+                    raise result
+                give(actor)
+    finally:
+        for actor, _ in at_work.values():
+            ray.kill(actor)
+
+
+_LOGS = "see their logs, by default in /tmp/ray/session_latest/logs"
+
+
+def share_of(
+    nodes: Sequence[tuple[int, int]], items: int, *, cores: int = 0, with_gpu: bool = True
+) -> Share:
+    """Of machines with these numbers of cores and GPUs: what the actors for so many items have.
+
+    An actor for each GPU. Without any, one for so many `cores`; 0: for each core, or for a few if
+    there are fewer items than cores. On every machine there is room for an actor.
+    """
+    gpus = sum(count for _, count in nodes) if with_gpu else 0
+    if gpus:
+        each = max(1, min(of_node // count for of_node, count in nodes if count))
+        return Share(min(items, gpus), each, 1)
+    total = sum(of_node for of_node, _ in nodes)
+    least = min((of_node for of_node, _ in nodes if of_node), default=1)
+    each = min(cores or max(1, total // max(items, 1)), least)
+    return Share(max(1, min(items, sum(of_node // each for of_node, _ in nodes))), each, 0)
+
+
+def _nodes(ray: Any) -> list[tuple[int, int]]:
+    """Cores and GPUs of each machine."""
+    found = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return [(int(there.get("CPU", 0)), int(there.get("GPU", 0))) for there in found]
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """The module `ray`, connected to a cluster or to actors on this machine alone.
+
+    Inside of another one it is the same connection. Telemetry and dashboard are off. On one machine
+    Ray wants a token from whoever talks to it; a cluster that is running already has settings of
+    its own.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise ReadletError(f"--ray: needs Ray; {install_extra('cluster')}") from None
+    if ray.is_initialized():
+        yield ray
+        return
+    own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _STORE}
+    try:
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            **(own if address == LOCAL else {}),
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        remedy = "start one with `ray start`, or give --ray local"
+        raise ReadletError(f"--ray {address}: no cluster there ({reason}); {remedy}") from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

@@ -1,0 +1,106 @@
+"""The runs of a grid by the actors of a Ray cluster: each has a runner, and sends runs back whole.
+
+An actor trains in the cache folder of its machine: what is lost with it is the run in work. Of a
+run whose machine is still there, checkpoints are left, and the next call resumes them.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from readlet.cluster.actors import ATTEMPTS, by_actors
+from readlet.errors import ReadletError
+from readlet.experiments.grid import Grid, Run
+from readlet.experiments.runner import (
+    Runner,
+    Watcher,
+    find_finished,
+    refuse_failures,
+    take_folder,
+)
+from readlet.experiments.store import RESULT, DamagedRunError, FinishedRun, RunFolder
+from readlet.storage.files import atomic_bytes, cache_folder
+
+_CORES = 2  # of an actor without a GPU
+
+_Files = dict[str, bytes]
+"""The files of a finished run by name."""
+
+
+def run_grid_by_actors(
+    grid: Grid, out: Path, watcher: Watcher, *, ray: str, keep_readers: bool = False
+) -> dict[str, FinishedRun]:
+    """Train the runs that are not finished, and return the finished runs by key.
+
+    A run that fails does not stop the others. Data files have the same paths on all machines.
+    """
+    take_folder(out, grid)
+    done, damaged = find_finished(grid, out)
+    if damaged:
+        raise ReadletError(damaged[0])
+    for run in grid.runs:
+        if run.key in done:
+            watcher.found(run, done[run.key])
+    left = [run for run in grid.runs if run.key not in done]
+    failures: list[str] = []
+    make = partial(_runner, os.getcwd(), keep_readers)
+    for run, made in by_actors(make, left, ray, cores=_CORES, begun=watcher.begun) if left else ():
+        if isinstance(made, dict):
+            done[run.key] = _stored(RunFolder(out / run.key), made)
+            watcher.finished(run, done[run.key])
+            continue
+        fault = ReadletError(f"its process died {ATTEMPTS} times")
+        error = made if isinstance(made, ReadletError) else fault
+        failures.append(f"{run.label}: {error}")
+        watcher.failed(run, error)
+    refuse_failures(grid, failures)
+    return done
+
+
+def _runner(current: str, keep_readers: bool) -> Callable[[Run], _Files | ReadletError]:
+    """In an actor: what trains one run after the other."""
+    if Path(current).is_dir():
+        os.chdir(current)  # paths of data may be relative to it
+    scratch = cache_folder() / "runs"
+    runner = Runner(scratch, keep_readers=keep_readers)
+
+    def work(run: Run) -> _Files | ReadletError:
+        folder = RunFolder(scratch / run.key)
+        try:
+            finished = _made(runner, folder, run)
+        except ReadletError as error:
+            return error
+        if finished is None:
+            return ReadletError("another process on the same machine trains it; wait for it")
+        paths = (path for path in folder.path.rglob("*") if path.is_file())
+        files = {path.relative_to(folder.path).as_posix(): path.read_bytes() for path in paths}
+        shutil.rmtree(folder.path, ignore_errors=True)
+        return files
+
+    return work
+
+
+def _made(runner: Runner, folder: RunFolder, run: Run) -> FinishedRun | None:
+    watch = lambda *_: None  # noqa: E731  its epochs are not sent
+    try:
+        return runner.make(run, watch)
+    except DamagedRunError:  # left by an earlier call: what it had is made again
+        shutil.rmtree(folder.path, ignore_errors=True)
+        return runner.make(run, watch)
+
+
+def _stored(folder: RunFolder, files: _Files) -> FinishedRun:
+    """Write the files of a run, the result last; a folder with work in it is not damaged."""
+    with folder.claimed():
+        folder.work.mkdir(parents=True, exist_ok=True)
+        for name in sorted(files, key=RESULT.__eq__):
+            path = folder.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_bytes(path) as stream:
+                stream.write(files[name])
+        shutil.rmtree(folder.work, ignore_errors=True)
+    finished = folder.read()
+    assert finished is not None
+    return finished

@@ -1,0 +1,182 @@
+"""The same by Ray: the same outputs, whatever dies. One cluster of two nodes for all tests."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from readlet.cluster.actors import connected
+from readlet.cluster.files import Job
+from readlet.cluster.map_files import Summary, map_files
+from readlet.errors import ReadletError
+
+ray = pytest.importorskip("ray", reason="needs the extra `cluster`")
+
+Run = Callable[..., Any]
+Jobs = Callable[..., list[Job]]
+SETTINGS = {"task": "upper"}
+ONE_CORE = {"num_cpus": 1, "object_store_memory": 100 << 20}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A cluster of two nodes with one core each, on this machine."""
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_AUTH_MODE", "disabled")  # a token would have to be there before Ray is
+        head = Cluster(
+            initialize_head=True, head_node_args={**ONE_CORE, "include_dashboard": False}
+        )
+        # Connected before there is a second node, so that the tests are on the first.
+        ray.init(address=head.address, log_to_driver=False, logging_level="ERROR")
+        head.second = head.add_node(**ONE_CORE)
+        head.wait_for_nodes()
+        try:
+            yield head
+        finally:
+            ray.shutdown()
+            head.shutdown()
+
+
+def begun(log: Path) -> list[str]:
+    return [line.split()[0] for line in log.read_text().splitlines() if "made" not in line]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name[0] != "."}
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.05)
+
+
+def test_an_address_without_a_cluster_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**options: Any) -> None:
+        raise ConnectionError("Could not find any running Ray instance.\nStart one.")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(ReadletError) as error, connected("auto"):
+        pass
+    assert "\n" not in str(error.value)
+    assert "--ray auto" in str(error.value)
+
+
+def test_predictions_are_the_same_and_a_damaged_file_stops_none(
+    readlet: Run, tmp_path: Path, question_files: Path, cluster: Any
+) -> None:
+    by_ray = readlet("predict", "bundled", question_files, "--out", tmp_path / "a", "--ray", "auto")
+    in_turn = readlet("predict", "bundled", question_files, "--out", tmp_path / "b")
+    assert (by_ray.code, in_turn.code) == (2, 2)
+    assert by_ray.out.replace("/a:", "/b:") == in_turn.out
+    assert "damaged.jsonl" in by_ray.err
+    assert len(contents(tmp_path / "a")) == 3
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_a_model_that_is_not_there_is_one_error(jobs: Jobs, cluster: Any) -> None:
+    def make() -> Any:
+        raise ReadletError("no model there; give another")
+
+    with pytest.raises(ReadletError, match="no model there"):
+        map_files(make, jobs(2), settings=SETTINGS, ray="auto")
+
+
+def test_a_file_whose_process_dies_each_time_fails(
+    tmp_path: Path, jobs: Jobs, cluster: Any
+) -> None:
+    def make() -> Any:
+        def work(source: Path, target: Path) -> dict[str, int]:
+            if source.name == "00.csv":
+                os.kill(os.getpid(), signal.SIGKILL)
+            target.write_text("done")
+            return {"files": 1}
+
+        return work
+
+    found = map_files(make, jobs(3), settings=SETTINGS, ray="auto")
+    assert found.counts == {"files": 2}
+    assert list(found.failed) == [str(tmp_path / "in" / "00.csv")]
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from conftest import make_upper
+from readlet.cluster.files import jobs_of
+from readlet.cluster.map_files import map_files
+jobs = jobs_of([{source!r}], {target!r}, ".jsonl")
+map_files(make_upper(Path({log!r}), 0.3), jobs, settings={{}}, ray={address!r})
+"""
+
+
+def test_a_killed_driver_is_started_again(tmp_path: Path, jobs: Jobs, cluster: Any) -> None:
+    jobs(8)
+    log, out = tmp_path / "log", tmp_path / "out"
+    code = DRIVER.format(
+        tests=str(Path(__file__).parent),
+        source=str(tmp_path / "in"),
+        target=str(out),
+        log=str(log),
+        address=cluster.address,
+    )
+    first = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    wait_until(lambda: first.poll() is not None or (out.exists() and len(contents(out)) > 1))
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert len(contents(out)) < 8
+    subprocess.run([sys.executable, "-c", code], check=True, stderr=subprocess.DEVNULL)
+    assert len(contents(out)) == 8
+    assert len(begun(log)) <= 10  # the two in work were begun again
+
+
+def test_runs_of_a_grid_come_back_whole(
+    readlet: Run, tmp_path: Path, small_table: str, cluster: Any
+) -> None:
+    text = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
+    text = text.replace("batch_size = 64", "batch_size = 16\ndata.share = 0.25")
+    table = tmp_path / "quick.toml"
+    table.write_text(text.replace('"no match" = { model.match_features = false }', ""))
+    done = readlet("experiment", "run", table, "--out", tmp_path / "a", "--ray", "auto")
+    assert done.code == 0, done.err
+    assert "2 of 2 done" in done.err
+    one = ("experiment", "run", table, "--only", "baseline", "--out", tmp_path / "b")
+    assert readlet(*one).code == 0
+    (alone,) = [path for path in (tmp_path / "b").iterdir() if (path / "result.json").exists()]
+    for name in ("scores.safetensors", "answers.json.gz"):
+        assert (tmp_path / "a" / alone.name / name).read_bytes() == (alone / name).read_bytes()
+    again = readlet("experiment", "run", table, "--out", tmp_path / "a", "--ray", "auto")
+    assert "2 of 2 done" in again.err
+
+
+def test_a_killed_node_costs_the_file_in_work(
+    tmp_path: Path, jobs: Jobs, upper: Any, cluster: Any
+) -> None:
+    """The last test: the cluster has one node from here on."""
+    log = tmp_path / "log"
+    found: list[Summary] = []
+
+    def run() -> None:
+        found.append(map_files(upper(log, 0.6), jobs(10), settings=SETTINGS, ray="auto"))
+
+    thread = Thread(target=run)
+    thread.start()
+    pids = lambda: {line.split()[1] for line in log.read_text().splitlines()}  # noqa: E731
+    wait_until(lambda: log.exists() and len(pids()) == 2 and len(begun(log)) > 2)
+    cluster.remove_node(cluster.second, allow_graceful=False)
+    thread.join(60)
+    (summary,) = found
+    assert not summary.failed
+    assert len(contents(tmp_path / "out")) == 10
+    assert len(begun(log)) <= 11  # one file was begun twice, at most
