@@ -11,7 +11,8 @@ from readlet.errors import ReadletError
 def test_the_presets_are_the_nine_experiments() -> None:
     """Language, fields and way of each, as in the two tables of the paper."""
     found = {
-        name: ("+".join(one.to), "+".join(one.fields), one.back) for name, one in PRESETS.items()
+        name: ("+".join(one["to"]), "+".join(one["fields"]), one["back"])
+        for name, one in PRESETS.items()
     }
     assert found == {
         "A1": ("fr", "question", True),
@@ -24,7 +25,6 @@ def test_the_presets_are_the_nine_experiments() -> None:
         "D3": ("es", "context", False),
         "F1": ("fr+de", "context", False),
     }
-    assert len({one.about for one in PRESETS.values()}) == 9
 
 
 def test_routes_names_and_languages() -> None:

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from readlet.vectors import retrieval
-from readlet.vectors.retrieval import csls, density, nearest
+from readlet.vectors.retrieval import csls, nearest
 
 
 @pytest.fixture(autouse=True)
@@ -39,36 +39,11 @@ def test_nearest_rows_are_those_of_a_full_sort() -> None:
     assert torch.equal(rows, expected.indices[:, :30])
 
 
-@pytest.mark.parametrize(("some", "listed"), [(10, 3), (10, 12), (40, 5), (1000, 64)])
 @pytest.mark.parametrize("seed", range(3))
-def test_csls_is_exact_whatever_the_bounds(
-    monkeypatch: pytest.MonkeyPatch, some: int, listed: int, seed: int
-) -> None:
-    monkeypatch.setattr(retrieval, "_SOME", some)
-    monkeypatch.setattr(retrieval, "_LISTED", listed)
+def test_csls_equals_the_formula(seed: int) -> None:
     torch.manual_seed(seed)
     sources, targets = crowded(150, 12), crowded(200, 12)
     expected = all_scores(sources, targets)[:40].topk(3)
     scores, rows = csls(sources[:40], sources, targets, 3)
     torch.testing.assert_close(scores.double(), expected.values, atol=1e-5, rtol=0)
     assert torch.equal(rows, expected.indices)
-
-
-def test_csls_leaves_most_densities_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the bounds need all targets; the exact densities are those of likely ones."""
-    monkeypatch.setattr(retrieval, "_SOME", 100)
-    monkeypatch.setattr(retrieval, "_QUERIES", 512)
-    monkeypatch.setattr(retrieval, "_ROWS", 1024)
-    sources = crowded(400, 20)
-    targets = normalize(torch.cat([sources[:50], torch.randn(2000, 20)]))
-    computed = []
-
-    def counted(queries: Tensor, table: Tensor, **options: object) -> Tensor:
-        if len(table) == len(sources):
-            computed.append(len(queries))
-        return density(queries, table)
-
-    monkeypatch.setattr(retrieval, "density", counted)
-    _, rows = csls(sources[:50], sources, targets, 1)
-    assert rows[:, 0].tolist() == list(range(50))
-    assert 0 < sum(computed) < 400

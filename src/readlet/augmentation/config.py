@@ -1,7 +1,6 @@
 """What to translate, and into which languages; and the nine published experiments."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal, get_args
@@ -85,42 +84,26 @@ def _check_choices(what: str, given: tuple[str, ...], known: tuple[str, ...]) ->
         raise ReadletError(f"{what} {shown!r:.60}: unknown or repeated; known: {', '.join(known)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """An experiment of Signorelli and Sirocchi, in a sentence."""
-
-    about: str
-    to: tuple[str, ...]
-    fields: tuple[Field, ...]
-    back: bool
+def _experiment(to: str, fields: str, *, back: bool = False) -> dict[str, Any]:
+    return {"to": tuple(to.split()), "fields": tuple(fields.split()), "back": back}
 
 
-_CONTEXT: tuple[Field, ...] = ("context",)
-
-PRESETS: Mapping[str, Preset] = {
-    "A1": Preset("Questions by way of French and back.", ("fr",), ("question",), True),
-    "B1": Preset("Contexts and answers by way of French and back.", ("fr",), _CONTEXT, True),
-    "C1": Preset(
-        "Questions, contexts and answers by way of French and back.",
-        ("fr",),
-        ("question", "context"),
-        True,
-    ),
-    "B2": Preset("Contexts and answers by way of German and back.", ("de",), _CONTEXT, True),
-    "F2": Preset(
-        "Contexts and answers by way of French and of German, back.", ("fr", "de"), _CONTEXT, True
-    ),
-    "D1": Preset("Contexts and answers in French.", ("fr",), _CONTEXT, False),
-    "D2": Preset("Contexts and answers in German.", ("de",), _CONTEXT, False),
-    "D3": Preset("Contexts and answers in Spanish.", ("es",), _CONTEXT, False),
-    "F1": Preset("Contexts and answers in French and in German.", ("fr", "de"), _CONTEXT, False),
+PRESETS = {
+    "A1": _experiment("fr", "question", back=True),
+    "B1": _experiment("fr", "context", back=True),
+    "C1": _experiment("fr", "question context", back=True),
+    "B2": _experiment("de", "context", back=True),
+    "F2": _experiment("fr de", "context", back=True),
+    "D1": _experiment("fr", "context"),
+    "D2": _experiment("de", "context"),
+    "D3": _experiment("es", "context"),
+    "F1": _experiment("fr de", "context"),
 }
-"""The experiments of Signorelli and Sirocchi. Their data is English; the old questions are kept."""
+"""The experiments of Signorelli and Sirocchi as fields of a configuration; the answers go with the
+contexts. Their data is English; the old questions are kept."""
 
 
 def preset(name: str) -> dict[str, Any]:
-    """What an experiment translates, as fields of a configuration."""
     if name not in PRESETS:
         raise ReadletError(f"preset {name!r:.40}: unknown; known: {', '.join(PRESETS)}")
-    found = PRESETS[name]
-    return {"to": found.to, "fields": found.fields, "back": found.back}
+    return PRESETS[name]

@@ -6,7 +6,7 @@ answer is gone, so a reader has to learn that an answer may be absent.
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -68,8 +68,7 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
 
     The result depends on the seed and on the questions, not on their order.
     """
-    article_of = Articles(examples).of
-    paragraphs_of = _paragraphs(examples, article_of)
+    paragraphs_of = _paragraphs(examples)
     taken = {example.id for example in examples}
     added: list[Example] = []
     left: defaultdict[str, list[str]] = defaultdict(list)
@@ -78,7 +77,7 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
     for number, example in drawn:
         if len(added) == wanted:
             break
-        paragraphs = paragraphs_of[article_of(example)]
+        paragraphs = paragraphs_of[example.title]
         chosen = _elsewhere(example, paragraphs, random.Random(number))
         if chosen is None:
             left[_reason(example, paragraphs)].append(example.id)
@@ -119,41 +118,12 @@ def plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-Article = tuple[str, str]
-
-
-class Articles:
-    """The articles of some questions; missing languages are guessed.
-
-    The language matters because a translated article often keeps its title. A question paired
-    with a paragraph in another language would be trivial to detect, and the translation of its own
-    paragraph answers it.
-    """
-
-    def __init__(self, examples: Sequence[Example]) -> None:
-        unlabelled = {example.context for example in examples if not example.language}
-        self._guessed = {context: guess_language(context) for context in unlabelled}
-        known: defaultdict[str, set[str]] = defaultdict(set)
-        for example in examples:
-            known[example.title].add(self._language(example))
-        self._known = {title: languages - {UNKNOWN} for title, languages in known.items()}
-
-    def of(self, example: Example) -> Article:
-        language = self._language(example)
-        known = self._known[example.title]
-        if language == UNKNOWN and len(known) == 1:  # too short for a guess
-            (language,) = known
-        return example.title, language
-
-    def _language(self, example: Example) -> str:
-        return example.language or self._guessed[example.context]
-
-
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
     """A preprocessed context: plain text, content words, and the questions about it."""
 
     context: str
+    language: str
     plain: str
     words: frozenset[str]
     asked: set[str] = field(default_factory=set)
@@ -164,23 +134,20 @@ class _Paragraph:
         return answer in self.plain or (bool(content) and content <= self.words)
 
 
-def _paragraphs(
-    examples: Iterable[Example], article_of: Callable[[Example], Article]
-) -> dict[Article, list[_Paragraph]]:
-    found: defaultdict[Article, dict[str, _Paragraph]] = defaultdict(dict)
+def _paragraphs(examples: Iterable[Example]) -> dict[str, list[_Paragraph]]:
+    """The paragraphs of each article, by its title."""
+    found: defaultdict[str, dict[str, _Paragraph]] = defaultdict(dict)
     for example in examples:
-        paragraphs = found[article_of(example)]
-        paragraph = paragraphs.get(example.context)
-        if paragraph is None:
-            text = plain(example.context)
-            paragraph = _Paragraph(example.context, text, content_words(text))
-            paragraphs[example.context] = paragraph
-        paragraph.asked.add(plain(example.question))
-        paragraph.ids.add(example.id)
+        paragraphs, context = found[example.title], example.context
+        if context not in paragraphs:
+            text, language = plain(context), example.language or guess_language(context)
+            paragraphs[context] = _Paragraph(context, language, text, content_words(text))
+        paragraphs[context].asked.add(plain(example.question))
+        paragraphs[context].ids.add(example.id)
     # Sorted by text, so that the order of the input does not matter.
     return {
-        article: [paragraphs[context] for context in sorted(paragraphs)]
-        for article, paragraphs in found.items()
+        title: [paragraphs[context] for context in sorted(paragraphs)]
+        for title, paragraphs in found.items()
     }
 
 
@@ -196,12 +163,17 @@ def _elsewhere(
     rank = [(len(asked & paragraph.words), rng.random()) for paragraph in paragraphs]
     ranked = sorted(range(len(paragraphs)), key=rank.__getitem__, reverse=True)
     answers = {text: content_words(text) for text in {plain(a.text) for a in example.answers}}
-    # Excluded: paragraphs with the same question (its own, first of all), since they may answer it
-    # in other words; and translations, which may have no known language but often keep the ids.
+    own = {one.language for one in paragraphs if one.context == example.context}
+    if len({one.language for one in paragraphs} - {UNKNOWN}) < 2:
+        own.update(one.language for one in paragraphs)  # some are too short for a guess
+    # Excluded: paragraphs in another language, which are trivial to detect; those with the same
+    # question (its own, first of all), since they may answer it in other words; and translations,
+    # which may have no known language but often keep the ids.
     free = (
         paragraph
         for paragraph in (paragraphs[place] for place in ranked)
-        if question not in paragraph.asked
+        if paragraph.language in own
+        and question not in paragraph.asked
         and example.id not in paragraph.ids
         and not any(paragraph.contains(*answer) for answer in answers.items())
     )

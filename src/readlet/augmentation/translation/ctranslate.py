@@ -28,7 +28,7 @@ from readlet.augmentation.translation.types import (
     short_code,
 )
 from readlet.errors import ReadletError, bad_input, install_extra
-from readlet.processes import local_rank, own_cores
+from readlet.processes import own_cores
 from readlet.text.words import word_spans
 
 
@@ -135,17 +135,15 @@ class _Made:
 
 
 class NeuralModel:
-    """A loaded model. Several processes on a machine share its cores and GPUs."""
+    """A loaded model."""
 
     def __init__(self, files: ModelFiles) -> None:
         try:
             import ctranslate2
         except ImportError:
             raise missing_library("ctranslate2") from None
-        rank, processes = local_rank()
         gpus = ctranslate2.get_cuda_device_count()
         self._device = "cuda" if gpus else "cpu"
-        own = [rank % gpus] if gpus and processes > 1 else list(range(gpus))
         self._files = files
         self._source, self._target = Pieces(files.source_pieces), Pieces(files.target_pieces)
         try:
@@ -153,7 +151,7 @@ class NeuralModel:
             self._model = ctranslate2.Translator(
                 str(files.model),
                 device=self._device,
-                device_index=own or 0,
+                device_index=list(range(gpus)) or 0,
                 inter_threads=1 if gpus else own_cores(),
                 intra_threads=1,
             )
