@@ -30,9 +30,9 @@ def augmented(tmp_path: Path, word_by_word: Any) -> Augment:
         data, out, lost = (tmp_path / f"{name}.jsonl" for name in ("data", "out", "lost"))
         write_examples(data, examples)
         sources, translations = Sources([str(data)]), word_by_word(odd)
-        found = survey(sources, config)
+        tally, ids = survey(sources, config)
         fill(sources, config, translations, 1)
-        tally = write(sources, config, translations, found, Outputs(out=out, lost=lost))
+        write(sources, config, translations, tally, ids, Outputs(out=out, lost=lost))
         rows = [json.loads(line) for line in lost.read_text("utf-8").splitlines()]
         return list(read_examples(out)), tally, rows
 

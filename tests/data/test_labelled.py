@@ -194,26 +194,6 @@ def test_quotes_in_tsv(tmp_path: Path, rows: str, texts: list[str]) -> None:
     assert [item.text.replace("\r", "") for item in read_sentences(path)] == texts
 
 
-@pytest.mark.parametrize(
-    ("rows", "texts", "places"),
-    [
-        ('1\t"a\n0\tc "\n', ['"a', 'c "'], []),
-        ('1\t"a\nb\n0\tc\n', ['"a', "c"], ["line 3"]),
-        ("1\ta\tb\n0\tc\n", ["c"], ["line 2"]),
-        ('1\t"a\tb\n0\tc "\n', ['c "'], ["line 2"]),  # not joined to one text
-        ('"1\n0\tc\n', ["c"], ["line 2"]),
-    ],
-)
-def test_text_in_the_last_column(
-    tmp_path: Path, rows: str, texts: list[str], places: list[str]
-) -> None:
-    path = write(tmp_path / "rows.tsv", f"label\ttext\n{rows}")
-    faults: list[Any] = []
-    found = list(read(path, on_fault=faults.append))
-    assert [item.text for item in found if isinstance(item, Sentence)] == texts
-    assert [fault.place for fault in faults] == places
-
-
 # --- validation -----------------------------------------------------------------------------------
 
 

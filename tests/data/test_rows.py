@@ -53,21 +53,6 @@ def test_jsonl(tmp_path: Path) -> None:
     assert questions(path) == [FERRY, NOBODY]
 
 
-def test_answers_in_columns_as_datasets_store_them(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    answers: dict[str, list[Any]] = {
-        "text": [a.text for a in FERRY.answers],
-        "answer_start": [a.start for a in FERRY.answers],
-    }
-    row = {"id": "f1", "question": FERRY.question, "context": CONTEXT, "answers": answers}
-    path.write_text(json.dumps(row))
-    assert questions(path)[0].answers == FERRY.answers
-    answers["answer_start"].pop()
-    path.write_text(json.dumps(row))
-    with pytest.raises(ReadletError, match="line 1: "):
-        questions(path)
-
-
 @pytest.mark.parametrize("delimiter", [",", "\t"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_csv_with_quotes_and_line_ends_in_cells(

@@ -15,7 +15,6 @@ from readlet.text.vectors import (
     ANY,
     concatenate_vectors,
     joined,
-    published_file,
     read_multilingual,
     read_vectors,
     word_vectors,
@@ -153,9 +152,6 @@ def test_published_files_have_their_language_in_their_name(tmp_path: Path) -> No
     path = tmp_path / "wiki.es.align.vec"
     path.write_text("1 2\nen:mar 1 2\n")
     assert read_multilingual(path, 10)[0] == [("es", "en:mar")]
-    assert published_file(tmp_path, "es") == path
-    with pytest.raises(ReadletError, match=r"there is no wiki\.de\.align\.vec"):
-        published_file(tmp_path, "de")
     unknown = path.rename(tmp_path / "wiki.qq.align.vec")
     with pytest.raises(ReadletError, match="unknown language 'qq'"):
         read_multilingual(unknown, 10)

@@ -208,15 +208,6 @@ def test_shapes_are_few_and_fit_everything(context: int, question: int, null: bo
     assert all(length <= longest for length, _ in listed)
 
 
-def test_a_long_question_is_cut_at_its_limit_not_at_its_shape() -> None:
-    example = Example("long", " ".join(["why"] * 20), "a short passage", (Span(2, "short"),))
-    windows = Windows(150, 20, 5)
-    features = encode([example], KNOWN, windows)
-    (batch,) = word_batches(features, shapes(windows, null=False), 1, null=False)
-    assert batch.question.shape == (1, 16)
-    assert (batch.question != 0).tolist() == [[True] * 5 + [False] * 11]
-
-
 def test_languages_without_spaces_have_a_shape_for_long_questions() -> None:
     windows = Windows(400, 128, 50)
     usual = shapes(windows, null=True)

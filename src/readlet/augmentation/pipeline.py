@@ -11,7 +11,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache as cached
 from pathlib import Path
-from typing import TextIO
 
 from readlet.augmentation.config import AugmentationConfig
 from readlet.augmentation.report import (
@@ -103,13 +102,13 @@ def augment(
     """
     check_outputs(sources, outputs, cache)
     used = engines(config, choose)
-    found = survey(sources, config)
-    found.tally.engines.update(used)
+    tally, ids = survey(sources, config)
+    tally.engines.update(used)
+    samples = None if outputs.report is None else Samples(config.seed)
     with Cache(cache) as stored:
         pool = BatchTranslator(stored, choose)
-        fill(sources, config, pool, found.tally.questions)
-        samples = None if outputs.report is None else Samples(config.seed)
-        tally = write(sources, config, pool, found, outputs, samples)
+        fill(sources, config, pool, tally.questions)
+        write(sources, config, pool, tally, ids, outputs, samples)
     if outputs.report is not None and samples is not None:
         write_report(outputs.report, tally, samples, command)
     return tally
@@ -143,15 +142,7 @@ def check_outputs(sources: Sources, outputs: Outputs, cache: Path) -> None:
         pass
 
 
-@dataclass(frozen=True, slots=True)
-class Surveyed:
-    """What is known of the data after it was read once."""
-
-    tally: Tally
-    ids: StreamedIds
-
-
-def survey(sources: Sources, config: AugmentationConfig) -> Surveyed:
+def survey(sources: Sources, config: AugmentationConfig) -> tuple[Tally, StreamedIds]:
     """Read all data before anything is translated: its faults are found first."""
     tally, ids = Tally(config), StreamedIds()
     for example in sources.read():
@@ -164,7 +155,7 @@ def survey(sources: Sources, config: AugmentationConfig) -> Surveyed:
         fault = f"has no question to translate ({reasons or 'there are none'})"
         raise bad_input(str(sources), "", fault, "check the data, --from and --share")
     ids.count_repeated()
-    return Surveyed(tally, ids)
+    return tally, ids
 
 
 def fill(
@@ -184,54 +175,35 @@ def write(
     sources: Sources,
     config: AugmentationConfig,
     translations: BatchTranslator,
-    found: Surveyed,
+    tally: Tally,
+    ids: StreamedIds,
     outputs: Outputs,
     samples: Samples | None = None,
-) -> Tally:
+) -> None:
     """Write the old and the new questions, article by article."""
     with atomic_text(outputs.lost) if outputs.lost is not None else nullcontext() as listed:
-        writer = _Writer(sources, config, translations, found, samples, listed)
-        write_examples(outputs.out, writer.questions())
-    return found.tally
 
+        def questions() -> Iterator[Example]:
+            for block in blocks(track(sources.read(), tally.questions, "finding answers")):
+                if config.merge:
+                    tally.written += len(block)
+                    yield from block
+                for one in made(block, config, translations.get):
+                    tally.add(one)
+                    if samples is not None:
+                        samples.add(one)
+                    if one.new is not None:
+                        tally.written += 1
+                        preferred = f"{one.source.id}-{config.name(one.language)}"
+                        yield replace(one.new, id=ids.new_id(preferred, one.source.id))
+                    elif listed is not None:
+                        row = {"id": one.source.id, "language": one.language, "reason": one.reason}
+                        listed.write(json.dumps(row, ensure_ascii=False) + "\n")
+            if not tally.written:
+                fault = "no new question is left"
+                raise bad_input(str(sources), "", fault, "keep more with --keep all")
 
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    sources: Sources
-    config: AugmentationConfig
-    translations: BatchTranslator
-    found: Surveyed
-    samples: Samples | None
-    listed: TextIO | None  # takes a line for every question that is not kept
-
-    def questions(self) -> Iterator[Example]:
-        tally = self.found.tally
-        old = track(self.sources.read(), tally.questions, "finding answers")
-        for block in blocks(old):
-            for example in self._of_block(block):
-                tally.written += 1
-                yield example
-        if not tally.written:
-            fault = "no new question is left"
-            raise bad_input(str(self.sources), "", fault, "keep more with --keep all")
-
-    def _of_block(self, block: Sequence[Example]) -> Iterator[Example]:
-        """The old questions of an article, then the new ones of each language."""
-        if self.config.merge:
-            yield from block
-        for one in made(block, self.config, self.translations.get):
-            self._record(one)
-            if one.new is not None:
-                preferred = f"{one.source.id}-{self.config.name(one.language)}"
-                yield replace(one.new, id=self.found.ids.new_id(preferred, one.source.id))
-
-    def _record(self, one: Translated) -> None:
-        self.found.tally.add(one)
-        if self.samples is not None:
-            self.samples.add(one)
-        if self.listed is not None and one.new is None:
-            row = {"id": one.source.id, "language": one.language, "reason": one.reason}
-            self.listed.write(json.dumps(row, ensure_ascii=False) + "\n")
+        write_examples(outputs.out, questions())
 
 
 def made(

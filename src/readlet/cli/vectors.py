@@ -10,8 +10,6 @@ from readlet.cli.options import Device, Overwrite
 from readlet.console import console, print_json
 
 if TYPE_CHECKING:
-    from readlet.vectors.alignment import Alignment
-    from readlet.vectors.retrieval import Check
     from readlet.vectors.vector_files import Pairs, Table
 
 app = typer.Typer(
@@ -63,7 +61,18 @@ def align(
         device=chosen_device(device),
         overwrite=overwrite,
     )
-    _show_alignment(made, str(out))
+    _show_tables(made.source, made.target)
+    _show_pairs(made.pairs)
+    if made.undetermined:
+        console.print(
+            f"Only {len(made.pairs):,} pairs for {min(made.matrix.shape)} dimensions: "
+            f"{made.undetermined} dimensions of the map are arbitrary; give more pairs."
+        )
+    console.print(
+        f"Map by {made.method}, {made.matrix.shape[1]} to {made.matrix.shape[0]} dimensions; "
+        f"distance from orthogonal {made.distance_from_orthogonal:.2g}."
+    )
+    _show(f"Wrote {out}: {len(made.source):,} words.")
 
 
 @app.command()
@@ -95,8 +104,17 @@ def check(
     if as_json:
         values = {"asked": checked.asked, "precision": checked.precision}
         print_json(values | {"pairs": len(checked.pairs), "listed": checked.pairs.listed})
-    else:
-        _show_check(checked)
+        return
+    _show_tables(checked.source, checked.target)
+    _show_pairs(checked.pairs)
+    grid = Grid(box=None)
+    grid.add_column(f"{checked.asked:,} words with a translation")
+    cuts = sorted(checked.precision["csls"])
+    for cut in cuts:
+        grid.add_column(f"P@{cut}", justify="right")
+    for name, found in checked.precision.items():
+        grid.add_row(_NAMES[name], *(f"{found[cut]:.1%}" for cut in cuts))
+    console.print(grid)
 
 
 @app.command()
@@ -105,8 +123,7 @@ def merge(
         list[str],
         typer.Argument(
             metavar="CODE=FILE...",
-            help="Aligned vectors of each language, as in en=glove.txt; the published files "
-            "wiki.xx.align.vec need no code, and CODE=FOLDER finds them.",
+            help="Aligned vectors of each language, as in en=glove.txt es=wiki.es.align.vec.",
         ),
     ],
     out: Out,
@@ -156,34 +173,6 @@ def encode(
         overwrite=overwrite,
     )
     console.print(f"Wrote {out}: {count:,} words; {kept:.1%} of the variance is kept.")
-
-
-def _show_alignment(made: "Alignment", out: str) -> None:
-    _show_tables(made.source, made.target)
-    _show_pairs(made.pairs)
-    if made.undetermined:
-        console.print(
-            f"Only {len(made.pairs):,} pairs for {min(made.matrix.shape)} dimensions: "
-            f"{made.undetermined} dimensions of the map are arbitrary; give more pairs."
-        )
-    console.print(
-        f"Map by {made.method}, {made.matrix.shape[1]} to {made.matrix.shape[0]} dimensions; "
-        f"distance from orthogonal {made.distance_from_orthogonal:.2g}."
-    )
-    _show(f"Wrote {out}: {len(made.source):,} words.")
-
-
-def _show_check(checked: "Check") -> None:
-    _show_tables(checked.source, checked.target)
-    _show_pairs(checked.pairs)
-    grid = Grid(box=None)
-    grid.add_column(f"{checked.asked:,} words with a translation")
-    cuts = sorted(checked.precision["csls"])
-    for cut in cuts:
-        grid.add_column(f"P@{cut}", justify="right")
-    for name, values in checked.precision.items():
-        grid.add_row(_NAMES[name], *(f"{values[cut]:.1%}" for cut in cuts))
-    console.print(grid)
 
 
 def _show(text: str) -> None:

@@ -123,7 +123,9 @@ def check_items(source: str, items: Iterable[Example | Sentence], seen: Seen) ->
     context, spans = None, word_spans("")
     texts = TextFaults()
     for item in items:
-        _unique(report, ids, item.id)
+        if item.id in ids:
+            report.findings.append(Finding(Fault.SAME_ID, item.id, "used before in this file"))
+        ids.add(item.id)
         if isinstance(item, Sentence):
             _add_sentence(report, item, seen)
             report.findings += texts.of_row(item)
@@ -137,7 +139,9 @@ def check_items(source: str, items: Iterable[Example | Sentence], seen: Seen) ->
             report.findings += context_faults(item.id, item.context)
             _shared(report, item.id, f"context {item.context.strip()[:40]!r}", hash(context), seen)
             report.languages[item.language or guess_language(item.context)] += 1
-        _repeated(report, item.id, item.question, hash((item.question, context)), asked)
+        if (key := hash((item.question, context))) in asked:
+            report.findings.append(Finding(Fault.REPEATED, item.id, f"{item.question!r:.60}"))
+        asked.add(key)
         report.questions += 1
         report.answers += len(item.answers)
         report.unanswerable += item.is_labelled and not item.answers
@@ -161,18 +165,6 @@ def _add_sentence(report: FileReport, row: Sentence, seen: Seen) -> None:
     report.lengths["text"][len(word_spans(text))] += 1
     if row.text.strip():
         _shared(report, row.id, f"text {row.text.strip()[:40]!r}", text_key(row), seen)
-
-
-def _unique(report: FileReport, ids: set[str], identity: str) -> None:
-    if identity in ids:
-        report.findings.append(Finding(Fault.SAME_ID, identity, "used before in this file"))
-    ids.add(identity)
-
-
-def _repeated(report: FileReport, identity: str, text: str, key: int, asked: set[int]) -> None:
-    if key in asked:
-        report.findings.append(Finding(Fault.REPEATED, identity, f"{text!r:.60}"))
-    asked.add(key)
 
 
 def _shared(report: FileReport, identity: str, what: str, key: int, seen: Seen) -> None:

@@ -178,17 +178,6 @@ def language_of_name(path: Path) -> str | None:
     return found["language"]
 
 
-def published_file(folder: Path, language: str) -> Path:
-    """The file of a language in a folder of published ones, plain or gzipped."""
-    check_language(language, folder)
-    names = (f"wiki.{language}.align.vec", f"wiki.{language}.align.vec.gz")
-    found = [folder / name for name in names if (folder / name).is_file()]
-    if not found:
-        fault = f"there is no {names[0]}"
-        raise bad_input(folder, "", fault, "put it there, or name the file itself")
-    return found[0]
-
-
 def joined(language: str, word: str) -> str:
     """How a file writes a word of a language."""
     return f"{language}:{word}"

@@ -23,8 +23,6 @@ from readlet.text.languages import check_language
 from readlet.text.vectors import (
     Matrix,
     joined,
-    language_of_name,
-    published_file,
     vector_blocks,
     write_vectors,
 )
@@ -172,14 +170,9 @@ def _rows(tables: list[Table], order: list[tuple[int, int]]) -> Iterator[Matrix]
 
 
 def parse_part(given: str) -> tuple[str, Path]:
-    """`es=FILE`, `es=FOLDER` with the published file of that language, or that file itself."""
-    language, equals, name = given.partition("=")
-    path = Path(name if equals else given)
-    if not equals:
-        named = language_of_name(path)
-        if named is None:
-            fault = "its language is not known"
-            raise bad_input(given, "", fault, f"write it as in es={path.name}")
-        return named, path
+    """A language and its file: `es=FILE`."""
+    language, _, name = given.partition("=")
     check_language(language, given)
-    return language, published_file(path, language) if path.is_dir() else path
+    if not name:
+        raise bad_input(given, "", "names no file", f"write it as in {language}=vectors.txt")
+    return language, Path(name)
