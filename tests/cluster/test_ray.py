@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from readlet.cluster.actors import connected
+from readlet.cluster.columns import AnswerColumns
 from readlet.cluster.files import Job
 from readlet.cluster.map_files import Summary, map_files
 from readlet.errors import ReadletError
@@ -158,6 +159,19 @@ def test_runs_of_a_grid_come_back_whole(
         assert (tmp_path / "a" / alone.name / name).read_bytes() == (alone / name).read_bytes()
     again = readlet("experiment", "run", table, "--out", tmp_path / "a", "--ray", "auto")
     assert "2 of 2 done" in again.err
+
+
+def test_ray_data_maps_batches_of_columns(cluster: Any) -> None:
+    pytest.importorskip("pyarrow", reason="needs the extra `parquet`")
+    pytest.importorskip("pandas")
+    import ray.data
+
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    kiln = "The old kiln stands in Hollow Lane. Ada Brook built it in 1881."
+    rows = [{"question": q, "context": kiln} for q in ("Who built the kiln?", "When was it built?")]
+    found = ray.data.from_items(rows).map_batches(AnswerColumns("bundled"), batch_size=8)
+    answers = {row["question"]: row["answer"] for row in found.take_all()}
+    assert answers == {"Who built the kiln?": "Ada Brook", "When was it built?": "1881"}
 
 
 def test_a_killed_node_costs_the_file_in_work(

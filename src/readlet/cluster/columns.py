@@ -1,0 +1,119 @@
+"""Models as functions from columns to columns, for Ray Data, Spark, Daft and `datasets`.
+
+They are pickled as their settings; a process loads its model with the first batch, and once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from readlet.errors import ReadletError
+from readlet.inference.classifier import Classifier
+from readlet.inference.inputs import DEFAULTS, Answerer, AnswerOptions
+from readlet.inference.reader import load_reader
+from readlet.inference.trained_model import AUTO
+
+
+@dataclass(frozen=True)
+class AnswerColumns:
+    """The answers to the questions of a batch, as columns after those of the batch.
+
+    They are `answer`, `answer_start`, `answer_end`, `answer_score`, `no_answer` and `abstained`. A
+    batch is a dict of lists or arrays, or a DataFrame; the result is of the same kind.
+
+    >>> batch = {"question": ["When?"], "context": ["It was built in 1881."]}
+    >>> AnswerColumns("bundled")(batch)["answer"]
+    ['1881']
+    """
+
+    reader: str = "bundled"
+    question: str = "question"
+    """The name of the column."""
+    context: str = "context"
+    options: AnswerOptions = DEFAULTS
+    device: str = AUTO
+    prefix: str = ""
+    """Of the new names, where the data has some of them."""
+
+    def __call__(self, batch: Any) -> Any:
+        asked = zip(_texts(batch, self.question), _texts(batch, self.context), strict=True)
+        found = list(_reader(self.reader, self.device).answer_batch(asked, self.options))
+        made: dict[str, list[Any]] = {
+            "answer": [one.text for one in found],
+            "answer_start": [one.start for one in found],
+            "answer_end": [one.end for one in found],
+            "answer_score": [one.score for one in found],
+            "no_answer": [one.no_answer for one in found],
+            "abstained": [one.abstained for one in found],
+        }
+        return _with(batch, made, self.prefix)
+
+
+@dataclass(frozen=True)
+class ClassifyColumns:
+    """The labels of the texts of a batch: columns `label` and `probability`.
+
+    A classifier of values has them as `label`, and no `probability`. Batches are as for
+    `AnswerColumns`.
+    """
+
+    classifier: str
+    text: str = "text"
+    """The name of the column."""
+    second: str = ""
+    """The name of the column of second texts, for a classifier of pairs."""
+    device: str = AUTO
+    prefix: str = ""
+    """Of the new names, where the data has some of them."""
+
+    def __call__(self, batch: Any) -> Any:
+        firsts = _texts(batch, self.text)
+        given = zip(firsts, _texts(batch, self.second), strict=True) if self.second else firsts
+        found = list(_classifier(self.classifier, self.device).predict_batch(given))
+        made: dict[str, list[Any]] = {"label": [one.label for one in found]}
+        if all(one.value is None for one in found):
+            made["probability"] = [one.probability for one in found]
+        return _with(batch, made, self.prefix)
+
+
+@cache
+def _reader(name: str, device: str) -> Answerer:
+    return load_reader(name, device=device)
+
+
+@cache
+def _classifier(name: str, device: str) -> Classifier:
+    return Classifier.load(name, device=device)
+
+
+def _texts(batch: Any, name: str) -> list[str]:
+    try:
+        texts = [*batch[name]]
+    except KeyError:
+        remedy = "name the column when you make it: AnswerColumns(question='...')"
+        raise ReadletError(f"column {name!r}: not in the batch; {remedy}") from None
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            fault = f"column {name!r}: {text!r:.40} in row {number} of a batch is not text"
+            raise ReadletError(f"{fault}; fill it, or leave the row out")
+    return texts
+
+
+def _with(batch: Any, made: Mapping[str, Sequence[Any]], prefix: str) -> Any:
+    """The batch with more columns, as what it is itself."""
+    named = {f"{prefix}{name}": values for name, values in made.items()}
+    if taken := [name for name in named if name in batch]:
+        raise ReadletError(f"column {taken[0]!r}: is in the batch already; give a prefix")
+    if hasattr(batch, "assign"):  # a DataFrame
+        return batch.assign(**named)
+    if any(isinstance(batch[name], np.ndarray) for name in batch):
+        named = {name: _array(values) for name, values in named.items()}
+    return {**batch, **named}
+
+
+def _array(values: Sequence[Any]) -> Any:
+    is_text = any(isinstance(value, str) for value in values)
+    return np.array(values, dtype=object if is_text else None)
