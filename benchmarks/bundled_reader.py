@@ -36,10 +36,10 @@ from readlet.data.split import split
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
 from readlet.evaluation.squad import score_questions, summary
+from readlet.inference.decoding import Predictor
 from readlet.inference.evaluate_questions import evaluate_questions, predict
 from readlet.inference.fit_calibration import calibrate
 from readlet.inference.inputs import AnswerOptions
-from readlet.inference.predictor import Predictor
 from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim
 from readlet.models.recipe_files import load_recipe

@@ -75,8 +75,8 @@ def random_encoder_reader(tiny_encoder: Callable[..., Path]) -> Callable[..., An
     """Builds untrained readers on the tiny encoder."""
     from readlet.inference.calibration import Calibration
     from readlet.inference.reader import Reader
-    from readlet.models.encoder.family import EncoderFamily
     from readlet.models.encoder.recipe import EncoderRecipe
+    from readlet.models.encoder.scorer import EncoderFamily
 
     def build(mix: str = "dot", *, seed: int = 0) -> Reader:
         recipe = EncoderRecipe.model_validate(
@@ -287,8 +287,8 @@ def random_classifier(
     from readlet.data.datasets import read_labelled
     from readlet.inference.calibration import ClassCalibration
     from readlet.inference.classifier import Classifier
-    from readlet.models.classifier.family import ClassifierFamily
     from readlet.models.classifier.recipe import ClassifierRecipe
+    from readlet.models.classifier.scorer import ClassifierFamily
     from readlet.nn.pooling import POOLERS
 
     recipe = ClassifierRecipe.model_validate(

@@ -12,8 +12,8 @@ from readlet.data import read_examples, write_examples
 from readlet.inference.calibration import Calibration
 from readlet.inference.reader import Reader
 from readlet.inference.trained_model import needs_torch
-from readlet.models.encoder.family import EncoderFamily
 from readlet.models.encoder.recipe import EncoderRecipe
+from readlet.models.encoder.scorer import EncoderFamily
 from readlet.models.recipe_files import recipe_of
 from readlet.training.train import train_reader
 

@@ -12,7 +12,7 @@ from readlet.engine.loop import TrainingLoop
 from readlet.engine.processes import make_accelerator
 from readlet.engine.weight_selection import Evaluator, Scores
 from readlet.models.recipe_files import load_recipe
-from readlet.models.span_loss import Teacher
+from readlet.models.torch_scorer import Teacher
 from readlet.recipe.recipe import Training
 from readlet.text.arrays import Batches
 from readlet.text.rows import Rows

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import safetensors.torch as tensors_module
 from safetensors import SafetensorError
 
-import readlet.storage.tensors as tensors_module
 from readlet.data import source_path
 from readlet.engine import checkpoint as checkpoint_module
 from readlet.errors import ReadletError

@@ -102,7 +102,7 @@ def test_every_mix(random_encoder_reader: Make, tmp_path: Path, mix: str) -> Non
 
 
 def test_norm_softmax_in_an_encoder(random_encoder_reader: Make, tmp_path: Path) -> None:
-    from readlet.models.encoder.family import EncoderFamily
+    from readlet.models.encoder.scorer import EncoderFamily
 
     plain = random_encoder_reader()
     norm = {"attention": {"softmax": "norm"}, "loss": {"softmax": "norm"}}

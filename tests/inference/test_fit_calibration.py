@@ -13,6 +13,7 @@ from torch import nn
 from readlet.evaluation.calibration_error import expected_calibration_error
 from readlet.evaluation.squad import exact_match, f1
 from readlet.inference.calibration import Calibration
+from readlet.inference.decoding import Predictor
 from readlet.inference.fit_calibration import (
     MIN_QUESTIONS,
     calibrate,
@@ -20,9 +21,8 @@ from readlet.inference.fit_calibration import (
     in_documents,
 )
 from readlet.inference.inputs import AnswerOptions
-from readlet.inference.predictor import Predictor
 from readlet.inference.reader import Reader
-from readlet.models.span_loss import SpanLogits
+from readlet.models.torch_scorer import SpanLogits
 from readlet.text.rows import Rows
 from readlet.text.words import word_spans
 from readlet.types import Example, Span

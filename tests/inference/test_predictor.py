@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readlet.inference.calibration import Calibration
-from readlet.inference.decoding import log_sums
+from readlet.inference.decoding import Predictor, log_sums
 from readlet.inference.inputs import AnswerOptions
-from readlet.inference.predictor import Predictor
 from readlet.inference.reader import Reader
 from readlet.models.family import SpanScores
 from readlet.text.rows import Ints, Rows, Windows

@@ -9,7 +9,7 @@ from torch import nn
 
 from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
-from readlet.models.span_loss import SpanLogits
+from readlet.models.torch_scorer import SpanLogits
 from readlet.text.arrays import shapes
 from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, WordBatch, word_batches

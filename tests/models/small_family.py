@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from readlet.models.config import SpanConfig
 from readlet.models.family import SpanFamily
 from readlet.models.kinds import register_kind
-from readlet.models.span_loss import SpanLogits
-from readlet.models.torch_scorer import TorchScorer
+from readlet.models.torch_scorer import SpanLogits, TorchScorer
 from readlet.recipe.recipe import Model, Recipe, SpanData, SpanTraining
 from readlet.text.arrays import Batches, Shape, padded
 from readlet.text.rows import Ints, RowBuilder, Rows, Stored, Windows, ints

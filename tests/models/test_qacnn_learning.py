@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.models.qacnn.network import QACNN
-from readlet.models.span_loss import SpanLearner, span_loss
+from readlet.models.torch_scorer import SpanLearner, span_loss
 from readlet.text.tensors import FormTables, WordBatch
 from readlet.types import Example
 

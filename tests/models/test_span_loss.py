@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from readlet.models.span_loss import SpanLearner, SpanLogits, Targets, Teacher, span_loss
+from readlet.models.torch_scorer import SpanLearner, SpanLogits, Targets, Teacher, span_loss
 
 LENGTHS = (5, 3, 1, 0)  # allowed places of each row
 WIDTH = 6

@@ -7,7 +7,7 @@ from torch import nn
 
 from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
-from readlet.models.span_loss import SpanLearner
+from readlet.models.torch_scorer import SpanLearner
 from readlet.text.arrays import shapes
 from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, word_batches

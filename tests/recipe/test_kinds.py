@@ -10,12 +10,7 @@ from pydantic import Field
 
 from readlet.errors import ReadletError
 from readlet.models import kinds
-from readlet.models.kinds import (
-    DEFAULT_KIND,
-    family_of,
-    recipe_class,
-    register_kind,
-)
+from readlet.models.kinds import DEFAULT_KIND, family_of, recipe_class, register_kind
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import (
     check_fields,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe, recipe_of
-from readlet.models.span_loss import Targets, Teacher, span_loss
+from readlet.models.torch_scorer import Targets, Teacher, span_loss
 from readlet.nn.softmax import masked_softmax
 from readlet.text.rows import NO_LABEL, Windows
 from readlet.training import question_answering

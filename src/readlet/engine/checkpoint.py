@@ -15,7 +15,7 @@ from torch.amp.grad_scaler import GradScaler
 
 from readlet.errors import CannotResumeError, ReadletError, bad_input
 from readlet.storage.files import make_readable
-from readlet.storage.tensors import detached
+from readlet.storage.stored_files import detached
 
 _PREFIX = "checkpoint-"
 _NAME = re.compile(r"checkpoint-\d{8,}")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from readlet.engine.checkpoint import Progress
 from readlet.engine.processes import in_main
 from readlet.errors import FailedTrainingError
-from readlet.storage.tensors import detached, save_tensors
+from readlet.storage.stored_files import detached, save_tensors
 
 BEST = "best.safetensors"
 Scores = dict[str, float]

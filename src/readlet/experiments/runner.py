@@ -189,7 +189,7 @@ def finish(
     import torch
 
     from readlet.inference.evaluate_questions import write_predictions
-    from readlet.storage.tensors import save_tensors
+    from readlet.storage.stored_files import save_tensors
 
     scored = trained.task.score(trained.examples, trained.predictions)
     # Single precision: a grid has hundreds of runs, and significance tests need no more.

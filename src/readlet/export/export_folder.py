@@ -32,7 +32,7 @@ from readlet.models.onnx.scorer import (
     OnnxSpanScorer,
     Precision,
 )
-from readlet.models.pretrained.onnx_inputs import SentenceInputs
+from readlet.models.pretrained.inputs import SentenceInputs
 from readlet.storage.overwrite import check_folder
 from readlet.text.labels import class_numbers, label_values
 from readlet.text.rows import AnyRows

@@ -17,10 +17,10 @@ from readlet.models.classifier.scorer import ClassifierScorer
 from readlet.models.encoder.scorer import EncoderScorer
 from readlet.models.family import Scorer
 from readlet.models.onnx.model import Inputs
-from readlet.models.pretrained.onnx_inputs import SentenceInputs, SubwordInputs
+from readlet.models.pretrained.inputs import SentenceInputs, SubwordInputs
 from readlet.models.qacnn.onnx_inputs import WordInputs
 from readlet.models.qacnn.scorer import QacnnScorer
-from readlet.models.span_loss import SpanLogits
+from readlet.models.torch_scorer import SpanLogits
 from readlet.text.arrays import Arrays
 from readlet.text.tensors import FormTables, SentenceBatch, SubwordBatch, WordBatch
 

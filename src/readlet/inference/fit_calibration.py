@@ -27,8 +27,7 @@ from readlet.inference.calibration import (
     fit_no_answer,
     logit,
 )
-from readlet.inference.decoding import NOTHING, log_sums, spans_in_order
-from readlet.inference.predictor import Predictor, log_total
+from readlet.inference.decoding import NOTHING, Predictor, log_sums, log_total, spans_in_order
 from readlet.models.family import Floats
 from readlet.text.rows import Rows
 from readlet.types import Example, Prediction

@@ -9,9 +9,15 @@ from numpy.typing import NDArray
 
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.calibration import Doubles
-from readlet.inference.decoding import PlaceSpan, masked, spans_in_order
+from readlet.inference.decoding import (
+    PlaceSpan,
+    Predictor,
+    ScoredSpan,
+    WindowAnswers,
+    masked,
+    spans_in_order,
+)
 from readlet.inference.model_folder import BASELINE
-from readlet.inference.predictor import Predictor, ScoredSpan, WindowAnswers
 from readlet.inference.reader import Reader, load_reader
 from readlet.inference.trained_model import AUTO, chosen_device, needs_torch
 from readlet.models.family import Floats, LayeredScorer, LayerView, SpanScores

@@ -81,8 +81,8 @@ class Reader(TrainedModel, Answerer):
         given as keyword arguments. After the last one warnings report how many questions were too
         long to be read whole, or in a language that the reader was not trained on.
         """
+        from readlet.inference.decoding import Predictor
         from readlet.inference.inputs import ForeignLanguages
-        from readlet.inference.predictor import Predictor
         from readlet.text.rows import LONG_QUESTION
 
         options = options.changed(**given)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from readlet.engine.optimiser import ParameterGroup
     from readlet.engine.step import BatchSource
-    from readlet.models.span_loss import Teacher
+    from readlet.models.torch_scorer import Teacher
     from readlet.recipe.recipe import Recipe, Training
     from readlet.text.labels import Labels
     from readlet.text.subwords import SentenceRows

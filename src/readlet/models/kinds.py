@@ -42,7 +42,7 @@ def _qacnn_recipe() -> "type[Recipe]":
 
 
 def _encoder() -> "Family":
-    from readlet.models.encoder.family import EncoderFamily
+    from readlet.models.encoder.scorer import EncoderFamily
 
     return EncoderFamily()
 
@@ -54,7 +54,7 @@ def _encoder_recipe() -> "type[Recipe]":
 
 
 def _classifier() -> "Family":
-    from readlet.models.classifier.family import ClassifierFamily
+    from readlet.models.classifier.scorer import ClassifierFamily
 
     return ClassifierFamily()
 

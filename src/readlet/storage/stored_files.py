@@ -1,7 +1,8 @@
 """Files of a stored model, which may come from anyone: what is opened, and how damage is reported.
 
-Every reading of a model's folder goes through `stored_file`. Also JSON objects, written atomically,
-and TOML files of the package or the user: recipes and tables.
+Every reading of a model's folder goes through `stored_file`: of JSON objects, written atomically,
+and of named tensors in safetensors files. Also TOML files of the package or the user: recipes and
+tables.
 """
 
 import json
@@ -13,10 +14,16 @@ from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError
 
 from readlet.errors import ReadletError, bad_input, is_out_of_memory
-from readlet.storage.files import atomic_text, text_chunks
+from readlet.storage.files import atomic_text, make_readable, text_chunks
+
+if TYPE_CHECKING:  # torch is imported where there are tensors
+    import torch
+    from torch import Tensor
 
 AGAIN = "copy the folder again"
 # Bytes; real ones are a tenth of it or less. Safetensors and ONNX check what their headers say.
@@ -132,3 +139,55 @@ def nearest(wrong: str, known: Iterable[str], which: str) -> str:
     listed = list(known)
     near = get_close_matches(wrong, listed, n=1)
     return f"did you mean {near[0]!r}?" if near else f"{which}: {', '.join(listed)}"
+
+
+_AGAIN = "try again (training: --resume)"
+
+
+def save_tensors(path: Path, tensors: "dict[str, Tensor]", *, how_to_resume: str = _AGAIN) -> None:
+    """Write one file atomically."""
+    from safetensors.torch import save_file
+
+    draft = path.with_name(f".{path.name}")
+    try:
+        save_file(tensors, draft)
+        make_readable(draft)  # safetensors creates private files
+        draft.replace(path)
+    except (OSError, SafetensorError) as error:
+        remedy = f"free some space and {how_to_resume}"
+        raise ReadletError(f"{path}: not written ({error}); {remedy}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def load_tensors(path: Path) -> "dict[str, Tensor]":
+    from safetensors.torch import load_file
+
+    with damage_of(path):
+        try:
+            tensors: dict[str, Tensor] = load_file(stored_file(path))
+        except SafetensorError as error:
+            raise ValueError(str(error)) from None
+    return tensors
+
+
+def refuse_non_finite(tensors: "dict[str, Tensor]") -> None:
+    """Raise a ValueError with the name of the first tensor that has a NaN or infinite value."""
+    import torch
+
+    for name, tensor in tensors.items():
+        # The extremes are NaN if a value is: one pass without a copy, unlike isfinite.
+        if tensor.numel() and tensor.is_floating_point():
+            ends = torch.stack(torch.aminmax(tensor.flatten()))  # (2,)
+            if not ends.isfinite().all():
+                raise ValueError(f"{name}: a value is NaN or infinite")
+
+
+def detached(tensors: "dict[str, Tensor]") -> "dict[str, Tensor]":
+    """Copies on the CPU that later steps cannot change."""
+    return {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
+
+
+def in_precision(dtype: "torch.dtype", tensors: "dict[str, Tensor]") -> "dict[str, Tensor]":
+    """The same tensors, with the floating-point ones cast to `dtype`."""
+    return {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}

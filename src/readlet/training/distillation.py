@@ -20,7 +20,7 @@ from readlet.engine.processes import is_main_process
 from readlet.inference.decoding import NOTHING
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import recipe_of
-from readlet.models.span_loss import Teacher
+from readlet.models.torch_scorer import Teacher
 from readlet.text.rows import Ints, Rows, Stored, cache_key, cached
 from readlet.training.training_data import texts_in_fold
 from readlet.types import Example

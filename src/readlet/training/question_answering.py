@@ -14,12 +14,12 @@ from readlet.engine.weight_selection import Scores
 from readlet.evaluation.squad import SPANS, no_answer_area
 from readlet.evaluation.task import Task
 from readlet.inference.calibration import UNCALIBRATED, Calibration
+from readlet.inference.decoding import Predictor
 from readlet.inference.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
 from readlet.inference.inputs import AnswerOptions, languages_of
-from readlet.inference.predictor import Predictor
 from readlet.inference.reader import Reader
 from readlet.models.family import SpanFamily, TrainableSpanScorer
-from readlet.models.span_loss import Teacher
+from readlet.models.torch_scorer import Teacher
 from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.recipe.recipe import Recipe, SpanTraining
 from readlet.text.rows import LONG_QUESTION

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.models.pretrained.encoder import PretrainedEncoder
-from readlet.models.span_loss import SpanLogits
+from readlet.models.torch_scorer import SpanLogits
 from readlet.nn.layer_mix import LayerMix
 from readlet.nn.softmax import normalised
 from readlet.text.tensors import SubwordBatch

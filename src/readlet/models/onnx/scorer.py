@@ -143,7 +143,7 @@ class OnnxClassifierFamily(Family):
 
     def load(self, folder: Path, config: dict[str, Any]) -> OnnxScorer:
         # Tokenizers take time to import, and words need none.
-        from readlet.models.pretrained.onnx_inputs import load_sentences
+        from readlet.models.pretrained.inputs import load_sentences
 
         exported, inputs = _exported(folder, config), load_sentences(folder, config)
         return OnnxClassScorer(OnnxModel.load(folder / MODEL, exported.graph), inputs, exported)
@@ -176,6 +176,6 @@ def _load_inputs(folder: Path, config: dict[str, Any]) -> Inputs:
         from readlet.models.qacnn.onnx_inputs import load_words
 
         return load_words(folder, config)
-    from readlet.models.pretrained.onnx_inputs import load_subwords
+    from readlet.models.pretrained.inputs import load_subwords
 
     return load_subwords(folder, config)

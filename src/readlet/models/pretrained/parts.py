@@ -13,16 +13,16 @@ from readlet.models.config import Attention, StoredAs, norm_gamma
 from readlet.models.encoder.recipe import FineTuning
 from readlet.models.onnx.model import SCALE, WEIGHTS
 from readlet.models.pretrained.encoder import PretrainedEncoder, check_shapes, shapes_of
-from readlet.models.pretrained.norm_attention import use_norm_attention
-from readlet.models.pretrained.tokenizer_files import (
+from readlet.models.pretrained.inputs import (
     CONFIG,
     TokenizerOfNetwork,
     load_tokenizer,
     save_tokenizer,
 )
+from readlet.models.pretrained.norm_attention import use_norm_attention
 from readlet.models.torch_scorer import in_half_precision
-from readlet.storage.stored_files import damage_of
-from readlet.storage.tensors import (
+from readlet.storage.stored_files import (
+    damage_of,
     detached,
     in_precision,
     load_tensors,

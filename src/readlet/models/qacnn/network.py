@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from readlet.models.config import norm_gamma
 from readlet.models.qacnn.config import QacnnConfig, QacnnNetwork
-from readlet.models.span_loss import SpanLogits
+from readlet.models.torch_scorer import SpanLogits
 from readlet.nn.characters import AddedLanguage, CharacterConvolution, FilmLanguage, NoCharacters
 from readlet.nn.qanet import (
     ContextQueryAttention,

@@ -17,21 +17,23 @@ from readlet.models.onnx.model import WEIGHTS
 from readlet.models.qacnn.config import QacnnConfig, QacnnNetwork
 from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.recipe import QacnnRecipe
-from readlet.models.span_loss import SpanLogits
 from readlet.models.torch_scorer import (
+    SpanLogits,
     TorchScorer,
     compiles,
     in_half_precision,
     warn_of_short_windows,
 )
 from readlet.recipe.recipe import Recipe
-from readlet.storage.stored_files import damage_of, read_json, write_json
-from readlet.storage.tensors import (
+from readlet.storage.stored_files import (
+    damage_of,
     detached,
     in_precision,
     load_tensors,
+    read_json,
     refuse_non_finite,
     save_tensors,
+    write_json,
 )
 from readlet.text.arrays import Batches, Shape, shapes
 from readlet.text.rows import Rows, Stored
