@@ -7,7 +7,7 @@ SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
 # Without kept bytecode, each of the many processes of the tests would compile torch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-light bench clean
+.PHONY: demo test test-light test-lowest docs package bench clean
 
 demo: $(VENV)/installed
 	$(PY) -m readlet demo
@@ -34,6 +34,25 @@ LIGHT_TESTS := tests/test_light.py tests/inference/test_frozen_models.py::test_r
 test-light: $(LIGHT)/installed
 	$(LIGHT)/bin/python -m pytest -n 2 --dist worksteal $(LIGHT_TESTS)
 
+# The same tests with the lowest versions that pyproject.toml allows; needs uv.
+LOWEST := $(VENV)/lowest
+
+test-lowest:
+	uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
+	uv pip install --quiet --python $(LOWEST) --resolution lowest-direct \
+	  ".[serve,parquet]" --group test
+	$(LOWEST)/bin/python -m pytest -n 2 --dist worksteal $(LIGHT_TESTS)
+
+# The source archive, and the wheel that is built from it.
+package: $(VENV)/created
+	rm -rf dist
+	$(PY) -m pip install --quiet -c constraints.txt build
+	$(PY) -m build --no-isolation --outdir dist .
+
+# The site, in build/docs; a warning is an error.
+docs: $(VENV)/installed-dev
+	$(PY) -m sphinx -W --keep-going -q -j 2 docs build/docs
+
 bench: $(VENV)/installed-dev
 	$(PY) benchmarks/rates.py
 
@@ -53,7 +72,9 @@ $(VENV)/dependencies: pyproject.toml constraints.txt $(VENV)/created
 	touch $@
 
 $(VENV)/dependencies-dev: pyproject.toml constraints.txt $(VENV)/created
-	$(PY) -m pip install --quiet --no-compile --no-build-isolation -c constraints.txt ".[dev]"
+	$(PY) -m pip install --quiet -c constraints.txt pip  # dependency groups need 25.1
+	$(PY) -m pip install --quiet --no-compile --no-build-isolation -c constraints.txt \
+	  ".[all]" --group dev
 	touch $@ $(VENV)/dependencies
 
 $(VENV)/installed: $(VENV)/dependencies $(SOURCES)
@@ -68,6 +89,7 @@ $(LIGHT)/installed: pyproject.toml constraints.txt $(VENV)/created $(SOURCES)
 	rm -rf $(LIGHT)
 	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(LIGHT)/wheel .
 	$(PYTHON) -m venv $(LIGHT)
+	$(LIGHT)/bin/python -m pip install --quiet -c constraints.txt pip
 	$(LIGHT)/bin/python -m pip install --quiet --no-compile -c constraints.txt \
-	  "$$(echo $(LIGHT)/wheel/*.whl)[serve]" pytest pytest-xdist hypothesis httpx2
+	  "$$(echo $(LIGHT)/wheel/*.whl)[serve]" --group test
 	touch $@

@@ -3,7 +3,7 @@
     python examples/vision.py            # 10 to 20 minutes on one core
     python examples/vision.py --quick    # one seed, few epochs
 
-Needs scikit-learn (`pip install readlet[examples]`).
+Needs torch and scikit-learn (`pip install 'readlet[train]' scikit-learn`).
 All variants have the same network and initial weights; only the softmax differs: in attention
 (`norm attention`), in the loss (`norm loss`), or in both.
 """

@@ -1,10 +1,27 @@
-"""Readlet: train, compare, calibrate and slim small reading-comprehension models."""
+"""Readlet: small reading-comprehension models that answer from a text, or abstain.
 
-from readlet.errors import ReadletError
-from readlet.inference.classifier import Classifier
-from readlet.inference.inputs import AnswerOptions
-from readlet.inference.reader import Reader
-from readlet.types import Candidate, Classification, Example, Prediction, Sentence, Span
+What is public is listed here, and loaded when it is first used: to import the package costs
+nothing, and reading needs no torch. All other modules are private, except for `readlet.compat`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from readlet.augmentation.pipeline import augment
+    from readlet.data.columns import DataFormat
+    from readlet.data.datasets import read_examples, read_sentences
+    from readlet.data.writing import write_examples
+    from readlet.errors import ReadletError
+    from readlet.inference.classifier import Classifier
+    from readlet.inference.documents import Documents, Found
+    from readlet.inference.evaluate_questions import evaluate_questions
+    from readlet.inference.inputs import AnswerOptions
+    from readlet.inference.predict_file import predict_file
+    from readlet.inference.reader import Reader
+    from readlet.models.recipe_files import load_recipe
+    from readlet.training.train import train_reader
+    from readlet.types import Candidate, Classification, Example, Prediction, Sentence, Span
 
 __version__ = "0.1.0"
 __all__ = [
@@ -12,11 +29,55 @@ __all__ = [
     "Candidate",
     "Classification",
     "Classifier",
+    "DataFormat",
+    "Documents",
     "Example",
+    "Found",
     "Prediction",
     "Reader",
     "ReadletError",
     "Sentence",
     "Span",
     "__version__",
+    "augment",
+    "evaluate_questions",
+    "load_recipe",
+    "predict_file",
+    "read_examples",
+    "read_sentences",
+    "train_reader",
+    "write_examples",
 ]
+_MODULES = {
+    "AnswerOptions": "inference.inputs",
+    "Candidate": "types",
+    "Classification": "types",
+    "Classifier": "inference.classifier",
+    "DataFormat": "data.columns",
+    "Documents": "inference.documents",
+    "Example": "types",
+    "Found": "inference.documents",
+    "Prediction": "types",
+    "Reader": "inference.reader",
+    "ReadletError": "errors",
+    "Sentence": "types",
+    "Span": "types",
+    "augment": "augmentation.pipeline",
+    "evaluate_questions": "inference.evaluate_questions",
+    "load_recipe": "models.recipe_files",
+    "predict_file": "inference.predict_file",
+    "read_examples": "data.datasets",
+    "read_sentences": "data.datasets",
+    "train_reader": "training.train",
+    "write_examples": "data.writing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'readlet' has no attribute {name!r}")
+    return getattr(import_module(f"readlet.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -184,7 +184,7 @@ def test_glue(write: Write) -> None:
     low, high = found.pop("confidence_95")["accuracy"]
     assert 0 <= low < 50 < high <= 100
     assert found.pop("confusion") == {"0": {"0": 0, "1": 1}, "1": {"0": 0, "1": 1}}
-    assert found == {"accuracy": 50.0, "total": 2, "missing": [], "predicted_classes": 1}
+    assert found == {"accuracy": 50.0, "total": 2, "missing": []}
     some = evaluate("--predictions", write("p.json", {"1": 1}), data)
     assert some.exit_code == 1
     assert "Accuracy  50.00  0.00 to 100.00" in some.stdout
