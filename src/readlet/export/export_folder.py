@@ -1,6 +1,5 @@
 """A trained model's folder to that of an ONNX model with its scores: one that needs no torch."""
 
-import logging
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from readlet.data import read_examples, read_questions
 from readlet.data.datasets import input_path, read_labelled
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.task import Task
+from readlet.export.int8 import round_to_int8
 from readlet.export.tracing import Network, network_of, require_onnx, trace
 from readlet.inference.classifier import Classifier
 from readlet.inference.evaluate_questions import predict
@@ -79,7 +79,7 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
             if int8:
                 rounded = Path(folder) / "int8.onnx"
                 round_to_int8(Path(folder) / MODEL, rounded)
-                made = _with_onnx(model, network, rounded, "int8")
+                made = with_onnx(model, network, rounded, "int8")
             before, after = ({}, {}) if not dev else (_scored(model, items), _scored(made, items))
             if dev:
                 # Other metrics of dev belong to the items of before.
@@ -105,7 +105,7 @@ def _traced(
 ) -> tuple[TrainedModel, float]:
     """The model in ONNX, and how far the scores of both are apart."""
     rows = trace_network(model, network, name, folder / MODEL)
-    made = _with_onnx(model, network, folder / MODEL, "float32")
+    made = with_onnx(model, network, folder / MODEL, "float32")
     return made, require_equal(name, model.scorer, made.scorer, rows)
 
 
@@ -127,7 +127,7 @@ def trace_network(model: TrainedModel, network: Network, name: str, path: Path) 
     return rows
 
 
-def _with_onnx(
+def with_onnx(
     model: TrainedModel, network: Network, path: Path, precision: Precision
 ) -> TrainedModel:
     onnx, scorer = OnnxModel.load(path), model.scorer
@@ -215,36 +215,3 @@ def _difference(expected: Sequence[Any], found: Sequence[Any]) -> float:
         return float("inf")
     pairs = zip(expected, found, strict=True)
     return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
-
-
-def round_to_int8(source: Path, target: Path) -> None:
-    """Write the model with the weights of its matrix products in eight bits.
-
-    What is multiplied with them is rounded while it runs, so no data is needed for it. Word
-    vectors and convolutions stay as they are.
-    """
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    logging.disable(logging.WARNING)  # advice on how to prepare models of other makers
-    try:
-        quantize_dynamic(
-            source,
-            target,
-            op_types_to_quantize=["MatMul"],
-            nodes_to_exclude=_with_vectors(source),
-            per_channel=True,
-            # With 8 bits, sums of two products overflow on processors without VNNI.
-            reduce_range=True,
-            weight_type=QuantType.QInt8,
-        )
-    finally:
-        logging.disable(logging.NOTSET)
-
-
-def _with_vectors(source: Path) -> list[str]:
-    """Names of products with a vector: onnxruntime has none of them in int8."""
-    import onnx
-
-    graph = onnx.load(source).graph
-    vectors = {weight.name for weight in graph.initializer if len(weight.dims) < 2}
-    return [node.name for node in graph.node if vectors.intersection(node.input)]
