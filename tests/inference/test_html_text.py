@@ -1,7 +1,7 @@
 """The text of pages as browsers show it, whatever tags they leave out, in time linear in it."""
 
 import time
-from html import escape
+from html import escape, unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -97,6 +97,11 @@ def test_lines_that_the_page_keeps() -> None:
 )
 def test_markup_is_read_by_the_standard(page: str, shown: str) -> None:
     assert html_text(page) == shown
+
+
+@given(st.text("&#;xaltgmpAZ19é notin", max_size=20))
+def test_references_are_those_of_the_standard(text: str) -> None:
+    assert html_text(text).split() == unescape(text).split()
 
 
 _WORDS = st.text("ab &<>'\"\n\xa0é", max_size=8).map(escape)

@@ -8,6 +8,7 @@ script) ends with the page, as in browsers.
 
 import codecs
 import re
+from functools import lru_cache
 from html import unescape
 
 from readlet.processes import write_text
@@ -90,10 +91,18 @@ def html_text(page: str) -> str:
 
 def _shown(text: str, kept: str) -> str:
     if "&" in text:
-        text = unescape(_LONG_NUMBER.sub("\ufffd", text))
+        text = _REFERENCE.sub(_referred, _LONG_NUMBER.sub("\ufffd", text))
     return text if kept else text.replace("\n", " ")
 
 
+def _referred(reference: re.Match[str]) -> str:
+    return _character(reference[0])
+
+
+# Ampersands are many in some files, and what follows them is nearly always the same. No name has
+# fewer than two letters.
+_character = lru_cache(1 << 12)(unescape)
+_REFERENCE = re.compile("&(?:#[0-9]++;?|#[xX][0-9a-fA-F]++;?|[a-zA-Z][a-zA-Z0-9]{1,31};?)")
 # No character has one, and Python does not read numbers of thousands of digits.
 _LONG_NUMBER = re.compile("&#[0-9]{9,}+;?+")
 
