@@ -1,4 +1,4 @@
-"""Law 11: rooms import only to the left, and the picture of them is drawn from the real imports."""
+"""Rooms import only to the left, and the picture of them is drawn from the real imports."""
 
 import ast
 import importlib.util
@@ -96,3 +96,19 @@ def test_the_design_page_lists_the_same_order(drawing: ModuleType) -> None:
 def test_the_picture_is_up_to_date(drawing: ModuleType) -> None:
     """If not: python docs/draw_rooms.py"""
     assert (ROOT / "docs" / "rooms.svg").read_text("utf-8") == drawing.svg(drawing.edges())
+
+
+def test_the_design_pages_name_files_that_exist(drawing: ModuleType) -> None:
+    pages = [ROOT / "docs" / "design.md", *(ROOT / "docs" / "design").glob("*.md")]
+    named = {
+        (page.name, name)
+        for page in pages
+        for name in re.findall(r"`([a-z_/]+\.py)`", page.read_text("utf-8"))
+    }
+    assert len(named) > 30
+    missing = {
+        (page, name)
+        for page, name in named
+        if not any((root / name).exists() for root in (drawing.PACKAGE, ROOT))
+    }
+    assert missing == set()
