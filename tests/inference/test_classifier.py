@@ -1,6 +1,5 @@
 """Classifiers: predictions, calibration, cards and damage."""
 
-import json
 import math
 import shutil
 from collections.abc import Callable
@@ -16,10 +15,8 @@ from readlet.inference.calibration import (
     ClassCalibration,
     fit_class_calibration,
 )
-from readlet.inference.classifier import classifications
 from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim
-from readlet.text.labels import Labels
 
 Make = Callable[..., Any]
 
@@ -102,22 +99,6 @@ def test_the_temperature_maximises_the_likelihood_of_the_labels() -> None:
     assert fitted.error_after < fitted.error_before
     few = fit_class_calibration(scores[: MIN_TEXTS - 1], labels[: MIN_TEXTS - 1], fitted)
     assert (few.texts, few.temperature) == (0, fitted.temperature)
-
-
-def test_equal_scores_go_to_the_first_class() -> None:
-    labels = Labels("classes", ("x", "y"))
-    (found,) = classifications(np.zeros((1, 2), np.float32), labels, ClassCalibration())
-    assert (found.label, found.probability) == ("x", 0.5)
-
-
-def test_the_card_names_classes_scores_and_calibration(trained_classifier: Make) -> None:
-    folder, made = trained_classifier()
-    card = (folder / "README.md").read_text()
-    assert card.startswith("# sst2: a small classifier")
-    for expected in ("`new`, `old`", "| accuracy |", f"{made.scorer.parameters:,} trainable"):
-        assert expected in card
-    config = json.loads((folder / "config.json").read_text())
-    assert config["architecture"] == "classifier"
 
 
 def test_a_slim_classifier_has_rounded_weights(trained_classifier: Make, tmp_path: Path) -> None:

@@ -1,13 +1,27 @@
-"""Decoding is exact: law 4, against a search over every allowed span."""
+"""Decoding: exact, without duplicates; the windows of a passage are joined."""
 
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+import torch
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readlet.inference.decoding import spans_in_order
+from readlet.inference.calibration import Calibration
+from readlet.inference.decoding import Predictor, log_sums, spans_in_order
+from readlet.inference.inputs import AnswerOptions
+from readlet.inference.reader import Reader
+from readlet.models.family import SpanScores
+from readlet.text.rows import Ints, Rows, Windows
+from readlet.text.tensors import FormTables, WordBatch
+from readlet.text.word_features import NULL_FORM, PADDING_FORM, Features, Vocabulary, WordEncoder
+from readlet.text.words import word_spans
+from readlet.types import Example
 
 Span = tuple[float, int, int]
 
@@ -102,3 +116,311 @@ def test_scores_that_are_not_finite_end_the_search(bad: float, side: str) -> Non
     others = [span for span in all_spans(start, end, [True] * 3, 3) if span[place] != 1]
     assert clean == sorted(others, key=lambda span: (-span[0], span[1], span[2]))
     assert all(span[place] == 1 and bad == np.inf for span in spans if span not in clean)
+
+
+Build = Callable[..., Reader]
+
+WORDS = [f"w{number}" for number in range(60)]
+LONG = " ".join(WORDS)  # four windows of 24 words
+KNOWN = Vocabulary(tuple(WORDS), (), "w0123456789", 4)
+MAX_ANSWER = 5
+ENCODER = WordEncoder(KNOWN, np.zeros((KNOWN.trainable_rows, 2), np.float32), Windows(24, 8, 12))
+
+
+@dataclass
+class Pointer:
+    """A scorer without a model, and without torch: the score of a place is that of its word."""
+
+    start: dict[str, float]
+    end: dict[str, float]
+    null: float | None = None
+    encoder: WordEncoder = ENCODER
+    max_answer: int = MAX_ANSWER
+
+    @property
+    def can_abstain(self) -> bool:
+        return self.null is not None
+
+    def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
+        assert isinstance(rows, Features)
+        for begin in range(0, len(rows), batch_size):
+            numbers = np.arange(begin, min(begin + batch_size, len(rows)), dtype=np.int32)[::-1]
+            longest = int(rows.row_window[numbers, 1].max()) + 3  # some padding
+            start, end = np.full((2, len(numbers), longest), 99.0, np.float32)
+            allowed = np.zeros((len(numbers), longest), np.bool_)
+            for i, row in enumerate(numbers):
+                first, count = rows.row_window[row]
+                words = rows.form_words[rows.forms[first : first + count]]
+                start[i, :count] = [self.start.get(_word(number), 0.0) for number in words]
+                end[i, :count] = [self.end.get(_word(number), 0.0) for number in words]
+                allowed[i, :count] = True
+            null = None
+            if self.null is not None:
+                null = np.full((len(numbers), 2), self.null / 2, np.float32)
+            yield numbers, SpanScores(start, end, allowed, null)
+
+
+def _word(number: int) -> str:
+    return WORDS[number - 3] if number >= 3 else ""
+
+
+def predictor_of(scorer: Any, **options: Any) -> Predictor:
+    return Predictor(scorer, **{"calibration": Calibration(), "batch_size": 3} | options)
+
+
+def encoded(*examples: Example) -> Features:
+    return ENCODER.encode(examples)
+
+
+def ask(predictor: Predictor, context: str, question: str = "w1 ?") -> Any:
+    example = Example("1", question, context)
+    return predictor.predict([example], encoded(example))[0]
+
+
+@pytest.mark.parametrize("place", [0, 15, 16, 23, 24, 30, 47, 48, 55, 56, 59])
+@pytest.mark.parametrize("null", [None, 0.0])
+def test_an_answer_in_any_window_is_found(place: int, null: float | None) -> None:
+    word = WORDS[place]
+    prediction = ask(predictor_of(Pointer({word: 9.0}, {word: 9.0}, null)), LONG)
+    start = LONG.index(word + " ") if place < 59 else LONG.rindex(word)
+    assert (prediction.text, prediction.start, prediction.end) == (word, start, start + len(word))
+
+
+def test_an_answer_of_several_words_in_the_overlap() -> None:
+    prediction = ask(predictor_of(Pointer({"w20": 9.0}, {"w23": 9.0})), LONG)
+    assert prediction.text == "w20 w21 w22 w23"
+    # Six words are one too many: another answer is given.
+    assert len(ask(predictor_of(Pointer({"w20": 9.0}, {"w25": 9.0})), LONG).text.split()) <= 5
+
+
+def windows_alone(reader: Reader, features: Features, row: int) -> tuple[list[float], list[float]]:
+    """Scores of a row by itself, "no answer" first: a batch of one without padding, by hand."""
+    first, length = features.row_window[row].tolist()
+    context = features.forms[first : first + length]
+    first, length = features.row_question[row].tolist()
+    question = features.forms[first : first + length]
+    null = [NULL_FORM] if reader.scorer.can_abstain else []
+    texts = [*null, *context.tolist(), *question.tolist()]
+    # Every word is a form of its own, repeated or not: sharing of forms is not tested here.
+    places = torch.arange(1, len(texts) + 1)
+    batch = WordBatch(
+        rows=torch.tensor([row]),
+        forms=torch.tensor([PADDING_FORM, *texts]),
+        context=places[None, : len(texts) - len(question)],
+        question=places[None, len(texts) - len(question) :],
+        labels=torch.zeros(1, 2, dtype=torch.long),
+        weight=torch.ones(1),
+    )
+    with torch.inference_mode():
+        scores = reader.scorer.module(batch, FormTables(features))
+    no_start, no_end = [[], []] if scores.null is None else scores.null.T.tolist()
+    return [*no_start, *scores.start[0].tolist()], [*no_end, *scores.end[0].tolist()]
+
+
+@pytest.mark.parametrize("null", [False, True])
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_long_passage_equals_a_search_over_all_its_windows(
+    random_reader: Build, null: bool, temperature: float, seed: int
+) -> None:
+    reader = random_reader(LONG, null=null, seed=seed, max_answer=MAX_ANSWER)
+    example = Example("1", "w3 w9 w40 ?", LONG)
+    features = reader.scorer.encoder.encode([example])
+    assert len(features) == 4
+    spans: dict[tuple[int, int], float] = {}
+    words: list[tuple[list[float], list[float]]] = []
+    nulls: list[tuple[float, float]] = []
+    for row in range(len(features)):
+        start, end = windows_alone(reader, features, row)
+        words.append((start[int(null) :], end[int(null) :]))
+        if null:
+            nulls.append((start[0], end[0]))
+        shift = int(features.row_window[row, 0]) - null
+        for i in range(int(null), len(start)):
+            for j in range(i, min(i + MAX_ANSWER, len(end))):
+                place = (i + shift, j + shift)
+                spans[place] = max(spans.get(place, -math.inf), start[i] + end[j])
+    ranked = sorted(spans, key=lambda place: -spans[place])[:5]
+
+    def weight(*scores: float) -> float:
+        return math.exp(sum(scores) / temperature)
+
+    total = sum(weight(s, e) for starts, ends in words for s in starts for e in ends)
+    calibration = Calibration(
+        temperature=temperature,
+        no_answer_slope=0.7,
+        no_answer_bias=-0.4,
+        no_answer_threshold=1.0,
+    )
+    predictor = Predictor(reader.scorer, calibration)
+    (prediction,) = predictor.predict([example], features)
+    places = word_spans(LONG)
+    assert [(c.start, c.end) for c in prediction.n_best] == [
+        (places[first][0], places[last][1]) for first, last in ranked
+    ]
+    no_answer = 0.0
+    if null:  # of one window only: most windows have no answer
+        odds = math.exp(0.7 * (min(map(sum, nulls)) - spans[ranked[0]]) - 0.4)
+        no_answer = odds / (1 + odds)
+    assert prediction.no_answer == pytest.approx(no_answer, rel=1e-3)
+    assert [c.score for c in prediction.n_best] == pytest.approx(
+        [(1 - no_answer) * weight(spans[place]) / total for place in ranked], rel=1e-3
+    )
+    assert prediction.score == prediction.n_best[0].score
+    assert (prediction.text, prediction.start, prediction.end) == (
+        prediction.n_best[0].text,
+        prediction.n_best[0].start,
+        prediction.n_best[0].end,
+    )
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(WORDS[:4]), min_size=1, max_size=60), st.integers(1, 8))
+def test_n_best_has_no_duplicates_and_is_sorted(listed: list[str], n: int) -> None:
+    scores = {word: float(number) for number, word in enumerate(WORDS[:4])}
+    context = " ".join(listed)
+    prediction = ask(
+        predictor_of(Pointer(scores, scores), options=AnswerOptions(n_best=n)), context
+    )
+    texts = [candidate.text for candidate in prediction.n_best]
+    assert len(set(texts)) == len(texts) <= n
+    assert texts
+    given_scores = [candidate.score for candidate in prediction.n_best]
+    assert given_scores == sorted(given_scores, reverse=True)
+    assert sum(given_scores) <= 1 + 1e-6
+    for candidate in prediction.n_best:
+        assert context[candidate.start : candidate.end] == candidate.text
+    assert prediction.text == texts[0]
+    # The best answer: the highest first word and the highest last word within five words.
+    best = max(
+        scores[listed[i]] + scores[listed[j]]
+        for i in range(len(listed))
+        for j in range(i, min(i + 5, len(listed)))
+    )
+    words = prediction.text.split()
+    assert scores[words[0]] + scores[words[-1]] == best
+
+
+def test_no_answer_only_if_every_window_has_none() -> None:
+    refusing = Pointer({"w59": 4.0}, {"w59": 4.0}, null=6.0)
+    # The last window prefers its answer by 8 to 6, the others prefer nothing by 6 to 0.
+    prediction = ask(predictor_of(refusing), LONG)
+    assert prediction.text == "w59"
+    assert prediction.no_answer == pytest.approx(1 / (1 + math.exp(2)), rel=1e-5)
+    prediction = ask(predictor_of(refusing), " ".join(WORDS[:24]))
+    assert prediction.abstained
+    assert (prediction.text, prediction.start, prediction.end) == ("", 0, 0)
+    assert prediction.no_answer == pytest.approx(1 / (1 + math.exp(-6)), rel=1e-5)
+    assert prediction.confidence == prediction.no_answer
+    # The score is that of the answer it would have given.
+    assert prediction.score == prediction.n_best[0].score < 1 - prediction.no_answer
+    # A reader without a place for "no answer" always answers.
+    assert not ask(predictor_of(replace(refusing, null=None)), " ".join(WORDS[:24])).abstained
+
+
+@pytest.mark.parametrize(("threshold", "answers"), [(0.7, False), (0.74, True), (1.0, True)])
+def test_the_threshold_decides(threshold: float, answers: bool) -> None:
+    model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=2.0)  # sigmoid(2 - 1) = 0.731
+    calibration = Calibration(no_answer_threshold=threshold)
+    prediction = ask(predictor_of(model, calibration=calibration), "w4 w5 w6")
+    assert prediction.abstained != answers
+    assert prediction.no_answer == pytest.approx(0.7311, abs=1e-4)
+    given = replace(
+        predictor_of(model), options=AnswerOptions(threshold=threshold)
+    )  # instead of the reader's own
+    assert ask(given, "w4 w5 w6") == prediction
+
+
+def test_always_answering_takes_an_answer_for_granted() -> None:
+    model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=9.0)
+    doubtful = ask(replace(predictor_of(model), options=AnswerOptions(threshold=1.0)), "w4 w5 w6")
+    assert not doubtful.abstained
+    assert doubtful.no_answer > 0.99
+    certain = ask(
+        replace(predictor_of(model), options=AnswerOptions(always_answer=True)), "w4 w5 w6"
+    )
+    assert certain.no_answer == 0.0
+    assert certain.text == doubtful.text == "w5"
+    scores = [candidate.score for candidate in certain.n_best]
+    assert scores == pytest.approx(
+        [c.score / (1 - doubtful.no_answer) for c in doubtful.n_best], rel=1e-6
+    )
+
+
+def test_a_temperature_changes_confidence_and_not_the_answer() -> None:
+    model = Pointer({"w5": 3.0, "w6": 2.0}, {"w7": 3.0, "w6": 1.0})
+    prediction = [
+        ask(predictor_of(model, calibration=Calibration(temperature=t)), LONG)
+        for t in (0.5, 1.0, 4.0)
+    ]
+    assert len({tuple((c.start, c.end) for c in p.n_best) for p in prediction}) == 1
+    assert prediction[0].score > prediction[1].score > prediction[2].score
+
+
+def test_predictions_come_in_the_order_of_the_examples() -> None:
+    """Batches are sorted by length; answers are not."""
+    lengths = [3, 59, 1, 30, 24, 25, 2, 60, 10]
+    examples = [
+        Example(str(i), "w1 ?", " ".join(WORDS[:length])) for i, length in enumerate(lengths)
+    ]
+    scores = {word: float(number) for number, word in enumerate(WORDS)}
+    model = Pointer(scores, scores)
+    for size in (1, 2, 64):
+        predictor = replace(predictor_of(model), batch_size=size)
+        prediction = predictor.predict(examples, encoded(*examples))
+        assert [p.text for p in prediction] == [WORDS[length - 1] for length in lengths]
+    assert predictor_of(model).predict([], encoded()) == []
+
+
+@pytest.mark.parametrize("null", [None, 0.0])
+@pytest.mark.parametrize(
+    ("question", "context"), [("w1 ?", ""), ("w1 ?", " \n"), ("", "w1 w2"), ("  ", "w1"), ("", "")]
+)
+def test_an_empty_question_or_passage_is_refused(
+    question: str, context: str, null: float | None
+) -> None:
+    prediction = ask(predictor_of(Pointer({"w1": 5.0}, {"w1": 5.0}, null)), context, question)
+    assert (prediction.text, prediction.start, prediction.end, prediction.no_answer) == (
+        "",
+        0,
+        0,
+        1.0,
+    )
+
+
+def test_prediction_leaves_no_gradients_and_no_dropout(random_reader: Build) -> None:
+    reader = random_reader(LONG)
+    reader.scorer.module.train()
+    predictor = Predictor(reader.scorer, Calibration())
+    example = Example("1", "w3 ?", LONG)
+    rows = reader.scorer.encoder.encode([example])
+    assert predictor.predict([example], rows) == predictor.predict([example], rows)
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("n", [1, 5, 12])
+def test_n_best_is_full_even_if_a_text_repeats(n: int) -> None:
+    """One word occurs twenty times in a window, and scores best."""
+    context = " ".join(["w1"] * 20 + WORDS[2:5])
+    scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=1)
+    prediction = ask(predictor_of(scorer, options=AnswerOptions(n_best=n)), context)
+    assert [c.text for c in prediction.n_best] == ["w1", "w2", "w3", "w4"][:n]
+    scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=3)  # and runs of it
+    prediction = ask(predictor_of(scorer, options=AnswerOptions(n_best=n)), context)
+    assert len({c.text for c in prediction.n_best}) == len(prediction.n_best) == min(n, 12)
+
+
+def test_equal_answers_of_several_windows_go_to_the_earliest() -> None:
+    """Law 4, beyond one window."""
+    same = dict.fromkeys(WORDS, 1.0)
+    prediction = ask(predictor_of(Pointer(same, same), options=AnswerOptions(n_best=3)), LONG)
+    assert [c.text for c in prediction.n_best] == ["w0", "w0 w1", "w0 w1 w2"]
+
+
+def test_log_sums_over_allowed_places_only() -> None:
+    scores = np.array([[1.0, 2.0, 99.0], [500.0, -500.0, 0.0], [1.0, 1.0, 1.0]], np.float32)
+    allowed = np.array([[True, True, False], [True, True, True], [False] * 3])
+    found = log_sums(scores, allowed)
+    assert found[:2] == pytest.approx([math.log(math.e + math.e**2), 500.0])
+    assert found[2] == -math.inf

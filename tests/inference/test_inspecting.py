@@ -153,14 +153,6 @@ def test_the_window_of_the_best_answer_is_shown(encoder_reader: Build) -> None:
     assert sum(found.answer_scores) == pytest.approx(best[row], abs=1e-4)
 
 
-def test_labels_are_texts_of_the_passage(encoder_reader: Build) -> None:
-    found = inspect_answer(encoder_reader("dot"), QUESTION, "THE LAMP. Élan?")
-    shown = [label.removeprefix("##") for label in found.labels]
-    assert "".join(shown) == "THELAMP.Élan?"
-    assert any(label.startswith("##") for label in found.labels)
-    assert found.null_label == "[CLS]"
-
-
 def test_probabilities_and_no_answer_sum_to_one(random_reader: Build) -> None:
     reader = random_reader(LAMP, null=True)
     found = inspect_answer(reader, QUESTION, LAMP)
@@ -171,13 +163,6 @@ def test_probabilities_and_no_answer_sum_to_one(random_reader: Build) -> None:
     first = found.likeliest(0, 3)
     assert len(first) == 3
     assert found.probabilities[first[0], 0] == found.probabilities[:, 0].max()
-
-
-def test_a_reader_that_always_answers_has_no_null(random_reader: Build) -> None:
-    found = inspect_answer(random_reader(LAMP), QUESTION, LAMP)
-    assert found.null is None
-    assert found.as_json()["start"]["null"] is None
-    np.testing.assert_allclose(found.probabilities.sum(axis=0), 1.0)
 
 
 def test_scores_that_are_normalised_afterwards(encoder_reader: Build) -> None:

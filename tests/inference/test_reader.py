@@ -6,9 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
-from unicodedata import normalize
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import example, given, settings
@@ -166,17 +164,6 @@ def test_a_batch_reads_at_most_one_chunk_ahead(
         assert given_back <= len(taken) < given_back + 4
 
 
-def test_numbers_of_numpy_and_languages_with_a_region(random_reader: Build) -> None:
-    reader = random_reader()
-    plain = reader.answer("Who?", "Ada lit the lamp.", n_best=2, threshold=0.5, language="en")
-    given = reader.answer(
-        "Who?", "Ada lit the lamp.", n_best=np.int64(2), threshold=np.float32(0.5), language="en-GB"
-    )
-    assert given == plain
-    with pytest.raises(ReadletError, match="is unknown; give a code"):
-        reader.answer("Who?", "Ada lit the lamp.", language=["en"])  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("wanted", [0, -1, 10**6])
 def test_n_best_out_of_range_is_rejected(random_reader: Build, wanted: int) -> None:
     for reader in (random_reader(LAMP), load_reader("baseline")):
@@ -236,13 +223,6 @@ def test_the_folder_is_complete_and_has_no_pickle(folder: Path) -> None:
         assert start[:1] != b"\x80", path.name
         if path.suffix == ".json":
             assert isinstance(json.loads(path.read_text("utf-8")), dict)
-
-
-def test_words_of_any_kind_are_saved_and_loaded(random_reader: Build, tmp_path: Path) -> None:
-    reader = random_reader(" ".join(PIECES), " \ud83d half")
-    reader.save(tmp_path / "odd")
-    loaded = Reader.load(tmp_path / "odd")
-    assert loaded.scorer.encoder.vocabulary == reader.scorer.encoder.vocabulary
 
 
 NAMES = ["config.json", "vocabulary.json", "calibration.json", "metrics.json", "model.safetensors"]
@@ -399,15 +379,6 @@ def test_a_reader_knows_its_device_and_batch_size(refusing: Reader, folder: Path
         Reader.load(folder, batch_size=-1)
 
 
-def test_combining_accents_change_no_answer(refusing: Reader) -> None:
-    asked = "¿Qué une las dos orillas del río?"
-    whole = refusing.answer(asked, LAMP)
-    apart = refusing.answer(normalize("NFD", asked), normalize("NFD", LAMP))
-    assert (apart.score, apart.no_answer) == (whole.score, whole.no_answer)
-    assert normalize("NFC", apart.text) == whole.text
-    check_properties(normalize("NFD", LAMP), apart)
-
-
 def test_the_expected_share_of_impossible_questions_moves_all_probabilities(
     random_reader: Build,
 ) -> None:
@@ -439,8 +410,3 @@ def test_the_expected_share_of_impossible_questions_moves_all_probabilities(
 def test_bad_shares(random_reader: Build, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ReadletError, match=message):
         random_reader(LAMP, null=True).answer("Who?", LAMP, **options)
-
-
-def test_a_reader_that_never_refuses_has_no_share_to_move(random_reader: Build) -> None:
-    with pytest.raises(ReadletError, match="never abstains"):
-        random_reader(LAMP).answer("Who?", LAMP, unanswerable_share=0.2)

@@ -3,9 +3,7 @@
 import importlib.util
 import json
 import shutil
-import time
 from collections.abc import Callable
-from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -21,7 +19,6 @@ from readlet.models.encoder.config import MixName
 from readlet.models.encoder.scorer import EncoderFamily
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.layer_mix import make_layer_mix
-from readlet.recipe.recipe import fields_without_effect
 from readlet.text import pretrained
 from readlet.text.arrays import usable_positions
 from readlet.text.pretrained import encoder_folder, load_tokenizer
@@ -122,18 +119,6 @@ def test_weights_of_another_size(
     assert refused(folder).startswith(f"{folder}: its weights ")
 
 
-def test_a_tokenizer_without_offsets(
-    refused: Callable[..., str], copy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import transformers
-
-    class Slow:
-        is_fast = False
-
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_, **__: Slow())
-    assert "its tokenizer has no character offsets" in refused(copy())
-
-
 def test_a_tokenizer_with_more_tokens_than_the_network(
     refused: Callable[..., str], copy: Callable[..., Path]
 ) -> None:
@@ -145,65 +130,6 @@ def test_a_tokenizer_with_more_tokens_than_the_network(
     tokenizer.save_pretrained(folder)
     fault = f"a token has number {known + 1}, but the network knows {known} tokens"
     assert fault in refused(folder)
-
-
-def test_networks_of_other_kinds(
-    refused: Callable[..., str], copy: Callable[..., Path], tmp_path: Path
-) -> None:
-    from transformers import GPT2Config, GPT2Model, T5Config, T5Model
-
-    bert, roberta = copy(), copy("roberta")
-    small = {"d_model": 16, "d_ff": 16, "d_kv": 8, "num_layers": 1, "num_heads": 2}
-    T5Model(T5Config(vocab_size=320, **small)).save_pretrained(bert)
-    assert refused(bert) == f"{bert}: has a decoder too; give an encoder such as BERT"
-    # A tokenizer of GPT-2's kind has no CLS token, and joins two texts without one.
-    path = roberta / "tokenizer.json"
-    content = json.loads(path.read_text("utf-8"))
-    content["post_processor"] = {
-        "type": "ByteLevel",
-        "add_prefix_space": False,
-        "trim_offsets": True,
-        "use_regex": True,
-    }
-    path.write_text(json.dumps(content), "utf-8")
-    names = {"bos_token": "<s>", "eos_token": "</s>", "tokenizer_class": "GPT2Tokenizer"}
-    (roberta / "tokenizer_config.json").write_text(json.dumps(names))
-    GPT2Model(GPT2Config(vocab_size=576, n_embd=16, n_layer=1, n_head=2)).save_pretrained(roberta)
-    assert "puts no CLS token first" in refused(roberta)
-
-
-def _without_output(self: Any, *args: Any, **named: Any) -> Any:
-    return SimpleNamespace(last_hidden_state=None)
-
-
-def _one_state_for_all_tokens(self: Any, *args: Any, **named: Any) -> Any:
-    return SimpleNamespace(last_hidden_state=torch.zeros(1, 16))
-
-
-def _another_output(self: Any, *args: Any, **named: Any) -> Any:
-    return SimpleNamespace(logits=torch.zeros(1, 5, 16))
-
-
-@pytest.mark.parametrize("forward", [_without_output, _one_state_for_all_tokens, _another_output])
-def test_an_encoder_without_hidden_states(
-    refused: Callable[..., str],
-    copy: Callable[..., Path],
-    monkeypatch: pytest.MonkeyPatch,
-    forward: Callable[..., Any],
-) -> None:
-    from transformers import BertModel
-
-    monkeypatch.setattr(BertModel, "forward", forward)
-    line = refused(copy())
-    assert line.startswith("model.encoder: BertModel ")
-    assert line.endswith("; give an encoder such as BERT")
-
-
-def test_norm_softmax_in_an_attention_that_is_fixed(
-    refused: Callable[..., str], copy: Callable[..., Path]
-) -> None:
-    line = refused(copy("deberta-v2"), "attention.softmax=norm")
-    assert "has a fixed attention implementation" in line
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert"])
@@ -235,15 +161,6 @@ def test_the_longest_window_is_read(encoder_recipe: Callable[..., Any], tmp_path
         reader = train_reader(recipe, tmp_path / kind, resume=False)
         prediction = reader.answer("who " * 24, "Ada lit 12 lamps. " * 60, always_answer=True)
         assert prediction.text
-
-
-def test_overlap_and_idle_fields() -> None:
-    with pytest.raises(ReadletError, match=r"overlap must be smaller than data\.max_context"):
-        load_recipe("encoder", ["data.max_context=128", "data.overlap=128"])
-    fields = dict(fields_without_effect(load_recipe("encoder", ["training.l2=0.1"])))
-    assert fields == {"training.l2": "training.weight_decay is not 0"}
-    changes = ["training.l2=0.1", "training.weight_decay=0"]
-    assert fields_without_effect(load_recipe("encoder", changes)) == []
 
 
 # The hub
@@ -313,42 +230,11 @@ def test_a_name_in_the_cache_of_the_hub(
     assert encoder_folder("some/cached-model") == tiny_encoder("bert")
 
 
-@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
-def test_a_name_of_which_only_a_part_is_in_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weights: str
-) -> None:
-    """Other programs download the tokenizer alone; older repositories have other weights."""
-    import huggingface_hub
-
-    def download(repo: str, *, allow_patterns: list[str], **more: Any) -> str:
-        assert repo == f"some/{weights}"
-        names = ["config.json", "tokenizer.json"] + [weights] * ("local_files_only" not in more)
-        for name in names:
-            if any(fnmatch(name, pattern) for pattern in allow_patterns):
-                (tmp_path / name).touch()
-        return str(tmp_path)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    assert encoder_folder(f"some/{weights}") == tmp_path
-    assert (tmp_path / weights).exists()
-
-
 def test_the_extra_is_named(refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pretrained, "_MINILM_PACKAGE", "no_such_package")
     line = refused("minilm")
     assert line.startswith("minilm: this encoder is not installed; ")
     assert "minilm]" in line
-
-
-def test_attention_of_encoders_cannot_be_tracked(
-    encoder_recipe: Callable[..., Any], tmp_path: Path
-) -> None:
-    recipe = encoder_recipe("bert", "training.track_softmax=true")
-    with pytest.raises(
-        ReadletError, match=r"^training\.track_softmax: not possible .* leave it out"
-    ):
-        train_reader(recipe, tmp_path / "run", resume=False)
-    assert not (tmp_path / "run").exists()
 
 
 # Reader folders
@@ -393,10 +279,8 @@ def test_a_reader_with_a_damaged_file(
         *(("bert", name) for name in ("intermediate_size", "max_position_embeddings")),
         *(("bert", name) for name in ("type_vocab_size", "num_attention_heads")),
         *(("albert", name) for name in ("num_hidden_layers", "inner_group_num")),
-        *(("albert", name) for name in ("num_hidden_groups", "embedding_size")),
         *(("distilbert", name) for name in ("n_layers", "dim", "hidden_dim")),
         *(("deberta-v2", name) for name in ("position_buckets", "max_position_embeddings")),
-        ("roberta", "num_hidden_layers"),
     ],
 )
 def test_absurd_sizes_are_refused_without_memory(
@@ -406,7 +290,6 @@ def test_absurd_sizes_are_refused_without_memory(
     path = folder / "encoder.json"
     whole = path.read_text("utf-8")
     value = json.loads(whole)["config"][name]
-    began = time.perf_counter()
     for absurd in (10**9, 10**30, -1, 0, str(value), value + 0.5, [value], 2 * value):
         _altered(path, lambda content, new=absurd: content["config"].update({name: new}))
         try:
@@ -420,7 +303,6 @@ def test_absurd_sizes_are_refused_without_memory(
         assert line.startswith((str(folder), "data.max_context", "model.encoder")), absurd
         assert "\n" not in line
         path.write_text(whole, "utf-8")
-    assert time.perf_counter() - began < 10
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,41 +109,6 @@ def test_an_additive_mask_is_supported() -> None:
     assert torch.allclose(got[KEEP.bool()], wanted[KEEP.bool()], atol=1e-12)
 
 
-def test_a_bias_inside_the_mask_counts() -> None:
-    """BEiT puts its position bias there."""
-    torch.manual_seed(3)
-    config = transformers.BeitConfig(
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=4,
-        intermediate_size=48,
-        image_size=8,
-        patch_size=4,
-        use_relative_position_bias=True,
-    )
-    name = register_norm_attention()
-    model = transformers.AutoModel.from_config(config, attn_implementation=name).double().eval()
-    images = torch.randn(1, 3, 8, 8, dtype=torch.float64)
-    with torch.no_grad(), warnings.catch_warnings(action="ignore"):
-        before = model(images).last_hidden_state
-        for part, parameter in model.named_parameters():
-            if "relative_position_bias_table" in part:
-                parameter += 5 * torch.randn_like(parameter)
-        after = model(images).last_hidden_state
-    assert not torch.allclose(before, after, atol=1e-3)
-
-
-@pytest.mark.parametrize("low", [-100.0, -1e4, -1e9, -math.inf])
-def test_masks_of_any_low_number(low: float) -> None:
-    model = build("bert", register_norm_attention())
-    added = torch.zeros(2, 1, 1, 6, dtype=torch.float64)
-    added[0, ..., 4:] = low
-    with torch.no_grad():
-        got = model(IDS, attention_mask=added).last_hidden_state
-        wanted = model(IDS, attention_mask=KEEP).last_hidden_state
-    assert torch.allclose(got[KEEP.bool()], wanted[KEEP.bool()], atol=1e-12)
-
-
 def test_unsupported_options_are_rejected() -> None:
     attend = transformers.AttentionInterface()[register_norm_attention()]
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
@@ -163,35 +127,12 @@ def test_an_integer_mask_of_four_dimensions_is_rejected() -> None:
         model(IDS, attention_mask=KEEP[:, None, None])
 
 
-SMALL = {name: SIZES[name] for name in SIZES if name != "max_position_embeddings"}
 WITHOUT_CHOICE = {
     "MPNet": lambda: transformers.MPNetConfig(**SIZES),
-    "RemBert": lambda: transformers.RemBertConfig(**SIZES, input_embedding_size=16),
-    "BigBird": lambda: transformers.BigBirdConfig(**SIZES, attention_type="original_full"),
-    "SqueezeBert": lambda: transformers.SqueezeBertConfig(**SIZES, embedding_size=32),
     "DebertaV2": lambda: transformers.DebertaV2Config(**SIZES),
-    "Deberta": lambda: transformers.DebertaConfig(**SIZES),
-    "XLNet": lambda: transformers.XLNetConfig(
-        vocab_size=50, d_model=32, n_layer=1, n_head=4, d_inner=48
-    ),
-    "XLM": lambda: transformers.XLMConfig(vocab_size=50, emb_dim=32, n_layers=1, n_heads=4),
     # transformers believes that these have a choice: another layer of their file has one.
     "LongT5": lambda: transformers.LongT5Config(
         vocab_size=50, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4, local_radius=3
-    ),
-    "BigBirdPegasus": lambda: transformers.BigBirdPegasusConfig(
-        vocab_size=50,
-        d_model=32,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=48,
-        decoder_ffn_dim=48,
-        block_size=4,
-    ),
-    "FNet": lambda: transformers.FNetConfig(
-        vocab_size=50, hidden_size=32, num_hidden_layers=1, intermediate_size=48
     ),
 }
 
@@ -206,24 +147,6 @@ def test_models_with_their_own_attention_are_rejected(kind: str, by_name: bool) 
         use_norm_attention(model)
 
 
-def test_an_attention_of_ones_own_may_inherit_the_choice() -> None:
-    from transformers.models.bert.modeling_bert import BertSelfAttention
-
-    class Mine(BertSelfAttention):  # type: ignore[misc, valid-type]
-        softmax = "nothing that is called softmax("
-
-    model = build("bert", "sdpa")
-    for layer in model.encoder.layer:
-        layer.attention.self.__class__ = Mine
-    assert use_norm_attention(model).config._attn_implementation == "norm_softmax"
-
-
-def test_a_module_around_a_model_is_rejected() -> None:
-    around = torch.nn.Sequential(build("bert", "sdpa"))
-    with pytest.raises(ReadletError, match="Sequential is not a model of transformers; give"):
-        use_norm_attention(around)
-
-
 def test_a_compiled_model_gives_the_same() -> None:
     model = use_norm_attention(build("bert", "sdpa"))
     compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
@@ -233,36 +156,6 @@ def test_a_compiled_model_gives_the_same() -> None:
     torch._dynamo.reset()
 
 
-@pytest.mark.parametrize("kind", ["MPNet", "RemBert", "BigBird", "SqueezeBert"])
-def test_models_that_use_only_the_mask_are_rejected_by_name_too(kind: str) -> None:
-    config = WITHOUT_CHOICE[kind]()
-    model = transformers.AutoModel.from_config(
-        config, attn_implementation=register_norm_attention()
-    )
-    with pytest.raises(ReadletError, match=f"^{kind}Model has a fixed attention implementation;"):
-        model(IDS, attention_mask=KEEP)
-
-
-@pytest.mark.parametrize("gamma", [None, 0.5])
-def test_a_model_is_changed_in_place_and_stores_the_name(gamma: float | None) -> None:
-    model = build("bert", "sdpa")
-    named = build("bert", register_norm_attention(gamma))
-    assert use_norm_attention(model, gamma) is model
-    states = [m(IDS, attention_mask=KEEP).last_hidden_state for m in (model, named)]
-    assert torch.equal(*states)
-
-
-def test_the_name_is_not_saved(tmp_path: Path) -> None:
-    """As the documentation says: choose it again."""
-    model = build("bert", register_norm_attention())
-    model.save_pretrained(tmp_path)
-    again = transformers.AutoModel.from_pretrained(tmp_path)
-    assert again.config._attn_implementation != register_norm_attention()
-    again = use_norm_attention(again.double().eval())
-    states = [m(IDS, attention_mask=KEEP).last_hidden_state for m in (model, again)]
-    assert torch.equal(*states)
-
-
 def t5(attention: str) -> Any:
     config = transformers.T5Config(
         vocab_size=50, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4
@@ -270,54 +163,17 @@ def t5(attention: str) -> Any:
     return transformers.T5EncoderModel._from_config(config, attn_implementation=attention)
 
 
-def beit(attention: str) -> Any:
-    config = transformers.BeitConfig(
-        **SMALL | {"num_hidden_layers": 1},
-        image_size=8,
-        patch_size=4,
-        use_relative_position_bias=True,
-    )
-    return transformers.AutoModel.from_config(config, attn_implementation=attention)
-
-
-def gemma(attention: str) -> Any:
-    config = transformers.Gemma3TextConfig(
-        **SIZES, num_key_value_heads=2, head_dim=8, query_pre_attn_scalar=256
-    )
-    return transformers.AutoModel.from_config(config, attn_implementation=attention)
-
-
-PIXELS = {"pixel_values": torch.linspace(-1, 1, 192, dtype=torch.float64).view(1, 3, 8, 8)}
-
-
-@pytest.mark.parametrize(
-    ("make", "inputs", "spread"),
-    [(t5, {"input_ids": IDS}, 3), (beit, PIXELS, 3), (gemma, {"input_ids": IDS[1:]}, 1000)],
-)
-def test_far_above_the_cap_a_model_is_unchanged(
-    make: Any, inputs: dict[str, Any], spread: float
-) -> None:
-    """Also one that does not scale by the root of the head's width, or adds a bias."""
+def test_far_above_the_cap_a_model_is_unchanged() -> None:
+    """Also one that does not scale by the root of the head's width, and adds a bias."""
     states = []
     for attention in ("eager", register_norm_attention()):
         torch.manual_seed(3)
-        model = make(attention).double().eval()
+        model = t5(attention).double().eval()
         for name, parameter in model.named_parameters():
-            if any(part in name for part in ("q_proj.weight", "q_norm.weight", ".q.weight")):
-                torch.nn.init.normal_(parameter, std=spread)
-            if "relative" in name or "cls_token" in name:
+            if ".q.weight" in name:
+                torch.nn.init.normal_(parameter, std=3.0)
+            if "relative" in name:
                 torch.nn.init.normal_(parameter, std=5.0)
         with torch.no_grad(), warnings.catch_warnings(action="ignore"):
-            states.append(model(**inputs).last_hidden_state)
+            states.append(model(input_ids=IDS).last_hidden_state)
     assert torch.allclose(*states, atol=1e-5)
-
-
-@pytest.mark.parametrize("where", ["call", "config"])
-def test_requested_weights_that_do_not_exist_are_reported(where: str) -> None:
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.BertConfig(vocab_size=50, intermediate_size=32, **sizes)
-    config.output_attentions = where == "config"
-    model = use_norm_attention(transformers.BertModel(config).eval())
-    asked = {"output_attentions": True} if where == "call" else {}
-    with pytest.warns(UserWarning, match="output_attentions: NormSoftmax does not return weights"):
-        model(torch.ones(1, 5, dtype=torch.long), **asked)

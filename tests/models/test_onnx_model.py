@@ -1,16 +1,21 @@
-"""One batch is computed by all cores, many by one core each; the results are the same."""
+"""ONNX models: batches over several threads, and what they read of words."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from readlet.inference.reader import Reader
 from readlet.models.onnx import model
 from readlet.models.onnx.model import Workers
+from readlet.models.qacnn.onnx_inputs import WordInputs
+from readlet.models.recipe_files import load_recipe
 from readlet.text.arrays import Arrays, Batches
 from readlet.text.rows import Ints
+from readlet.types import Example
 
 
 class Model:
@@ -119,3 +124,16 @@ def test_a_model_knows_its_file(tmp_path: Path) -> None:
     assert loaded.with_one_thread() is None
     path.unlink()
     assert loaded.with_one_thread() is None
+
+
+def test_forms_have_no_padding(random_reader: Callable[..., Reader]) -> None:
+    """It would be read letter by letter."""
+    context = "The keeper lit the lamp, and the lamp was seen from the cape."
+    encoder = random_reader(context, null=True).scorer.encoder
+    rows = encoder.encode([Example("", "Who lit the lamp?", context)] * 3)
+    batches = WordInputs(encoder, load_recipe("qacnn").config(null_answer=True)).batches(rows, 3)
+    numbers = np.arange(3, dtype=np.int32)
+    arrays = batches.make(batches.least_shape(numbers), numbers, filled=False)
+    used = np.unique(np.concatenate([arrays["context"], arrays["question"]], axis=1))
+    assert len(arrays["forms"]) == used.max() + 1
+    assert len(set(arrays["forms"].tolist())) == len(arrays["forms"])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
+from transformers.utils import logging
 
 from readlet.engine.step import can_be_captured
 from readlet.errors import ReadletError
@@ -119,13 +120,6 @@ def test_code_in_the_folder_of_an_encoder_is_not_run(
     assert not ran.exists()
 
 
-def test_a_dropout_that_the_encoder_does_not_have() -> None:
-    config = {"model_type": "fnet", "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2}
-    config |= {"intermediate_size": 32}
-    with pytest.warns(UserWarning, match=r"^model\.dropout does nothing: fnet has no such rate$"):
-        build_encoder(config, 0.3)
-
-
 def test_an_encoder_is_read_once_and_copied(
     tiny_encoder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,3 +145,13 @@ def test_an_encoder_is_read_once_and_copied(
     assert before.abs().sum() > 0  # the second is a copy of what was read
     assert drawn[0] == drawn[1]
     assert len(calls) == 1
+
+
+def test_no_progress_bar_of_transformers(
+    tiny_encoder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = str(tiny_encoder())
+    capsys.readouterr()  # of writing it
+    load_pretrained(name, load_config(name), None)
+    assert capsys.readouterr() == ("", "")
+    assert logging.is_progress_bar_enabled()  # other users of transformers keep it

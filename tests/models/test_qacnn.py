@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from readlet.models.qacnn.network import QACNN
-from readlet.models.recipe_files import load_recipe
-from readlet.models.torch_scorer import count_parameters, span_loss
+from readlet.models.torch_scorer import span_loss
 from readlet.text.arrays import shapes
 from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, WordBatch, word_batches
@@ -21,18 +20,6 @@ from readlet.types import Example
 
 Build = Callable[..., QACNN]
 BatchOf = Callable[..., tuple[WordBatch, FormTables]]
-
-
-@pytest.mark.parametrize(
-    ("name", "low", "high"), [("qacnn-paper", 2.0e6, 2.1e6), ("qacnn", 0.5e6, 2.0e6)]
-)
-def test_parameter_count(name: str, low: float, high: float) -> None:
-    chosen = load_recipe(name)
-    model = QACNN(chosen, torch.zeros(50_003, 300), 3, 1_300)
-    assert low < count_parameters(model) < high
-    # Frozen vectors are stored with the model, but are not parameters.
-    assert model.state_dict()["embedding.frozen"].shape == (50_003, 300)
-    assert all(parameter.shape[0] != 50_003 for parameter in model.parameters())
 
 
 class Largest(TorchDispatchMode):

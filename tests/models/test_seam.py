@@ -17,7 +17,7 @@ from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
 from readlet.models import kinds
 from readlet.models.family import Family
-from readlet.models.kinds import family_of, register_kind, trainable_family
+from readlet.models.kinds import register_kind, trainable_family
 from readlet.models.recipe_files import load_recipe, parse_recipe
 from readlet.training.distillation import ask_teachers, probabilities, scores_of
 from readlet.training.train import train, train_reader
@@ -285,22 +285,8 @@ def test_a_family_for_answers_only(trained: tuple[Path, Reader], tmp_path: Path)
         Reader.load(folder)
 
 
-def test_a_damaged_folder_is_reported(trained: tuple[Path, Reader], tmp_path: Path) -> None:
-    folder = shutil.copytree(trained[0], tmp_path / "copy")
-    (folder / "model.safetensors").write_bytes(b"")
-    with pytest.raises(ReadletError, match=r"model\.safetensors: is damaged"):
-        Reader.load(folder)
-
-
 def test_fields_of_another_kind_are_rejected() -> None:
     for values in ({"words": {"width": 9}}, {"model": {"heads": 2}}, {"attention": {}}):
         values = {"model": {"kind": "pieces"} | values.pop("model", {})} | values
         with pytest.raises(ReadletError, match="no such"):
             parse_recipe(values, "mine.toml")
-
-
-def test_names_of_families() -> None:
-    with pytest.raises(ReadletError, match=r"'qacn': did you mean 'qacnn'"):
-        family_of("qacn")
-    with pytest.raises(ReadletError, match="already registered"):
-        register_kind("qacnn", lambda: family_of("qacnn"))

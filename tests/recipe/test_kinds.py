@@ -10,7 +10,7 @@ from pydantic import Field
 
 from readlet.errors import ReadletError
 from readlet.models import kinds
-from readlet.models.kinds import DEFAULT_KIND, family_of, recipe_class, register_kind
+from readlet.models.kinds import family_of, recipe_class, register_kind
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import (
     check_fields,
@@ -59,12 +59,6 @@ def error_line(values: dict[str, Any]) -> str:
     with pytest.raises(ReadletError) as caught:
         parse_recipe(values, "mine")
     return str(caught.value)
-
-
-def test_a_recipe_without_a_kind_has_the_default_kind() -> None:
-    assert recipe_class(DEFAULT_KIND) is QacnnRecipe
-    assert type(parse_recipe({}, "mine")) is QacnnRecipe
-    assert parse_recipe({}, "mine").model.kind == "qacnn"
 
 
 def test_the_kind_selects_the_class() -> None:
@@ -167,12 +161,6 @@ def test_a_kind_reports_its_own_fields_without_effect() -> None:
         "pooling.by",
         "training.restarts",
     ]
-
-
-def test_a_kind_that_is_already_registered() -> None:
-    with pytest.raises(ReadletError, match="'toy' is already registered"):
-        register_kind("toy", lambda: family_of("qacnn"), ToyRecipe)
-    assert recipe_class("toy") is ToyRecipe
 
 
 def test_no_module_of_the_package_imports_heavy_libraries() -> None:
