@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from readlet.augmentation.pipeline import augment
+    from readlet.augmentation.config import AugmentationConfig
+    from readlet.augmentation.pipeline import augment_files
     from readlet.data.columns import DataFormat
     from readlet.data.datasets import read_examples, read_sentences
     from readlet.data.writing import write_examples
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AnswerOptions",
+    "AugmentationConfig",
     "Candidate",
     "Classification",
     "Classifier",
@@ -39,7 +41,7 @@ __all__ = [
     "Sentence",
     "Span",
     "__version__",
-    "augment",
+    "augment_files",
     "evaluate_questions",
     "load_recipe",
     "predict_file",
@@ -50,6 +52,7 @@ __all__ = [
 ]
 _MODULES = {
     "AnswerOptions": "inference.inputs",
+    "AugmentationConfig": "augmentation.config",
     "Candidate": "types",
     "Classification": "types",
     "Classifier": "inference.classifier",
@@ -62,7 +65,7 @@ _MODULES = {
     "ReadletError": "errors",
     "Sentence": "types",
     "Span": "types",
-    "augment": "augmentation.pipeline",
+    "augment_files": "augmentation.pipeline",
     "evaluate_questions": "inference.evaluate_questions",
     "load_recipe": "models.recipe_files",
     "predict_file": "inference.predict_file",

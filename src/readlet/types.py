@@ -8,38 +8,50 @@ NO_OFFSET = -1  # the start of a gold answer whose place the data does not give
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a context, in characters of the original text, half-open: [start, end)."""
+    """A piece of a context, in characters of the original text, half-open: [start, end).
+
+    >>> span = Span(4, "kiln")
+    >>> span.end, span.is_in("The kiln is old.")
+    (8, True)
+    """
 
     start: int
     text: str
 
     @property
     def end(self) -> int:
+        """The first character after it."""
         return self.start + len(self.text)
 
     def is_in(self, context: str) -> bool:
-        """Law 1: the context has the span's text at exactly this offset."""
+        """Whether the context has the span's text at exactly this offset."""
         return self.start >= 0 and context.startswith(self.text, self.start)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question about a context with all its gold answers; none if it is unanswerable."""
+    """A question about a context with all its gold answers; none if it is unanswerable.
+
+    >>> text = "The kiln was built in 1881."
+    >>> example = Example("1", "When was it built?", text, (Span(22, "1881"),))
+    >>> all(answer.is_in(example.context) for answer in example.answers)
+    True
+    """
 
     id: str
     question: str
     context: str
     answers: tuple[Span, ...] = ()
-    # The flag of the data file; `data check` compares it with `answers`.
     is_impossible: bool = False
-    # Plausible but wrong answers (SQuAD 2.0 lists them for impossible questions).
+    """The flag of the data file; `data check` compares it with `answers`."""
     plausible_answers: tuple[Span, ...] = ()
+    """Plausible but wrong answers (SQuAD 2.0 lists them for impossible questions)."""
     title: str = ""
-    # That of the context, and of the question unless it has one of its own; empty: not given.
     language: str = ""
+    """That of the context, and of the question unless it has one of its own; empty: not given."""
     question_language: str = ""
-    # False: the data has no field for answers, which is another thing than an empty one.
     is_labelled: bool = True
+    """False: the data has no field for answers, which is another thing than an empty one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +59,15 @@ class Sentence:
     """A text or a pair of texts with a label: a number or the name of a class, as text.
 
     Which classes there are, and their order, belongs to a classifier.
+
+    >>> Sentence("1", "The lamp works well.", "good").second is None
+    True
     """
 
     id: str
     text: str
-    label: str | None  # None: unlabelled, good for predictions only
+    label: str | None
+    """None: unlabelled, good for predictions only."""
     second: str | None = None
 
 
@@ -62,8 +78,8 @@ class Candidate:
     text: str
     start: int
     end: int
-    # Estimated probability that this is a right answer.
     score: float
+    """Estimated probability that this is a right answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +93,15 @@ class Prediction:
     text: str
     start: int
     end: int
-    # Estimated probability that the best candidate is right, whether or not it is given.
     score: float
-    # Estimated probability that the passage has no answer.
+    """Estimated probability that the best candidate is right, whether or not it is given."""
     no_answer: float
-    # The reader predicts that the passage has no answer.
+    """Estimated probability that the passage has no answer."""
     abstained: bool
+    """The reader predicts that the passage has no answer."""
     n_best: tuple[Candidate, ...] = field(default=())
-    # The language of the passage or question, if the reader was not trained on it.
     unknown_language: str = ""
+    """The language of the passage or question, if the reader was not trained on it."""
 
     @classmethod
     def choose(
@@ -120,12 +136,14 @@ class Prediction:
 class Classification:
     """What a classifier predicts for a text: a class, or a value of a scale (regression)."""
 
-    label: str  # the likeliest class; or the value, as text
-    # Estimated probability that the label is right; None for a value.
+    label: str
+    """The likeliest class; or the value, as text."""
     probability: float | None
-    # By class, in the classifier's order; they add up to 1. Empty for a value.
+    """Estimated probability that the label is right; None for a value."""
     probabilities: dict[str, float]
-    value: float | None = None  # None for a class
+    """By class, in the classifier's order; they add up to 1. Empty for a value."""
+    value: float | None = None
+    """None for a class."""
 
 
 def free_id(preferred: str, taken: Set[str]) -> str:

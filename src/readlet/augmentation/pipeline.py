@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache as cached
+from functools import partial
 from pathlib import Path
 
 from readlet.augmentation.config import AugmentationConfig
@@ -29,6 +30,7 @@ from readlet.augmentation.translated_questions import (
     translated,
 )
 from readlet.augmentation.translation.batch_translator import BatchTranslator, Cache
+from readlet.augmentation.translation.engines import translator_for
 from readlet.augmentation.translation.sentences import split_sentences
 from readlet.augmentation.translation.types import (
     LanguagePair,
@@ -84,6 +86,31 @@ def default_cache() -> Path:
     folder = cache_folder()
     make_folder(folder)
     return folder / "translations.sqlite"
+
+
+def augment_files(
+    files: Sequence[str],
+    out: str | Path,
+    config: AugmentationConfig,
+    *,
+    engine: str | None = None,
+    cache: Path | None = None,
+    lost: Path | None = None,
+    report: Path | None = None,
+    overwrite: bool = False,
+    data_format: DataFormat = PLAIN,
+) -> Tally:
+    """Write the questions of some files, and translated ones with their answers found again.
+
+    `engine` is as `readlet augment --engine`. If the work is interrupted, the same call continues.
+
+    >>> from readlet import AugmentationConfig
+    >>> spanish = AugmentationConfig(to=("es",))
+    >>> augment_files(["train.json"], "more.json", spanish)  # doctest: +SKIP
+    """
+    outputs = Outputs(out=Path(out), lost=lost, report=report, overwrite=overwrite)
+    choose = cached(partial(translator_for, engine=engine))  # models are loaded once
+    return augment(Sources(files, data_format), config, outputs, choose, cache or default_cache())
 
 
 def augment(

@@ -70,6 +70,11 @@ def pipeline(
     `model` is a folder or a name on the hub of a model with a span head, such a model itself (then
     with its `tokenizer`), or a reader of Readlet; by default the bundled one. `device` is a name,
     a `torch.device` or a number: -1 is the CPU. `options` are defaults for the calls.
+
+    >>> from readlet.compat import pipeline
+    >>> qa = pipeline("question-answering")
+    >>> qa(question="Who came?", context="Ada Brook came.")["answer"]
+    'Ada Brook'
     """
     if task not in (None, TASK):
         remedy = f'give "{TASK}"; for other tasks use transformers.pipeline'

@@ -131,7 +131,12 @@ Columns = Mapping[str, str]
 
 @dataclass(frozen=True)
 class DataFormat:
-    """What the user says of a data file, because the file itself does not."""
+    """What the user says of a data file, because the file itself does not.
+
+    >>> data_format = DataFormat({"context": "passage"}, encoding="cp1252")
+    >>> data_format == DataFormat.parse(["context=passage"], "cp1252")
+    True
+    """
 
     columns: Columns = field(default_factory=dict)
     encoding: str = ""

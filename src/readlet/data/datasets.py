@@ -278,6 +278,10 @@ def read_examples(source: str | Path, data_format: DataFormat = PLAIN) -> Iterat
 
     A question has text, and either has answers or is marked impossible. Anything else raises an
     error.
+
+    >>> examples = list(read_examples("bundled:test"))
+    >>> examples[0].answers[0].is_in(examples[0].context)
+    True
     """
     for item in only_questions(source, read(source, data_format)):
         for field, text in (("question", item.question), ("context", item.context)):
@@ -348,7 +352,11 @@ def read_sentences(
     *,
     allow_unlabelled: bool = False,
 ) -> Iterator[Sentence]:
-    """Stream validated texts: each has text, and a label unless `allow_unlabelled`."""
+    """Stream validated texts: each has text, and a label unless `allow_unlabelled`.
+
+    >>> next(read_sentences("bundled:reviews-dev")).label
+    'good'
+    """
     is_pair = None
     for item in only_texts(source, read(source, replace(data_format, content="texts"))):
         if is_pair is None:

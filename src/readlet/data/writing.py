@@ -27,12 +27,17 @@ OUTPUT_NAMES = ".json, .jsonl, .csv, .tsv (also .gz) or .parquet"
 """How the name of an output ends."""
 
 
-def write_examples(path: Path, examples: Iterable[Example]) -> None:
+def write_examples(path: str | Path, examples: Iterable[Example]) -> None:
     """SQuAD JSON for `.json`, rows for `.jsonl`, `.csv`, `.tsv`, `.parquet`; written atomically.
 
     Names of text files may end in `.gz`.
+
+    >>> from readlet import read_examples
+    >>> write_examples("dev.csv", read_examples("bundled:dev"))
+    >>> list(read_examples("dev.csv")) == list(read_examples("bundled:dev"))
+    True
     """
-    _write(path, examples, write_squad)
+    _write(Path(path), examples, write_squad)
 
 
 def write_sentences(path: Path, sentences: Iterable[Sentence]) -> None:

@@ -26,7 +26,12 @@ Text = str | tuple[str, str]
 
 @dataclass(repr=False)
 class Classifier(TrainedModel):
-    """A trained classifier: a scorer, its calibration, and its device."""
+    """A trained classifier: the class, or the value, of a text or of a pair of texts.
+
+    >>> classifier = Classifier.load("runs/reviews")  # doctest: +SKIP
+    >>> classifier.predict("The lamp works well.").label  # doctest: +SKIP
+    'good'
+    """
 
     kind_of_task = "classes"
 

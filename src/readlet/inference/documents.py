@@ -39,6 +39,11 @@ class Documents:
     """Documents, cut into pieces and indexed once, for any number of questions.
 
     The documents and their index are in memory: about 16 bytes for each word besides the text.
+
+    >>> from readlet import Reader
+    >>> documents = Documents(["Ada Brook built the kiln.", "The mill burned down in 1902."])
+    >>> documents.answer(Reader.load(), "When did the mill burn down?")[0].passage
+    1
     """
 
     def __init__(self, passages: Passages) -> None:

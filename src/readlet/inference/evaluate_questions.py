@@ -59,6 +59,10 @@ def evaluate_questions(
 
     `na_probs` is a file of no-answer probabilities, which replace the reader's own: above
     `na_threshold` a question has no answer. `save` is a file for the predictions.
+
+    >>> evaluation = evaluate_questions("bundled:test", reader="baseline")
+    >>> round(evaluation.official["f1"], 1)
+    8.8
     """
     _check_options(options, reader, na_probs, na_threshold)
     given_files = (input_path(data), predictions, na_probs, against)

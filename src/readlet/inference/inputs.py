@@ -72,7 +72,14 @@ class OptionKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """How questions are answered. Readers also take each option as a keyword argument."""
+    """How questions are answered. Readers also take each option as a keyword argument.
+
+    >>> from readlet import Reader
+    >>> options = AnswerOptions(n_best=2, language="en")
+    >>> found = Reader.load().answer("Who came?", "Ada Brook and Tom Hale came.", options)
+    >>> len(found.n_best)
+    2
+    """
 
     n_best: int = N_BEST
     """Candidates of each prediction."""
@@ -221,7 +228,7 @@ class Answerer(Protocol):
     ) -> Prediction:
         """The answer to a question, with its offsets in the context, or none.
 
-        The options of `AnswerOptions` may be given as keyword arguments: `threshold=0.9`.
+        The options of `AnswerOptions` may be given as keyword arguments: `n_best=3`.
         """
         asked = Example("", question, context)
         (prediction,) = self.answer_batch([asked], options, **given)

@@ -47,7 +47,7 @@ class PredictedFile:
 def predict_file(
     reader: str,
     data: str,
-    out: Path,
+    out: str | Path,
     *,
     na_probs: Path | None = None,
     options: AnswerOptions = DEFAULTS,
@@ -65,7 +65,11 @@ def predict_file(
     in a file next to the output, `OUT.partial`; if the process is killed, the same call continues
     there, and the output has the same bytes. It appears only when it is complete. `loaded` is the
     reader itself, for who predicts several files.
+
+    >>> predict_file("baseline", "bundled:test", "answers.csv").questions
+    84
     """
+    out = Path(out)
     # At least as many candidates as elsewhere: the scores of some readers depend on it.
     options = options.changed(n_best=max(n_best, N_BEST))
     if n_best and is_squad(out):

@@ -35,7 +35,13 @@ CHUNK = 512
 
 @dataclass(repr=False)
 class Reader(TrainedModel, Answerer):
-    """A trained reader: a scorer of any kind, its calibration, and its device."""
+    """A trained reader: it finds the answer to a question in a text, or abstains.
+
+    >>> reader = Reader.load()
+    >>> found = reader.answer("When was it patented?", "The kettle was patented in 1891.")
+    >>> found.text, found.start, found.end
+    ('1891', 27, 31)
+    """
 
     kind_of_task = "spans"
 
@@ -80,6 +86,11 @@ class Reader(TrainedModel, Answerer):
         "language" and "question_language" where they are known, or an `Example`. The options may be
         given as keyword arguments. After the last one warnings report how many questions were too
         long to be read whole, or in a language that the reader was not trained on.
+
+        >>> text = "Ada Brook built the kiln in 1881."
+        >>> asked = [("Who built the kiln?", text), ("When was it built?", text)]
+        >>> [found.text for found in Reader.load().answer_batch(asked)]
+        ['Ada Brook', '1881']
         """
         from readlet.inference.decoding import Predictor
         from readlet.inference.inputs import ForeignLanguages
@@ -128,6 +139,11 @@ class Reader(TrainedModel, Answerer):
         `passages` is a sequence of texts, or a mapping from names to texts; `Documents` of them
         saves time if several questions are asked. The `max_passages` pieces that share the rarest
         words with the question are read; see `Documents.answer` for the order and the limits.
+
+        >>> texts = {"kiln": "Ada Brook built the kiln.", "mill": "The mill burned down in 1902."}
+        >>> best, *others = Reader.load().answer_any("When did the mill burn down?", texts)
+        >>> best.passage, best.prediction.text
+        ('mill', '1902')
         """
         from readlet.inference.documents import Documents
 
@@ -140,6 +156,9 @@ class Reader(TrainedModel, Answerer):
         cls, folder: str | Path = BUNDLED, *, device: str = AUTO, batch_size: int = 0
     ) -> "Reader":
         """Read a reader's folder, or the `bundled` one; nothing in it is executed.
+
+        >>> Reader.load(device="cpu").languages
+        ('en',)
 
         `device` is where it computes ("cpu", "cuda", "cuda:1", "mps"); by default a GPU when there
         is one. `batch_size` is how many rows are scored at once, by default a number that suits

@@ -31,7 +31,11 @@ def shipped_recipes() -> list[str]:
 
 
 def load_recipe(source: str, changes: Iterable[str] = ()) -> Recipe:
-    """A recipe by shipped name or file, with changes of the form `section.field=value`."""
+    """A recipe by shipped name or file, with changes of the form `section.field=value`.
+
+    >>> load_recipe("tiny", ["training.epochs=3"]).training.epochs
+    3
+    """
     values = read_toml(source, shipped_files("recipe", "shipped"), "recipe")
     chosen: dict[str, Any] = {}
     for change in changes:

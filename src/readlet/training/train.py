@@ -85,8 +85,18 @@ Watch = Callable[[float, Scores], None]
 """Called with the epoch and the scores of every evaluation; an exception ends the training."""
 
 
-def train_reader(recipe: Recipe, folder: Path, *, resume: bool) -> TrainedModel:
-    """Train, calibrate on the held-out items, score on dev, and save the reader or classifier."""
+def train_reader(recipe: Recipe, folder: str | Path, *, resume: bool = False) -> TrainedModel:
+    """Train, calibrate on the held-out items, score on dev, and save the reader or classifier.
+
+    With `resume` an interrupted run of the same recipe continues.
+
+    >>> from readlet import load_recipe
+    >>> recipe = load_recipe("tiny", ["training.epochs=1", "data.share=0.05"])
+    >>> reader = train_reader(recipe, "runs/tiny")
+    >>> sorted(reader.metrics["dev"])[:2]
+    ['HasAns_exact', 'HasAns_f1']
+    """
+    folder = Path(folder)
     data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
     model = train(recipe, folder, resume=resume).model
