@@ -36,7 +36,8 @@ def test_nothing_heavy_is_installed() -> None:
 
 
 def test_questions_are_answered(readlet: Run, files: Path) -> None:
-    assert "A 1891" in readlet("ask", "When was the kettle patented?", files / "p.txt").out
+    answered = readlet("ask", "When was the kettle patented?", files / "p.txt").out
+    assert answered.startswith("1891")
     done = readlet("predict", "bundled", files / "q.csv", "--out", files / "answers.json")
     assert done.code == 0
     assert json.loads((files / "answers.json").read_text())["1"] == "1891"
@@ -49,7 +50,7 @@ def test_a_conversation(files: Path) -> None:
     command = [sys.executable, "-m", "readlet", "ask", "-i", files / "p.txt"]
     asked = "Who patented the kettle?\n"
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
-    assert "A Ada Brook" in done.stdout
+    assert "\nAda Brook" in done.stdout
 
 
 def test_texts_are_classified(readlet: Run, files: Path) -> None:

@@ -276,7 +276,7 @@ def test_squad_train(real_data: Path, tmp_path: Path) -> None:
     summary = add_unanswerable([str(source)], out, 0.33, 0)
     assert summary.added == summary.wanted
     old = {example.id: example for example in read_examples(source)}
-    written = list(read_examples(out))  # which checks law 1
+    written = list(read_examples(out))  # which checks offsets
     assert len(written) == len({e.id for e in written}) == summary.questions
     assert share_of(written) == pytest.approx(0.33, abs=1e-4)
     assert [e for e in written if not e.is_impossible] == list(old.values())

@@ -46,7 +46,7 @@ def test_new_questions(
     words = ["augment", data, "--to", "es", "--cache", translations, "--out", out]
     done = readlet(*words, "--lost", lost, "--report", report)
     assert done.code == 0, done.err
-    old, made = list(read_examples(data)), list(read_examples(out))  # law 1 is checked here
+    old, made = list(read_examples(data)), list(read_examples(out))  # offsets are checked here
     new = [example for example in made if example.language == "es"]
     listed = [json.loads(line) for line in lost.read_text("utf-8").splitlines()]
     assert len(made) == 8 + len(new)

@@ -44,7 +44,7 @@ def test_second_repair_changes_nothing(
 def test_nothing_is_dropped_or_changed_silently(
     data: DataObject, example_lists: SearchStrategy[list[Example]]
 ) -> None:
-    """Law 7, example by example: written once or dropped once, and every difference listed."""
+    """Example by example: written once or dropped once, and every difference listed."""
     examples = data.draw(example_lists)
     taken: list[Example] = []
 

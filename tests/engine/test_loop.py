@@ -103,7 +103,7 @@ def test_resumes_as_if_it_had_not_stopped(
     step: int,
     resumed_from: int,
 ) -> None:
-    """Law 6, with all kinds of dropout, stochastic depth and accumulated gradients."""
+    """To the bit, with all kinds of dropout, stochastic depth and accumulated gradients."""
     uninterrupted, expected = whole
     assert expected.steps == 16
     before = signal.getsignal(signal.SIGINT)

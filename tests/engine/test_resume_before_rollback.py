@@ -1,4 +1,4 @@
-"""Law 6 with rollbacks: a run that is stopped and rolls back later gives the same weights."""
+"""Exact resume with rollbacks: a run that is stopped and rolls back gives the same weights."""
 
 import math
 import signal

@@ -123,7 +123,7 @@ def test_four_classes(pairs: list[tuple[int, int]]) -> None:
 def test_two_classes_have_the_official_scores_to_the_last_digit(
     pairs: list[tuple[int, int]],
 ) -> None:
-    """Law 8."""
+    """To the last digit."""
     labels, guesses = [gold for gold, _ in pairs], [guess for _, guess in pairs]
     sentences = [Sentence(str(n), "x", str(label)) for n, label in enumerate(labels)]
     found = class_task(("0", "1"), CLASS_METRICS).score(sentences, [str(g) for g in guesses])

@@ -56,7 +56,7 @@ def test_values_have_the_scale_of_the_labels(trained_classifier: Make) -> None:
 
 
 def test_long_texts_are_counted(trained_classifier: Make) -> None:
-    """Law 7."""
+    """After the last one, in a warning."""
     _, made = trained_classifier()
     with pytest.warns(UserWarning, match="2 × long text: only its beginning is read"):
         list(made.predict_batch(["a " * 90, "a", "b " * 90]))

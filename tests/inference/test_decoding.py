@@ -29,7 +29,7 @@ Span = tuple[float, int, int]
 def all_spans(
     start: list[float], end: list[float], allowed: list[bool], max_places: int
 ) -> list[Span]:
-    """Every allowed span in the order of law 4: by score, then first, then length."""
+    """Every allowed span in order: by score, then first, then length."""
     spans = [
         (float(np.float32(start[i]) + np.float32(end[j])), i, j)
         for i in range(len(start))
@@ -412,7 +412,7 @@ def test_n_best_is_full_even_if_a_text_repeats(n: int) -> None:
 
 
 def test_equal_answers_of_several_windows_go_to_the_earliest() -> None:
-    """Law 4, beyond one window."""
+    """Whatever the order of the windows."""
     same = dict.fromkeys(WORDS, 1.0)
     prediction = ask(predictor_of(Pointer(same, same), options=AnswerOptions(n_best=3)), LONG)
     assert [c.text for c in prediction.n_best] == ["w0", "w0 w1", "w0 w1 w2"]

@@ -47,7 +47,7 @@ def questions(count: int) -> list[tuple[str, str]]:
 def test_long_questions_are_counted_over_all_chunks(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Law 7; Python would show two equal warnings as one."""
+    """Each time: Python would show two equal warnings as one."""
     monkeypatch.setattr("readlet.inference.reader.CHUNK", 2)
     pairs = [("Who lit it ? " * (60 if i % 2 else 1), LAMP) for i in range(6)]
     with pytest.warns(UserWarning, match="long question") as caught:
@@ -179,7 +179,6 @@ def folder(refusing: Reader, tmp_path: Path) -> Path:
 
 
 def test_save_and_load_give_the_same_to_the_bit(refusing: Reader, folder: Path) -> None:
-    """Law 5."""
     loaded = Reader.load(folder)
     for one, two in (
         (refusing.scorer.encoder.vocabulary, loaded.scorer.encoder.vocabulary),

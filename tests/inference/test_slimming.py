@@ -68,7 +68,7 @@ def test_it_has_fewer_words_and_is_rounded_and_is_otherwise_the_same(
 
 
 def test_save_and_load_give_the_same_to_the_bit(reader: Reader, tmp_path: Path) -> None:
-    """Law 5, in half precision."""
+    """In half precision."""
     made = slim(reader, 7)
     made.save(tmp_path / "one")
     stored = load_file(tmp_path / "one" / "model.safetensors")
@@ -140,7 +140,7 @@ def test_scores_and_notice_of_its_own(reader: Reader, tmp_path: Path, sound: lis
 def test_an_encoder_reader_is_rounded_and_is_otherwise_the_same(
     random_encoder_reader: Build, mix: str, tmp_path: Path
 ) -> None:
-    """Law 5, in half precision, against weights that are rounded in place."""
+    """In half precision, against weights that are rounded in place."""
     reader = random_encoder_reader(mix)
     before = deepcopy(reader.scorer.module.state_dict())
     made = slim(reader)

@@ -40,7 +40,6 @@ class TestEveryClassifier:
     def test_every_parameter_learns_and_padding_changes_nothing(
         self, classifier_recipe: Make, changes: tuple[str, ...]
     ) -> None:
-        """Laws 3 and 5."""
         recipe = classifier_recipe("single", *changes)
         data = prepare(recipe)
         scorer = build_scorer(recipe, data)
@@ -67,7 +66,6 @@ class TestEveryClassifier:
 def test_saved_and_loaded_it_predicts_the_same_to_the_bit(
     trained_classifier: Make, what: str
 ) -> None:
-    """Law 5."""
     folder, made = trained_classifier(what)
     loaded = Classifier.load(folder)
     texts: list[Any] = [s.text for s in SENTENCES]
@@ -86,7 +84,7 @@ def test_stopped_and_resumed_it_has_the_same_weights(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Law 6, with a pooler that draws tokens."""
+    """To the bit, with a pooler that draws tokens."""
     change = "model.pooler=stochastic"
     _, whole = trained_classifier("single", change)
     advance, steps = TrainingLoop.advance, []

@@ -156,7 +156,7 @@ def test_stopped_and_resumed_it_has_the_same_weights(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
 ) -> None:
-    """Law 6, with dropout."""
+    """To the bit, with dropout."""
     _, reader = encoder_reader(kind)
     advance, steps = TrainingLoop.advance, []
 

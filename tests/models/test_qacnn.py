@@ -88,7 +88,7 @@ def trimmed(batch: WordBatch, row: int) -> WordBatch:
 def test_padding_and_batch_composition_change_nothing(
     match: bool, null: bool, build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
-    """Law 3, for the whole model."""
+    """For the whole model, to rounding."""
     model = build(match_features=match, null=null).eval()
     batch, tables = batch_of(*examples, null=null)
     together = model(batch, tables)

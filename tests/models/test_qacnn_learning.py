@@ -59,7 +59,7 @@ def test_parts_of_a_batch_give_the_gradient_of_the_whole(
 def test_every_parameter_gets_a_gradient(
     match: bool, build: Build, batch_of: BatchOf, over_tables: OverTables, examples: list[Example]
 ) -> None:
-    """Law 5, through the loss that training uses."""
+    """Through the loss that training uses."""
     model = build(match_features=match, dropout=0.0, character_dropout=0.0, last_survival=1.0)
     batch, tables = batch_of(*examples[:3])
     loss = SpanLearner(over_tables(model, tables), 0.1)(batch)

@@ -103,7 +103,7 @@ def test_stopped_and_resumed_it_has_the_same_weights(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Law 6."""
+    """To the bit."""
     from readlet.engine.loop import TrainingLoop
 
     _, reader = trained

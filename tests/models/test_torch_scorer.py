@@ -34,7 +34,7 @@ def test_no_row_is_computed_in_vain(random_reader: Callable[..., Reader]) -> Non
 
 @pytest.mark.parametrize("size", [1, 5, 64])
 def test_the_batch_size_changes_no_score(random_reader: Callable[..., Reader], size: int) -> None:
-    """Law 3."""
+    """To rounding."""
     scorer = random_reader(TEXT, null=True).scorer
     rows = scorer.encoder.encode(EXAMPLES)
 

@@ -139,7 +139,7 @@ def test_results_are_those_of_plain_loops(name: str, left: bool) -> None:
 
 @pytest.mark.parametrize("fill", [0.0, 1e4, float("inf"), float("nan")])
 def test_padding_and_other_rows_change_nothing(fill: float) -> None:
-    """Law 3: other values, more of it, on the other side; or one sentence at a time."""
+    """Padding of other values, more of it, on the other side; or one sentence at a time."""
     pooler, rows = pooler_of(*POOLERS), sentences()  # all results side by side
     expected = pooler(*padded(rows))  # (B, 11 H)
     for left in (False, True):

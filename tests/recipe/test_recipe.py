@@ -36,7 +36,7 @@ def test_shipped_recipes_are_listed() -> None:
 
 @pytest.mark.parametrize("name", shipped_recipes())
 def test_every_shipped_recipe_loads(name: str) -> None:
-    """Law 9. It has its own name, builds a model, and is unchanged after storing and loading."""
+    """It has its own name, builds a model, and is unchanged after storing and loading."""
     recipe = load_recipe(name)
     assert recipe.name == name
     assert parse_recipe(recipe.model_dump(), "stored") == recipe

@@ -43,7 +43,7 @@ def labelled(features: Features, row: int, context: str) -> str:
 def test_every_word_keeps_its_offsets(
     example_lists: SearchStrategy[list[Example]], data: DataObject
 ) -> None:
-    """Law 1, and that equal numbers mean equal words."""
+    """Spans are those of the text, and equal numbers mean equal words."""
     examples = data.draw(example_lists)
     windows = Windows(16, 5, 8)
     features = encode(examples, KNOWN, windows)

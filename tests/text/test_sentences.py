@@ -59,7 +59,7 @@ def test_a_row_is_what_transformers_makes(
 def test_of_a_pair_the_longer_text_is_cut(
     tiny_encoder: Callable[..., Path], first: int, second: int, kept: tuple[int, int]
 ) -> None:
-    """Law 7: it is noted."""
+    """It is noted."""
     made = encoder(tiny_encoder(), pairs=True, max_length=16)  # 13 beside the special tokens
     rows = made.encode([Sentence("a", "a " * first, None, "b " * second)])
     assert (int(rows.row_text[0, 1]), int(rows.row_second[0, 1])) == kept

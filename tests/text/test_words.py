@@ -117,7 +117,7 @@ ODD = st.sampled_from([*SPACES, *PARTS, *JOINED])
 @given(st.lists(ODD | st.text(max_size=3), max_size=12).map("".join))
 @example("\u0600 \u0e48")  # a prepended sign before a space with a mark of its own
 def test_tokenising_never_changes_the_text(text: str) -> None:
-    """Law 1: words and the gaps between them, joined, are the text; gaps are white space only."""
+    """Words and the gaps between them, joined, are the text; gaps are white space only."""
     at, pieces = 0, []
     for start, end in word_spans(text):
         gap = text[at:start]

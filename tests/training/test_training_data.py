@@ -193,7 +193,7 @@ def test_notes_list_every_changed_or_skipped_example(
     small_training: list[str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Law 7."""
+    """Nothing is dropped silently."""
     cut = [
         Example(f"cut-{i}", "What is it?", f"A lighthouse {i} stands.", (Span(7, "house"),))
         for i in range(3)

@@ -153,7 +153,9 @@ def inspect_answer(reader: Reader, question: str, passage: str) -> Inspection:
 class _Best:
     """The window with the best answer so far."""
 
-    order: tuple[float, int, int, int]  # the best window is first: law 4, then the earliest window
+    order: tuple[
+        float, int, int, int
+    ]  # the best window first: by score, span and length, then the earliest
     row: int
     scores: Floats  # (P, 2)
     allowed: NDArray[np.bool_]  # (P,)

@@ -266,7 +266,7 @@ def _report_idle(recipe: Recipe) -> None:
 def _report_notes(
     objective: Objective, data: TrainingData, scorer: TrainableScorer, folder: Path
 ) -> None:
-    """Every changed or skipped item is counted on the screen and listed in a file (law 7)."""
+    """Every changed or skipped item is counted on the screen and listed in a file."""
     notes = objective.notes(data, scorer)
     with atomic_text(folder / NOTES) as stream:
         json.dump(notes, stream, ensure_ascii=False, indent=1)
