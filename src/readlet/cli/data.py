@@ -198,6 +198,37 @@ def split(
 
 
 @app.command()
+def cut(
+    file: Source,
+    rows: Annotated[int, typer.Option(metavar="N", min=1, help="Rows of each part, at most.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder for the parts: new, or empty.",
+            show_default="the name of the file with -parts",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    column: ColumnPairs = [],  # noqa: B006
+    encoding: Encoding = "",
+) -> None:
+    """Cut a file into parts of N rows, in its order and its format: work for many machines.
+
+    An article stays in one part, unless it has more rows; a context always does.
+    """
+    from readlet.data.columns import DataFormat
+    from readlet.data.split import cut as cut_file
+
+    paths = cut_file(file, out, rows, DataFormat.parse(column, encoding))
+    if as_json:
+        print_json({"parts": list(map(str, paths))}, indent=1)
+        return
+    text = f"Wrote {len(paths):,} parts: {paths[0]} to {paths[-1].name}."
+    console.print(text, markup=False, soft_wrap=True)
+
+
+@app.command()
 def unanswerable(
     files: Files,
     out: Annotated[Path, typer.Option(metavar="OUT", help=f"The file to write {OUTPUT}.")],

@@ -31,7 +31,7 @@ from readlet.data.columns import (
     raise_fault,
 )
 from readlet.data.json_files import read_json, read_jsonl
-from readlet.data.rows import Row, RowReader
+from readlet.data.rows import Origin, Row, RowReader
 from readlet.data.tables import (
     DELIMITERS,
     GlueTask,
@@ -50,27 +50,32 @@ from readlet.text.labels import place_of
 from readlet.types import NO_OFFSET, Example, Sentence, Span
 
 PREFIX, _BUNDLED = "hub:", "bundled:"
-_Reader = Callable[[Path, DataFormat, OnFault], Iterator[Example | Sentence]]
+_Reader = Callable[[Path, RowReader, OnFault], Iterator[Example | Sentence]]
 # A string (with a colon after it if it is a key) or a bracket.
 _JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
 _JSON_LINE = re.compile(r'^\{\s*".*\}\s*$', re.MULTILINE)
 
 
 def read(
-    source: str | Path, data_format: DataFormat = PLAIN, *, on_fault: OnFault = raise_fault
+    source: str | Path,
+    data_format: DataFormat = PLAIN,
+    *,
+    on_fault: OnFault = raise_fault,
+    origin: Origin | None = None,
 ) -> Iterator[Example | Sentence]:
     """Stream the items of the source unchanged: nothing is repaired or dropped.
 
     With `on_fault`, malformed rows are passed to it and left out; without, the first one raises an
     error. The encoding is found by a byte order mark, else it is the given one, else UTF-8.
+    `origin` is told the row of each item.
     """
     if str(source).startswith(PREFIX):
         reader = RowReader(source, data_format)
         yield from reader.items(_hub_rows(str(source)), on_fault)
         return
     path = source_path(source)
-    data_format = _encoded(path, data_format)
-    yield from _reader_of(path, data_format)(path, data_format, on_fault)
+    reader = RowReader(path, _encoded(path, data_format), origin)
+    yield from _reader_of(path, reader.data_format)(path, reader, on_fault)
 
 
 def _reader_of(path: Path, data_format: DataFormat) -> _Reader:
@@ -85,8 +90,7 @@ def _reader_of(path: Path, data_format: DataFormat) -> _Reader:
     if task := unnamed_task(head):
         return partial(read_glue, task=task)
     header = next((line for line in head.split("\n") if not is_blank_line(line)), "")
-    ranks = [header_rank(header, delimiter, data_format.columns) for delimiter in DELIMITERS]
-    known, cells = max(ranks)
+    known, cells = max(header_rank(header, one, data_format.columns) for one in DELIMITERS)
     # The first line of JSONL may be damaged.
     if not known and _JSON_LINE.search(head):
         return read_jsonl
@@ -142,8 +146,8 @@ def _hub_rows(source: str) -> Iterator[Row]:
 
 def source_path(source: str | Path) -> Path:
     """The file that a source names; `bundled:test` is a split of the bundled corpus."""
-    name = str(source)
-    return corpus(name.removeprefix(_BUNDLED)) if name.startswith(_BUNDLED) else Path(source)
+    prefix, _, name = str(source).partition(_BUNDLED)
+    return corpus(name) if name and not prefix else Path(source)
 
 
 def input_path(source: str) -> Path:
@@ -180,10 +184,7 @@ def with_own_ids(examples: Sequence[Item]) -> list[Item]:
         ids.add(example.id)
     if not ids.count_repeated():
         return list(examples)
-    own = [ids.own_id(example.id) for example in examples]
-    return [
-        e if e.id == name else replace(e, id=name) for e, name in zip(examples, own, strict=True)
-    ]
+    return [replace(example, id=ids.own_id(example.id)) for example in examples]
 
 
 def warn_of_repeated_ids(examples: Sequence[Item], consequence: str) -> None:
@@ -403,5 +404,4 @@ def require_one_kind(source: str | Path, sentences: Iterable[Sentence], *, pairs
 
 
 def _remedy(source: str | Path) -> str:
-    command = f"readlet data check {source}"
-    return f"correct or remove the row (`{command}` lists all such rows)"
+    return f"correct or remove the row (`readlet data check {source}` lists all such rows)"

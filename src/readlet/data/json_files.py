@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from readlet.data.columns import DataFormat, NoColumnError, OnFault
+from readlet.data.columns import NoColumnError, OnFault
 from readlet.data.rows import (
     Row,
     RowReader,
@@ -179,14 +179,14 @@ _ItemKind = Literal["row", "article"]
 
 
 def read_json(
-    path: Path, data_format: DataFormat, on_fault: OnFault, *, key: str = "data"
+    path: Path, rows: RowReader, on_fault: OnFault, *, key: str = "data"
 ) -> Iterator[Example | Sentence]:
     """Stream the items of the list under `key` (empty: of an array), one item at a time."""
-    rows = RowReader(path, data_format)
-    items = ListStream(path, text_chunks(path, data_format.encoding), key)
+    items = ListStream(path, text_chunks(path, rows.data_format.encoding), key)
     kind: _ItemKind | None = None
     for number, item in enumerate(items, 1):
         kind = _kind(item, rows, kind)
+        rows.origin.kind = "" if kind == "article" else "json"
         if kind == "article":
             yield from _article_examples(path, number, item, on_fault)
             continue
@@ -216,13 +216,12 @@ def _kind(item: Any, rows: RowReader, last: _ItemKind | None) -> _ItemKind:
     return "row" if isinstance(item, dict) and "title" not in item else "article"
 
 
-def read_jsonl(
-    path: Path, data_format: DataFormat, on_fault: OnFault
-) -> Iterator[Example | Sentence]:
+def read_jsonl(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Example | Sentence]:
     """One JSON object on each line."""
-    lines = enumerate(text_lines(path, data_format.encoding), 1)
+    reader.origin.kind = "jsonl"
+    lines = enumerate(text_lines(path, reader.data_format.encoding), 1)
     rows = (_row(path, number, line) for number, line in lines if not line.isspace())
-    yield from RowReader(path, data_format).items(rows, on_fault)
+    yield from reader.items(rows, on_fault)
 
 
 def _row(path: Path, number: int, line: str) -> Row | InputError:

@@ -13,8 +13,9 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from readlet.data.answer_offsets import occurrences, only_place
 from readlet.data.columns import (
@@ -41,6 +42,20 @@ class Row(NamedTuple):
     names: Sequence[str]  # of all columns
 
 
+@dataclass
+class Origin:
+    """The last row that was read as its file has it, and how the file is written."""
+
+    kind: Literal["", "csv", "jsonl", "json", "parquet"] = ""
+    """Of files of rows; empty for all others, such as SQuAD's articles."""
+    row: Row | None = None
+    columns: Columns = field(default_factory=dict)
+    cells: Sequence[str] = ()  # of CSV: several columns may have one name, or none
+    delimiter: str = ","
+    is_quoted: bool = True
+    schema: Any = None  # of Parquet
+
+
 class RowReader:
     """Converts the rows of one source to examples or sentences.
 
@@ -48,7 +63,11 @@ class RowReader:
     first row with names of either kind.
     """
 
-    def __init__(self, source: str | Path, data_format: DataFormat) -> None:
+    def __init__(
+        self, source: str | Path, data_format: DataFormat, origin: Origin | None = None
+    ) -> None:
+        self.data_format = data_format
+        self.origin = origin or Origin()
         columns, content = data_format.columns, data_format.content
         named = content_of_columns(columns)
         if content is not None and named not in (None, content):
@@ -99,6 +118,7 @@ class RowReader:
         if not self._has_columns:
             self.require(row.place, row.names)
         columns = finder.find(row.names)
+        self.origin.row, self.origin.columns = row, columns
         return self._sentence(row, columns) if self.has_texts else self._example(row, columns)
 
     def items(self, rows: Iterable[Row | InputError], on_fault: OnFault) -> Iterator[Any]:
@@ -143,7 +163,7 @@ class RowReader:
             context=context,
             answers=answers,
             is_impossible=flag_field(source, place, impossible, "is_impossible"),
-            plausible_answers=spans(source, place, _parse_list(plausible), context)
+            plausible_answers=spans(source, place, parse_list(plausible), context)
             if plausible is not None
             else (),
             title=str(present.get("title", "")),
@@ -282,7 +302,7 @@ def _answers(
     source: str | Path, place: str, row: Mapping[str, Any], context: str
 ) -> tuple[Span, ...]:
     if "answers" in row:
-        values = _parse_list(row["answers"])
+        values = parse_list(row["answers"])
         if not isinstance(values, (list, Mapping)) and (text := _plain(row["answers"], context)):
             values = [{"text": text, "answer_start": _parse(row.get("answer_start"))}]
         listed = spans(source, place, values, context)
@@ -321,7 +341,7 @@ def _flag(value: Any) -> Any:
     return {"yes": True, "no": False}.get(str(value).strip().lower(), _parse(value))
 
 
-def _parse_list(value: Any) -> Any:
+def parse_list(value: Any) -> Any:
     """Answers in a CSV cell: JSON, or as Python writes them, which is what pandas stores."""
     parsed = _parse(value)
     if isinstance(parsed, str) and parsed.lstrip()[:1] in ("[", "{"):

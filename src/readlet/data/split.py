@@ -1,4 +1,6 @@
-"""Split a file into parts that share no context and no article, or no text.
+"""Parts of a file: a random split without leaks, or a cut into files of some rows each.
+
+A split's parts share no context and no article, or no text.
 
 Contexts that differ only in white space, case or Unicode normalisation count as the same. Only
 their digests are kept in memory; the source is read once for the plan and once for each part.
@@ -10,13 +12,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unicodedata import normalize
 
-from readlet.data import content_of, write_examples
+from readlet.data import content_of, read, write_examples
 from readlet.data.columns import PLAIN, Content, DataFormat
+from readlet.data.datasets import input_path
+from readlet.data.own_format import OwnRow, fits, own_row, write_own_rows
+from readlet.data.rows import Origin
 from readlet.data.tables import Item
 from readlet.data.writing import (
     all_questions,
@@ -28,7 +34,7 @@ from readlet.data.writing import (
     write_sentences,
 )
 from readlet.errors import ReadletError, bad_input
-from readlet.storage.overwrite import check_file, make_folder
+from readlet.storage.overwrite import check_file, check_folder, make_folder
 from readlet.types import Example, Sentence
 
 Parts = Mapping[str, float]
@@ -217,3 +223,72 @@ def _suffix(path: Path) -> str:
     if not is_output(path):
         return ".jsonl"
     return f".{output_kind(path)}" + (".gz" if path.suffix.lower() == ".gz" else "")
+
+
+def cut(source: str, out: Path | None, rows: int, data_format: DataFormat = PLAIN) -> list[Path]:
+    """Write a file, in its order, as parts of at most so many rows; unchanged.
+
+    An article stays in one part, unless it has more rows; a context always does. In memory are the
+    rows of one part.
+    """
+    named = input_path(source)
+    suffix = _suffix(named)
+    stem = named.name.removesuffix(suffix) or named.name
+    folder = out or Path(f"{stem}-parts")
+    check_folder(folder, None)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise bad_input(folder, "", "has files already", "give another folder with --out")
+    origin = Origin()
+    items = _with_rows(read(source, data_format, origin=origin), origin)
+    paths: list[Path] = []
+    make_folder(folder)
+    for part in _parts(items, rows):
+        path = folder / f"{stem}-{len(paths) + 1:05}{suffix}"
+        own = [row for _, row in part if row is not None]
+        if fits(origin, path) and len(own) == len(part):
+            write_own_rows(path, origin, own)
+        elif isinstance(part[0][0], Sentence):
+            write_sentences(path, [item for item, _ in part if isinstance(item, Sentence)])
+        else:
+            write_examples(path, [item for item, _ in part if isinstance(item, Example)])
+        paths.append(path)
+    if not paths:
+        raise bad_input(source, "", "has no rows", "check how it was made")
+    return paths
+
+
+_RowOf = tuple[Example | Sentence, OwnRow | None]
+
+
+def _with_rows(items: Iterable[Example | Sentence], origin: Origin) -> Iterator[_RowOf]:
+    return ((item, own_row(origin, item, item)) for item in items)
+
+
+def _parts(items: Iterable[_RowOf], rows: int) -> Iterator[list[_RowOf]]:
+    part: list[_RowOf] = []
+    for article in _articles(items, rows):
+        if part and len(part) + len(article) > rows:
+            yield part
+            part = []
+        part += article
+    if part:
+        yield part
+
+
+def _articles(items: Iterable[_RowOf], rows: int) -> Iterator[list[_RowOf]]:
+    """Consecutive rows of an article, or of a context without a title; a long one in pieces."""
+    article: list[_RowOf] = []
+    last = ""
+    for (title, _), members in groupby(items, key=lambda pair: _place(pair[0])):
+        context = list(members)
+        if article and (not title or title != last or len(article) + len(context) > rows):
+            yield article
+            article = []
+        article += context
+        last = title
+    if article:
+        yield article
+
+
+def _place(item: Example | Sentence) -> tuple[str, str]:
+    return (item.title, item.context) if isinstance(item, Example) else ("", item.text)

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeVar
 
-from readlet.data.columns import Columns, DataFormat, OnFault, known_names
+from readlet.data.columns import Columns, OnFault, known_names
 from readlet.data.rows import Row, RowReader, span_records
 from readlet.errors import InputError, ReadletError, bad_input, install_extra
 from readlet.storage.files import MAX_PIECE, atomic_bytes, open_bytes, text_lines
@@ -32,15 +32,13 @@ _QUESTIONS = (
 _LABELS = ("answers", "is_impossible")  # unlabelled questions have no such columns
 
 
-def read_csv(
-    path: Path, data_format: DataFormat, on_fault: OnFault
-) -> Iterator[Example | Sentence]:
+def read_csv(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Example | Sentence]:
     """The delimiter is detected from the header, which must name the columns."""
-    reader = RowReader(path, data_format)
-    yield from reader.items(_csv_rows(path, data_format, reader), on_fault)
+    yield from reader.items(_csv_rows(path, reader), on_fault)
 
 
-def _csv_rows(path: Path, data_format: DataFormat, reader: RowReader) -> Iterator[Row | InputError]:
+def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
+    data_format, origin = reader.data_format, reader.origin
     lines = text_lines(path, data_format.encoding)
     above = []  # the header, and blank lines before it
     for line in lines:
@@ -58,9 +56,11 @@ def _csv_rows(path: Path, data_format: DataFormat, reader: RowReader) -> Iterato
         raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
     names = [name.strip() for name in header]
     found = reader.require("header", names)
+    origin.kind, origin.delimiter = "csv", delimiter
     remedy_of_cells = "check its quotes and separators"
     if reader.has_texts and delimiter == "\t" and not is_quoted:
         done = cells_of.line_num
+        origin.is_quoted = False
         cells_of = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
         remedy_of_cells = "separate cells with one tab; a text has none"
     # An empty cell is a missing value, which CSV cannot tell from an empty text.
@@ -79,6 +79,7 @@ def _csv_rows(path: Path, data_format: DataFormat, reader: RowReader) -> Iterato
             if len(cells) == len(names):
                 pairs = zip(names, cells, strict=True)
                 values = {name: cell for name, cell in pairs if cell or name in texts}
+                origin.cells = cells
                 yield Row(place, number, values, names)
                 continue
             fault = f"{len(cells)} cells under {len(names)} column names"
@@ -177,13 +178,10 @@ def _is_encodable(value: Any) -> bool:
         return False
 
 
-def read_parquet(
-    path: Path, data_format: DataFormat, on_fault: OnFault
-) -> Iterator[Example | Sentence]:
-    if data_format.encoding:
+def read_parquet(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Example | Sentence]:
+    if reader.data_format.encoding:
         raise bad_input(path, "", "Parquet has no text encoding", "omit --encoding")
     require_pyarrow(path)
-    reader = RowReader(path, data_format)
     yield from reader.items(_parquet_rows(path, reader), on_fault)
 
 
@@ -195,6 +193,7 @@ def _parquet_rows(path: Path, reader: RowReader) -> Iterator[Row]:
             with parquet.ParquetFile(stream) as table:
                 names = table.schema_arrow.names
                 reader.require("schema", names)
+                reader.origin.kind, reader.origin.schema = "parquet", table.schema_arrow
                 batches = (batch.to_pylist() for batch in table.iter_batches(_BATCH))
                 for number, values in enumerate(chain.from_iterable(batches), 1):
                     yield Row(f"row {number}", number, values, names)
@@ -275,10 +274,10 @@ def unnamed_task(head: str) -> UnnamedTask | None:
 
 
 def read_glue(
-    path: Path, data_format: DataFormat, on_fault: OnFault, *, task: UnnamedTask
+    path: Path, reader: RowReader, on_fault: OnFault, *, task: UnnamedTask
 ) -> Iterator[Sentence]:
     """Lines of cells between tabs, without quoting."""
-    for number, line in enumerate(text_lines(path, data_format.encoding), 1):
+    for number, line in enumerate(text_lines(path, reader.data_format.encoding), 1):
         if number == 1 and task == "mrpc":
             continue
         try:
