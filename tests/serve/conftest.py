@@ -61,12 +61,17 @@ def start() -> Iterator[Callable[..., Server]]:
     with ExitStack() as stack:
 
         def make(
-            models: dict[str, Any], *, key: str = "", hosts: Any = None, **limits: Any
+            models: dict[str, Any],
+            *,
+            key: str = "",
+            hosts: Any = None,
+            origins: Any = frozenset(),
+            **limits: Any,
         ) -> Server:
             chosen, counters = Limits(**limits), Counters()
             served = serve_models(models, chosen, counters)
             stack.callback(served.close)
-            app = make_app(served, chosen, counters, key=key, hosts=hosts)
+            app = make_app(served, chosen, counters, key=key, hosts=hosts, origins=origins)
             # Entered: one event loop for all requests of a client.
             client = stack.enter_context(testclient.TestClient(app, raise_server_exceptions=False))
             return Server(client, served, counters)

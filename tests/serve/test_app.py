@@ -80,6 +80,50 @@ def test_abstaining_can_be_set(server: Any) -> None:
         assert "share" in got.json()["reason"]
 
 
+LONG = "Nothing of note happened on that day. " * 100
+
+
+def ask(server: Any, question: str, reader: str = "baseline", **texts: str) -> Any:
+    documents = [{"name": name, "text": text} for name, text in texts.items()]
+    return server.post("/ask", question=question, documents=documents, reader=reader)
+
+
+@pytest.mark.parametrize("around", ["", LONG])
+def test_an_answer_in_documents_has_its_place(server: Any, around: str) -> None:
+    """In a text that is read as a whole, and in one that is read in pieces."""
+    texts = {"wick": f"{around}\n\n👩🏽‍🚀 {PASSAGE}", "other": "The mill grinds corn."}
+    for documents in ({"wick": texts["wick"]}, texts):
+        got = ask(server, "When was the lamp lit?", **documents).json()
+        assert (got["text"], got["abstained"]) == ("1881", False)
+        best = got["candidates"][0]
+        assert best["document"] == "wick"
+        for one in got["candidates"]:
+            text = documents[one["document"]]
+            assert text[one["start"] : one["end"]] == one["text"]
+            start = one["sentence_start"]
+            assert text[start : start + len(one["sentence"])] == one["sentence"]
+            assert start <= one["start"] < one["end"] <= start + len(one["sentence"])
+        assert best["line"] == 3
+        assert got["read"] <= got["pieces"]
+
+
+def test_documents_are_indexed_once(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from readlet.serve import documents as module
+
+    made = []
+
+    class Noted(module.Documents):
+        def __init__(self, texts: Any) -> None:
+            made.append(list(texts))
+            super().__init__(texts)
+
+    monkeypatch.setattr(module, "Documents", Noted)
+    for question in ("Who lit the lamp?", "When?"):
+        for name in ("a", "b"):
+            assert ask(server, question, **{name: PASSAGE + LONG}).status_code == 200
+    assert made == [["a"], ["b"]]
+
+
 def test_an_unknown_language_is_named(start: Callable[..., Any], models: dict[str, Any]) -> None:
     server = start({"english": replace(models["tiny"], languages=("en",))})
     got = server.post("/answer", question="Wer?", passage=PASSAGE, language="de")
@@ -119,7 +163,12 @@ def test_models_and_passages_are_listed(server: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "reason"),
     [
-        ("/answer", {"question": QUESTION}, 422, "passage"),
+        ("/answer", {"question": QUESTION}, 422, "passage: missing"),
+        ("/answer", {"q": QUESTION, "passage": PASSAGE}, 422, "question: missing; q: unknown"),
+        ("/ask", {"question": QUESTION, "documents": []}, 422, "documents"),
+        ("/ask", {"question": QUESTION, "documents": [{"name": "a"}]}, 422, "documents.0.text"),
+        ("/ask", {"question": "?", "documents": [{"name": "a.txt", "text": " "}]}, 422, "a.txt: "),
+        ("/ask", {"question": "?", "documents": [{"name": "a", "text": "b"}] * 2}, 422, "a: two"),
         ("/answer", {"question": " ", "passage": PASSAGE}, 422, "question: is empty"),
         ("/answer", {"question": QUESTION, "passage": "a " * 1001}, 422, "2,002 characters"),
         ("/answer", {"question": ["a"] * 5, "passage": PASSAGE}, 422, "at most 4"),
@@ -174,7 +223,7 @@ def test_headers_are_safe_on_every_answer(server: Any) -> None:
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"
         assert headers["referrer-policy"] == "no-referrer"
-    assert server.client.get("/docs").status_code == 404  # it would load scripts from elsewhere
+    assert "//" not in server.client.get("/docs").text.replace("</", "")  # all of it is ours
 
 
 def test_a_key_is_asked_for(start: Callable[..., Any]) -> None:
@@ -225,6 +274,21 @@ def test_pages_of_other_sites_are_rejected(
     got = server.client.post(path, content=b"<p>Shown", headers=headers)
     assert (got.status_code == 403) == is_rejected
     assert list(got.json()) == ["reason"]
+
+
+def test_pages_of_chosen_sites_may_use_it(start: Callable[..., Any]) -> None:
+    friend = "https://friend.example"
+    client = start({"baseline": LexicalBaseline()}, origins=frozenset({friend})).client
+    for origin, status in ((friend, 200), ("https://evil.example", 403)):
+        headers = {"origin": origin, "sec-fetch-site": "cross-site"}
+        body = {"question": "Who?", "passage": PASSAGE}
+        got = client.post("/answer", json=body, headers=headers)
+        assert got.status_code == status
+        assert got.headers.get("access-control-allow-origin") == (friend if status == 200 else None)
+        asked = {"access-control-request-method": "POST"}
+        asked["access-control-request-headers"] = "authorization,content-type"
+        preflight = client.options("/answer", headers={"origin": origin} | asked)
+        assert preflight.is_success == (status == 200)
 
 
 def test_nothing_of_a_rejected_request_is_read(server: Any) -> None:

@@ -13,7 +13,7 @@ from readlet.inference.classifier import Classifier
 schemathesis = pytest.importorskip("schemathesis")
 GET = ("/readers", "/passages", "/health", "/metrics")
 # Requests of each kind, valid and invalid; a PDF takes a process.
-POST = {"/answer": 40, "/classify": 40, "/text": 8}
+POST = {"/answer": 40, "/ask": 40, "/classify": 40, "/text": 8}
 
 
 @pytest.fixture(scope="module")

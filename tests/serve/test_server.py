@@ -21,7 +21,7 @@ from readlet.inference.baseline import LexicalBaseline
 from readlet.serve.limits import Limits
 from readlet.serve.monitoring import Counters
 from readlet.serve.registry import load_models, serve_models
-from readlet.serve.server import api_key, bound_socket, check_host, is_loopback
+from readlet.serve.server import api_key, bound_socket, check_host, check_origins, is_loopback
 
 PAGE = Path(__file__).parents[2] / "docs" / "serving.md"
 
@@ -42,6 +42,16 @@ def test_other_machines_need_a_key(host: str, only_here: bool) -> None:
     else:
         with pytest.raises(ReadletError, match="without a key; give --api-key-file"):
             check_host(host, "")
+
+
+def test_origins_are_sites() -> None:
+    assert check_origins(["https://A.example/", "http://b:80"]) == {
+        "https://a.example",
+        "http://b:80",
+    }
+    for wrong in ("*", "a.example", "https://", "https://a.example/path", "https://*.example"):
+        with pytest.raises(ReadletError, match="--allow-origin"):
+            check_origins([wrong])
 
 
 def test_keys_come_from_a_file_or_the_environment(

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from readlet.console import console, highlighted, one_line
 from readlet.inference.inputs import N_BEST, AnswerOptions
+from readlet.inference.places import place_of
 from readlet.types import Candidate, Prediction
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 # At most this many characters of an answer and of its sentence: two lines of a terminal each; and
 # of a passage, a screen or two.
 _OF_ANSWER, _OF_SENTENCE, _OF_PASSAGE = 150, 140, 4000
-_SENTENCE_ENDS = re.compile(r"[.!?…]['\"”’»)\]]*\s+|[。！？]|\n\s*\n")
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,15 @@ class Located:
 
     @property
     def place(self) -> str:
-        line = self.text.count("\n", 0, self.candidate.start) + 1
+        line = place_of(self.text, self.candidate.start, self.candidate.end).line
         return f"{self.name}, line {line:,}"
 
     def sentence(self) -> Text:
         """In one line, with the answer highlighted; a long one is cropped around it."""
         start, end = self.candidate.start, self.candidate.end
-        ends = [found.end() for found in _SENTENCE_ENDS.finditer(self.text)]
-        first = max((at for at in ends if at <= start), default=0)
-        last = min((at for at in ends if at >= end), default=len(self.text))
-        return _cropped(self.text[first:last], (start - first, end - first), _OF_SENTENCE)
+        place = place_of(self.text, start, end)
+        span = (start - place.start, end - place.start)
+        return _cropped(place.sentence, span, _OF_SENTENCE)
 
 
 @dataclass(frozen=True)

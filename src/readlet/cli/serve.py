@@ -31,6 +31,14 @@ def serve(
             "READLET_API_KEY does the same.",
         ),
     ] = None,
+    allow_origin: Annotated[
+        list[str],
+        typer.Option(
+            metavar="ORIGIN",
+            help="Another site whose pages may use the API, such as https://example.org; "
+            "repeatable.",
+        ),
+    ] = [],  # noqa: B006  typer copies it
     device: Device = "auto",
     max_body_mb: Annotated[int, typer.Option(help="Megabytes of a request.")] = 10,
     max_passage: Annotated[int, typer.Option(help="Characters of a passage.")] = 50_000,
@@ -46,10 +54,11 @@ def serve(
         import uvicorn  # noqa: F401
     from readlet.serve.limits import Limits
     from readlet.serve.registry import load_models
-    from readlet.serve.server import api_key, bound_socket, check_host, serve
+    from readlet.serve.server import api_key, bound_socket, check_host, check_origins, serve
 
     key = api_key(api_key_file)
     check_host(host, key)
+    origins = check_origins(allow_origin)
     limits = Limits(
         body_bytes=max_body_mb * 1_000_000,
         passage_characters=max_passage,
@@ -59,4 +68,4 @@ def serve(
     )
     with bound_socket(host, port) as bound:
         loaded = load_models(models or ["bundled"], device)
-        serve(loaded, bound, host=host, key=key, limits=limits)
+        serve(loaded, bound, host=host, key=key, limits=limits, origins=origins)

@@ -4,7 +4,8 @@ Also the files that clients send, read one at a time, and the files of the page.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cache
 from itertools import chain
@@ -15,17 +16,21 @@ from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 from readlet.bundled import corpus
 from readlet.data import read_examples
 from readlet.errors import ReadletError
-from readlet.inference.document_files import DocumentKind, document_text
+from readlet.inference.document_files import KINDS, DocumentKind, document_text
 from readlet.processes import Job
 from readlet.serve.batching import results, while_wanted
+from readlet.serve.documents import QueuedReader, Shelf, answer_documents
 from readlet.serve.limits import Limits, RequestError
 from readlet.serve.messages import (
     AnswerRequest,
     AnswerResponse,
+    AskRequest,
+    AskResponse,
     ClassifierMessage,
     ClassifyRequest,
     ClassifyResponse,
@@ -38,9 +43,17 @@ from readlet.serve.messages import (
 )
 from readlet.serve.middleware import Guard
 from readlet.serve.monitoring import Counters
-from readlet.serve.registry import Models, class_texts, questions_of
+from readlet.serve.registry import (
+    Models,
+    ServedReader,
+    class_texts,
+    documents_of,
+    options_of,
+    questions_of,
+)
 
 _MOST_WAITING = 8
+_ASKED_AT_ONCE = 16  # questions about documents; others wait
 
 
 _TYPES_OF_KINDS: dict[DocumentKind, tuple[str, ...]] = {
@@ -77,8 +90,6 @@ class Uploads:
         reading = asyncio.ensure_future(self._in_turn(await request.body(), kind))
         try:
             return await while_wanted(request, reading, self._limits.seconds)
-        except ReadletError as error:
-            raise RequestError(422, str(error)) from None
         finally:
             self._waiting -= 1
 
@@ -94,7 +105,7 @@ class Uploads:
 
     def _read(self, data: bytes, kind: DocumentKind, job: Job) -> str:
         text = document_text(data, kind, seconds=self._limits.seconds, job=job)
-        most = self._limits.passage_characters
+        most = self._limits.document_characters
         if len(text) > most:
             raise ReadletError(f"the file has {len(text):,} characters; at most {most:,}")
         return text
@@ -118,7 +129,7 @@ def page_files() -> dict[str, tuple[bytes, str]]:
         for path in sorted(_STATIC.iterdir())
         if path.suffix in _TYPES
     }
-    files["/"] = files.pop("/index.html")
+    files |= {"/": files.pop("/index.html"), "/docs": files.pop("/docs.html")}
     return files
 
 
@@ -149,12 +160,16 @@ def make_app(
     *,
     key: str = "",
     hosts: frozenset[str] | None = None,
-) -> Guard:
-    """The application. Without `hosts`, a request may name any host."""
+    origins: frozenset[str] = frozenset(),
+) -> Any:
+    """The application. Without `hosts`, a request may name any host.
+
+    `origins` are other sites whose pages may use it.
+    """
     app = FastAPI(
         title="Readlet",
         description="Answers as spans of a passage, and classes of texts.",
-        docs_url=None,  # these pages load scripts from elsewhere; /openapi.json stays
+        docs_url=None,  # these pages load scripts from elsewhere; /docs is our own
         redoc_url=None,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
@@ -174,7 +189,14 @@ def make_app(
 
     pages = frozenset(page_files())
     paths = frozenset({*app.openapi()["paths"], "/openapi.json"}) | pages
-    return Guard(app, limits, counters, key, hosts, pages | {"/health"}, paths)
+    guard = Guard(app, limits, counters, key, hosts, pages | {"/health"}, paths, origins)
+    if not origins:
+        return guard
+    headers = {
+        "allow_headers": ["authorization", "content-type"],
+        "expose_headers": ["retry-after"],
+    }
+    return CORSMiddleware(guard, sorted(origins), allow_methods=["GET", "POST"], **headers)
 
 
 def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
@@ -198,16 +220,37 @@ def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
                 for name, served in models.classifiers.items()
             ],
             limits=asdict(limits),
+            kinds=dict(KINDS),
         )
+
+    shelf, threads = Shelf(limits), ThreadPoolExecutor(_ASKED_AT_ONCE, "readlet ask")
+
+    @app.post("/ask", responses=reasons(*_QUEUED))
+    async def ask(request: Request, asked: AskRequest) -> AskResponse:
+        """The answer to a question about documents, with its document, sentence and line."""
+        name, served = _chosen(models.readers, asked.reader, "reader")
+        options = _options(asked, name, served)
+        reader, texts = QueuedReader(served), documents_of(asked, limits)
+        given = (name, reader, shelf, texts, asked.question, options, limits)
+        loop = asyncio.get_running_loop()
+        work = asyncio.ensure_future(loop.run_in_executor(threads, answer_documents, *given))
+        try:
+            return await while_wanted(request, work, limits.seconds)
+        finally:
+            reader.cancel()
 
     @app.post("/answer", responses=reasons(*_QUEUED))
     async def answer(request: Request, asked: AnswerRequest) -> AnswerResponse:
         """Answers to questions, with their places in the passage, or none."""
         name, served = _chosen(models.readers, asked.reader, "reader")
+        questions = questions_of(asked, _options(asked, name, served), limits)
+        futures = served.answers.submit(questions)
+        return AnswerResponse(reader=name, answers=await results(request, futures, limits.seconds))
+
+    def _options(asked: AnswerRequest | AskRequest, name: str, served: ServedReader) -> Any:
         if asked.unanswerable_share is not None and not served.model.takes_unanswerable_share:
             raise RequestError(422, f"unanswerable_share: {name} has no probabilities to move")
-        futures = served.answers.submit(questions_of(asked, limits))
-        return AnswerResponse(reader=name, answers=await results(request, futures, limits.seconds))
+        return options_of(asked, limits)
 
     @app.post("/classify", responses=reasons(*_QUEUED))
     async def classify(request: Request, asked: ClassifyRequest) -> ClassifyResponse:
@@ -261,6 +304,25 @@ def _chosen(models: Mapping[str, Served], name: str | None, kind: str) -> tuple[
     return name, models[name]
 
 
+def _what_is_wrong(errors: Sequence[Any]) -> str:
+    """The missing fields and the unknown ones, or the first other fault."""
+    if any(one["loc"] == ("body",) or one["type"] == "json_invalid" for one in errors):
+        remedy = "send one with Content-Type: application/json"
+        return f"the body is not a JSON object; {remedy}"
+    # A place may have the names of unknown fields, as long as the client likes.
+    places = [".".join(map(str, one["loc"][1:4])) for one in errors]
+    shown = [place.encode("ascii", "backslashreplace").decode()[:80] for place in places]
+    kinds = [one["type"] for one in errors]
+    named = {
+        fault: ", ".join(p for p, kind in zip(shown, kinds, strict=True) if kind == wanted)
+        for wanted, fault in (("missing", "missing"), ("extra_forbidden", "unknown field"))
+    }
+    faults = [f"{where}: {fault}" for fault, where in named.items() if where]
+    if "context" in places:
+        faults.append("what is called context elsewhere is called passage here")
+    return "; ".join(faults) or f"{shown[0]}: {errors[0]['msg']}"
+
+
 def _add_errors(app: FastAPI) -> None:
     """Every error is JSON with a reason; what a client sent is not sent back."""
 
@@ -270,20 +332,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        found = error.errors()
-        # An unknown field explains why another one is missing.
-        first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
-        if first["loc"] == ("body",) or first["type"] == "json_invalid":
-            fault = "the body is not a JSON object"
-            remedy = "send one with Content-Type: application/json"
-            return JSONResponse({"reason": f"{fault}; {remedy}"}, 422)
-        # A place may have the names of unknown fields, as long as the client likes.
-        place = ".".join(str(part) for part in first["loc"][1:4])
-        shown = place.encode("ascii", "backslashreplace").decode()
-        reason = f"{shown:.80}: {first['msg']}" if place else str(first["msg"])
-        if place == "context":
-            reason = "context: unknown field; it is called passage here"
-        return JSONResponse({"reason": reason}, 422)
+        return JSONResponse({"reason": _what_is_wrong(error.errors())}, 422)
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> JSONResponse:

@@ -32,12 +32,6 @@ async def results(
     """All results in order. If they are not waited for any more, what is queued is not computed."""
     try:
         return await while_wanted(request, asyncio.ensure_future(_all(futures)), seconds)
-    except (MemoryError, RuntimeError, ReadletError) as error:
-        if is_out_of_memory(error):
-            raise RequestError(503, "the memory is full; ask less at once") from None
-        if isinstance(error, ReadletError):
-            raise RequestError(422, str(error)) from None
-        raise
     finally:
         for future in futures:
             future.cancel()
@@ -55,13 +49,24 @@ async def while_wanted(
     try:
         await asyncio.wait((work, left), timeout=seconds, return_when="FIRST_COMPLETED")
         if work.done():
-            return work.result()
+            return _result(work)
         if left.done():
             raise RequestError(503, "the client has left")
         raise RequestError(503, f"not done within {seconds:g} s; ask less, or later")
     finally:
         left.cancel()
         work.cancel()
+
+
+def _result(work: "asyncio.Future[Wanted]") -> "Wanted":
+    try:
+        return work.result()
+    except (MemoryError, RuntimeError, ReadletError) as error:
+        if is_out_of_memory(error):
+            raise RequestError(503, "the memory is full; ask less at once") from None
+        if isinstance(error, ReadletError):
+            raise RequestError(422, str(error)) from None
+        raise
 
 
 async def _left(request: "Request") -> None:

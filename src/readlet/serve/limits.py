@@ -30,6 +30,10 @@ class Limits:
     passage_characters: int = 50_000
     question_characters: int = 1_000
     text_characters: int = 20_000  # of a text to classify
+    documents: int = 1_000  # of one request
+    # Of all documents of a request; and of those whose indexes are kept, some times as many.
+    document_characters: int = 5_000_000
+    indexed_characters: int = 20_000_000
     questions: int = 64  # of one request; or texts to classify
     n_best: int = 100
     # Questions that wait for one model; beyond it clients are told to come back later.

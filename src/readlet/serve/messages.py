@@ -23,7 +23,33 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class AnswerRequest(Request):
+class _Options(Request):
+    """How questions are answered."""
+
+    reader: Annotated[str | None, Field(description="By default the first one.")] = None
+    n_best: Annotated[int, Field(ge=1, description="Number of candidates.")] = N_BEST
+    threshold: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description="Abstain above this no-answer probability. Not with `always_answer`.",
+        ),
+    ] = None
+    unanswerable_share: Annotated[
+        float | None,
+        Field(gt=0, lt=1, description="Share of the questions expected to have no answer."),
+    ] = None
+    language: Annotated[
+        str, Field(description="Of the texts, as a code such as es; empty: guessed.")
+    ] = ""
+    question_language: Annotated[str, Field(description="Of the question; empty: guessed.")] = ""
+    always_answer: Annotated[
+        bool, Field(description="The passage is taken to have an answer: never abstain.")
+    ] = False
+
+
+class AnswerRequest(_Options):
     """One question, or several; about one passage, or about as many as there are questions."""
 
     model_config = ConfigDict(
@@ -42,27 +68,6 @@ class AnswerRequest(Request):
     )
     question: _Texts
     passage: _Texts
-    reader: Annotated[str | None, Field(description="By default the first one.")] = None
-    n_best: Annotated[int, Field(ge=1, description="Number of candidates.")] = N_BEST
-    threshold: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            le=1,
-            description="Abstain above this no-answer probability. Not with `always_answer`.",
-        ),
-    ] = None
-    unanswerable_share: Annotated[
-        float | None,
-        Field(gt=0, lt=1, description="Share of the questions expected to have no answer."),
-    ] = None
-    language: Annotated[
-        str, Field(description="Of the passage, as a code such as es; empty: guessed.")
-    ] = ""
-    question_language: Annotated[str, Field(description="Of the question; empty: guessed.")] = ""
-    always_answer: Annotated[
-        bool, Field(description="The passage is taken to have an answer: never abstain.")
-    ] = False
 
 
 class AnswerResponse(BaseModel):
@@ -82,6 +87,56 @@ class AnswerResponse(BaseModel):
     )
     reader: str
     answers: list[Prediction]
+
+
+class DocumentText(Request):
+    name: Annotated[str, Field(min_length=1, max_length=1000)]
+    text: str
+
+
+class AskRequest(_Options):
+    """One question about documents; of long ones the pieces that fit the question best are read."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "question": "When was the kettle patented?",
+                    "documents": [{"name": "kettle.txt", "text": _PASSAGE}],
+                }
+            ],
+            "not": _THRESHOLD_AND_ALWAYS,
+        }
+    )
+    question: _Text
+    documents: Annotated[list[DocumentText], Field(min_length=1)]
+
+
+class LocatedCandidate(BaseModel):
+    """A candidate with its place: `text[start:end]` of the document."""
+
+    document: str
+    text: str
+    start: int
+    end: int
+    score: Annotated[float, Field(description="Probability that this answer is right.")]
+    sentence: str
+    sentence_start: int
+    line: Annotated[int, Field(description="From 1.")]
+
+
+class AskResponse(BaseModel):
+    """The answer to a question about documents; without one the text is empty."""
+
+    reader: str
+    text: str
+    score: Annotated[float, Field(description="Probability that the first candidate is right.")]
+    no_answer: Annotated[float, Field(description="Probability that there is no answer.")]
+    abstained: bool
+    unknown_language: str
+    candidates: Annotated[list[LocatedCandidate], Field(description="Best first.")]
+    pieces: Annotated[int, Field(description="Of the documents.")]
+    read: Annotated[int, Field(description="Pieces that the reader has read.")]
 
 
 class ClassifyRequest(Request):
@@ -121,6 +176,9 @@ class ModelsResponse(BaseModel):
     readers: list[ReaderMessage]
     classifiers: list[ClassifierMessage]
     limits: dict[str, int | float]
+    kinds: Annotated[
+        dict[str, str], Field(description="Kinds of files for /text, by the ending of their names.")
+    ]
 
 
 class TextResponse(BaseModel):

@@ -54,6 +54,7 @@ class Guard:
     hosts: frozenset[str] | None
     public: frozenset[str]  # paths that need no key
     paths: frozenset[str]  # all paths, for the counters
+    origins: frozenset[str] = frozenset()  # other sites whose pages may send requests
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -83,7 +84,12 @@ class Guard:
         host = _without_port(headers.get(b"host", b"").decode("latin-1"))
         if self.hosts is not None and host not in self.hosts:
             raise RequestError(421, "this server answers for its own host only")
-        if scope["method"] not in _READING and _is_from_elsewhere(headers):
+        origin = headers.get(b"origin", b"").decode("latin-1").lower()
+        if (
+            scope["method"] not in _READING
+            and origin not in self.origins
+            and _is_from_elsewhere(headers)
+        ):
             raise RequestError(403, "pages of other sites may not use this server")
         if self.key and scope["path"] not in self.public:
             given = headers.get(b"authorization", b"")

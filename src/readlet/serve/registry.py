@@ -16,7 +16,7 @@ from readlet.inference.reader import Reader, load_reader
 from readlet.inference.trained_model import stored_task
 from readlet.serve.batching import Batcher
 from readlet.serve.limits import Limits, RequestError
-from readlet.serve.messages import AnswerRequest, ClassifyRequest
+from readlet.serve.messages import AnswerRequest, AskRequest, ClassifyRequest
 from readlet.serve.monitoring import Counters
 from readlet.types import Classification, Example, Prediction, free_id
 
@@ -125,10 +125,12 @@ def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
     return [found[number] for number in range(len(asked))]
 
 
-def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
-    """The questions of a request, each with its passage."""
+def options_of(asked: AnswerRequest | AskRequest, limits: Limits) -> AnswerOptions:
+    """How the questions of a request are to be answered."""
+    if asked.n_best > limits.n_best:
+        raise RequestError(422, f"n_best: {asked.n_best}; at most {limits.n_best}")
     try:
-        options = AnswerOptions(
+        return AnswerOptions(
             n_best=asked.n_best,
             threshold=asked.threshold,
             unanswerable_share=asked.unanswerable_share,
@@ -138,8 +140,10 @@ def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
         )
     except ReadletError as error:
         raise RequestError(422, str(error)) from None
-    if asked.n_best > limits.n_best:
-        raise RequestError(422, f"n_best: {asked.n_best}; at most {limits.n_best}")
+
+
+def questions_of(asked: AnswerRequest, options: AnswerOptions, limits: Limits) -> list[Question]:
+    """The questions of a request, each with its passage."""
     questions = _listed(asked.question, "question", limits)
     if isinstance(asked.passage, str):
         passages = [asked.passage] * len(questions)
@@ -154,6 +158,28 @@ def questions_of(asked: AnswerRequest, limits: Limits) -> list[Question]:
         Question(Example("", question, passage), options)
         for question, passage in zip(questions, passages, strict=True)
     ]
+
+
+def documents_of(asked: AskRequest, limits: Limits) -> dict[str, str]:
+    """The documents of a request by name."""
+    _check(asked.question, "question", limits.question_characters)
+    if len(asked.documents) > limits.documents:
+        fault = f"documents: {len(asked.documents)} of them; at most {limits.documents:,}"
+        raise RequestError(422, fault)
+    texts: dict[str, str] = {}
+    left = limits.document_characters
+    for document in asked.documents:
+        _check(document.name, "name", left)
+        if document.name in texts:
+            raise RequestError(422, f"{document.name}: two documents of this name; rename one")
+        if len(document.text) > left:
+            most = limits.document_characters
+            fault = f"{document.name}: the documents have more than {most:,} characters together"
+            raise RequestError(422, f"{fault}; leave some out")
+        _check(document.text, document.name, left)
+        left -= len(document.text)
+        texts[document.name] = document.text
+    return texts
 
 
 def class_texts(asked: ClassifyRequest, limits: Limits, *, pairs: bool) -> list[Text]:

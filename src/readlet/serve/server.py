@@ -4,6 +4,7 @@ import asyncio
 import errno
 import ipaddress
 import os
+import re
 import socket
 import time
 from collections.abc import Sequence
@@ -60,6 +61,15 @@ def check_host(host: str, key: str) -> None:
         raise bad_input(f"--host {host}", "", "other machines could use it without a key", remedy)
 
 
+def check_origins(origins: Sequence[str]) -> frozenset[str]:
+    """The sites as browsers name them."""
+    for origin in origins:
+        if not re.fullmatch(r"https?://[^\s/?#@*]+/?", origin):
+            remedy = "give https://HOST or http://HOST:PORT"
+            raise bad_input("--allow-origin", "", f"{origin:.60}: no origin", remedy)
+    return frozenset(origin.lower().rstrip("/") for origin in origins)
+
+
 def bound_socket(host: str, port: int) -> socket.socket:
     """A socket on this address, before the models are loaded; 0 is any free port."""
     try:
@@ -83,6 +93,7 @@ def serve(
     host: str,
     key: str,
     limits: Limits,
+    origins: frozenset[str] = frozenset(),
 ) -> None:
     """Answer requests until Ctrl-C or SIGTERM."""
     import uvicorn
@@ -95,7 +106,7 @@ def serve(
     served = serve_models(models, limits, counters)
     hosts = _LOOPBACK | {host.lower()} if is_loopback(host) else None
     config = uvicorn.Config(
-        make_app(served, limits, counters, key=key, hosts=hosts),
+        make_app(served, limits, counters, key=key, hosts=hosts, origins=origins),
         http="h11",
         ws="none",
         lifespan="off",

@@ -1,96 +1,99 @@
-// One card for each reader: its answer in the passage and the other candidates.
-// Texts are always set as text, never as HTML.
+// One card for each reader: its answer, how sure it is, its sentence and place, other candidates.
 
-// A text from right to left must not reorder the words around it.
-const isolated = (text) => `\u2068${text}\u2069`;
-const percent = (share) => `${Math.round(100 * share)} %`;
+import { button, element, isolated, percent, units } from "./elements.js";
 
-export function element(name, { text, ...attributes } = {}, ...children) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
+// Words and colours of the same confidence.
+function sureness(score) {
+  if (score >= 0.8) return ["Sure", "high"];
+  return score >= 0.5 ? ["Likely", "middle"] : ["Unsure", "low"];
 }
 
 export class Card {
-  constructor(reader, passage, answer) {
-    this.reader = reader;
-    // Offsets count code points; JavaScript's own count UTF-16 units.
-    this.points = Array.from(passage);
-    this.answer = answer;
-    this.chosen = answer.abstained ? -1 : 0; // -1: no candidate, "no answer here"
+  // `documents` has the texts by name; `show` is called when another candidate is chosen.
+  constructor(reader, number, found, documents, show) {
+    const candidates = found.candidates.filter(({ score }, n) => n < 1 || score >= 0.01);
+    Object.assign(this, { reader, number, documents, found: { ...found, candidates } });
+    this.first = found.abstained ? -1 : 0; // -1: no candidate, no answer
+    this.chosen = this.first;
     this.line = element("p", { class: "answer", dir: "auto" });
-    this.sure = element("div", { class: "sure" });
-    this.passage = element("div", { class: "passage", dir: "auto", tabindex: "0", role: "group" });
-    this.passage.setAttribute("aria-label", "The passage with the answer");
-    this.list = element("ol", { class: "candidates", "aria-label": "Candidates" });
-    this.buttons = answer.n_best.map((candidate, number) => this.#candidate(candidate, number));
-    this.element = element("article", { "aria-label": reader }, element("h2", { text: reader }));
-    if (answer.unknown_language) {
-      const text = `Not trained on this language (${answer.unknown_language}): do not rely on its answers.`;
+    this.sure = element("p", { class: "sure" });
+    this.quote = element("blockquote", { dir: "auto" });
+    this.place = button("", () => show(this), { class: "place" });
+    this.element = element("article", { class: "panel", "aria-label": reader });
+    this.element.append(element("h3", { text: reader, class: `reader-${number % 6}` }));
+    if (found.unknown_language) {
+      const text = `Not trained on this language (${found.unknown_language}): do not rely on its answers.`;
       this.element.append(element("p", { class: "hint", text }));
     }
-    this.element.append(this.line, this.sure, this.passage, this.list);
-    this.show();
+    this.element.append(this.line, this.sure, this.quote, this.place);
+    this.buttons = candidates.map((candidate, n) => {
+      const choose = button("", () => {
+        this.choose(n);
+        show(this);
+      });
+      const text = `${this.where(candidate)} · ${percent(candidate.score)}`;
+      choose.append(...this.sentence(candidate), element("span", { text }));
+      return choose;
+    });
+    if (this.buttons.length > this.first + 1) {
+      const items = this.buttons.map((one) => element("li", { dir: "auto" }, one));
+      const title = element("summary", { text: this.first < 0 ? "Best guesses" : "All candidates" });
+      const hint = element("p", { class: "hint", text: "Alt+↓ and Alt+↑ walk through them." });
+      this.element.append(element("details", {}, title, element("ol", {}, ...items), hint));
+    }
+    this.choose(this.first);
+  }
+
+  get candidate() {
+    return this.found.candidates[this.chosen];
   }
 
   get summary() {
-    if (this.chosen < 0) return `${this.reader}: no answer here, ${percent(this.answer.no_answer)} sure`;
-    const candidate = this.answer.n_best[this.chosen];
-    return `${this.reader}: ${isolated(candidate.text)}, ${percent(candidate.score)} sure`;
+    const said = this.candidate ? isolated(this.candidate.text) : "no answer";
+    return `${this.reader}: ${said}, ${this.sure.textContent.toLowerCase()}`;
+  }
+
+  get mark() {
+    const shown = this.candidate ?? this.found.candidates[0];
+    if (!shown || this.found.abstained && !this.candidate) return null;
+    const { text } = this.documents.get(shown.document);
+    const start = units(text, shown.start);
+    const end = units(text, shown.end - shown.start, start);
+    const guess = this.found.abstained;
+    return { document: shown.document, start, end, name: this.reader, number: this.number, guess };
+  }
+
+  where(candidate) {
+    const { pages } = this.documents.get(candidate.document);
+    const page = pages ? pages.filter((start) => start <= candidate.start).length : 0;
+    return `${candidate.document}, ${page ? `page ${page}` : `line ${candidate.line}`}`;
+  }
+
+  sentence(candidate) {
+    const { sentence } = candidate;
+    const start = units(sentence, candidate.start - candidate.sentence_start);
+    const end = units(sentence, candidate.end - candidate.start, start);
+    const mark = element("mark", { text: sentence.slice(start, end) });
+    return [element("bdi", {}, sentence.slice(0, start), mark, sentence.slice(end))];
+  }
+
+  step(by) {
+    this.choose(Math.min(Math.max(this.chosen + by, this.first), this.buttons.length - 1));
   }
 
   choose(number) {
     this.chosen = number;
-    this.show();
-  }
-
-  step(by) {
-    const first = this.answer.abstained ? -1 : 0;
-    this.choose(Math.min(Math.max(this.chosen + by, first), this.answer.n_best.length - 1));
-  }
-
-  show() {
-    const candidate = this.answer.n_best[this.chosen];
-    const sure = candidate ? candidate.score : this.answer.no_answer;
-    this.line.textContent = candidate ? candidate.text : "No answer here";
-    this.line.classList.toggle("abstained", !candidate);
-    const meter = element("meter", { min: 0, max: 1, value: sure, "aria-label": "Confidence" });
-    this.sure.replaceChildren(meter, element("span", { text: `${percent(sure)} sure` }));
-    if (candidate && this.answer.no_answer > 0) {
-      const doubt = `no answer: ${percent(this.answer.no_answer)}`;
-      this.sure.append(element("span", { text: doubt }));
-    }
-    this.buttons.forEach((button, number) => {
-      button.setAttribute("aria-pressed", String(number === this.chosen));
-    });
-    this.#mark(candidate);
-  }
-
-  #mark(candidate) {
-    if (!candidate) {
-      this.passage.replaceChildren(this.points.join(""));
-      return;
-    }
-    const piece = (start, end) => this.points.slice(start, end).join("");
-    const mark = element("mark", { text: piece(candidate.start, candidate.end) });
-    mark.classList.toggle("doubtful", this.answer.abstained);
-    const after = piece(candidate.end, this.points.length);
-    this.passage.replaceChildren(piece(0, candidate.start), mark, after);
-    requestAnimationFrame(() => {
-      // Only the passage scrolls, not the page.
-      const place = mark.offsetTop - this.passage.offsetTop;
-      this.passage.scrollTop = place - this.passage.clientHeight / 3;
-    });
-  }
-
-  #candidate(candidate, number) {
-    const button = element("button", { type: "button" });
-    button.append(element("bdi", { text: candidate.text }));
-    button.append(element("span", { text: percent(candidate.score) }));
-    button.addEventListener("click", () => this.choose(number));
-    this.list.append(element("li", {}, button));
-    return button;
+    const { candidate } = this;
+    const [word, level] = sureness(candidate ? candidate.score : this.found.no_answer);
+    const score = percent(candidate ? candidate.score : this.found.no_answer);
+    this.line.textContent = candidate ? candidate.text : "No answer in these documents";
+    this.element.classList.toggle("abstained", !candidate);
+    this.sure.className = `sure ${candidate ? level : "none"}`;
+    this.sure.textContent = `${word} · ${score}`;
+    this.quote.replaceChildren(...(candidate ? this.sentence(candidate) : []));
+    this.quote.hidden = !candidate;
+    this.place.textContent = candidate ? this.where(candidate) : "";
+    this.place.hidden = !candidate;
+    this.buttons.forEach((one, n) => one.setAttribute("aria-pressed", String(n === number)));
   }
 }

@@ -1,22 +1,28 @@
-// The page: choose a passage, ask, walk through the candidates.
+// The page: give documents, ask, walk through the candidates.
 
-import { Card, element } from "./answers.js";
+import { Card } from "./answers.js";
 import { keepKey, request } from "./api.js";
+import { button, element, percent } from "./elements.js";
+import { chosen, dropped, readAll } from "./files.js";
+import * as memory from "./memory.js";
+import { TextView } from "./text.js";
 
+const PASTED = "Pasted text";
 const byId = (id) => document.getElementById(id);
 const passage = byId("passage");
 const question = byId("question");
-const status = byId("status");
-const kinds = { pdf: "pdf", html: "html", htm: "html", txt: "text", md: "text" };
-let readers = [];
-let limits = {};
-let bundled = [];
+const view = new TextView(byId("text"));
+const documents = new Map(); // name -> {name, text, pages}
+let server = { readers: [], limits: {}, kinds: {} };
+let current = null; // the name of the document that is shown; null: the text is being edited
 let cards = [];
 let asking = null; // to abort: the server then does not compute what nobody waits for
 
-function say(text, { fault = false } = {}) {
-  status.textContent = text;
-  status.classList.toggle("fault", fault);
+// What is seen anyway is only said, to screen readers.
+function say(text, { fault = false, seen = false } = {}) {
+  byId("status").textContent = text;
+  byId("status").classList.toggle("hidden", seen);
+  byId("status").classList.toggle("fault", fault);
 }
 
 function report(error) {
@@ -30,98 +36,188 @@ function report(error) {
 
 async function begin() {
   try {
-    ({ readers, limits } = await request("/readers"));
-    bundled = await request("/passages");
+    server = await request("/readers");
+    showExamples(await request("/passages"));
   } catch (error) {
     report(error);
     return;
   }
   byId("key-form").hidden = true;
-  say(readers.length ? "" : "This server has no reader; its API classifies texts.");
-  const boxes = readers.map(({ name }) => {
+  say(server.readers.length ? "" : "This server has no reader; its API classifies texts.");
+  const endings = Object.keys(server.kinds);
+  byId("file").accept = endings.join(",");
+  byId("kinds").textContent = `Files: ${endings.join(" ")}. Nothing is written to the server's disk.`;
+  const off = memory.settings().off ?? [];
+  const boxes = server.readers.map(({ name }) => {
     const box = element("input", { type: "checkbox", value: name });
-    box.checked = true;
+    box.checked = !off.includes(name);
     return element("label", {}, box, ` ${name}`);
   });
   byId("readers").replaceChildren(element("legend", { text: "Readers" }), ...boxes);
-  byId("readers").hidden = readers.length < 2;
-  const options = bundled.map(({ title }, n) => element("option", { text: title, value: n }));
-  byId("bundled").append(...options);
+  byId("readers").hidden = server.readers.length < 2;
+  document.body.dataset.ready = "yes";
 }
 
-function suggest(questions) {
-  const buttons = questions.map((text) => {
-    const button = element("button", { type: "button", text });
-    button.addEventListener("click", () => {
-      question.value = text;
-      ask();
-    });
-    return button;
+// Documents
+
+function showDocuments() {
+  const names = [...documents.keys()];
+  const chips = names.map((name) => {
+    const choose = button(name, () => open(name), { "aria-pressed": String(name === current) });
+    const remove = button("×", () => drop(name), { "aria-label": `Remove ${name}` });
+    return element("li", {}, choose, remove);
   });
-  byId("suggestions").replaceChildren(...buttons);
+  byId("documents").replaceChildren(...chips);
+  byId("documents").hidden = !names.length || (names.length === 1 && names[0] === PASTED);
+  byId("paste").hidden = current !== null;
+  byId("text").hidden = current === null;
+  byId("edit").hidden = current !== PASTED;
+  byId("clear").hidden = !names.length;
+  byId("examples").hidden = names.length > 0 || !byId("examples").dataset.filled;
+  if (current === null) return;
+  const marks = cards.map((card) => card.mark).filter((mark) => mark?.document === current);
+  view.show(current, documents.get(current).text, marks);
 }
 
-function take(text, questions = []) {
-  passage.value = text;
-  suggest(questions);
-  byId("results").replaceChildren();
+function open(name) {
+  current = name;
+  showDocuments();
+}
+
+function changed() {
   cards = [];
-  question.focus();
+  byId("results").replaceChildren();
+  memory.keepDocuments([...documents.values()]);
+  showDocuments();
 }
 
-async function open(file) {
-  if (!file) return;
-  const ending = file.name.includes(".") ? file.name.split(".").pop().toLowerCase() : "";
-  const kind = kinds[ending];
-  if (!kind) {
-    say(`${file.name}: not a .txt, .md, .html or .pdf file`, { fault: true });
-    return;
-  }
-  if (file.size > limits.body_bytes) {
-    say(`${file.name}: is too large`, { fault: true });
-    return;
-  }
-  say(`Reading ${file.name} …`);
+function drop(name) {
+  documents.delete(name);
+  if (current === name) current = documents.keys().next().value ?? null;
+  changed();
+}
+
+function edit() {
+  passage.value = documents.get(PASTED)?.text ?? "";
+  documents.delete(PASTED);
+  current = null;
+  changed();
+  passage.focus();
+}
+
+function takePasted() {
+  if (current !== null || !passage.value.trim()) return;
+  documents.set(PASTED, { name: PASTED, text: passage.value });
+  passage.value = "";
+  current = PASTED;
+  memory.keepDocuments([...documents.values()]);
+  showDocuments();
+}
+
+async function take(files) {
+  const out = [];
+  const note = { reading: say, leftOut: (name, reason) => out.push(`${name}: ${reason}`) };
   try {
-    const { text } = await request(`/text?kind=${kind}`, { body: file });
-    take(text);
-    say(`${file.name}: ${Array.from(text).length} characters`);
+    takePasted();
+    const read = await readAll(files, server, note);
+    for (const one of read) documents.set(one.name, one);
+    if (read.length) current = read[0].name;
+    suggest([]);
+    changed();
+    const count = `${read.length} document${read.length === 1 ? "" : "s"} added`;
+    if (read.length || out.length > 1) say(read.length ? `${count}. Ask a question.` : "");
+    else say(out[0] ?? "No files there.", { fault: true });
+    if (read.length) question.focus();
   } catch (error) {
     report(error);
   }
+  const list = byId("left-out");
+  list.hidden = !out.length || (out.length === 1 && !documents.size);
+  list.open = out.length < 4;
+  list.firstElementChild.textContent = `${out.length} left out`;
+  list.lastElementChild.replaceChildren(...out.map((text) => element("li", { text })));
+}
+
+// Examples and earlier questions
+
+function suggest(questions) {
+  const buttons = questions.map((text) => button(text, () => askFor(text)));
+  byId("suggestions").replaceChildren(...buttons);
+}
+
+function showExamples(bundled) {
+  const items = bundled.slice(0, 4).map(({ title, passage: text, questions }) => {
+    const asks = questions.slice(0, 2).map((asked) =>
+      button(asked, () => {
+        documents.clear();
+        documents.set(title, { name: title, text });
+        current = title;
+        changed();
+        suggest(questions);
+        askFor(asked);
+      }),
+    );
+    return element("li", {}, element("h3", { text: title }), ...asks);
+  });
+  byId("examples").lastElementChild.replaceChildren(...items);
+  byId("examples").dataset.filled = items.length ? "yes" : "";
+  showDocuments();
+}
+
+function showHistory() {
+  const items = memory.questions().map(({ question: asked, answers }) => {
+    const again = button(asked, () => askFor(asked));
+    const said = answers.map(({ text, score }) => (text ? `${text} · ${percent(score)}` : "no answer"));
+    return element("li", {}, again, element("span", { text: said.join("; "), dir: "auto" }));
+  });
+  byId("history").querySelector("ul").replaceChildren(...items);
+  byId("history").hidden = !items.length;
+}
+
+// Questions
+
+function askFor(text) {
+  question.value = text;
+  ask();
 }
 
 async function ask() {
-  const asked = { question: question.value, passage: passage.value };
-  if (!asked.passage.trim()) {
-    say("Give a passage first.", { fault: true });
+  takePasted();
+  if (!documents.size) {
+    say("Give a text or a document first.", { fault: true });
     passage.focus();
     return;
   }
-  asking?.abort();
-  const mine = new AbortController();
-  asking = mine;
   const boxes = [...byId("readers").querySelectorAll("input")];
-  const chosen = readers.filter((_, number) => boxes[number].checked);
-  if (!chosen.length) {
+  const chosenOnes = server.readers.filter((_, number) => boxes[number].checked);
+  if (!chosenOnes.length) {
     say("Choose a reader.", { fault: true });
     return;
   }
+  memory.keepSettings({ off: boxes.filter((box) => !box.checked).map((box) => box.value) });
+  asking?.abort();
+  const mine = new AbortController();
+  asking = mine;
   say("Reading …");
   byId("results").setAttribute("aria-busy", "true");
-  const options = { always_answer: byId("always").checked };
+  const texts = [...documents.values()].map(({ name, text }) => ({ name, text }));
+  const asked = { question: question.value, documents: texts };
   try {
     const found = await Promise.all(
-      chosen.map(async ({ name }) => {
-        const json = { ...asked, ...options, reader: name };
-        const { answers } = await request("/answer", { json, signal: mine.signal });
-        return { name, answer: answers[0] };
-      }),
+      chosenOnes.map(({ name }) =>
+        request("/ask", { json: { ...asked, reader: name }, signal: mine.signal }),
+      ),
     );
-    // Only now: a card scrolls to its answer in the next frame, and has to be in the page by then.
-    cards = found.map(({ name, answer }) => new Card(name, asked.passage, answer));
+    cards = found.map((one, number) => new Card(one.reader, number, one, documents, show));
+    byId("results").classList.toggle("single", cards.length === 1);
     byId("results").replaceChildren(...cards.map((card) => card.element));
+    const best = cards.find((card) => card.mark);
+    if (best) show(best);
+    else showDocuments();
     summarise();
+    const answers = found.map(({ reader, text, score }) => ({ reader, text, score }));
+    memory.keepQuestion({ question: asked.question, answers });
+    showHistory();
     question.select(); // a follow-up question replaces this one
   } catch (error) {
     report(error);
@@ -130,10 +226,15 @@ async function ask() {
   }
 }
 
+function show(card) {
+  const { mark } = card;
+  if (!mark) return;
+  open(mark.document);
+  view.scrollTo(mark.start);
+}
+
 function summarise() {
-  const many = cards.some(({ answer }) => answer.n_best.length > 1);
-  const hint = many ? ". Alt+↓ shows the next candidate" : "";
-  say(cards.map(({ summary }) => summary).join("; ") + hint);
+  say(cards.map(({ summary }) => summary).join("; "), { seen: true });
 }
 
 byId("ask").addEventListener("submit", (event) => {
@@ -145,21 +246,31 @@ byId("key-form").addEventListener("submit", (event) => {
   keepKey(byId("key").value);
   begin();
 });
-byId("bundled").addEventListener("change", ({ target }) => {
-  const found = bundled[target.value];
-  if (target.value && found) take(found.passage, found.questions);
-  target.value = "";
+for (const id of ["file", "folder"]) {
+  byId(id).addEventListener("change", async ({ target }) => {
+    await take(chosen(target.files));
+    target.value = ""; // the same file may be chosen again
+  });
+}
+byId("edit").addEventListener("click", edit);
+byId("clear").addEventListener("click", () => {
+  documents.clear();
+  current = null;
+  suggest([]);
+  byId("left-out").hidden = true;
+  changed();
+  say("");
 });
-byId("file").addEventListener("change", ({ target }) => {
-  open(target.files[0]);
-  target.value = ""; // the same file may be chosen again
+byId("forget").addEventListener("click", () => {
+  memory.forgetQuestions();
+  showHistory();
 });
-passage.addEventListener("input", () => suggest([]));
 document.addEventListener("keydown", (event) => {
   const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!by || !event.altKey || !cards.length) return;
   event.preventDefault();
   for (const card of cards) card.step(by);
+  show(cards.find((card) => card.mark) ?? cards[0]);
   summarise();
 });
 for (const name of ["dragenter", "dragover"]) {
@@ -172,10 +283,14 @@ for (const name of ["dragenter", "dragover"]) {
 for (const name of ["dragleave", "drop"]) {
   document.addEventListener(name, () => byId("source").classList.remove("dropping"));
 }
-document.addEventListener("drop", (event) => {
-  if (!event.dataTransfer.files.length) return;
+document.addEventListener("drop", async (event) => {
+  if (!event.dataTransfer.types.includes("Files")) return;
   event.preventDefault();
-  open(event.dataTransfer.files[0]);
+  take(await dropped(event.dataTransfer));
 });
 
+for (const one of memory.documents()) documents.set(one.name, one);
+current = documents.keys().next().value ?? null;
+showHistory();
+showDocuments();
 begin();

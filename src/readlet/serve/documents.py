@@ -1,0 +1,141 @@
+"""Questions about documents of any size: they are indexed, and the best pieces are read."""
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from readlet.errors import ReadletError
+from readlet.inference.documents import Documents
+from readlet.inference.inputs import (
+    DEFAULTS,
+    Answerer,
+    AnswerOptions,
+    Asked,
+    as_examples,
+)
+from readlet.inference.places import place_of
+from readlet.serve.limits import Limits
+from readlet.serve.messages import AskResponse, LocatedCandidate
+from readlet.serve.registry import Question, ServedReader
+from readlet.types import Candidate, Prediction
+
+
+class Shelf:
+    """The last documents with their indexes: a question about the same ones finds them again."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._most = limits.indexed_characters
+        self._kept: OrderedDict[bytes, Documents] = OrderedDict()
+        self._lock = threading.Lock()  # one is indexed at a time
+
+    def documents(self, texts: Mapping[str, str]) -> Documents:
+        digest = hashlib.sha256()
+        for part in (part for item in texts.items() for part in item):
+            encoded = part.encode()
+            digest.update(b"%d:" % len(encoded) + encoded)
+        key = digest.digest()
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = Documents(texts)
+            self._kept.move_to_end(key)
+            while len(self._kept) > 1 and self._size() > self._most:
+                self._kept.popitem(last=False)
+            return self._kept[key]
+
+    def _size(self) -> int:
+        return sum(len(kept[name]) for kept in self._kept.values() for name in kept.names)
+
+
+@dataclass
+class QueuedReader(Answerer):
+    """A reader whose questions wait in its queue among those of others."""
+
+    served: ServedReader
+    futures: list["Future[Prediction]"] = field(default_factory=list)
+    is_cancelled: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.served.model.name
+
+    @property
+    def no_answer_threshold(self) -> float:
+        return self.served.model.no_answer_threshold
+
+    @property
+    def takes_unanswerable_share(self) -> bool:
+        return self.served.model.takes_unanswerable_share
+
+    def answer_batch(
+        self, asked: Iterable[Asked], options: AnswerOptions = DEFAULTS, **given: Any
+    ) -> Iterator[Prediction]:
+        if self.is_cancelled:
+            return
+        chosen = options.changed(**given)
+        examples = as_examples(asked)
+        self.futures = self.served.answers.submit([Question(one, chosen) for one in examples])
+        yield from (future.result() for future in self.futures)
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        for future in self.futures:
+            future.cancel()
+
+
+def answer_documents(
+    name: str,
+    reader: QueuedReader,
+    shelf: Shelf,
+    texts: Mapping[str, str],
+    question: str,
+    options: AnswerOptions,
+    limits: Limits,
+) -> AskResponse:
+    """The answer and the candidates with their places; a short text is read as a whole."""
+    ((document, text), *others) = texts.items()
+    located: list[tuple[str, Candidate]]
+    if not others and len(text) <= limits.passage_characters:
+        top = reader.answer(question, text, options)
+        located = [(document, candidate) for candidate in top.n_best]
+        read = pieces = 1
+    else:
+        documents = shelf.documents(texts)
+        pieces = documents.pieces
+        if not pieces:
+            raise ReadletError("documents: no words in them; give text")
+        found = documents.answer(reader, question, options)
+        top, read = found[0].prediction, min(len(found), pieces)
+        best = [(str(one.passage), one.best) for one in found]
+        located = [(where, candidate) for where, candidate in best if candidate is not None]
+    return AskResponse(
+        reader=name,
+        text=top.text,
+        score=top.score,
+        no_answer=top.no_answer,
+        abstained=top.abstained,
+        unknown_language=top.unknown_language,
+        candidates=[
+            _located(where, texts[where], candidate)
+            for where, candidate in located[: options.n_best]
+        ],
+        pieces=pieces,
+        read=read,
+    )
+
+
+def _located(document: str, text: str, candidate: Candidate) -> LocatedCandidate:
+    place = place_of(text, candidate.start, candidate.end)
+    return LocatedCandidate(
+        document=document,
+        text=candidate.text,
+        start=candidate.start,
+        end=candidate.end,
+        score=candidate.score,
+        sentence=place.sentence,
+        sentence_start=place.start,
+        line=place.line,
+    )

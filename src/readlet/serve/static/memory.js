@@ -1,0 +1,37 @@
+// What survives a reload, in this browser only.
+
+const MOST_QUESTIONS = 30;
+const MOST_TEXT = 2_000_000; // characters; browsers keep some five million
+
+function load(key, otherwise) {
+  try {
+    return JSON.parse(localStorage.getItem(key)) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+function keep(key, value) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    localStorage.removeItem(key); // full, or not allowed
+  }
+}
+
+export const questions = () => load("readlet-questions", []);
+export const documents = () => load("readlet-documents", []);
+export const settings = () => load("readlet-settings", {});
+
+export function keepQuestion(entry) {
+  const others = questions().filter(({ question }) => question !== entry.question);
+  keep("readlet-questions", [entry, ...others].slice(0, MOST_QUESTIONS));
+}
+
+export function keepDocuments(all) {
+  const size = all.reduce((sum, { text }) => sum + text.length, 0);
+  keep("readlet-documents", size > MOST_TEXT ? [] : all);
+}
+
+export const keepSettings = (changed) => keep("readlet-settings", { ...settings(), ...changed });
+export const forgetQuestions = () => localStorage.removeItem("readlet-questions");
