@@ -192,11 +192,13 @@ def make_app(
     guard = Guard(app, limits, counters, key, hosts, pages | {"/health"}, paths, origins)
     if not origins:
         return guard
-    headers = {
-        "allow_headers": ["authorization", "content-type"],
-        "expose_headers": ["retry-after"],
-    }
-    return CORSMiddleware(guard, sorted(origins), allow_methods=["GET", "POST"], **headers)
+    return CORSMiddleware(
+        guard,
+        sorted(origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["authorization", "content-type"],
+        expose_headers=["retry-after"],
+    )
 
 
 def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
