@@ -26,6 +26,7 @@ def browser() -> Iterator[Any]:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("Chromium is not installed")
+    playwright.expect.set_options(timeout=30_000)  # the machine may be busy
     with playwright.sync_playwright() as started:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = started.chromium.launch(executable_path=chromium, args=arguments)
