@@ -6,7 +6,7 @@ with the batch size and the number of answers kept, not with all scores.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +14,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from readlet.inference.calibration import Calibration
-from readlet.inference.inputs import DEFAULTS, AnswerOptions
+from readlet.inference.inputs import DEFAULTS, AnswerOptions, ForeignLanguages
 from readlet.models.family import Floats, SpanScorer, SpanScores
-from readlet.text.rows import Ints, Rows
+from readlet.text.rows import LONG_QUESTION, Ints, Rows
 from readlet.types import Candidate, Example, Prediction
 
 NOTHING = -np.inf
@@ -87,6 +87,29 @@ class ScoredSpan(NamedTuple):
     score: float
     start: int  # in characters of the context
     end: int
+
+
+class Answered(NamedTuple):
+    """The predictions of a chunk of questions, and how many of these were too long."""
+
+    predictions: list[Prediction]
+    cut: int
+
+
+@dataclass(frozen=True)
+class AnswerChunk:
+    """Questions to predictions: they are encoded, scored and decoded together."""
+
+    predictor: "Predictor"
+    foreign: ForeignLanguages
+
+    def __call__(self, examples: list[Example]) -> Answered:
+        rows = self.predictor.scorer.encoder.encode(examples)
+        found = self.predictor.predict(examples, rows)
+        for number, example in enumerate(examples):
+            if language := self.foreign.of(example):
+                found[number] = replace(found[number], unknown_language=language)
+        return Answered(found, len(rows.notes.get(LONG_QUESTION, ())))
 
 
 @dataclass(frozen=True)

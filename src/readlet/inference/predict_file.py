@@ -16,6 +16,7 @@ from readlet.errors import bad_input
 from readlet.inference.classifier import Classifier, Text
 from readlet.inference.inputs import DEFAULTS, N_BEST, Answerer, AnswerOptions
 from readlet.inference.model_folder import BASELINE, reader_folder
+from readlet.inference.overlap import chunks_overlapped
 from readlet.inference.prediction_files import (
     check_format,
     class_record,
@@ -32,7 +33,7 @@ from readlet.inference.reader import CHUNK, Reader, load_reader
 from readlet.inference.trained_model import AUTO
 from readlet.storage.overwrite import check_file
 from readlet.storage.partial_lines import partial_lines
-from readlet.types import Example, Sentence
+from readlet.types import Example, Prediction, Sentence
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,14 @@ def predict_file(
         "device": loaded.device if isinstance(loaded, Reader) else "cpu",
         "batch_size": loaded.rows_at_once if isinstance(loaded, Reader) else 1,
     }
-    with partial_lines(unfinished, task=task, chunk=CHUNK, total=found.total) as lines:
+    chunk = loaded.chunk if isinstance(loaded, Reader) else CHUNK
+    with partial_lines(unfinished, task=task, chunk=chunk, total=found.total) as lines:
         predict_remaining(
             lines,
             found,
             data,
             questions(),
-            predict=lambda asked: loaded.answer_batch(asked, options),
+            predict=partial(_answers, loaded, options, found.total - lines.done),
             record=lambda identity, e, made: record_of(identity, e.question, made, n_best),
             name=loaded.name,
             noun="questions",
@@ -109,6 +111,14 @@ def predict_file(
             abstained += record["abstained"]
             unknown += bool(record["unknown_language"])
         return PredictedFile(found.total, abstained, unknown)
+
+
+def _answers(
+    loaded: Answerer, options: AnswerOptions, count: int, asked: Iterator[Example]
+) -> Iterator[Prediction]:
+    if not isinstance(loaded, Reader):
+        return loaded.answer_batch(asked, options)
+    return loaded.answers(asked, options, chunks_overlapped(loaded, count))
 
 
 def _check_outputs(

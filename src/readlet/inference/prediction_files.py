@@ -11,7 +11,7 @@ import json
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TextIO, TypeVar
@@ -31,11 +31,16 @@ Record = Mapping[str, Any]
 PREDICTION_FORMATS = ("jsonl", "csv", "json", "parquet")
 
 
+_FIELDS = tuple(field.name for field in fields(Prediction) if field.name != "n_best")
+
+
 def record_of(identity: str, question: str, prediction: Prediction, n_best: int) -> Record:
     """The fields of a row; `n_best` candidates if any are wanted."""
-    record = {"id": identity, "question": question} | asdict(prediction)
-    candidates = record.pop("n_best")[:n_best]
-    return record | ({"n_best": candidates} if n_best else {})
+    record: dict[str, Any] = {"id": identity, "question": question}
+    record |= {name: getattr(prediction, name) for name in _FIELDS}
+    if n_best:
+        record["n_best"] = [asdict(candidate) for candidate in prediction.n_best[:n_best]]
+    return record
 
 
 def class_record(identity: str, sentence: Sentence, found: Classification) -> Record:

@@ -1,8 +1,8 @@
 """Reader: load, answer, save. The one object that most users need."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -20,15 +20,20 @@ from readlet.inference.inputs import (
 from readlet.inference.model_folder import BASELINE, BUNDLED, warn_of_same_named_folder
 from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, read_model
 from readlet.text.languages import checked_codes
-from readlet.types import Prediction
+from readlet.types import Example, Prediction
 
 if TYPE_CHECKING:
     from readlet.evaluation.task import Task
     from readlet.inference.calibration import Calibration
+    from readlet.inference.decoding import AnswerChunk, Answered
     from readlet.inference.documents import Documents, Found, Passages
     from readlet.inference.model_card import CardParts
     from readlet.models.family import SpanScorer
 
+MapChunks = Callable[
+    ["AnswerChunk", Iterator[list[Example]]],
+    Iterator["Answered"],
+]
 # Questions encoded at once: enough to sort them by length, few enough to bound the memory.
 CHUNK = 512
 
@@ -92,30 +97,36 @@ class Reader(TrainedModel, Answerer):
         >>> [found.text for found in Reader.load().answer_batch(asked)]
         ['Ada Brook', '1881']
         """
-        from readlet.inference.decoding import Predictor
+        yield from self.answers(asked, options.changed(**given))
+
+    def answers(
+        self, asked: Iterable[Asked], options: AnswerOptions, map_chunks: MapChunks = map
+    ) -> Iterator[Prediction]:
+        """`answer_batch` with another way to go through chunks of questions, in order."""
+        from readlet.inference.decoding import AnswerChunk, Predictor
         from readlet.inference.inputs import ForeignLanguages
         from readlet.text.rows import LONG_QUESTION
 
-        options = options.changed(**given)
         calibration = self._calibration_for(options.unanswerable_share)
         predictor = Predictor(self.scorer, calibration, self.rows_at_once, options)
+        foreign = ForeignLanguages(self.languages)
         remaining = map(options.in_languages, as_examples(asked))
-        cut, foreign, counts = 0, ForeignLanguages(self.languages), Counter[str]()
-        while examples := list(islice(remaining, CHUNK)):
-            rows = self.scorer.encoder.encode(examples)
-            cut += len(rows.notes.get(LONG_QUESTION, ()))
-            for example, prediction in zip(
-                examples, predictor.predict(examples, rows), strict=True
-            ):
-                if language := foreign.of(example):
-                    counts[language] += 1
-                    yield replace(prediction, unknown_language=language)
-                else:
-                    yield prediction
+        chunks = iter(lambda: list(islice(remaining, self.chunk)), [])
+        cut, counts = 0, Counter[str]()
+        for answered in map_chunks(AnswerChunk(predictor, foreign), chunks):
+            cut += answered.cut
+            counts.update(one.unknown_language for one in answered.predictions)
+            yield from answered.predictions
         if cut:
             warn_caller(f"{cut:,} × {LONG_QUESTION}")
+        del counts[""]
         for language, count in counts.most_common():
             warn_caller(foreign.message(language, count))
+
+    @property
+    def chunk(self) -> int:
+        """Questions that are encoded together. A GPU wants full batches of each length."""
+        return CHUNK if self.device == "cpu" else 4 * CHUNK
 
     def _calibration_for(self, unanswerable_share: float | None) -> "Calibration":
         if unanswerable_share is None:

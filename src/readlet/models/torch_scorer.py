@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from readlet.engine.optimiser import ParameterGroup, one_group
 from readlet.errors import bad_input, memory_reported
 from readlet.models.config import Config, SpanConfig, StoredAs, config_of
-from readlet.models.family import AnyEncoder, Encoder, SpanScores
+from readlet.models.family import AnyEncoder, Encoder, Floats, SpanScores
 from readlet.models.onnx.model import WEIGHTS
 from readlet.nn.normsoftmax.loss import highest_confidence, warn_of_bound
 from readlet.nn.softmax import masked_log_softmax
@@ -165,6 +165,7 @@ def _gold(log_p: Tensor, keep: Tensor, labels: Tensor, smoothing: float) -> Tens
 
 
 _LOCK = Lock()
+_SCORING = Lock()
 _INSIDE = 0
 _IS_SET = False
 _STANCE = ExitStack()
@@ -309,6 +310,25 @@ class TorchScorer(ModuleScorer):
         for numbers, found in self.outputs(rows, batch_size):
             yield numbers, _as_numpy(found)
 
+    def scores_of_batch(self, batch: RowBatch) -> tuple[Floats, Floats, Floats | None]:
+        """Scores of starts, ends and "no answer"; several threads may ask at once.
+
+        While one of them waits for its scores, the next one gives its batch to the device. The lock
+        bounds the memory to that of one batch.
+        """
+        self.module.eval()
+        with memory_reported(_SMALLER), torch.inference_mode(), eagerly():
+            moved = batch.to(self.device)
+            with _SCORING:
+                found = self.module(moved)
+                start, end = _sent_back(found.start), _sent_back(found.end)  # (B, L) each
+                null = None if found.null is None else _sent_back(found.null)  # (B, 2)
+                is_async = self.device.type == "cuda"
+                ready = torch.cuda.current_stream().record_event() if is_async else None
+            if ready is not None:
+                ready.synchronize()
+        return start.numpy(), end.numpy(), None if null is None else null.numpy()
+
 
 def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Copies rounded to float16; a value beyond its range is refused."""
@@ -318,6 +338,14 @@ def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
             fault = "has a value too large for half precision, so it cannot be slimmed"
             raise bad_input(name, "", fault, "train the model again")
     return rounded
+
+
+def _sent_back(scores: torch.Tensor) -> torch.Tensor:
+    """A copy on the CPU; that of a GPU is complete when the work up to here is."""
+    if scores.device.type != "cuda":
+        return scores.float().cpu()
+    host = torch.empty(scores.shape, pin_memory=True)
+    return host.copy_(scores, non_blocking=True)
 
 
 def _as_numpy(found: SpanLogits) -> SpanScores:

@@ -14,10 +14,11 @@ from readlet.models.config import StoredAs, norm_gamma
 from readlet.models.encoder.config import EncoderConfig
 from readlet.models.encoder.network import EncoderReader
 from readlet.models.encoder.recipe import EncoderRecipe, FineTuning
-from readlet.models.family import LayerView, SpanFamily
+from readlet.models.family import Floats, LayerView, SpanFamily
 from readlet.models.onnx.model import WEIGHTS
 from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder
 from readlet.models.pretrained.family import PretrainedFamily, require_own_tokenizer
+from readlet.models.pretrained.inputs import SubwordInputs
 from readlet.models.pretrained.parts import (
     STORED_FACTS,
     encoder_fact,
@@ -31,11 +32,11 @@ from readlet.models.torch_scorer import TorchScorer, eagerly, warn_of_short_wind
 from readlet.nn.layer_mix import SIDES, make_layer_mix
 from readlet.recipe.recipe import Recipe, Training
 from readlet.storage.stored_files import damage_of
-from readlet.text.arrays import Batches, check_length
+from readlet.text.arrays import Arrays, Batches, check_length
 from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import Rows, Stored
 from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of
-from readlet.text.tensors import SubwordBatch, subword_batches
+from readlet.text.tensors import SubwordBatch, as_tensors, subword_batches
 from readlet.types import Example
 
 
@@ -50,6 +51,15 @@ class EncoderScorer(TorchScorer):
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
         assert isinstance(rows, SubwordRows)
         return subword_batches(rows, self.encoder, batch_size, null=self.can_abstain, seed=seed)
+
+    def inputs(self) -> SubwordInputs:
+        return SubwordInputs(self.encoder, self.settings)
+
+    def scores_of(self, arrays: Arrays) -> tuple[Floats, Floats, Floats | None]:
+        """Scores of a batch that was made elsewhere: starts, ends and "no answer"."""
+        nothing = torch.zeros(0)  # labels are for training
+        batch = SubwordBatch(rows=nothing, labels=nothing, weight=nothing, **as_tensors(arrays))
+        return self.scores_of_batch(batch)
 
     def groups(self, settings: Training) -> list[ParameterGroup]:
         assert isinstance(settings, FineTuning)
