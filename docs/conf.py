@@ -3,7 +3,7 @@
 import readlet
 
 project = "Readlet"
-author = "The Readlet developers"
+author = copyright = "The Readlet developers"
 release = version = readlet.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
 exclude_patterns = ["results/*-notes.md"]
@@ -12,9 +12,10 @@ myst_heading_anchors = 4
 default_role = "code"  # `names` in docstrings
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+autodoc_preserve_defaults = True
+autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_title = "Readlet"

@@ -26,8 +26,9 @@ SMALLER = {
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 # What each page leaves behind.
-PAGES = {
+PAGES: dict[str, list[str]] = {
     "README.md": ["repaired.jsonl", "runs/tiny/config.json"],
+    "docs/index.md": [],
     "docs/asking.md": ["answers.csv", "answers.json"],
     "docs/classifiers.md": ["runs/reviews/config.json", "labelled.csv"],
     "docs/data.md": ["repaired.jsonl", "parts/train.csv"],
