@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from queue import SimpleQueue
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -210,6 +211,5 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    from readlet.inference import overlap
-
-    overlap.serve()
+    # Messages are of the module as others import it, not of `__main__`.
+    import_module("readlet.inference.overlap").serve()
