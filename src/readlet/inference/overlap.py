@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
 from queue import SimpleQueue
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -66,6 +65,7 @@ class _Remote:
     inputs: ArrayInputs
     max_answer: int
     can_abstain: bool
+    parent: Any = None  # in that process, its streams
 
     @property
     def encoder(self) -> Any:
@@ -75,17 +75,9 @@ class _Remote:
         batches = self.inputs.batches(rows, min(batch_size, max(len(rows), 1)))
         for shape, numbers in batches.in_order():
             arrays: Arrays = batches.make(shape, numbers, filled=False)
-            parent = _PARENT[0]
-            _send(parent.output, _Batch(arrays))
-            start, end, null = _received(parent.input)
+            _send(self.parent.output, arrays)
+            start, end, null = _received(self.parent.input)
             yield numbers, SpanScores(start, end, self.inputs.allowed(arrays), null)
-
-
-class _Batch:
-    """The message that a batch is to be scored."""
-
-    def __init__(self, arrays: Arrays) -> None:
-        self.arrays = arrays
 
 
 def chunks_overlapped(reader: Reader, questions: int) -> MapChunks:
@@ -159,8 +151,8 @@ class _Process:
                 _send(self._input, self._first)
                 self._first = None
             _send(self._input, chunk)
-            while isinstance(message := _received(self._output), _Batch):
-                _send(self._input, scorer.scores_of(message.arrays))
+            while isinstance(message := _received(self._output), dict):  # the arrays of a batch
+                _send(self._input, scorer.scores_of(message))
         except (EOFError, OSError):
             fault = "a process that encodes questions has died"
             raise ReadletError(f"{fault}; free some memory and run it again") from None
@@ -195,21 +187,18 @@ class _Streams(NamedTuple):
     output: IO[bytes]
 
 
-_PARENT: list[_Streams] = []  # in a process that encodes
-
-
 def serve() -> None:
     """In a process of its own: answer chunks until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process with the GPU ends this one
     parent = _Streams(sys.stdin.buffer, os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)  # what a library prints is no message
-    _PARENT.append(parent)
     with suppress(EOFError, BrokenPipeError):
         answer: AnswerChunk = _received(parent.input)
+        scorer: Any = answer.predictor.scorer
+        scorer.parent = parent
         while True:
             _send(parent.output, answer(_received(parent.input)))
 
 
 if __name__ == "__main__":
-    # Messages are of the module as others import it, not of `__main__`.
-    import_module("readlet.inference.overlap").serve()
+    serve()
