@@ -56,10 +56,16 @@ _MOST_WAITING = 8
 _ASKED_AT_ONCE = 16  # questions about documents; others wait
 
 
-_TYPES_OF_KINDS: dict[DocumentKind, tuple[str, ...]] = {
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_TYPES_OF_KINDS: dict[str, tuple[str, ...]] = {
     "text": ("text/plain", "text/markdown"),
+    "markdown": ("text/markdown", "text/plain"),
     "html": ("text/html", "application/xhtml+xml"),
     "pdf": ("application/pdf",),
+    "docx": (f"{_OFFICE}wordprocessingml.document",),
+    "xlsx": (f"{_OFFICE}spreadsheetml.sheet",),
+    "csv": ("text/csv",),
+    "eml": ("message/rfc822",),
 }
 _ANY_BYTES = "application/octet-stream"
 

@@ -64,9 +64,10 @@ export class Card {
   }
 
   where(candidate) {
-    const { pages } = this.documents.get(candidate.document);
-    const page = pages ? pages.filter((start) => start <= candidate.start).length : 0;
-    return `${candidate.document}, ${page ? `page ${page}` : `line ${candidate.line}`}`;
+    // Parts of a document, such as pages, and their names.
+    const { starts = [], labels = [] } = this.documents.get(candidate.document);
+    const part = labels[starts.findLastIndex((start) => start <= candidate.start)];
+    return `${candidate.document}, ${part || `line ${candidate.line}`}`;
   }
 
   sentence(candidate) {

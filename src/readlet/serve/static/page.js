@@ -12,7 +12,7 @@ const byId = (id) => document.getElementById(id);
 const passage = byId("passage");
 const question = byId("question");
 const view = new TextView(byId("text"));
-const documents = new Map(); // name -> {name, text, pages}
+const documents = new Map(); // name -> {name, text, starts, labels}
 let server = { readers: [], limits: {}, kinds: {} };
 let current = null; // the name of the document that is shown; null: the text is being edited
 let cards = [];
@@ -68,12 +68,15 @@ function showDocuments() {
     return element("li", {}, choose, remove);
   });
   byId("documents").replaceChildren(...chips);
+  byId("source-title").textContent = names.length > 1 ? `${names.length} documents` : "Documents";
   byId("documents").hidden = !names.length || (names.length === 1 && names[0] === PASTED);
   byId("paste").hidden = current !== null;
   byId("text").hidden = current === null;
   byId("edit").hidden = current !== PASTED;
   byId("clear").hidden = !names.length;
   byId("examples").hidden = names.length > 0 || !byId("examples").dataset.filled;
+  const chip = byId("documents").querySelector("[aria-pressed=true]");
+  if (chip) byId("documents").scrollTop = chip.offsetTop - byId("documents").offsetTop - 30;
   if (current === null) return;
   const marks = cards.map((card) => card.mark).filter((mark) => mark?.document === current);
   view.show(current, documents.get(current).text, marks);
