@@ -214,8 +214,21 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_folder_is_read_and_asked(alone: Any, folder: Path) -> None:
-    alone.set_input_files("#folder", folder)
+def drop(page: Any, path: Path) -> None:
+    """As with the mouse."""
+    session = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        event = {"type": kind, "x": 200, "y": 200, "data": data}
+        session.send("Input.dispatchDragEvent", event)
+
+
+@pytest.mark.parametrize("how", ["dropped", "chosen"])
+def test_a_folder_is_read_and_asked(alone: Any, folder: Path, how: str) -> None:
+    if how == "dropped":
+        drop(alone, folder)
+    else:
+        alone.set_input_files("#folder", folder)
     wait_for(alone, "#documents li").to_have_count(2)
     left_out = alone.inner_text("#left-out")
     assert "docs/bad.pdf: " in left_out

@@ -35,6 +35,7 @@ const isHidden = (name) => name.split("/").some((part) => part.startsWith("."));
 export async function readAll(files, { kinds, limits }, note) {
   const read = [];
   const wanted = files.filter(({ name }) => !isHidden(name));
+  wanted.sort((a, b) => a.name.localeCompare(b.name));
   for (const [number, { name, file }] of wanted.entries()) {
     note.reading(`Reading ${number + 1} of ${wanted.length}: ${name}`);
     const kind = kinds[`.${name.split(".").pop().toLowerCase()}`];
