@@ -4,12 +4,15 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from readlet import __version__ as readlet_version
 from readlet import read_examples, write_examples
 
 # The same commands on fewer questions and seeds: the test must be fast.
@@ -116,3 +119,27 @@ def test_links_and_pictures_exist() -> None:
     ]
     assert len(pages) > 5
     assert links == []
+
+
+def test_every_page_is_on_the_site() -> None:
+    """If not: name it in docs/index.md. `make docs` builds the site."""
+    docs = ROOT / "docs"
+    index = (docs / "index.md").read_text("utf-8")
+    entries = [
+        line[line.find("<") + 1 :].rstrip(">")
+        for block in re.findall(r"^```\{toctree\}\n(.*?)^```", index, re.DOTALL | re.MULTILINE)
+        for line in block.splitlines()
+        if line and not line.startswith(":")
+    ]
+    pages = {str(page.relative_to(docs).with_suffix("")) for page in docs.rglob("*.md")}
+    listed = {page for page in pages for entry in entries if fnmatch(page, entry)}
+    hidden = {"index", *(page for page in pages if page.endswith("-notes"))}
+    assert pages - listed - hidden == set()
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
+    assert cited is not None
+    assert project["version"] == readlet_version == cited[1]
+    assert f"\n## {readlet_version} " in (ROOT / "CHANGELOG.md").read_text("utf-8")
