@@ -28,7 +28,7 @@ test: $(VENV)/installed-dev
 LIGHT := $(VENV)/light
 LIGHT_TESTS := tests/test_light.py tests/inference/test_frozen_models.py::test_reader[exported] \
   $(addprefix tests/data/test_,squad.py flat_files.py check.py) tests/evaluation/test_squad.py \
-  $(addprefix tests/inference/test_,baseline.py decoding.py document_files.py) \
+  $(addprefix tests/inference/test_,baseline.py document_files.py) \
   $(addprefix tests/cli/test_,ask.py data.py) tests/text/test_words.py
 
 test-light: $(LIGHT)/installed

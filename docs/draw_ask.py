@@ -6,6 +6,7 @@ Writes docs/ask.svg, the picture of the README.
 import io
 import re
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 from rich.console import Console
@@ -20,18 +21,20 @@ PASSAGE = (
     "1874. Its lamp burned whale oil until 1902, when an electric cable was laid under the bay. "
     "In 1988 the last keeper retired, and his house became a museum."
 )
+NAME = "lighthouse.txt"
 QUESTIONS = ("Who designed the lighthouse?", "How tall is the lighthouse?")
 
 
 def main() -> None:
     console = Console(record=True, file=io.StringIO(), width=88, highlight=False)
     answers.console = console  # the command prints there
-    with tempfile.TemporaryDirectory() as folder:
-        passage = Path(folder) / "lighthouse.txt"
-        passage.write_text(PASSAGE, "utf-8")
-        for question in QUESTIONS:
-            console.print(Text(f'$ readlet ask "{question}" {passage.name}', style="bold"))
-            ask(question, [str(passage)])
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        Path(NAME).write_text(PASSAGE, "utf-8")
+        for number, question in enumerate(QUESTIONS):
+            if number:
+                console.print()
+            console.print(Text(f'$ readlet ask "{question}" {NAME}', style="bold"))
+            ask(question, [NAME])
     svg = console.export_svg(title="readlet", theme=DEFAULT_TERMINAL_THEME, unique_id="ask")
     svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # fonts from the network
     svg = svg.replace("rgba(255,255,255,0.35)", "#bbbbbb")  # a border that shows on white
