@@ -27,7 +27,7 @@ def test_demo(readlet: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.code == 0, done.err
     assert "examples/s" in done.err  # training reports its progress
     shown = done.out
-    assert "No problems found." in shown
+    assert "No errors found." in shown
     assert shown.count("gold: ") == 9
     # Memorised: nearly all training questions, including a chosen one.
     memorised = re.search(r"train: EM ([\d.]+)", shown)

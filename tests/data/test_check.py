@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from readlet.data import write_examples
-from readlet.data.check import check, check_items
+from readlet.data.check import FileReport, check, check_items
 from readlet.data.faults import Fault
 from readlet.types import NO_OFFSET, Example, Sentence, Span
 
@@ -40,6 +40,15 @@ CASES: list[tuple[Fault, list[Example], str]] = [
     (Fault.EMPTY, [with_answer(8, "")], "an answer has no text"),
     (Fault.CONTROL, [replace(GOOD, question="Where\x07?")], "U+0007 at 5 of the question"),
     (Fault.CONTROL, [replace(GOOD, context=GOOD.context + " \ud83d")], "U+D83D at 28"),
+    (
+        Fault.MOJIBAKE,
+        [replace(GOOD, question="Where is the cafÃ©?")],
+        "'Ã©' at 16 of the question, perhaps 'é'",
+    ),
+    (Fault.MOJIBAKE, [replace(GOOD, question="Whatâ€™s a kiln?")], "'â€™' at 4 of the question"),
+    (Fault.ENTITY, [replace(GOOD, question="Kiln &amp; lane, R&D; where?")], "'&amp;' at 5"),
+    (Fault.ZERO_WIDTH, [replace(GOOD, context=GOOD.context + "\u200b")], "ZERO WIDTH SPACE at 27"),
+    (Fault.MISPLACED, [with_answer(15, "Hollow\u00a0Lane")], "'Hollow\\xa0Lane' at 15, is at 15"),
     (Fault.FLAG, [replace(GOOD, is_impossible=True)], "marked impossible but has answers"),
     (Fault.FLAG, [replace(GOOD, answers=())], "has no answer but is not marked impossible"),
     (Fault.SAME_ID, [GOOD, replace(GOOD, question="What kiln?")], "used before in this file"),
@@ -115,6 +124,26 @@ def test_same_context_in_two_files(tmp_path: Path, sound: list[Example]) -> None
     # The same id in two files is no fault.
     write_examples(dev, [replace(GOOD, id=sound[0].id)])
     assert not check([str(train), str(dev)]).is_wrong
+
+
+def test_nearly_the_same_context_in_two_files() -> None:
+    """Spaces, case and punctuation make no other text; words and digits do."""
+    seen: dict[int, FileReport] = {}
+    train = check_items("train", [GOOD], seen)
+    others = ("the kiln is  in Hollow Lane", "The kiln is in Hollow Lane 2.")
+    dev = check_items(
+        "dev",
+        [replace(GOOD, id=c, context=c, answers=(), is_impossible=True) for c in others],
+        seen,
+    )
+    assert train.findings == []
+    (finding,) = dev.findings
+    assert (finding.fault, finding.id) == (Fault.NEAR, others[0])
+
+
+def test_french_and_portuguese_are_not_mojibake() -> None:
+    for text in ("Où est la forêt à Évry ?", "São João não é Ãlvaro.", "« Noël » – 20 €"):
+        assert check_items("x", [replace(GOOD, question=text)], {}).findings == []
 
 
 def test_a_text_in_two_files(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from readlet.data import read, write_examples
+from readlet.data import read, read_examples, write_examples
+from readlet.data.check import check
 from readlet.data.split import cut
 from readlet.errors import ReadletError
 from readlet.types import Example, Span
@@ -86,3 +87,60 @@ def test_cut_command(readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("none.jsonl").write_text(json.dumps({"data": []}))
     with pytest.raises(ReadletError, match=r"none\.jsonl"):
         cut("none.jsonl", Path("other"), 2)
+
+
+def fixed(source: Path, out: Path, run: Run) -> str:
+    assert run("data", "check", source, "--fix", out).code == 0
+    assert all(isinstance(item, Example) for item in read_examples(out))
+    assert check([str(out)]).counts()[0] == 0
+    return out.read_text()
+
+
+def test_a_repaired_table_keeps_columns_and_separator(readlet: Run, tmp_path: Path) -> None:
+    source = tmp_path / "faq.csv"
+    source.write_text(
+        "ticket;question;context;answer;;\n"
+        '7;Who?;"Ada ""A"" came.";Ada ;x;\n'
+        "8;What?;Some ‘tea’, or so.;tea;;\n"
+        "9;Where?;A den, a den.;den;;"
+    )
+    shown = fixed(source, tmp_path / "out.csv", readlet)
+    assert shown.splitlines() == [
+        "ticket;question;context;answer;;;answer_start",
+        '7;Who?;"Ada ""A"" came.";Ada;x;;',
+        "8;What?;Some ‘tea’, or so.;tea;;;",
+        "9;Where?;A den, a den.;den;;;2",
+    ]
+    assert fixed(source, tmp_path / "out.tsv", readlet).startswith("ticket\tquestion\t")
+    assert '"id"' in fixed(source, tmp_path / "out.jsonl", readlet)  # a format of other columns
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.parquet"])
+def test_repaired_records_keep_other_fields(readlet: Run, tmp_path: Path, name: str) -> None:
+    answers = {"text": ["ada"], "answer_start": [3]}
+    row = {"n": 3, "asked": "Who?", "context": "Ada came.", "answers": answers, "by": {"who": "B"}}
+    source, out = tmp_path / name, tmp_path / f"out-{name}"
+    if name == "a.parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.Table.from_pylist([row]), source)
+    else:
+        source.write_text(json.dumps([row] if name == "a.json" else row))
+    assert readlet("data", "check", source, "--fix", out, "--column", "question=asked").code == 0
+    if name == "a.parquet":
+        (found,) = parquet.read_table(out).to_pylist()
+    else:
+        found = json.loads(out.read_text())
+        found = found[0] if name == "a.json" else found
+    assert found == row | {"answers": {"text": ["Ada"], "answer_start": [0]}}
+
+
+def test_the_last_line_agrees_with_the_findings(readlet: Run, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    ends = []
+    for answer, question in (("Ada", "Who?"), ("Ada", "Who &amp; why?"), ("Bob", "Who &amp; why?")):
+        path.write_text(f"question,context,answer\n{question},Ada came.,{answer}\n")
+        ends.append(readlet("data", "check", path).out.strip().splitlines()[-1])
+    assert ["1 note" in end for end in ends] == [False, True, True]
+    assert ["1 error" in end for end in ends] == [False, False, True]

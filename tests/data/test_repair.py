@@ -117,6 +117,16 @@ def test_repairs(example: Example, expected: Example, reason: str) -> None:
     assert not changes.dropped
 
 
+@pytest.mark.parametrize("answer", ["“Hollow\u00a0Lane”", "‘Hollow Lane’", " 'Hollow  Lane' "])
+def test_typography_of_an_answer_is_that_of_the_context(answer: str) -> None:
+    """Quotes and spaces are typed in another way than they stand there; the words are the same."""
+    context = {"“": 'In "Hollow Lane".', "‘": "In 'Hollow Lane'.", " ": "In ’Hollow \u00a0Lane‘."}
+    asked = replace(GOOD, context=context[answer[0]], answers=(Span(-1, answer),))
+    (written,), changes = repaired(asked)
+    assert written.answers == (Span(3, asked.context[3:-1]),)
+    assert "answer spelled as in the context" in changes.changed
+
+
 @pytest.mark.parametrize(
     ("example", "reason"),
     [

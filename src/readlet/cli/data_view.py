@@ -22,10 +22,15 @@ def show_report(report: CheckReport, *, list_all: bool) -> None:
         if file.findings:
             console.print(_problems(file, list_all))
         console.print()
-    if report.is_wrong:
-        console.print("[bold red]Problems found[/bold red]: see the rows marked ✗ above.")
-    else:
-        console.print("[bold green]No problems found.[/bold green]")
+    errors, notes = report.counts()
+    shown = "[bold green]No errors found.[/bold green]"
+    if errors:
+        ones = "1 error" if errors == 1 else f"{errors:,} errors"
+        shown = f"[bold red]{ones} found[/bold red]: see the rows marked ✗ above."
+    if notes:
+        ones = "1 note" if notes == 1 else f"{notes:,} notes"
+        shown += f" {ones}: see the rows marked • above."
+    console.print(shown)
 
 
 def show_changes(changes: Changes, out: str, *, list_all: bool) -> None:

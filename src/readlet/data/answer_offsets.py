@@ -6,7 +6,7 @@ Where an answer that is not at its offset belongs: what `check` reports and `rep
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from unicodedata import is_normalized, normalize
+from unicodedata import normalize
 
 import regex
 
@@ -15,6 +15,9 @@ from readlet.types import NO_OFFSET, Span
 
 # A grapheme cluster, accents included: é is never split.
 _CHARACTER = regex.compile(r"\X")
+# Typing gives straight quotes and plain spaces where a document has others.
+_TYPED = {ord(sign): "'" for sign in "‘’‚‛′"} | {ord(sign): '"' for sign in "“”„‟″"}
+_TYPED |= {ord(sign): " " for sign in "\t\n\r\u00a0\u2007\u2009\u200a\u202f\u3000"}
 
 
 def only_place(context: str, text: str) -> int:
@@ -35,16 +38,14 @@ def only_place(context: str, text: str) -> int:
 def occurrences(context: str, text: str) -> list[Span]:
     """All places of the text, spelled as in the context.
 
-    Unicode normalisation is ignored only if there is no exact place, and case only if there is
-    none then.
+    Unicode normalisation, the shape of quotes and the kind of spaces are ignored only if there is
+    no exact place, and case only if there is none then.
     """
     if not text:
         return []
     if found := [Span(place, text) for place in _places(context, text)]:
         return found
-    if not (is_normalized("NFC", context) and is_normalized("NFC", text)) and (
-        found := _spellings(context, text, ignore_case=False)
-    ):
+    if found := _spellings(context, text, ignore_case=False):
         return found
     return _spellings(context, text, ignore_case=True)
 
@@ -66,13 +67,17 @@ def nearest_place(context: str, span: Span) -> Span | None:
 
 
 def other_spellings(context: str, text: str) -> list[Span]:
-    """All places of the text in any case and Unicode normalisation, spelled as in the context."""
+    """All places of the text in any case and typography, spelled as in the context."""
     return _spellings(context, text, ignore_case=True) if text else []
 
 
 def differs_in_case(one: str, other: str) -> bool:
-    """Whether two spellings of a text differ in more than their Unicode normalisation."""
-    return normalize("NFC", one) != normalize("NFC", other)
+    """Whether two spellings of a text differ in more than Unicode, quotes and spaces."""
+    return _typed(one) != _typed(other)
+
+
+def _typed(text: str) -> str:
+    return normalize("NFC", text).translate(_TYPED)
 
 
 def _spellings(context: str, text: str, *, ignore_case: bool) -> list[Span]:
@@ -83,10 +88,13 @@ def _spellings(context: str, text: str, *, ignore_case: bool) -> list[Span]:
     """
 
     def pieces(characters: list[str]) -> list[str]:
-        return [normalize("NFC", c.casefold() if ignore_case else c) for c in characters]
+        return [_typed(c.casefold() if ignore_case else c) for c in characters]
 
-    if ignore_case and context.isascii() and text.isascii():
-        ends = ((at, at + len(text)) for at in _places(context.lower(), text.lower()))
+    if context.isascii() and text.isascii():
+        there, wanted = context.translate(_TYPED), text.translate(_TYPED)
+        if ignore_case:
+            there, wanted = there.lower(), wanted.lower()
+        ends = ((at, at + len(text)) for at in _places(there, wanted))
         return [Span(start, context[start:end]) for start, end in ends]
     characters = _CHARACTER.findall(context)
     converted = pieces(characters)

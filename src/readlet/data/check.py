@@ -5,9 +5,10 @@ Check files of questions or labelled texts: report what they contain and what is
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import normalize
 
 from readlet.data import read
 from readlet.data.columns import PLAIN, DataFormat, NoColumnError
@@ -20,6 +21,7 @@ from readlet.data.faults import (
     text_key,
     whole_text,
 )
+from readlet.data.rows import Origin
 from readlet.errors import EncodingError, InputError
 from readlet.text.labels import ClassBalance
 from readlet.text.languages import guess_language
@@ -30,11 +32,14 @@ from readlet.types import Example, Sentence
 class ReadableItems:
     """All items that can be read; afterwards, `malformed` and `end` say what could not."""
 
-    def __init__(self, source: str, data_format: DataFormat = PLAIN) -> None:
+    def __init__(
+        self, source: str, data_format: DataFormat = PLAIN, origin: Origin | None = None
+    ) -> None:
         self.malformed: list[InputError] = []
         self.end: InputError | None = None
         """The fault after which nothing can be read, such as truncated JSON."""
-        self._items = read(source, data_format, on_fault=self.malformed.append)
+        on_fault = self.malformed.append
+        self._items = read(source, data_format, on_fault=on_fault, origin=origin)
 
     def __iter__(self) -> Iterator[Example | Sentence]:
         is_empty = True
@@ -90,6 +95,12 @@ class CheckReport:
     def is_wrong(self) -> bool:
         return any(finding.fault.is_wrong for file in self.files for finding in file.findings)
 
+    def counts(self) -> tuple[int, int]:
+        """Errors, and notes: what the data may have."""
+        findings = [finding for file in self.files for finding in file.findings]
+        errors = sum(finding.fault.is_wrong for finding in findings)
+        return errors, len(findings) - errors
+
     def as_json(self) -> dict[str, Any]:
         return {"wrong": self.is_wrong, "files": [_file_json(file) for file in self.files]}
 
@@ -137,7 +148,9 @@ def check_items(source: str, items: Iterable[Example | Sentence], seen: Seen) ->
             report.contexts += 1
             report.lengths["context"][len(spans)] += 1
             report.findings += context_faults(item.id, item.context)
-            _shared(report, item.id, f"context {item.context.strip()[:40]!r}", hash(context), seen)
+            what = f"context {item.context.strip()[:40]!r}"
+            if not _shared(report, item.id, what, hash(context), seen):
+                _shared(report, item.id, what, _letters(context), seen, Fault.NEAR)
             report.languages[item.language or guess_language(item.context)] += 1
         if (key := hash((item.question, context))) in asked:
             report.findings.append(Finding(Fault.REPEATED, item.id, f"{item.question!r:.60}"))
@@ -167,11 +180,23 @@ def _add_sentence(report: FileReport, row: Sentence, seen: Seen) -> None:
         _shared(report, row.id, f"text {row.text.strip()[:40]!r}", text_key(row), seen)
 
 
-def _shared(report: FileReport, identity: str, what: str, key: int, seen: Seen) -> None:
-    other = seen.setdefault(key, report)
+def _shared(
+    report: FileReport,
+    identity: str,
+    what: str,
+    key: Hashable,
+    seen: Seen,
+    fault: Fault = Fault.SHARED,
+) -> bool:
+    other = seen.setdefault(hash(key), report)
     if other is not report:  # not by name: the same file may be given twice
-        detail = f"{what} is also in {other.source}"
-        report.findings.append(Finding(Fault.SHARED, identity, detail))
+        report.findings.append(Finding(fault, identity, f"{what} is also in {other.source}"))
+    return other is not report
+
+
+def _letters(text: str) -> tuple[str, str]:
+    """The same for texts that differ in spaces, case and punctuation only."""
+    return "letters", "".join(filter(str.isalnum, normalize("NFC", text).casefold()))
 
 
 def _file_json(file: FileReport) -> dict[str, Any]:

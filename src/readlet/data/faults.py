@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from html import unescape
 
 import regex
 
@@ -35,11 +36,15 @@ class Fault(Enum):
     FLAG = ("contradictory flag", True)
     SAME_ID = ("duplicate id", True)
     SHARED = ("text in two files", True)
+    NEAR = ("nearly the same text in two files", True)
     ONE_CLASS = ("only one class", True)
     NO_NUMBER = ("label is not a number", True)
     CUT = ("answer cuts a word", False)  # training uses the whole word
     SPACE = ("space around answer", False)
     REPEATED = ("repeated question", False)
+    MOJIBAKE = ("text decoded in a wrong encoding", False)
+    ENTITY = ("HTML entity", False)
+    ZERO_WIDTH = ("character without width", False)
     UNLABELLED = ("unlabelled question", False)
     REPEATED_TEXT = ("repeated text", False)
     UNLABELLED_TEXT = ("unlabelled text", False)
@@ -65,14 +70,14 @@ def context_faults(identity: str, context: str) -> Iterator[Finding]:
     """Faults of a context, reported once for all questions that share it."""
     if not context.strip():
         yield Finding(Fault.EMPTY, identity, "the context has no text")
-    yield from control_faults(identity, "context", context)
+    yield from text_faults(identity, "context", context)
 
 
 def example_faults(example: Example, spans: Sequence[tuple[int, int]]) -> Iterator[Finding]:
     """Faults of a question and its answers, given the word spans of its context."""
     if not example.question.strip():
         yield Finding(Fault.EMPTY, example.id, "the question has no text")
-    yield from control_faults(example.id, "question", example.question)
+    yield from text_faults(example.id, "question", example.question)
     if example.is_impossible and example.answers:
         yield Finding(Fault.FLAG, example.id, "marked impossible but has answers")
     if not example.is_labelled:
@@ -114,18 +119,51 @@ def _place_fault(example: Example, answer: Span, spans: Sequence[tuple[int, int]
     if differs_in_case(near.text, answer.text):
         detail = f"{shown}, is {near.text!r:.60} at {near.start}{several}"
         return Finding(Fault.CASE, example.id, detail)
-    other = "" if near.text == answer.text else ", in another Unicode normalisation"
+    other = "" if near.text == answer.text else f", spelled {near.text!r:.60}"
     if several:
         detail = f"{shown}{several}{other} (--fix takes the first)"
         return Finding(Fault.NO_OFFSET, example.id, detail)
     return Finding(Fault.MISPLACED, example.id, f"{shown}, is at {near.start}{other}")
 
 
-def control_faults(identity: str, field: str, text: str) -> Iterator[Finding]:
-    match = CONTROL.search(text)
-    if match:
+# UTF-8 that was read as Windows-1252 or Latin-1: "Ã©" for "é", "â€™" for an apostrophe.
+_TWICE = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
+_MOJIBAKE = regex.compile(rf"[Â-ß][{_TWICE}]|[à-ï][{_TWICE}]{{2}}|[ð-ô][{_TWICE}]{{3}}")
+_ENTITY = regex.compile(r"&(?:[A-Za-z]{2,8}|#\d{2,6}|#[xX][0-9A-Fa-f]{2,5});")
+# Joiners are letters in some scripts; these are only traces of web pages and hyphenation.
+_ZERO_WIDTH = regex.compile(r"[\u00ad\u200b\u2060]")
+
+
+def text_faults(identity: str, field: str, text: str) -> Iterator[Finding]:
+    """Traces of a conversion that failed, each kind once."""
+    if match := CONTROL.search(text):
         name = unicodedata.name(match[0], f"U+{ord(match[0]):04X}")
         yield Finding(Fault.CONTROL, identity, f"{name} at {match.start()} of the {field}")
+    if match := next(filter(_is_mojibake, _MOJIBAKE.finditer(text)), None):
+        meant = _bytes_of(match[0]).decode()
+        detail = f"{match[0]!r} at {match.start()} of the {field}, perhaps {meant!r}"
+        yield Finding(Fault.MOJIBAKE, identity, detail)
+    found = (match for match in _ENTITY.finditer(text) if unescape(match[0]) != match[0])
+    if match := next(found, None):
+        detail = f"{match[0]!r} at {match.start()} of the {field}"
+        yield Finding(Fault.ENTITY, identity, detail)
+    if match := _ZERO_WIDTH.search(text):
+        name = unicodedata.name(match[0])
+        yield Finding(Fault.ZERO_WIDTH, identity, f"{name} at {match.start()} of the {field}")
+
+
+def _is_mojibake(match: "regex.Match[str]") -> bool:
+    try:
+        return len(_bytes_of(match[0]).decode()) == 1
+    except UnicodeError:
+        return False
+
+
+def _bytes_of(text: str) -> bytes:
+    """Windows-1252, and Latin-1 for the five bytes that it has no character for."""
+    return b"".join(
+        c.encode("latin-1") if "\u0080" <= c <= "\u00ff" else c.encode("cp1252") for c in text
+    )
 
 
 class TextFaults:
@@ -153,7 +191,7 @@ class TextFaults:
             yield Finding(Fault.EMPTY, row.id, "a text is empty")
         else:
             yield from self._repeated(row)
-        yield from control_faults(row.id, "text", whole_text(row))
+        yield from text_faults(row.id, "text", whole_text(row))
 
     def _repeated(self, row: Sentence) -> Iterator[Finding]:
         key = text_key(row)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from readlet.data.answer_offsets import Placement, differs_in_case, placement
 from readlet.data.check import ReadableItems
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.faults import CONTROL
+from readlet.data.own_format import OwnRow, fits, own_row, write_own_rows
+from readlet.data.rows import Origin
 from readlet.errors import InputError, bad_input
 from readlet.text.words import word_spans
 from readlet.types import NO_OFFSET, Example, Span
@@ -35,18 +38,34 @@ class Changes:
 def repair_file(source: str, out: Path, data_format: DataFormat = PLAIN) -> Changes:
     """Write the repaired questions of a file to another file and return the changes.
 
-    Malformed rows are dropped; their places are recorded, as they have no id.
+    A table, JSONL or a list of records that is written in the same format keeps its columns, its
+    separator and its other fields; its rows are in memory then. Malformed rows are dropped; their
+    places are recorded, as they have no id.
     """
-    changes = Changes()
-    items = ReadableItems(source, data_format)
+    changes, origin = Changes(), Origin()
+    items = ReadableItems(source, data_format, origin)
+    last: Example | None = None  # that was read
 
     def questions() -> Iterator[Example]:
+        nonlocal last
         for item in items:
             if not isinstance(item, Example):
                 raise _not_repairable(source)
+            last = item
             yield item
 
-    write_examples(out, repair(questions(), changes))
+    def repaired() -> Iterator[tuple[Example, OwnRow | None]]:
+        # One by one: what comes out was made of what went in last.
+        for example in repair(questions(), changes):
+            assert last is not None
+            yield example, own_row(origin, last, example)
+
+    pairs = repaired()
+    first = list(islice(pairs, 1))  # then the origin is known
+    if first and fits(origin, out):
+        write_own_rows(out, origin, [row for _, row in chain(first, pairs) if row is not None])
+    else:
+        write_examples(out, (example for example, _ in chain(first, pairs)))
     for error in items.malformed:
         changes.dropped["malformed row"].append(error.place)
     if items.end is not None:
