@@ -13,8 +13,7 @@ from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
 from readlet.augmentation.unanswerable_questions import (
     ANSWER_EVERYWHERE,
     BEST_FEW,
-    NO_TITLE,
-    ONLY_PARAGRAPH,
+    NOTHING_LIKE_IT,
     NewQuestions,
     add_unanswerable,
     grouped_by_paragraph,
@@ -79,14 +78,19 @@ def test_new_questions_have_no_answer(examples: list[Example], share: float, see
     for new in pair_with_other_paragraphs(examples, share, seed).added:
         old = original(new, examples)
         assert new == replace(
-            old, id=f"{old.id}-elsewhere", context=new.context, answers=(), is_impossible=True
+            old,
+            id=f"{old.id}-elsewhere",
+            context=new.context,
+            title=new.title,
+            answers=(),
+            is_impossible=True,
         )
         assert new.context != old.context
-        assert new.context in {e.context for e in examples if e.title == old.title != ""}
+        assert (new.title, new.context) in {(e.title, e.context) for e in examples}
         for answer in old.answers:
             assert letters(answer.text) not in letters(new.context)
         # The paragraph does not have the same question with an answer.
-        rivals = [e.question for e in examples if (e.title, e.context) == (old.title, new.context)]
+        rivals = [e.question for e in examples if (e.title, e.context) == (new.title, new.context)]
         assert letters(new.question) not in map(letters, rivals)
 
 
@@ -251,10 +255,38 @@ def test_questions_without_a_suitable_paragraph_are_reported() -> None:
     pairing = pair_with_other_paragraphs(examples, 0.5, 0)
     assert (pairing.added, pairing.wanted) == ([], 5)
     assert {reason: sorted(ids) for reason, ids in pairing.left.items()} == {
-        ANSWER_EVERYWHERE: ["lit", "same"],
-        ONLY_PARAGRAPH: ["alone"],
-        NO_TITLE: ["untitled", "untitled-2"],
+        ANSWER_EVERYWHERE: ["alone", "lit", "same", "untitled"],
+        NOTHING_LIKE_IT: ["untitled-2"],
     }
+
+
+def test_without_titles_questions_are_paired_with_similar_contexts(real_data: Path) -> None:
+    """Every one has such a context; many are of its own article, although none is named."""
+    titled = list(read_examples(real_data / "xquad" / "xquad.en.json.gz"))
+    title_of = {example.context: example.title for example in titled}
+    added = pair_up([replace(e, title="") for e in titled], len(titled), 0).added
+    assert len(added) > 0.99 * len(titled)
+    own = {example.id: example for example in titled}
+    pairs = [(new, own[new.id.removesuffix("-elsewhere")]) for new in added]
+    assert sum(title_of[new.context] == old.title for new, old in pairs) > 0.4 * len(pairs)
+    for new, old in pairs:
+        assert not any(letters(one.text) in letters(new.context) for one in old.answers)
+
+
+def test_a_similar_document_that_may_answer_is_not_used() -> None:
+    """Another contract has all words of the question; another version of the text has all words."""
+    rent = "The rent of the flat in {} is {} euros a month, payable on the first."
+    answer = (Span(32, "900"),)
+    house = Example("a", "How much is the rent?", rent.format("Wick", 900), answer)
+    assert answer[0].is_in(house.context)
+    others = [
+        rent.format("Ayr", 700),
+        "In Ayr the rent rose last year, by much.",
+        "The flat is let.",
+    ]
+    unasked = [Example(str(n), "Why?", text, is_impossible=True) for n, text in enumerate(others)]
+    (new,) = pair_up([house, *unasked], 1, 0).added
+    assert new.context == "The flat is let."
 
 
 def test_translations_in_one_file(real_data: Path, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Unanswerable questions, made from answerable ones.
 
 A question is paired with another paragraph of its own article: the topic stays the same and the
-answer is gone, so a reader has to learn that an answer may be absent.
+answer is gone, so a reader has to learn that an answer may be absent. Where articles are not known,
+or have no such paragraph, it is one of the contexts that are most like its own, by words shared.
 """
 
 import random
@@ -26,9 +27,15 @@ from readlet.types import Example, free_id
 # word overlap alone could tell them; always the closest one would repeat few paragraphs.
 BEST_FEW = 3
 
-NO_TITLE = "without a title, so the article is unknown"
-ONLY_PARAGRAPH = "of an article with only one paragraph"
-ANSWER_EVERYWHERE = "whose answer, or the question itself, is in every other paragraph"
+NOTHING_LIKE_IT = "with no other context like theirs"
+ANSWER_EVERYWHERE = "whose answer, or the question itself, is in every other context like theirs"
+
+# Of contexts of other articles: those that share most words with the question's own.
+_SIMILAR = 6
+# A word of more contexts than this share says nothing about what they have in common.
+_COMMON = 0.2
+# From this share of all words on, two contexts are versions of one text: they answer alike.
+_VERSION = 0.8
 
 # Question words: rare in prose, and uninformative about the topic where they occur.
 _ASKING = frozenset(
@@ -69,6 +76,7 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
     The result depends on the seed and on the questions, not on their order.
     """
     paragraphs_of = _paragraphs(examples)
+    similar = _Similar([one for listed in paragraphs_of.values() for one in listed])
     taken = {example.id for example in examples}
     added: list[Example] = []
     left: defaultdict[str, list[str]] = defaultdict(list)
@@ -77,16 +85,22 @@ def pair_up(examples: Sequence[Example], wanted: int, seed: int) -> NewQuestions
     for number, example in drawn:
         if len(added) == wanted:
             break
-        paragraphs = paragraphs_of[example.title]
-        chosen = _elsewhere(example, paragraphs, random.Random(number))
+        own = paragraphs_of[example.title] if example.title else []
+        rng = random.Random(number)
+        chosen, listed = _elsewhere(example, own, rng), own
         if chosen is None:
-            left[_reason(example, paragraphs)].append(example.id)
+            listed = similar.to(example.context)
+            chosen = _elsewhere(example, listed, rng, is_other_article=True)
+        if chosen is None:
+            reason = ANSWER_EVERYWHERE if len(own) > 1 or listed else NOTHING_LIKE_IT
+            left[reason].append(example.id)
             continue
         chosen.asked.add(plain(example.question))
         new = replace(
             example,
             id=free_id(f"{example.id}-elsewhere", taken),
             context=chosen.context,
+            title=chosen.title,
             answers=(),
             is_impossible=True,
             plausible_answers=(),
@@ -122,6 +136,7 @@ def plain(text: str) -> str:
 class _Paragraph:
     """A preprocessed context: plain text, content words, and the questions about it."""
 
+    title: str
     context: str
     language: str
     plain: str
@@ -141,7 +156,8 @@ def _paragraphs(examples: Iterable[Example]) -> dict[str, list[_Paragraph]]:
         paragraphs, context = found[example.title], example.context
         if context not in paragraphs:
             text, language = plain(context), example.language or guess_language(context)
-            paragraphs[context] = _Paragraph(context, language, text, content_words(text))
+            words_in = content_words(text)
+            paragraphs[context] = _Paragraph(example.title, context, language, text, words_in)
         paragraphs[context].asked.add(plain(example.question))
         paragraphs[context].ids.add(example.id)
     # Sorted by text, so that the order of the input does not matter.
@@ -151,12 +167,53 @@ def _paragraphs(examples: Iterable[Example]) -> dict[str, list[_Paragraph]]:
     }
 
 
+class _Similar:
+    """Finds the paragraphs that share most words with a context."""
+
+    def __init__(self, paragraphs: Sequence[_Paragraph]) -> None:
+        self._paragraphs = paragraphs
+        self._number = {one.context: number for number, one in enumerate(paragraphs)}
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
+        for number, one in enumerate(paragraphs):
+            for word in one.words:
+                self._having[word].append(number)
+        self._found: dict[str, list[_Paragraph]] = {}
+
+    def to(self, context: str) -> list[_Paragraph]:
+        """The most similar ones, and neither the same nor another version of it."""
+        if context not in self._found:
+            self._found[context] = self._search(self._paragraphs[self._number[context]])
+        return self._found[context]
+
+    def _search(self, own: _Paragraph) -> list[_Paragraph]:
+        most = max(_SIMILAR, int(_COMMON * len(self._paragraphs)))
+        shared: defaultdict[int, float] = defaultdict(float)
+        for word in sorted(own.words):
+            having = self._having[word]
+            if 1 < len(having) <= most:
+                for number in having:
+                    shared[number] += 1 / len(having)
+        ranked = sorted(shared, key=lambda number: (-shared[number], number))
+        others = (self._paragraphs[number] for number in ranked)
+        return list(islice((one for one in others if not _is_version(own, one)), _SIMILAR))
+
+
+def _is_version(one: _Paragraph, other: _Paragraph) -> bool:
+    return len(one.words & other.words) >= _VERSION * min(len(one.words), len(other.words))
+
+
 def _elsewhere(
-    example: Example, paragraphs: Sequence[_Paragraph], rng: random.Random
+    example: Example,
+    paragraphs: Sequence[_Paragraph],
+    rng: random.Random,
+    *,
+    is_other_article: bool = False,
 ) -> _Paragraph | None:
-    """One of the most similar paragraphs that do not answer the question."""
-    if not example.title:
-        return None
+    """One of the paragraphs that share most words with the question and do not answer it.
+
+    A paragraph of another article with all words of the question has a similar subject, such as
+    another contract: it may well answer it, in its own way.
+    """
     question = plain(example.question)
     asked = content_words(question)
     # The second number breaks ties at random: otherwise the first would be chosen too often.
@@ -164,6 +221,7 @@ def _elsewhere(
     ranked = sorted(range(len(paragraphs)), key=rank.__getitem__, reverse=True)
     answers = {text: content_words(text) for text in {plain(a.text) for a in example.answers}}
     own = {one.language for one in paragraphs if one.context == example.context}
+    own = own or {example.language or guess_language(example.context)}
     if len({one.language for one in paragraphs} - {UNKNOWN}) < 2:
         own.update(one.language for one in paragraphs)  # some are too short for a guess
     # Excluded: paragraphs in another language, which are trivial to detect; those with the same
@@ -175,16 +233,11 @@ def _elsewhere(
         if paragraph.language in own
         and question not in paragraph.asked
         and example.id not in paragraph.ids
+        and not (is_other_article and asked <= paragraph.words)
         and not any(paragraph.contains(*answer) for answer in answers.items())
     )
     best = list(islice(free, BEST_FEW))
     return rng.choice(best) if best else None
-
-
-def _reason(example: Example, paragraphs: Sequence[_Paragraph]) -> str:
-    if not example.title:
-        return NO_TITLE
-    return ONLY_PARAGRAPH if len(paragraphs) == 1 else ANSWER_EVERYWHERE
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -237,10 +290,7 @@ def add_unanswerable(
     if not examples or (made.wanted and not added):
         reasons = (f"{len(ids):,} {reason}" for reason, ids in made.left.items())
         fault = f"no question can be paired ({', '.join(reasons) or 'there are none'})"
-        remedy = (
-            "give articles with a title and at least two paragraphs "
-            "(in rows: a column 'title', or --column title=NAME)"
-        )
+        remedy = "give several contexts on similar subjects, or articles of several paragraphs"
         raise bad_input(", ".join(sources), "", fault, remedy)
     write_examples(out, grouped_by_paragraph(examples, added))
     return Summary(

@@ -246,7 +246,8 @@ def unanswerable(
 ) -> None:
     """Add unanswerable questions to the data.
 
-    Some questions are paired with another paragraph of their article.
+    Some questions are paired with another paragraph of their article, or, where there are no
+    titles, with a context like theirs that does not have their answer.
     """
     from readlet.augmentation.unanswerable_questions import add_unanswerable
     from readlet.cli.data_view import show_summary

@@ -92,7 +92,7 @@ def show_summary(summary: Summary, out: str, share: float, *, list_all: bool) ->
         f"Wrote {escape(out)}: {summary.questions:,} questions, "
         f"{summary.impossible:,} ({summary.share:.1%}) unanswerable."
     )
-    console.print(f"  new: {summary.added:,}, paired with another paragraph of their article")
+    console.print(f"  new: {summary.added:,}, paired with other contexts")
     for reason, ids in summary.left.items():
         console.print(f"  not paired: {len(ids):,} {reason} ({some(ids, list_all=list_all)})")
     if not summary.wanted:
