@@ -165,6 +165,23 @@ def test_words_and_colours_of_confidence_agree(alone: Any) -> None:
     assert len(seen) > 1
 
 
+def test_the_level_decides_which_answers_are_given(alone: Any) -> None:
+    """At once, and the next time."""
+    question = "Who paid for the oil of the lamp at night?"
+    score = LexicalBaseline().answer(question, PASSAGE).score
+    assert 0.1 < score < 0.9
+    ask(alone, PASSAGE, question)
+    alone.locator("#level").fill("0.95")
+    assert "No answer" in alone.inner_text("article .answer")
+    wait_for(alone, "#text mark").to_have_count(0)
+    assert alone.is_visible("article details")  # the best guesses
+    alone.locator("#level").fill("0")
+    wait_for(alone, "#text mark").to_have_count(1)
+    assert "No answer" not in alone.inner_text("article .answer")
+    alone.reload()
+    wait_for(alone, "#level").to_have_value("0")
+
+
 def test_no_answer_is_shown_as_such(alone: Any) -> None:
     ask(alone, PASSAGE, "Why do penguins dance?")
     assert "No answer" in alone.inner_text("article")

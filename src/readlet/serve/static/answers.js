@@ -10,11 +10,11 @@ function sureness(score) {
 
 export class Card {
   // `documents` has the texts by name; `show` is called when another candidate is chosen.
-  constructor(reader, number, found, documents, show) {
+  // An answer is given if it is right with at least the probability `level`.
+  constructor(found, number, level, documents, show) {
+    const { reader } = found;
     const candidates = found.candidates.filter(({ score }, n) => n < 1 || score >= 0.01);
     Object.assign(this, { reader, number, documents, found: { ...found, candidates } });
-    this.first = found.abstained ? -1 : 0; // -1: no candidate, no answer
-    this.chosen = this.first;
     this.line = element("p", { class: "answer", dir: "auto" });
     this.sure = element("p", { class: "sure" });
     this.quote = element("blockquote", { dir: "auto" });
@@ -35,13 +35,26 @@ export class Card {
       choose.append(...this.sentence(candidate), element("span", { text }));
       return choose;
     });
-    if (this.buttons.length > this.first + 1) {
-      const items = this.buttons.map((one) => element("li", { dir: "auto" }, one));
-      const title = element("summary", { text: this.first < 0 ? "Best guesses" : "All candidates" });
-      const hint = element("p", { class: "hint", text: "Alt+↓ and Alt+↑ walk through them." });
-      this.element.append(element("details", {}, title, element("ol", {}, ...items), hint));
-    }
+    const items = this.buttons.map((one) => element("li", { dir: "auto" }, one));
+    const hint = element("p", { class: "hint", text: "Alt+↓ and Alt+↑ walk through them." });
+    this.title = element("summary");
+    this.others = element("details", {}, this.title, element("ol", {}, ...items), hint);
+    this.element.append(this.others);
+    this.judge(level);
+  }
+
+  judge(level) {
+    const [best] = this.found.candidates;
+    this.first = best && best.score >= level ? 0 : -1; // -1: no candidate, no answer
+    this.title.textContent = this.first < 0 ? "Best guesses" : "All candidates";
+    this.others.hidden = this.buttons.length <= this.first + 1;
     this.choose(this.first);
+  }
+
+  // What is remembered of it.
+  get said() {
+    const best = this.found.candidates[this.first];
+    return { reader: this.reader, text: best?.text ?? "", score: best?.score ?? this.found.no_answer };
   }
 
   get candidate() {
@@ -54,12 +67,12 @@ export class Card {
   }
 
   get mark() {
-    const shown = this.candidate ?? this.found.candidates[0];
-    if (!shown || this.found.abstained && !this.candidate) return null;
+    const shown = this.candidate;
+    if (!shown) return null;
     const { text } = this.documents.get(shown.document);
     const start = units(text, shown.start);
     const end = units(text, shown.end - shown.start, start);
-    const guess = this.found.abstained;
+    const guess = this.first < 0;
     return { document: shown.document, start, end, name: this.reader, number: this.number, guess };
   }
 
@@ -87,7 +100,8 @@ export class Card {
     const { candidate } = this;
     const [word, level] = sureness(candidate ? candidate.score : this.found.no_answer);
     const score = percent(candidate ? candidate.score : this.found.no_answer);
-    this.line.textContent = candidate ? candidate.text : "No answer in these documents";
+    const none = this.found.no_answer >= 0.5 ? "in these documents" : "that is sure enough";
+    this.line.textContent = candidate ? candidate.text : `No answer ${none}`;
     this.element.classList.toggle("abstained", !candidate);
     this.sure.className = `sure ${candidate ? level : "none"}`;
     this.sure.textContent = `${word} · ${score}`;

@@ -179,6 +179,14 @@ function showHistory() {
 
 // Questions
 
+const level = () => Number(byId("level").value);
+
+function showLevel() {
+  const shown = level() ? `at least ${percent(level())} sure` : "asked, always";
+  byId("level").nextElementSibling.nextElementSibling.textContent = shown;
+  byId("level").setAttribute("aria-valuetext", shown);
+}
+
 function askFor(text) {
   question.value = text;
   ask();
@@ -211,15 +219,14 @@ async function ask() {
         request("/ask", { json: { ...asked, reader: name }, signal: mine.signal }),
       ),
     );
-    cards = found.map((one, number) => new Card(one.reader, number, one, documents, show));
+    cards = found.map((one, number) => new Card(one, number, level(), documents, show));
     byId("results").classList.toggle("single", cards.length === 1);
     byId("results").replaceChildren(...cards.map((card) => card.element));
     const best = cards.find((card) => card.mark);
     if (best) show(best);
     else showDocuments();
     summarise();
-    const answers = found.map(({ reader, text, score }) => ({ reader, text, score }));
-    memory.keepQuestion({ question: asked.question, answers });
+    memory.keepQuestion({ question: asked.question, answers: cards.map(({ said }) => said) });
     showHistory();
     question.select(); // a follow-up question replaces this one
   } catch (error) {
@@ -240,6 +247,12 @@ function summarise() {
   say(cards.map(({ summary }) => summary).join("; "), { seen: true });
 }
 
+byId("level").addEventListener("input", () => {
+  showLevel();
+  memory.keepSettings({ level: level() });
+  for (const card of cards) card.judge(level());
+  if (cards.length) showDocuments();
+});
 byId("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   ask();
@@ -292,6 +305,8 @@ document.addEventListener("drop", async (event) => {
   take(await dropped(event.dataTransfer));
 });
 
+byId("level").value = memory.settings().level ?? 0.25;
+showLevel();
 for (const one of memory.documents()) documents.set(one.name, one);
 current = documents.keys().next().value ?? null;
 showHistory();
