@@ -14,6 +14,7 @@ can be measured without a GPU: how many cores a GPU needs beside it.
 """
 
 import argparse
+import os
 import subprocess
 import tempfile
 import time
@@ -50,6 +51,7 @@ class Row:
     work: str
     questions: int
     seconds: float
+    cpu: float  # seconds of all cores, those of other processes included
     busy: float | None  # share of the time in which the GPU was busy
 
     @property
@@ -115,10 +117,10 @@ def busy_share(device: str) -> Iterator[list[float]]:
 
 def measured(work: str, device: str, questions: int, run: Callable[[], object]) -> Row:
     with busy_share(device) as busy:
-        start = time.perf_counter()
+        start, before = time.perf_counter(), sum(os.times()[:4])
         run()
-        seconds = time.perf_counter() - start
-    return Row(work, questions, seconds, busy[0] if busy else None)
+        seconds, cpu = time.perf_counter() - start, sum(os.times()[:4]) - before
+    return Row(work, questions, seconds, cpu, busy[0] if busy else None)
 
 
 def exhaust(items: Iterator[object]) -> None:
@@ -200,12 +202,13 @@ def main(words: Sequence[str] | None = None) -> list[Row]:
     reader = Reader.load(device=device, batch_size=256)
     examples = repeated(options.data, options.questions)
     rows = []
-    print("| work | questions | seconds | questions/s | times the first | GPU busy |")
+    print("| work | questions | questions/s | times the first | CPU ms each | GPU busy |")
     print("|---|--:|--:|--:|--:|--:|")
     for row in (host_rows if options.host else rows_of)(reader, examples, options.processes):
         rows.append(row)
         gain, busy = row.rate / rows[0].rate, "" if row.busy is None else f"{row.busy:.0%}"
-        cells = (f"{row.questions:,}", f"{row.seconds:.1f}", f"{row.rate:,.0f}", f"{gain:.1f}")
+        each = f"{1000 * row.cpu / row.questions:.2f}"
+        cells = (f"{row.questions:,}", f"{row.rate:,.0f}", f"{gain:.1f}", each)
         print(f"| {row.work} | {' | '.join(cells)} | {busy} |", flush=True)
     if device.startswith("cuda"):
         best = rows[3]
