@@ -12,6 +12,7 @@ import pytest
 from readlet.augmentation.config import AugmentationConfig
 from readlet.augmentation.pipeline import Outputs, Sources, fill, survey, write
 from readlet.augmentation.report import NOT_SAMPLED, OTHER_LANGUAGE, Tally
+from readlet.augmentation.translated_questions import quality_of
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.types import Example, Span
@@ -95,6 +96,24 @@ def test_copies_are_dropped_and_listed(augmented: Augment, english: list[Example
     assert (tally.languages["es"].copies, tally.languages["es"].kept) == (2, 0)
     reason = "the translation equals the source"
     assert lost == [{"id": e.id, "language": "es", "reason": reason} for e in english]
+
+
+def test_garbled_questions_are_counted_and_dropped(
+    augmented: Augment, english: list[Example]
+) -> None:
+    """A question is garbled if little of it is left after the way back."""
+    first, second = english
+    odd = {first.question: "Who lit those lamps?", second.question: "Thick power a dry branch?"}
+    config = AugmentationConfig(to=("es",), back=True, merge=False, keep="all")
+    _, tally, _ = augmented(english, config, odd)
+    found = tally.languages["es"].quality()
+    assert found["below 0.6"] == 0.5
+    made, tally, lost = augmented(english, replace(config, min_quality=0.6), odd)
+    assert [example.id for example in made] == [f"{first.id}-es-back"]
+    assert [row["id"] for row in lost] == [second.id]
+    assert quality_of("Who lit it?", "who lit  it ?") == 1
+    with pytest.raises(ReadletError, match="min-quality"):
+        AugmentationConfig(to=("es",), min_quality=0.6)
 
 
 def test_every_loss_has_a_reason(augmented: Augment, english: list[Example]) -> None:

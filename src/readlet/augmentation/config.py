@@ -42,6 +42,8 @@ class AugmentationConfig:
     """Of the choice of that fraction."""
     keep: Keep = "verified"
     """Which answers are kept."""
+    min_quality: float = 0.0
+    """Questions that went there and back are dropped if less of them is left than this."""
 
     def __post_init__(self) -> None:
         if not self.to:
@@ -56,6 +58,9 @@ class AugmentationConfig:
         _check_choices("keep", (self.keep,), get_args(Keep))
         if len(set(self.to)) < len(self.to):
             raise ReadletError(f"languages {', '.join(self.to)}: one is given twice; give it once")
+        if not 0 <= self.min_quality <= 1 or (self.min_quality and not self.back):
+            fault = f"min-quality {self.min_quality}: not from 0 to 1, for questions there and back"
+            raise ReadletError(f"{fault}; give such as 0.8, with --back")
         if not 0 < self.share <= 1:
             raise ReadletError(f"share {self.share}: not above 0 and up to 1; give such as 0.5")
 

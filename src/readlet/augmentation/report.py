@@ -30,6 +30,8 @@ class LanguageTally:
     # Answers of the questions that are kept: located, by the most certain stage, and lost.
     stages: Counter[str] = field(default_factory=Counter)
     lost_answers: Counter[str] = field(default_factory=Counter)
+    # Of questions that went there and back and are no copies, in percent.
+    qualities: Counter[int] = field(default_factory=Counter)
 
     @property
     def asked(self) -> int:
@@ -41,7 +43,19 @@ class LanguageTally:
         """Of all but the copies."""
         return self.kept / max(1, self.kept + self.lost.total())
 
+    def quality(self) -> dict[str, float]:
+        """The median of the qualities, and the share below each tenth; empty if there are none."""
+        listed = sorted(self.qualities.elements())
+        if not listed:
+            return {}
+        below = {
+            f"below {t / 10}": sum(q < 10 * t for q in listed) / len(listed) for t in (6, 7, 8)
+        }
+        return {"median": listed[len(listed) // 2] / 100, **below}
+
     def add(self, one: Translated) -> None:
+        if one.quality is not None and one.reason != COPY:
+            self.qualities[int(100 * one.quality)] += 1
         if one.new is None:
             if one.reason == COPY:
                 self.copies += 1
@@ -87,6 +101,7 @@ class Tally:
                     "kept_share": counts.kept_share,
                     "kept_impossible": counts.kept_impossible,
                     "copies": counts.copies,
+                    "quality": counts.quality(),
                     "lost": dict(counts.lost.most_common()),
                     "stages": dict(counts.stages.most_common()),
                     "lost_answers": dict(counts.lost_answers.most_common()),
@@ -167,7 +182,8 @@ def markdown(tally: Tally, samples: Samples, command: str) -> str:
             answers, found_answers = old.answers, () if new is None else new.answers
             at = answers[0].start / max(1, len(old.context)) if answers else 0.0
             question = "" if new is None else _escaped(new.question)
-            lines += ["", f"`{old.id}` → {one.language}", ""]
+            quality = "" if one.quality is None else f", quality {one.quality:.2f}"
+            lines += ["", f"`{old.id}` → {one.language}{quality}", ""]
             lines += [f"- {_escaped(old.question)}", f"- {question}", ""]
             lines += [f"> {excerpt(old.context, answers, at)}", ""]
             lines += [f"> {excerpt(one.context, found_answers, at)}"]

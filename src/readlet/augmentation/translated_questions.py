@@ -1,5 +1,6 @@
 """A question in another language, or back from there, with its answers found again."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -7,6 +8,7 @@ from readlet.augmentation.config import AugmentationConfig, draw
 from readlet.augmentation.relocation.cascade import Relocated, relocate
 from readlet.augmentation.relocation.probe_texts import probe_texts
 from readlet.augmentation.translation.types import Range, TranslatedText
+from readlet.text.words import words
 from readlet.types import Example
 
 Split = Callable[[str], Sequence[Range]]
@@ -15,6 +17,7 @@ Translate = Callable[[str], TranslatedText]
 """The translation of a text along the route of a config."""
 
 COPY = "the translation equals the source"
+GARBLED = "question: too little of it is left after the way back"
 
 _ALL_DIGESTS = 1 << 64
 
@@ -33,6 +36,22 @@ class Translated:
     new: Example | None = None
     relocated: Relocated | None = None
     reason: str = ""
+    quality: float | None = None  # of a question that went there and back
+
+
+def quality_of(question: str, back: str) -> float:
+    """How much of a question is left after the way there and back: F1 of the character 3-grams.
+
+    Of measures without a language model, this one told sound questions best from garbled ones.
+    """
+    one, other = (Counter(_trigrams(text)) for text in (question, back))
+    total = one.total() + other.total()
+    return 2 * (one & other).total() / total if total else 1.0
+
+
+def _trigrams(text: str) -> Iterator[str]:
+    padded = f" {' '.join(map(str.casefold, words(text)))} "
+    return (padded[at : at + 3] for at in range(len(padded) - 2))
 
 
 def is_chosen(example: Example, config: AugmentationConfig) -> bool:
@@ -74,10 +93,14 @@ def translated(
     question, context = example.question, example.context
     relocated = None
     losses: list[str] = []
+    quality = None
     if "question" in config.fields:
         text = translate(question)
         question = text.text
         losses += (f"question: {loss}" for loss in text.losses)
+        if config.back:
+            quality = quality_of(example.question, question)
+            losses += [GARBLED] if quality < config.min_quality else []
     if "context" in config.fields:
         text = translate(context)
         context = text.text
@@ -94,9 +117,9 @@ def translated(
     elif relocated is not None and example.answers and not relocated.answers:
         losses.append(str(relocated.lost[0].reason))
     if losses:
-        return Translated(example, language, context, None, relocated, losses[0])
+        return Translated(example, language, context, None, relocated, losses[0], quality)
     new = new_question(example, question, context, relocated, config, language)
-    return Translated(example, language, context, new, relocated)
+    return Translated(example, language, context, new, relocated, quality=quality)
 
 
 def new_question(

@@ -163,7 +163,7 @@ def _paragraphs(examples: Iterable[Example]) -> dict[str, list[_Paragraph]]:
     # Sorted by text, so that the order of the input does not matter.
     return {
         title: [paragraphs[context] for context in sorted(paragraphs)]
-        for title, paragraphs in found.items()
+        for title, paragraphs in sorted(found.items())
     }
 
 

@@ -70,6 +70,14 @@ def augment(
             "independent ways), or all that are found.",
         ),
     ] = "verified",
+    min_quality: Annotated[
+        float,
+        typer.Option(
+            metavar="Q",
+            help="With --back: drop questions of which less than this is left, from 0 to 1; 0.8 "
+            "drops most garbled ones.",
+        ),
+    ] = 0.0,
     share: Annotated[
         float, typer.Option(help="The fraction of the questions that is translated.")
     ] = 1.0,
@@ -130,7 +138,7 @@ def augment(
         if to or back or fields:
             raise ReadletError("--preset: in place of --to, --back and --fields; leave them out")
         what = preset_fields(preset)
-    what["keep"] = keep  # checked there
+    what |= {"keep": keep, "min_quality": min_quality}  # checked there
     config = AugmentationConfig(**what, source=source, merge=merge, share=share, seed=seed)
     data_format = DataFormat.parse(column, encoding)
     of_one = {"--report": report, "--lost": lost, "--overwrite": overwrite, "--json": as_json}

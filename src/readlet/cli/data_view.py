@@ -134,6 +134,10 @@ def _table(tally: Tally, language: str, counts: LanguageTally) -> Table:
         table.add_row("  without an answer", f"{counts.kept_impossible:,}", "")
     for reason, count in counts.lost.most_common():
         table.add_row(f"lost: {escape(reason)}", f"{count:,}", _share(count, found))
+    if quality := counts.quality():
+        table.add_row("question quality, median", f"{quality.pop('median'):.2f}", "")
+        for what, share in quality.items():
+            table.add_row(f"  {what}", "", f"{share:.2%}")
     table.add_row("copies of the source, dropped", f"{counts.copies:,}", "")
     return table
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from readlet.augmentation.translation.apertium import Apertium
+from readlet.augmentation.translation.apertium import Apertium, _opened
 from readlet.augmentation.translation.sentences import split_sentences
 from readlet.augmentation.translation.types import EngineError, LanguagePair
 from readlet.bundled import corpus
@@ -33,7 +33,7 @@ def test_as_the_program_translates_each_sentence(apertium: Any, sentences: list[
     for sentence, text in zip(chosen, made, strict=True):
         command = ["apertium", "-u", "eng-spa"]
         done = subprocess.run(command, input=sentence, capture_output=True, text=True, check=True)
-        assert text == done.stdout.strip()
+        assert text == _opened(done.stdout.strip())
 
 
 def test_a_translation_does_not_depend_on_the_batch(apertium: Any, sentences: list[str]) -> None:
@@ -50,6 +50,21 @@ def test_characters_of_the_stream_and_white_space(apertium: Any) -> None:
     assert "<b>" in made.text
     assert "«x» 字 🙂" in made.text
     assert "\0" not in made.text
+
+
+@pytest.mark.parametrize(
+    ("given", "opened"),
+    [
+        ("Qué es esto?", "¿Qué es esto?"),
+        ("En 1881, en qué casa vivió?", "En 1881, ¿en qué casa vivió?"),
+        ("Ada vive en qué casa?", "¿Ada vive en qué casa?"),
+        ("¿Qué es esto?", "¿Qué es esto?"),
+        ('Ven!"', '¡Ven!"'),
+        ("No sé qué es.", "No sé qué es."),
+    ],
+)
+def test_spanish_questions_have_their_opening_sign(given: str, opened: str) -> None:
+    assert _opened(given) == opened
 
 
 def test_the_version_follows_the_data(apertium: Any, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class Tagger:
 
 INSTALL = "on Debian and Ubuntu: apt install apertium-eng-spa apertium-fr-es"
 INSTALLED_BY_IT = frozenset(("en", "es", "fr"))
-_WAY = 1  # changes whenever the same data would be driven in another way
+_WAY = 2  # changes whenever the same data would be driven in another way
 _MODE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})")
 _SPECIAL = re.compile(r"([\[\]{}^$/\\@<>])")  # they have a meaning in Apertium's stream
 _ESCAPED = re.compile(r"\\(.)|[\[\]]", re.DOTALL)  # brackets that are not escaped are its own
@@ -146,10 +146,30 @@ class Apertium:
         with ThreadPoolExecutor(parts) as pool:  # the work is done by other processes
             made = list(pool.map(lambda share: _translated(share, stages, name), shares))
         texts = [made[number % parts][number // parts] for number in range(len(sentences))]
+        if pair.target == "es":
+            texts = list(map(_opened, texts))
         return [
             Translation(text, loss=loss_of(sentence, text))
             for sentence, text in zip(sentences, texts, strict=True)
         ]
+
+
+# The question or exclamation begins after a comma if its own word stands there.
+_OPENING = re.compile(
+    r"(?:^|(?<=, ))(?=(?:(?:a|con|de|desde|en|hacia|hasta|para|por|según|sin|sobre) )?"
+    r"(?:qué|quién|quiénes|cuál|cuáles|cuánt[oa]s?|cuándo|cómo|dónde|por qué)\b)",
+    re.IGNORECASE,
+)
+
+
+def _opened(text: str) -> str:
+    """Apertium leaves out the signs that open Spanish questions and exclamations."""
+    for closing, opening in (("?", "¿"), ("!", "¡")):
+        if text.rstrip("\"'»”)").endswith(closing) and opening not in text:
+            begins = [found.start() for found in _OPENING.finditer(text)] if closing == "?" else []
+            at = begins[0] if begins else 0
+            text = f"{text[:at]}{opening}{text[at:]}"
+    return text
 
 
 @dataclass(frozen=True, slots=True)
