@@ -229,6 +229,7 @@ async function ask() {
     memory.keepQuestion({ question: asked.question, answers: cards.map(({ said }) => said) });
     showHistory();
     question.select(); // a follow-up question replaces this one
+    byId("results").firstElementChild.scrollIntoView({ block: "nearest" }); // on a small screen
   } catch (error) {
     report(error);
   } finally {
